@@ -1,0 +1,225 @@
+/**
+ * What the log holds. An entry is a validated command, who proposed it, its time, and its place.
+ * Commands carry every fact of the outside world they need: the core looks nothing up.
+ */
+
+/** Where a command came from; answers go back there. `n` counts the proposals of one node and epoch. */
+export interface Origin {
+  readonly node: string;
+  readonly epoch: number;
+  readonly n: number;
+}
+
+/** A proposal before the log gave it a place. `at` is the proposer's clock, in milliseconds. */
+export interface Proposal {
+  readonly origin: Origin;
+  readonly at: number;
+  readonly command: Command;
+}
+
+/** `seq` is contiguous, beginning with 1. */
+export interface Entry<C extends Command = Command> extends Proposal {
+  readonly seq: number;
+  readonly command: C;
+}
+
+/** Session, or an agent within it. `incarnation` tells two terminals with the same session id apart. */
+export interface Actor {
+  readonly session: string;
+  readonly agent: string | null;
+  readonly incarnation: number;
+}
+
+/** A process that stands for a session: its end is the session's end. */
+export interface Anchor {
+  readonly pid: number;
+  readonly startTime: string;
+}
+
+/**
+ * A file as its request named it (`file`), as an absolute path in words alone (`lexical`), and as the key it
+ * locks by. `dir`: the whole subtree.
+ */
+export interface FileRef {
+  readonly file: string;
+  readonly lexical: string;
+  readonly key: string;
+  readonly dir: boolean;
+}
+
+/** To give up, only `lexical` need be known; `key` is null where the path could not be looked at. */
+export interface FileName {
+  readonly file: string;
+  readonly lexical: string;
+  readonly key: string | null;
+}
+
+/** A retry's identity: who, their id for it, and a digest of the body. */
+export interface Retry {
+  readonly by: string;
+  readonly requestId: string;
+  readonly digest: string;
+}
+
+/** The connection a lock is bound to. */
+export interface Bound {
+  readonly node: string;
+  readonly epoch: number;
+  readonly connection: number;
+}
+
+export type LockKind = "explicit" | "turn";
+
+export interface DaemonStarted {
+  readonly type: "daemon_started";
+  readonly epoch: number;
+  readonly storeId: string;
+}
+
+export interface SessionBegin {
+  readonly type: "session_begin";
+  readonly session: string;
+  readonly anchor: Anchor | null;
+  readonly cwd: string;
+  readonly project: string;
+  readonly worktree: string;
+  readonly branch: string | null;
+  readonly name: string | null;
+  /** An id that ended within the last hour may begin again. */
+  readonly revive: boolean;
+  /** Wall time, to be shown to people. */
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+/** Ends one incarnation, or with `incarnation: null` the whole session. */
+export interface SessionEnd {
+  readonly type: "session_end";
+  readonly session: string;
+  readonly incarnation: number | null;
+  readonly cause: "deregistered" | "ended" | "anchor_gone";
+  readonly retry?: Retry;
+}
+
+/** Silence: proposed for a session without anchor. */
+export interface SessionLost {
+  readonly type: "session_lost";
+  readonly session: string;
+  /** `begun` of the session meant; another one is not touched. */
+  readonly begun: number;
+}
+
+/** A sign of life of a lost session. */
+export interface SessionFound {
+  readonly type: "session_found";
+  readonly session: string;
+}
+
+export interface LockRequest {
+  readonly type: "lock_request";
+  readonly actor: Actor;
+  readonly files: readonly FileRef[];
+  /** The request named one `file`, not `files`. */
+  readonly single: boolean;
+  readonly kind: LockKind;
+  readonly waitMs: number;
+  readonly depth: number;
+  /** A place in line outlives time-out or connection by this; 0: it goes at once. */
+  readonly placeMs: number;
+  readonly progress: boolean;
+  /** The prompt a turn hold belongs to. */
+  readonly prompt: string | null;
+  readonly bound: Bound | null;
+  /** Project and directory for a session that nobody registered. */
+  readonly project: string;
+  readonly cwd: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+/** The connection of a waiting request closed. */
+export interface LockDetach {
+  readonly type: "lock_detach";
+  readonly waiter: Origin;
+}
+
+/** A grant found nobody to hand it to. */
+export interface LockUndelivered {
+  readonly type: "lock_undelivered";
+  readonly waiter: Origin;
+}
+
+export interface LockRelease {
+  readonly type: "lock_release";
+  readonly actor: Actor;
+  readonly files: readonly FileName[] | "all";
+  readonly retry?: Retry;
+}
+
+/** Whoever holds these: recorded, the holders told. */
+export interface LockRevoke {
+  readonly type: "lock_revoke";
+  readonly by: string;
+  readonly files: readonly FileName[];
+  readonly retry?: Retry;
+}
+
+/** A connection with bound locks closed. */
+export interface LockUnbind {
+  readonly type: "lock_unbind";
+  readonly bound: Bound;
+}
+
+/** Frees the actor's turn holds, except those of `keepPrompt`. */
+export interface TurnEnd {
+  readonly type: "turn_end";
+  readonly actor: Actor;
+  readonly keepPrompt: string | null;
+}
+
+/** What is due, by name; the core compares and refuses what no longer fits. */
+export type Due =
+  | { readonly what: "wait_over"; readonly ticket: number }
+  | { readonly what: "place_over"; readonly ticket: number }
+  | { readonly what: "turn_lease_over"; readonly key: string; readonly token: number }
+  | { readonly what: "bound_over"; readonly key: string; readonly token: number }
+  | { readonly what: "lost_turns_over"; readonly session: string; readonly begun: number }
+  | { readonly what: "lost_leases_over"; readonly session: string; readonly begun: number }
+  | { readonly what: "lost_over"; readonly session: string; readonly begun: number };
+
+export interface Elapse {
+  readonly type: "elapse";
+  readonly due: Due;
+}
+
+/** From here on entries are applied under this level. */
+export interface Rules {
+  readonly type: "rules";
+  readonly level: number;
+}
+
+/** The entry at `seq` threw; a replay skips it. */
+export interface Void {
+  readonly type: "void";
+  readonly seq: number;
+}
+
+export type Command =
+  | DaemonStarted
+  | SessionBegin
+  | SessionEnd
+  | SessionLost
+  | SessionFound
+  | LockRequest
+  | LockDetach
+  | LockUndelivered
+  | LockRelease
+  | LockRevoke
+  | LockUnbind
+  | TurnEnd
+  | Elapse
+  | Rules
+  | Void;
+
+export type CommandType = Command["type"];
+export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;

@@ -1,0 +1,72 @@
+import type { Entry, Proposal } from "./core/entry.ts";
+
+/**
+ * The ordered log. The engine hands proposals over and applies what the log delivers, own and foreign alike, in
+ * the order of `seq`; nothing outside the journal files and the engine knows where the log is.
+ *
+ * Invariants every implementation keeps (tests/journal/suite.ts):
+ * - delivered `seq` are contiguous and never come twice within one opening;
+ * - an entry is delivered only after it is stored as well as its class asks at least for `process`: it survives
+ *   the end of this process; `durableSeq` rises when it also survives a power cut;
+ * - a proposal is delivered at most once; a `propose` that failed may still be delivered later only where its
+ *   failure was `unknown`;
+ * - after `close` nothing is delivered.
+ */
+export interface Journal {
+  /** What the last snapshot holds, or null; call before `open`. */
+  loadSnapshot(): Promise<Snapshot | null>;
+  /**
+   * Opens the log for writing under the next epoch and returns it with the entries after `after` that are
+   * stored already, in order. From then on committed entries go to `deliver`, in batches.
+   */
+  open(after: number, deliver: (batch: readonly Entry[]) => void): Promise<Opened>;
+  /**
+   * Hands over commands, in order. `failed` is called for each that could not be stored; it has not been and,
+   * unless `reason.outcome` is "unknown", will not be delivered.
+   */
+  propose(proposals: readonly Proposal[], failed: (p: Proposal, reason: ProposeFailure) => void): void;
+  /** Entries up to this one survive a power cut. */
+  readonly durableSeq: number;
+  /** Asks for everything delivered so far to be made durable; `onDurable` is called whenever `durableSeq` rose. */
+  sync(): void;
+  onDurable(callback: (durableSeq: number) => void): void;
+  /** Resolves when everything committed before the call has been delivered. */
+  barrier(): Promise<void>;
+  /** Stores the state after `seq`; older segments and snapshots beyond those kept are removed. */
+  saveSnapshot(seq: number, bytes: Buffer): Promise<void>;
+  /** All stored entries after `after`, for a rebuild; only entries already delivered. */
+  read(after: number): Promise<readonly Entry[]>;
+  /** What only an end of the process can answer (a failed sync, say); called once. */
+  onFatal(callback: (error: Error) => void): void;
+  readonly health: JournalHealth;
+  close(): Promise<void>;
+}
+
+export interface Opened {
+  readonly epoch: number;
+  readonly entries: readonly Entry[];
+}
+
+export interface Snapshot {
+  readonly seq: number;
+  readonly bytes: Buffer;
+}
+
+export interface JournalHealth {
+  /** Bytes stored after the last snapshot. */
+  readonly bytes: number;
+  /** No space: only commands that free something are taken. */
+  readonly full: boolean;
+}
+
+export interface ProposeFailure {
+  readonly code: "store_full" | "internal_error" | "restarting";
+  readonly message: string;
+  /** "not_stored": it never happened; "unknown": it may still be delivered. */
+  readonly outcome: "not_stored" | "unknown";
+}
+
+/** A start that cannot go on; `kite doctor` explains it. */
+export class JournalDamaged extends Error {
+  override readonly name = "JournalDamaged";
+}

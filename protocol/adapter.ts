@@ -1,0 +1,116 @@
+import type { Refusal } from "./codes.ts";
+import type { HookReply } from "./hook.ts";
+import type { FileLockReply } from "./lock.ts";
+import type { SessionRow } from "./session.ts";
+
+/**
+ * The seam between the daemon and an adapter for one agent's client. The adapter is pure: an event becomes
+ * actions, the daemon carries them out in order and stops at the first refusal, and the adapter puts the
+ * outcomes into what the hook prints. So the core knows nothing of any client, and the adapter nothing of sockets.
+ */
+export type HookAction =
+  | {
+      /** Register the session, or bring it up to date; `revive` lets an ended id begin again. */
+      readonly do: "begin";
+      readonly session: string;
+      readonly cwd: string;
+      readonly pid?: number;
+      readonly revive: boolean;
+    }
+  | {
+      /** A sign of life; `active` says whether a turn runs. Never registers anybody. */
+      readonly do: "seen";
+      readonly session: string;
+      readonly agent?: string;
+      readonly active?: boolean;
+      /** What waits on a person, or null when nothing does any more. */
+      readonly attention?: string | null;
+    }
+  | {
+      /** Take the file for the rest of the actor's turn; may wait. */
+      readonly do: "lock";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly file: string;
+      readonly cwd: string;
+      readonly promptId: string | null;
+      readonly toolUseId: string;
+      readonly waitMs: number;
+    }
+  | {
+      /** Release the actor's turn holds; with `keepPrompt` only those of other prompts. */
+      readonly do: "turn_end";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly keepPrompt?: string;
+    }
+  | {
+      /** End the incarnation anchored at `pid`, or the session. */
+      readonly do: "end";
+      readonly session: string;
+      readonly pid?: number;
+      readonly cause: string;
+    }
+  | {
+      /** Look at who lives in the session's project. */
+      readonly do: "look";
+      readonly session: string;
+    };
+
+/** What an action brought. `lock` tells whether and how long the actor waited, and who held the file before. */
+export type HookOutcome =
+  | { readonly did: "begin"; readonly ok: true; readonly name: string; readonly project: string }
+  | { readonly did: "seen" | "turn_end" | "end"; readonly ok: true }
+  | {
+      readonly did: "look";
+      readonly ok: true;
+      readonly self: string;
+      readonly sessions: readonly SessionRow[];
+      readonly locks: readonly LockNote[];
+    }
+  | {
+      readonly did: "lock";
+      readonly ok: true;
+      readonly reply: FileLockReply;
+      readonly waitedMs: number;
+      /** The file is not what it was when the actor began to wait. */
+      readonly changedWhileWaiting: boolean;
+      readonly before: string | null;
+    }
+  | {
+      readonly did: HookAction["do"];
+      readonly ok: false;
+      readonly refusal: Refusal;
+      readonly holder: LockNote | null;
+    };
+
+export interface LockNote {
+  readonly file: string;
+  readonly holder: string;
+  readonly heldMs: number;
+  readonly waiters: number;
+}
+
+/** What a plan needs from outside the payload. */
+export interface HookContext {
+  readonly env: Readonly<Record<string, string>>;
+  readonly ppid: number | null;
+  /** The socket, for the client's environment file. */
+  readonly socket: string;
+  readonly waitMs: number;
+}
+
+export interface HookPlan {
+  readonly event: string;
+  readonly session: string | null;
+  readonly agent: string | null;
+  readonly tool: string | null;
+  readonly file: string | null;
+  readonly actions: readonly HookAction[];
+  readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
+}
+
+/** Turns one event into a plan. Never throws: an event it does not know has no actions and an empty answer. */
+export type HookAdapter = (event: Readonly<Record<string, unknown>>, context: HookContext) => HookPlan;

@@ -1,0 +1,43 @@
+/** Every refusal's code, with when it is said. The sentence beside it says what to do next. */
+export const codes = {
+  invalid_json: "the line is not a JSON object",
+  invalid_utf8: "the line is not UTF-8",
+  line_too_long: "the line exceeds its bound and was thrown away",
+  nesting_too_deep: "the JSON is nested deeper than allowed",
+  unknown_type: "no request has this type",
+  invalid_request: "a parameter is missing or has the wrong type",
+  unsupported_protocol: "hello asked for a version this daemon does not speak",
+  unknown_session: "nobody registered this id",
+  session_ended: "this session has ended",
+  too_many_sessions: "the daemon keeps no more sessions",
+  lock_held: "somebody holds the file and the request does not wait",
+  lock_queue_full: "somebody holds the file and its line is full",
+  lock_timeout: "the wait in line is over",
+  lock_deadlock: "waiting would close a circle of waits",
+  lock_given_up: "the wait was ended by its own actor, its session or its connection",
+  already_queued: "this actor waits for the file already",
+  too_many_locks: "this session has as many locks as one may have",
+  not_held: "this actor neither holds the file nor waits for it",
+  lease_lost: "the token is not the holder's any more",
+  path_unreachable: "the path could not be looked at in time",
+  request_conflict: "the same requestId came with another body",
+  store_full: "the disk is full",
+  internal_error: "a bug in Kite; it was recorded and the state is as before",
+  restarting: "the daemon goes down or is replaced; come back",
+  not_available: "this daemon was started without what the request needs",
+} as const;
+
+export type Code = keyof typeof codes;
+
+/** A refusal as it goes over the wire; some codes carry further fields. */
+export interface Refusal {
+  readonly ok: false;
+  readonly error: string;
+  readonly code: Code;
+  readonly [field: string]: unknown;
+}
+
+/** Makes a refusal: `error` says what happened and what to do next. */
+export function refuse(code: Code, error: string, fields: Record<string, unknown> = {}): Refusal {
+  return { ok: false, error, code, ...fields };
+}

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { limits } from "./limits.ts";
+import { baseShape, idSchema } from "./session.ts";
+
+export const queryTargets = ["sessions", "locks", "refusals", "stats"] as const;
+
+export const querySchema = z.object({
+  ...baseShape,
+  target: z.enum(queryTargets),
+  id: idSchema.optional(),
+  limit: z.number().int().min(1).max(limits.rowsMax).optional(),
+  /** `next` of the reply before. */
+  after: z
+    .string()
+    .max(limits.pathBytes * 2)
+    .optional(),
+});
+
+export const subscribeSchema = z.object({
+  ...baseShape,
+  /** Names of events; none: all. */
+  events: z.array(idSchema).max(64).optional(),
+  /** Go on after this event. */
+  cursor: idSchema.optional(),
+});
+
+export const plainSchema = z.object({ ...baseShape });
+
+export const shutdownSchema = z.object({
+  ...baseShape,
+  /** A newer version takes over: clients that wait are told to come back. */
+  handover: z.boolean().optional(),
+});
+
+export interface QueryReply<Row = unknown> {
+  readonly ok: true;
+  readonly rows: readonly Row[];
+  readonly next?: string;
+}
+
+export interface SubscribeReply {
+  readonly ok: true;
+  /** Events after this one follow. */
+  readonly cursor: string;
+  /** The asked-for cursor is too old or of another store: query again. */
+  readonly lagged?: true;
+}
+
+export interface PingReply {
+  readonly ok: true;
+  readonly pong: true;
+}
+
+/** Counters since this daemon started; sizes in bytes, durations in milliseconds. */
+export interface StatsReply {
+  readonly ok: true;
+  readonly version: string;
+  readonly pid: number;
+  readonly upMs: number;
+  readonly storeId: string;
+  readonly epoch: number;
+  readonly seq: number;
+  readonly sessions: number;
+  readonly locks: number;
+  readonly waiters: number;
+  readonly connections: number;
+  readonly subscribers: number;
+  readonly requests: number;
+  readonly refused: number;
+  readonly journalBytes: number;
+  readonly storeFull: boolean;
+  readonly voided: readonly number[];
+  readonly trailDropped: number;
+  readonly rssBytes: number;
+  /** Hook events by name. */
+  readonly hooks: Readonly<Record<string, number>>;
+}
+
+/** A refused request, as `kite status` shows the latest ones. */
+export interface RefusalRow {
+  readonly at: number;
+  readonly type: string;
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly file: string | null;
+  readonly code: string;
+  readonly error: string;
+}

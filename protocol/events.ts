@@ -1,0 +1,68 @@
+import type { ActorRow } from "./lock.ts";
+
+/** What a session is told or a subscriber sees: past tense, one name an event. */
+export type KiteEvent =
+  | {
+      readonly event: "session_started";
+      readonly id: string;
+      readonly name: string;
+      readonly project: string;
+    }
+  | {
+      readonly event: "session_ended";
+      readonly id: string;
+      readonly name: string;
+      readonly project: string;
+      readonly cause: string;
+    }
+  | { readonly event: "session_lost"; readonly id: string; readonly name: string; readonly project: string }
+  | {
+      readonly event: "session_duplicated";
+      readonly id: string;
+      readonly name: string;
+      readonly project: string;
+      readonly incarnations: number;
+    }
+  | {
+      readonly event: "lock_granted";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly token: string;
+      readonly holder: ActorRow;
+      readonly waitedMs: number;
+    }
+  | {
+      readonly event: "lock_queued";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly waiter: ActorRow;
+      readonly holder: ActorRow | null;
+      readonly position: number;
+    }
+  | {
+      readonly event: "lock_released";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly holder: ActorRow;
+      readonly cause: string;
+    }
+  | {
+      readonly event: "lock_wait_ended";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly waiter: ActorRow;
+      readonly cause: string;
+    }
+  | {
+      readonly event: "lock_revoked";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly holder: ActorRow;
+      readonly by: string;
+    }
+  | { readonly event: "file_conflict"; readonly file: string; readonly sessions: readonly [string, string] };
+
+export type EventName = KiteEvent["event"];
+
+/** The line that carries an event. `cursor` is `"<epoch>.<seq>.<n>"`; volatile events have none. */
+export type EventLine = { readonly type: "event"; readonly cursor?: string } & KiteEvent;

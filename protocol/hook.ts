@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { limits } from "./limits.ts";
+import { baseShape } from "./session.ts";
+
+/** Passed on as it came: copying it key by key would give `__proto__` a meaning. */
+const eventSchema = z.custom<Readonly<Record<string, unknown>>>(
+  v => typeof v === "object" && v !== null && !Array.isArray(v),
+  { error: "expected an object" },
+);
+
+/**
+ * One event of an agent's client, forwarded as received. `env` holds the few environment variables that matter
+ * and the parent's pid; `reply: "raw"` asks for a header line `exitCode stdoutBytes stderrBytes envBytes`, then
+ * those bytes, then the end of the connection (for clients without a JSON parser).
+ */
+export const hookSchema = z.object({
+  ...baseShape,
+  event: eventSchema,
+  env: z.record(z.string().max(limits.nameBytes), z.string().max(limits.pathBytes)).optional(),
+  ppid: z.number().int().positive().optional(),
+  reply: z.literal("raw").optional(),
+});
+
+export interface HookReply {
+  readonly ok: true;
+  /** What the hook prints; empty for nothing. */
+  readonly output: string;
+  readonly exitCode?: number;
+  readonly stderr?: string;
+  /** Lines for the client's environment file. */
+  readonly env?: readonly string[];
+}

@@ -1,0 +1,128 @@
+/**
+ * Every bound of Kite, in one place. Durations end in `Ms`, sizes in `Bytes`, counts in `Max`.
+ * Who exceeds one is refused by name; the others notice nothing.
+ */
+export const limits = {
+  // The wire.
+  /** Longest request or reply line. */
+  lineBytes: 1024 * 1024,
+  /** Longest line that begins `{"type":"hook"`: an edit's payload holds the whole file. */
+  hookLineBytes: 32 * 1024 * 1024,
+  /** Unfinished lines over all connections together. */
+  unfinishedBytes: 128 * 1024 * 1024,
+  /** Nesting of a request, the outermost object counted. */
+  nestingMax: 32,
+  /** Nesting inside the `event` of a `hook` request. */
+  hookNestingMax: 128,
+  /** Requests in flight on one connection before reading pauses; waiting locks do not count. */
+  inFlightMax: 256,
+  /** Requests taken from one connection before the next one has its turn. */
+  batchMax: 64,
+  /** Replies not yet read by a client before its connection is closed. */
+  unreadReplyBytes: 4 * 1024 * 1024,
+  /** Events not yet read by a subscriber before its stream stops until it drains. */
+  unreadEventBytes: 1024 * 1024,
+  /** Pending connections the kernel keeps for us. */
+  backlog: 4096,
+  /** Longest socket path: Node 20 and 22 cut longer ones without a word. */
+  socketPathBytes: 103,
+
+  // Strings and lists of a request.
+  idBytes: 200,
+  nameBytes: 80,
+  pathBytes: 4096,
+  filesMax: 1000,
+  rowsDefault: 200,
+  rowsMax: 1000,
+
+  // Locks.
+  /** Waiters of one file, as published. */
+  queueDepth: 3,
+  /** Waiters of one file when the hooks ask. */
+  hookQueueDepth: 16,
+  queueDepthMax: 64,
+  /** Wait for a lock, as published. */
+  waitMs: 30_000,
+  /** Wait of a hook; shorter than the hook entry's own time limit. */
+  hookWaitMs: 50_000,
+  waitMaxMs: 600_000,
+  /** Locks and places in line of one session together. */
+  locksPerSessionMax: 10_000,
+  /** A waiter that lost its connection, or whose hook timed out, keeps its place this long. */
+  placeMs: 60_000,
+  /** A turn hold untouched this long is over. */
+  turnLeaseMs: 600_000,
+  /** A session without anchor keeps explicit locks this long after its last sign of life. */
+  explicitLeaseMs: 600_000,
+  /** After a restart, a lock bound to a connection waits this long for its client to come back. */
+  boundGraceMs: 10_000,
+
+  // Sessions.
+  sessionsMax: 10_000,
+  incarnationsMax: 8,
+  agentsPerSessionMax: 1_000,
+  /** Without anchor: silence after which a session counts as lost. */
+  silenceMs: 300_000,
+  /** Turn holds of a lost session go after this. */
+  lockDelayMs: 15_000,
+  /** A lost session is forgotten after this. */
+  lostMs: 86_400_000,
+  /** An ended id is remembered this long, so that a late event does not bring it back. */
+  endedMs: 3_600_000,
+  endedMax: 10_000,
+  /** How often anchor processes are looked at. */
+  anchorPollMs: 1_000,
+  /** Files remembered as open per session. */
+  touchedMax: 500,
+
+  // Retries.
+  /** The same `requestId` gets the same reply this long. */
+  replyKeptMs: 600_000,
+  repliesMax: 100_000,
+
+  // Events.
+  /** Events kept for subscribers who come back: entries and bytes. */
+  ringEntriesMax: 10_000,
+  ringBytes: 8 * 1024 * 1024,
+
+  // Journal.
+  segmentBytes: 64 * 1024 * 1024,
+  recordBytes: 4 * 1024 * 1024,
+  /** Entries after the last snapshot before the next one is taken. */
+  snapshotEntries: 100_000,
+  snapshotsKept: 2,
+  /** Space set aside on disk so that unlocks can be written when it is full. */
+  reserveBytes: 1024 * 1024,
+  /** How often a full disk is tried again. */
+  fullRetryMs: 1_000,
+  /** Handlers that throw: this many within the window stop the daemon. */
+  throwsMax: 3,
+  throwsWindowMs: 600_000,
+
+  // Facts of the outside world.
+  factMs: 250,
+  factsPerDeviceMax: 2,
+  hashBytes: 8 * 1024 * 1024,
+
+  // The daemon.
+  /** Shutdown leaves within this. */
+  shutdownMs: 2_000,
+  /** A starter waits this long for a daemon that was just killed to let go. */
+  startWaitMs: 5_000,
+  /** Without sessions the daemon ends itself after this. */
+  idleExitMs: 1_800_000,
+  /** Blank line to a half-closed connection that still waits. */
+  probeMs: 2_000,
+  logBytes: 8 * 1024 * 1024,
+  logFilesMax: 3,
+  trailBytes: 8 * 1024 * 1024,
+  trailFilesMax: 4,
+  /** Trail lines waiting to be written before further ones are dropped and counted. */
+  trailQueueMax: 10_000,
+  /** Latest refusals kept for `kite status`. */
+  refusalsMax: 20,
+
+  // The hook clients.
+  firstByteMs: 1_000,
+  reconnectMs: 5_000,
+} as const;

@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { limits } from "./limits.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
+
+const actorShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
+const filesSchema = z.array(pathSchema).min(1).max(limits.filesMax);
+const fileOrFiles = "give exactly one of file and files";
+
+/** Ask for one file, a directory (its whole subtree) or several of them, all or nothing. */
+export const fileLockSchema = z
+  .object({
+    ...actorShape,
+    file: pathSchema.optional(),
+    files: filesSchema.optional(),
+    /** How long to wait in line; 0: do not wait. */
+    waitMs: z.number().int().min(0).max(limits.waitMaxMs).optional(),
+    /** Release when this connection closes. */
+    bind: z.boolean().optional(),
+    /** Keep the place in line for a minute when this connection closes while waiting. */
+    detach: z.boolean().optional(),
+    /** Push `lock_queued` to this connection when the request has to wait. */
+    progress: z.boolean().optional(),
+  })
+  .refine(r => (r.file === undefined) !== (r.files === undefined), { error: fileOrFiles });
+
+export const fileUnlockSchema = z
+  .object({
+    ...actorShape,
+    id: idSchema.optional(),
+    file: pathSchema.optional(),
+    files: filesSchema.optional(),
+    all: z.boolean().optional(),
+    /** Release whoever holds it; recorded, and the holder is told. */
+    force: z.boolean().optional(),
+  })
+  .refine(r => [r.file, r.files, r.all || undefined].filter(v => v !== undefined).length === 1, {
+    error: "give exactly one of file, files and all:true",
+  })
+  .refine(r => r.id !== undefined || (r.force === true && !r.all), {
+    error: "id is required, unless force:true names files",
+  });
+
+export const fileCheckSchema = z.object({ ...actorShape, file: pathSchema, token: idSchema });
+
+export const fileTouchSchema = z.object({
+  ...actorShape,
+  file: pathSchema,
+  action: z.string().max(limits.nameBytes).optional(),
+});
+
+export interface ActorRow {
+  readonly id: string;
+  readonly agent: string | null;
+  readonly name: string;
+}
+
+export interface WaiterRow extends ActorRow {
+  readonly waitedMs: number;
+  readonly attached: boolean;
+}
+
+/** One locked (or waited-for) path. */
+export interface LockRow {
+  readonly file: string;
+  readonly path: string;
+  readonly project: string;
+  readonly kind: "explicit" | "turn";
+  readonly holder: ActorRow | null;
+  readonly token: string | null;
+  readonly heldMs: number;
+  readonly waiters: readonly WaiterRow[];
+}
+
+/** `file` and `path` for a single file, `files` and `paths` for several; one token for all. */
+export interface FileLockReply {
+  readonly ok: true;
+  readonly file?: string;
+  readonly files?: readonly string[];
+  readonly path?: string;
+  readonly paths?: readonly string[];
+  readonly token: string;
+  readonly granted_from_queue?: true;
+}
+
+export interface FileUnlockReply {
+  readonly ok: true;
+  readonly released: readonly string[];
+}
+
+export interface FileCheckReply {
+  readonly ok: true;
+  readonly file: string;
+  readonly path: string;
+  readonly token: string;
+}

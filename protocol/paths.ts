@@ -1,0 +1,44 @@
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+
+/** Where everything of one Kite lives. `KITE_HOME` moves it as a whole. */
+export interface KitePaths {
+  readonly home: string;
+  readonly socket: string;
+  readonly lockFile: string;
+  readonly daemonFile: string;
+  readonly journal: string;
+  readonly trail: string;
+  readonly log: string;
+  readonly bin: string;
+  readonly config: string;
+  /** Present after `kite down`: hooks then start no daemon. */
+  readonly downFile: string;
+  /** What `kite install` wrote, and where. */
+  readonly installs: string;
+}
+
+/**
+ * The paths for an environment: `KITE_HOME`, else `.kite` in the home directory.
+ * A relative `KITE_HOME` is an error: hooks run in other directories than the shell that set it.
+ */
+export function kitePaths(env: Readonly<Record<string, string | undefined>>): KitePaths {
+  const asked = env["KITE_HOME"];
+  if (asked !== undefined && asked !== "" && !isAbsolute(asked)) {
+    throw new Error(`KITE_HOME must be an absolute path, but it is ${JSON.stringify(asked)}`);
+  }
+  const home = asked || join(env["HOME"] || homedir(), ".kite");
+  return {
+    home,
+    socket: join(home, "kite.sock"),
+    lockFile: join(home, "daemon.lock"),
+    daemonFile: join(home, "daemon.json"),
+    journal: join(home, "journal"),
+    trail: join(home, "trail"),
+    log: join(home, "daemon.log"),
+    bin: join(home, "bin"),
+    config: join(home, "config.json"),
+    downFile: join(home, "down"),
+    installs: join(home, "installs.json"),
+  };
+}

@@ -1,0 +1,68 @@
+import type { z } from "zod";
+import type { Refusal } from "./codes.ts";
+import {
+  type PingReply,
+  plainSchema,
+  type QueryReply,
+  querySchema,
+  type StatsReply,
+  type SubscribeReply,
+  shutdownSchema,
+  subscribeSchema,
+} from "./daemon.ts";
+import { type HookReply, hookSchema } from "./hook.ts";
+import {
+  type FileCheckReply,
+  type FileLockReply,
+  type FileUnlockReply,
+  fileCheckSchema,
+  fileLockSchema,
+  fileTouchSchema,
+  fileUnlockSchema,
+} from "./lock.ts";
+import {
+  deregisterSchema,
+  type HelloReply,
+  heartbeatSchema,
+  helloSchema,
+  type OkReply,
+  type RegisterReply,
+  registerSchema,
+} from "./session.ts";
+
+/** The version `hello` speaks of. */
+export const protocolVersion = 1;
+
+/** Ties a request's schema to the type of its success reply; the second is for the compiler alone. */
+function request<P extends z.ZodType, R>(params: P, _reply?: R): { readonly params: P; readonly reply: R } {
+  return { params, reply: _reply as R };
+}
+
+/** The whole wire: every request, once. Server, client, hooks and tools take their types from here. */
+export const requests = {
+  hello: request<typeof helloSchema, HelloReply>(helloSchema),
+  register: request<typeof registerSchema, RegisterReply>(registerSchema),
+  heartbeat: request<typeof heartbeatSchema, OkReply>(heartbeatSchema),
+  deregister: request<typeof deregisterSchema, OkReply>(deregisterSchema),
+  file_lock: request<typeof fileLockSchema, FileLockReply>(fileLockSchema),
+  file_unlock: request<typeof fileUnlockSchema, FileUnlockReply>(fileUnlockSchema),
+  file_check: request<typeof fileCheckSchema, FileCheckReply>(fileCheckSchema),
+  file_touch: request<typeof fileTouchSchema, OkReply>(fileTouchSchema),
+  hook: request<typeof hookSchema, HookReply>(hookSchema),
+  subscribe: request<typeof subscribeSchema, SubscribeReply>(subscribeSchema),
+  query: request<typeof querySchema, QueryReply>(querySchema),
+  stats: request<typeof plainSchema, StatsReply>(plainSchema),
+  ping: request<typeof plainSchema, PingReply>(plainSchema),
+  shutdown: request<typeof shutdownSchema, OkReply>(shutdownSchema),
+} as const;
+
+export type Requests = typeof requests;
+export type RequestType = keyof Requests;
+/** The validated parameters of request `T`. */
+export type RequestOf<T extends RequestType> = z.output<Requests[T]["params"]>;
+/** What a client sends for `T`, apart from `type`. */
+export type ParamsOf<T extends RequestType> = z.input<Requests[T]["params"]>;
+/** The success reply of `T`. */
+export type ReplyOf<T extends RequestType> = Requests[T]["reply"];
+/** What comes back for `T`. */
+export type Answer<T extends RequestType = RequestType> = ReplyOf<T> | Refusal;

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { limits } from "./limits.ts";
+
+/** Text of one line: an id, a name. Bytes are bounded by characters times four at most; see limits. */
+export const idSchema = z.string().min(1).max(limits.idBytes);
+export const pathSchema = z.string().min(1).max(limits.pathBytes);
+
+/** Fields that every request may carry. */
+export const baseShape = {
+  /** Echoed in the reply; replies to requests with a `rid` may come out of order. */
+  rid: z.union([z.string().max(limits.idBytes), z.number()]).optional(),
+  /** The same one from the same session within 10 minutes is applied once and gets the same reply. */
+  requestId: idSchema.optional(),
+  project: pathSchema.optional(),
+};
+
+export const helloSchema = z.object({
+  ...baseShape,
+  protocol: z.number().int().optional(),
+  client: idSchema.optional(),
+});
+
+export const registerSchema = z.object({
+  ...baseShape,
+  id: idSchema,
+  /** The process whose end is the session's end, in the daemon's own pid namespace. */
+  pid: z.number().int().positive().optional(),
+  cwd: pathSchema,
+  name: z.string().min(1).max(limits.nameBytes).optional(),
+  worktree: pathSchema.optional(),
+  branch: z.string().max(limits.pathBytes).optional(),
+});
+
+export const heartbeatSchema = z.object({ ...baseShape, id: idSchema });
+
+export const deregisterSchema = z.object({
+  ...baseShape,
+  id: idSchema,
+  /** Ends only the incarnation anchored at this process; without it the whole session. */
+  pid: z.number().int().positive().optional(),
+});
+
+/** What a query shows of a session. Times are milliseconds before the answer (`...Ms`) or wall time (`...At`). */
+export interface SessionRow {
+  readonly id: string;
+  readonly name: string;
+  readonly project: string;
+  readonly worktree: string;
+  readonly branch: string | null;
+  readonly cwd: string;
+  readonly pid: number | null;
+  readonly status: "active" | "idle" | "lost";
+  readonly registeredAt: number;
+  readonly lastSeenMs: number;
+  readonly incarnations: number;
+  readonly agents: readonly AgentRow[];
+  readonly files: readonly string[];
+  readonly locks: number;
+  readonly waitingFor: string | null;
+  readonly attention: string | null;
+}
+
+export interface AgentRow {
+  readonly agent: string;
+  readonly name: string;
+  readonly status: "active" | "idle";
+}
+
+export interface HelloReply {
+  readonly ok: true;
+  readonly protocol: number;
+  readonly version: string;
+  readonly pid: number;
+  readonly storeId: string;
+  readonly epoch: number;
+}
+
+export interface RegisterReply {
+  readonly ok: true;
+  readonly id: string;
+  readonly name: string;
+  readonly project: string;
+  /** False where no process could be tied to the session: it lives by heartbeats then. */
+  readonly anchored: boolean;
+}
+
+export interface OkReply {
+  readonly ok: true;
+}
