@@ -66,6 +66,7 @@ export type HookOutcome =
   | {
       readonly did: "look";
       readonly ok: true;
+      /** The session's own name. */
       readonly self: string;
       readonly sessions: readonly SessionRow[];
       readonly locks: readonly LockNote[];
@@ -84,8 +85,11 @@ export type HookOutcome =
       readonly ok: false;
       readonly refusal: Refusal;
       readonly holder: LockNote | null;
+      /** The place in line that the actor keeps although it was refused, counted from 1. */
+      readonly place?: number;
     };
 
+/** A held file. `holder` is a name as people see it (an agent's begins with its session's name and a slash). */
 export interface LockNote {
   readonly file: string;
   readonly holder: string;
