@@ -1,6 +1,9 @@
 import type { ActorRow } from "./lock.ts";
 
-/** What a session is told or a subscriber sees: past tense, one name an event. */
+/**
+ * What a session is told or a subscriber sees: past tense, one name an event. Lists of files are
+ * cut at 100 entries; `more` counts those left out.
+ */
 export type KiteEvent =
   | {
       readonly event: "session_started";
@@ -27,6 +30,7 @@ export type KiteEvent =
       readonly event: "lock_granted";
       readonly files: readonly string[];
       readonly paths: readonly string[];
+      readonly more?: number;
       readonly token: string;
       readonly holder: ActorRow;
       readonly waitedMs: number;
@@ -35,6 +39,7 @@ export type KiteEvent =
       readonly event: "lock_queued";
       readonly files: readonly string[];
       readonly paths: readonly string[];
+      readonly more?: number;
       readonly waiter: ActorRow;
       readonly holder: ActorRow | null;
       readonly position: number;
@@ -43,6 +48,7 @@ export type KiteEvent =
       readonly event: "lock_released";
       readonly files: readonly string[];
       readonly paths: readonly string[];
+      readonly more?: number;
       readonly holder: ActorRow;
       readonly cause: string;
     }
@@ -50,6 +56,7 @@ export type KiteEvent =
       readonly event: "lock_wait_ended";
       readonly files: readonly string[];
       readonly paths: readonly string[];
+      readonly more?: number;
       readonly waiter: ActorRow;
       readonly cause: string;
     }
@@ -57,6 +64,7 @@ export type KiteEvent =
       readonly event: "lock_revoked";
       readonly files: readonly string[];
       readonly paths: readonly string[];
+      readonly more?: number;
       readonly holder: ActorRow;
       readonly by: string;
     }

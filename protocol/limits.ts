@@ -54,6 +54,8 @@ export const limits = {
   turnLeaseMs: 600_000,
   /** A session without anchor keeps explicit locks this long after its last sign of life. */
   explicitLeaseMs: 600_000,
+  /** Files named in one event; `more` counts the rest. */
+  eventFilesMax: 100,
   /** After a restart, a lock bound to a connection waits this long for its client to come back. */
   boundGraceMs: 10_000,
 

@@ -18,9 +18,8 @@ export interface Proposal {
 }
 
 /** `seq` is contiguous, beginning with 1. */
-export interface Entry<C extends Command = Command> extends Proposal {
+export interface Entry extends Proposal {
   readonly seq: number;
-  readonly command: C;
 }
 
 /** Session, or an agent within it. `incarnation` tells two terminals with the same session id apart. */
@@ -71,13 +70,11 @@ export interface Bound {
 export type LockKind = "explicit" | "turn";
 
 export interface DaemonStarted {
-  readonly type: "daemon_started";
   readonly epoch: number;
   readonly storeId: string;
 }
 
 export interface SessionBegin {
-  readonly type: "session_begin";
   readonly session: string;
   readonly anchor: Anchor | null;
   readonly cwd: string;
@@ -94,7 +91,6 @@ export interface SessionBegin {
 
 /** Ends one incarnation, or with `incarnation: null` the whole session. */
 export interface SessionEnd {
-  readonly type: "session_end";
   readonly session: string;
   readonly incarnation: number | null;
   readonly cause: "deregistered" | "ended" | "anchor_gone";
@@ -103,7 +99,6 @@ export interface SessionEnd {
 
 /** Silence: proposed for a session without anchor. */
 export interface SessionLost {
-  readonly type: "session_lost";
   readonly session: string;
   /** `begun` of the session meant; another one is not touched. */
   readonly begun: number;
@@ -111,12 +106,10 @@ export interface SessionLost {
 
 /** A sign of life of a lost session. */
 export interface SessionFound {
-  readonly type: "session_found";
   readonly session: string;
 }
 
 export interface LockRequest {
-  readonly type: "lock_request";
   readonly actor: Actor;
   readonly files: readonly FileRef[];
   /** The request named one `file`, not `files`. */
@@ -124,8 +117,10 @@ export interface LockRequest {
   readonly kind: LockKind;
   readonly waitMs: number;
   readonly depth: number;
-  /** A place in line outlives time-out or connection by this; 0: it goes at once. */
+  /** The place in line outlives the time-out by this; 0: it goes at once. */
   readonly placeMs: number;
+  /** The place outlives the connection as well, for `limits.placeMs`. */
+  readonly detach: boolean;
   readonly progress: boolean;
   /** The prompt a turn hold belongs to. */
   readonly prompt: string | null;
@@ -139,18 +134,16 @@ export interface LockRequest {
 
 /** The connection of a waiting request closed. */
 export interface LockDetach {
-  readonly type: "lock_detach";
   readonly waiter: Origin;
 }
 
-/** A grant found nobody to hand it to. */
+/** A grant from the queue found nobody to hand it to: `waiter` is where it should have gone. */
 export interface LockUndelivered {
-  readonly type: "lock_undelivered";
   readonly waiter: Origin;
+  readonly actor: Actor;
 }
 
 export interface LockRelease {
-  readonly type: "lock_release";
   readonly actor: Actor;
   readonly files: readonly FileName[] | "all";
   readonly retry?: Retry;
@@ -158,7 +151,6 @@ export interface LockRelease {
 
 /** Whoever holds these: recorded, the holders told. */
 export interface LockRevoke {
-  readonly type: "lock_revoke";
   readonly by: string;
   readonly files: readonly FileName[];
   readonly retry?: Retry;
@@ -166,13 +158,11 @@ export interface LockRevoke {
 
 /** A connection with bound locks closed. */
 export interface LockUnbind {
-  readonly type: "lock_unbind";
   readonly bound: Bound;
 }
 
 /** Frees the actor's turn holds, except those of `keepPrompt`. */
 export interface TurnEnd {
-  readonly type: "turn_end";
   readonly actor: Actor;
   readonly keepPrompt: string | null;
 }
@@ -188,38 +178,39 @@ export type Due =
   | { readonly what: "lost_over"; readonly session: string; readonly begun: number };
 
 export interface Elapse {
-  readonly type: "elapse";
   readonly due: Due;
 }
 
 /** From here on entries are applied under this level. */
 export interface Rules {
-  readonly type: "rules";
   readonly level: number;
 }
 
 /** The entry at `seq` threw; a replay skips it. */
 export interface Void {
-  readonly type: "void";
   readonly seq: number;
 }
 
-export type Command =
-  | DaemonStarted
-  | SessionBegin
-  | SessionEnd
-  | SessionLost
-  | SessionFound
-  | LockRequest
-  | LockDetach
-  | LockUndelivered
-  | LockRelease
-  | LockRevoke
-  | LockUnbind
-  | TurnEnd
-  | Elapse
-  | Rules
-  | Void;
+/** Every command, by name. */
+export interface Commands {
+  daemon_started: DaemonStarted;
+  session_begin: SessionBegin;
+  session_end: SessionEnd;
+  session_lost: SessionLost;
+  session_found: SessionFound;
+  lock_request: LockRequest;
+  lock_detach: LockDetach;
+  lock_undelivered: LockUndelivered;
+  lock_release: LockRelease;
+  lock_revoke: LockRevoke;
+  lock_unbind: LockUnbind;
+  turn_end: TurnEnd;
+  elapse: Elapse;
+  rules: Rules;
+  void: Void;
+}
 
-export type CommandType = Command["type"];
-export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;
+export type CommandType = keyof Commands;
+/** The command named `T`; with a union of names it stays one union, so that a table of handlers can be indexed. */
+export type CommandOf<T extends CommandType> = { [K in T]: { readonly type: K } & Commands[K] }[T];
+export type Command = CommandOf<CommandType>;

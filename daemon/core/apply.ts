@@ -1,0 +1,66 @@
+/**
+ * The only door to the state. Deterministic: the same entries in the same order give the same state and the same
+ * steps, on every machine and at every replay.
+ */
+import { daemonStarted, rules, voidEntry } from "./daemon.ts";
+import { elapse } from "./due.ts";
+import type { CommandOf, CommandType, Entry, Retry } from "./entry.ts";
+import type { Handlers, Meta } from "./handlers.ts";
+import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./lock-release.ts";
+import { lockRequest } from "./lock-request.ts";
+import { keepReply, keptReply } from "./replies.ts";
+import { sessionBegin, sessionEnd, sessionFound, sessionLost } from "./sessions.ts";
+import type { State } from "./state.ts";
+import { Step } from "./step.ts";
+
+const handlers: Handlers = {
+  daemon_started: daemonStarted,
+  session_begin: sessionBegin,
+  session_end: sessionEnd,
+  session_lost: sessionLost,
+  session_found: sessionFound,
+  lock_request: lockRequest,
+  lock_detach: lockDetach,
+  lock_undelivered: lockUndelivered,
+  lock_release: lockRelease,
+  lock_revoke: lockRevoke,
+  lock_unbind: lockUnbind,
+  turn_end: turnEnd,
+  elapse,
+  rules,
+  void: voidEntry,
+};
+
+/**
+ * Applies one entry and returns what it leads to. Throws only on a bug; the state may then be torn and is to be
+ * rebuilt without the entry.
+ */
+export function apply(state: State, entry: Entry): Step {
+  if (entry.seq !== state.seq + 1) throw new Error(`entry ${entry.seq} does not follow ${state.seq}`);
+  state.seq = entry.seq;
+  state.t = Math.max(state.t, entry.at);
+  const step = new Step();
+  const retry = retryOf(entry);
+  const kept = retry === undefined ? null : keptReply(state, retry);
+  if (kept !== null) {
+    step.reply = kept;
+    return step;
+  }
+  run(state, entry.command, entry, step);
+  if (retry !== undefined && step.reply !== null) keepReply(state, retry, step.reply);
+  return step;
+}
+
+/** Takes the place of an entry that is void: only its number counts. */
+export function skip(state: State, entry: Entry): void {
+  if (entry.seq !== state.seq + 1) throw new Error(`entry ${entry.seq} does not follow ${state.seq}`);
+  state.seq = entry.seq;
+}
+
+function run<T extends CommandType>(state: State, command: CommandOf<T>, meta: Meta, step: Step): void {
+  handlers[command.type](state, command, meta, step);
+}
+
+function retryOf(entry: Entry): Retry | undefined {
+  return "retry" in entry.command ? entry.command.retry : undefined;
+}

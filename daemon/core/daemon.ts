@@ -1,0 +1,50 @@
+/** What concerns the daemon itself: its starts, the level of rules, entries that are void. */
+import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { FileRef } from "./entry.ts";
+import type { Handler } from "./handlers.ts";
+import { leavePlace, passOn } from "./lock-queue.ts";
+import { rulesKnown } from "./state.ts";
+
+/**
+ * A daemon began a new epoch: connections of its earlier ones are gone. Waiting requests keep their places for a
+ * while, locks bound to a connection wait for their client to come back.
+ */
+export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
+  const { node } = meta.origin;
+  const before = state.nodes.get(node);
+  if (command.epoch <= state.epoch) {
+    step.reply = refuse("internal_error", `epoch ${command.epoch} is not after ${state.epoch}`);
+    return;
+  }
+  step.reply = { ok: true };
+  if (state.storeId === "") state.storeId = command.storeId;
+  state.epoch = command.epoch;
+  state.nodes.set(node, { epoch: command.epoch, at: state.t });
+  if (before === undefined) return;
+  const freed: FileRef[] = [];
+  for (const waiter of state.locks.waiters.values()) {
+    if (waiter.origin === null || waiter.origin.node !== node) continue;
+    leavePlace(state, waiter, limits.placeMs, step);
+    freed.push(...waiter.files);
+  }
+  for (const { key, token, bound } of state.locks.holds.values()) {
+    if (bound?.node !== node) continue;
+    step.timers.push({
+      at: state.t + limits.boundGraceMs,
+      due: { what: "bound_over", key, token: token.grant },
+    });
+  }
+  passOn(state, freed, step);
+};
+
+export const rules: Handler<"rules"> = (state, command, _meta, step) => {
+  if (!rulesKnown.includes(command.level)) throw new Error(`rules level ${command.level} is unknown here`);
+  state.rules = command.level;
+  step.reply = { ok: true };
+};
+
+/** The entry it names is skipped by whoever replays the log; by itself it changes nothing. */
+export const voidEntry: Handler<"void"> = (_state, _command, _meta, step) => {
+  step.reply = { ok: true };
+};

@@ -1,0 +1,144 @@
+/**
+ * What passes with time. The core has no timers: it says when something is due, the shell proposes it by name, and
+ * here it is compared with what is true by then; what no longer fits is refused.
+ */
+import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { rowsOfSession } from "./actors.ts";
+import type { Due } from "./entry.ts";
+import type { Handler } from "./handlers.ts";
+import { firstBlocker } from "./lock-blockers.ts";
+import { answerWaiter, dismiss, leavePlace, passOn } from "./lock-queue.ts";
+import { holdsOf, releaseParts } from "./lock-release.ts";
+import { removeWaiter } from "./lock-table.ts";
+import { waitOver } from "./lock-text.ts";
+import { end, leaseAfterLostMs } from "./sessions.ts";
+import type { Hold, Session, State, Waiter } from "./state.ts";
+import type { Step, Timer } from "./step.ts";
+
+/** When `due` is due as things stand (core time, ms), or null where it no longer means anything. */
+export function dueAt(state: State, due: Due): number | null {
+  switch (due.what) {
+    case "wait_over": {
+      const waiter = state.locks.waiters.get(due.ticket);
+      return waiter === undefined || waiter.origin === null ? null : waiter.deadline;
+    }
+    case "place_over": {
+      const waiter = state.locks.waiters.get(due.ticket);
+      return waiter === undefined || waiter.origin !== null ? null : waiter.deadline;
+    }
+    case "turn_lease_over": {
+      const hold = meant(state, due);
+      return hold === null || hold.kind !== "turn" ? null : hold.touched + limits.turnLeaseMs;
+    }
+    case "bound_over": {
+      const hold = meant(state, due);
+      const start = hold?.bound ? state.nodes.get(hold.bound.node) : undefined;
+      if (start === undefined || hold?.bound?.epoch === start.epoch) return null;
+      return start.at + limits.boundGraceMs;
+    }
+    case "lost_turns_over":
+      return lostSince(state, due, limits.lockDelayMs);
+    case "lost_leases_over":
+      return lostSince(state, due, leaseAfterLostMs);
+    case "lost_over":
+      return lostSince(state, due, limits.lostMs);
+  }
+}
+
+/** Everything that will be due, for a start from a snapshot. */
+export function allDue(state: State): Timer[] {
+  const dues: Due[] = [];
+  for (const { ticket } of state.locks.waiters.values()) {
+    dues.push({ what: "wait_over", ticket }, { what: "place_over", ticket });
+  }
+  for (const { key, token, kind, bound } of state.locks.holds.values()) {
+    if (kind === "turn") dues.push({ what: "turn_lease_over", key, token: token.grant });
+    if (bound !== null) dues.push({ what: "bound_over", key, token: token.grant });
+  }
+  for (const { id: session, begun, lostAt } of state.sessions.live.values()) {
+    if (lostAt === null) continue;
+    dues.push({ what: "lost_turns_over", session, begun });
+    dues.push({ what: "lost_leases_over", session, begun }, { what: "lost_over", session, begun });
+  }
+  return dues.flatMap(due => {
+    const at = dueAt(state, due);
+    return at === null ? [] : [{ at, due }];
+  });
+}
+
+export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
+  const at = dueAt(state, due);
+  if (at === null || at > state.t) {
+    step.reply = refuse("invalid_request", `${due.what} is not due`);
+    return;
+  }
+  step.reply = { ok: true };
+  switch (due.what) {
+    case "wait_over":
+      return waitIsOver(state, waiterOf(state, due.ticket), step);
+    case "place_over":
+      return removeWaiter(state.locks, waiterOf(state, due.ticket));
+    case "turn_lease_over":
+      return dropHold(state, meant(state, due), "lease over", step);
+    case "bound_over":
+      return dropHold(state, meant(state, due), "disconnected", step);
+    case "lost_turns_over":
+      return releaseKind(state, due.session, "turn", step);
+    case "lost_leases_over":
+      return releaseKind(state, due.session, "explicit", step);
+    case "lost_over":
+      return end(state, sessionOf(state, due.session), "lost", step);
+  }
+};
+
+function waitIsOver(state: State, waiter: Waiter, step: Step): void {
+  const reply = waitOver(state, waiter, firstBlocker(state.locks, waiter));
+  if (waiter.placeMs === 0) {
+    dismiss(state, waiter, reply, "timed out", step);
+  } else {
+    answerWaiter(state, waiter, reply, false, step);
+    leavePlace(state, waiter, waiter.placeMs, step);
+  }
+  passOn(state, waiter.files, step);
+}
+
+function dropHold(state: State, hold: Hold | null, cause: string, step: Step): void {
+  if (hold !== null) releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], cause, step);
+}
+
+function releaseKind(state: State, session: string, kind: Hold["kind"], step: Step): void {
+  const parts = rowsOfSession(state.locks.actors, session, null).map(row => ({
+    actor: row.actor,
+    holds: holdsOf(state, row).filter(h => h.kind === kind),
+    places: [],
+  }));
+  releaseParts(state, parts, "lost", step);
+}
+
+function meant(state: State, due: { readonly key: string; readonly token: number }): Hold | null {
+  const hold = state.locks.holds.get(due.key);
+  return hold !== undefined && hold.token.grant === due.token ? hold : null;
+}
+
+function lostSince(
+  state: State,
+  due: { readonly session: string; readonly begun: number },
+  ms: number,
+): number | null {
+  const session = state.sessions.live.get(due.session);
+  if (session === undefined || session.begun !== due.begun || session.lostAt === null) return null;
+  return session.lostAt + ms;
+}
+
+function waiterOf(state: State, ticket: number): Waiter {
+  const waiter = state.locks.waiters.get(ticket);
+  if (waiter === undefined) throw new Error(`no waiter ${ticket}`);
+  return waiter;
+}
+
+function sessionOf(state: State, id: string): Session {
+  const session = state.sessions.live.get(id);
+  if (session === undefined) throw new Error(`no session ${id}`);
+  return session;
+}

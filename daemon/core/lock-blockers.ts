@@ -1,0 +1,97 @@
+/**
+ * Who stands between a request and its files.
+ *
+ * A request is blocked by holds of other actors that overlap its files, and by attached requests of other actors
+ * that joined the line before it and overlap them (first come, first served; no barging). Detached places are
+ * passed over. A circle of waits runs along explicit holds and places in line; turn holds end by themselves.
+ */
+import { actorKey, locksOf, sameActor } from "./actors.ts";
+import type { Actor, FileRef } from "./entry.ts";
+import type { Hold, Locks, Waiter } from "./state.ts";
+
+export interface Ask {
+  readonly actor: Actor;
+  readonly files: readonly FileRef[];
+  /** Its place in line; a new request is last. */
+  readonly ticket: number;
+}
+
+export type Blocker =
+  | { readonly by: "hold"; readonly actor: Actor; readonly file: FileRef; readonly hold: Hold }
+  | { readonly by: "place"; readonly actor: Actor; readonly file: FileRef; readonly waiter: Waiter };
+
+/** Every blocker, holders first. */
+export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
+  for (const file of ask.files) {
+    for (const key of locks.heldPaths.overlapping(file.key, file.dir)) {
+      const hold = locks.holds.get(key);
+      if (hold === undefined) throw new Error(`${key} is indexed as held, but is not`);
+      if (!sameActor(hold.actor, ask.actor)) yield { by: "hold", actor: hold.actor, file, hold };
+    }
+  }
+  if (locks.waiters.size === 0) return;
+  for (const file of ask.files) {
+    for (const waiter of waitersOver(locks, file)) {
+      if (waiter.ticket < ask.ticket && waiter.origin !== null && !sameActor(waiter.actor, ask.actor)) {
+        yield { by: "place", actor: waiter.actor, file, waiter };
+      }
+    }
+  }
+}
+
+export function firstBlocker(locks: Locks, ask: Ask): Blocker | null {
+  const first = blockers(locks, ask).next();
+  return first.done ? null : first.value;
+}
+
+/** Requests in line for something that overlaps `file`, each once. */
+export function* waitersOver(locks: Locks, file: FileRef): Generator<Waiter, void> {
+  const seen = new Set<number>();
+  for (const key of locks.waitedPaths.overlapping(file.key, file.dir)) {
+    for (const ticket of locks.waitersAt.get(key) ?? []) {
+      if (seen.has(ticket)) continue;
+      seen.add(ticket);
+      const waiter = locks.waiters.get(ticket);
+      if (waiter !== undefined) yield waiter;
+    }
+  }
+}
+
+/** One step of a circle: `actor` waits for `file`. */
+export interface CycleStep {
+  readonly actor: Actor;
+  readonly file: string;
+}
+
+/**
+ * The circle of waits that `ask` would close, or null. `owned` are keys of the asking actor that count as
+ * explicit holds although they are not yet.
+ */
+export function findCycle(
+  locks: Locks,
+  ask: Ask,
+  owned: ReadonlySet<string> = new Set(),
+): CycleStep[] | null {
+  const goal = actorKey(ask.actor);
+  const visited = new Set<string>();
+
+  function follow(asked: Ask, path: readonly CycleStep[]): CycleStep[] | null {
+    for (const blocker of blockers(locks, asked)) {
+      if (blocker.by === "hold" && blocker.hold.kind !== "explicit" && !owned.has(blocker.hold.key)) continue;
+      const here = [...path, { actor: asked.actor, file: blocker.file.file }];
+      const next = actorKey(blocker.actor);
+      if (next === goal) return here;
+      if (visited.has(next)) continue;
+      visited.add(next);
+      for (const ticket of locksOf(locks.actors, blocker.actor)?.waits ?? []) {
+        const waiter = locks.waiters.get(ticket);
+        if (waiter === undefined || waiter.origin === null) continue;
+        const found = follow(waiter, here);
+        if (found !== null) return found;
+      }
+    }
+    return null;
+  }
+
+  return follow(ask, []);
+}

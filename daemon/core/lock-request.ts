@@ -1,0 +1,203 @@
+/** The request for a lock: granted, refused, or put in line. Everything is checked before anything changes. */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { locksOf, rowsOfSession, sameActor } from "./actors.ts";
+import type { FileRef, LockRequest } from "./entry.ts";
+import type { Handler, Meta } from "./handlers.ts";
+import { type Ask, type Blocker, findCycle, firstBlocker, waitersOver } from "./lock-blockers.ts";
+import { grantWaiter, passOn, take } from "./lock-queue.ts";
+import { addWaiter, attachWaiter, removeWaiter } from "./lock-table.ts";
+import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
+import { conflict } from "./replies.ts";
+import { ensureSession } from "./sessions.ts";
+import type { State, Waiter } from "./state.ts";
+import type { Step } from "./step.ts";
+
+export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
+  const refused = mayAsk(state, request);
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  const place = placeOf(state, request);
+  if (place?.origin !== undefined && place.origin !== null) {
+    if (request.retry === undefined || place.retry?.requestId !== request.retry.requestId) {
+      step.reply = refuse("already_queued", "already queued for this file", { queued: true });
+      return;
+    }
+    if (place.retry.digest !== request.retry.digest) {
+      step.reply = conflict(request.retry);
+      return;
+    }
+  }
+  if (place !== null && sameFiles(place.files, request.files)) {
+    const cycle = findCycle(state.locks, place);
+    if (cycle !== null) {
+      step.reply = deadlock(state, cycle);
+      return;
+    }
+    ensureSession(state, request, meta, step);
+    resume(state, place, request, meta, step);
+    return;
+  }
+  joinOrTake(state, request, meta, place, step);
+};
+
+function mayAsk(state: State, request: LockRequest): Refusal | null {
+  const { session, incarnation } = request.actor;
+  const known = state.sessions.live.get(session);
+  if (known !== undefined && !known.incarnations.some(i => i.ordinal === incarnation)) {
+    return refuse("session_ended", `this terminal's part of session ${session} has ended; register again`);
+  }
+  const ended = state.sessions.ended.get(session);
+  if (known === undefined && ended !== undefined && ended + limits.endedMs > state.t) {
+    return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
+  }
+  if (known === undefined && state.sessions.live.size >= limits.sessionsMax) {
+    return refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
+  }
+  let count = request.files.length;
+  for (const row of rowsOfSession(state.locks.actors, session, null))
+    count += row.holds.size + row.waits.size;
+  if (count > limits.locksPerSessionMax) {
+    const most = limits.locksPerSessionMax;
+    return refuse(
+      "too_many_locks",
+      `a session may have ${most} locks; lock the directory instead, or unlock some`,
+    );
+  }
+  return null;
+}
+
+/** The actor's own request in line that overlaps what it asks for now. */
+function placeOf(state: State, request: LockRequest): Waiter | null {
+  const { locks } = state;
+  const mine = locksOf(locks.actors, request.actor);
+  if (mine === undefined || mine.waits.size === 0) return null;
+  for (const file of request.files) {
+    for (const ticket of locks.waitersAt.get(file.key) ?? []) {
+      const waiter = locks.waiters.get(ticket);
+      if (waiter !== undefined && sameActor(waiter.actor, request.actor)) return waiter;
+    }
+  }
+  return null;
+}
+
+function sameFiles(a: readonly FileRef[], b: readonly FileRef[]): boolean {
+  return a.length === b.length && a.every((file, i) => file.key === b[i]?.key && file.dir === b[i]?.dir);
+}
+
+/** Takes up a place in line again, where it was. */
+function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, step: Step): void {
+  attachWaiter(state.locks, place, meta.origin);
+  place.retry = request.retry ?? null;
+  place.bound = request.bound;
+  place.waitMs = request.waitMs;
+  place.deadline = state.t + request.waitMs;
+  const blocker = firstBlocker(state.locks, place);
+  if (blocker === null) {
+    grantWaiter(state, place, meta.origin, step);
+    return;
+  }
+  announceWait(state, place, blocker, meta, step);
+}
+
+function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waiter | null, step: Step): void {
+  const { locks } = state;
+  const ask: Ask = { actor: request.actor, files: request.files, ticket: meta.seq };
+  const blocker = firstBlocker(locks, ask);
+  if (blocker === null) {
+    const cycle = request.kind === "explicit" ? cycleByHolding(state, request) : null;
+    if (cycle !== null) {
+      step.reply = cycle;
+      return;
+    }
+    ensureSession(state, request, meta, step);
+    const token = take(state, request, meta.origin, step);
+    step.reply = grantReply(state, request, token, false);
+    if (place !== null) abandon(state, place, step);
+    return;
+  }
+  const refused = mayWait(state, request, ask, blocker);
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  ensureSession(state, request, meta, step);
+  if (place !== null) abandon(state, place, step);
+  const waiter: Waiter = {
+    ticket: meta.seq,
+    origin: meta.origin,
+    actor: request.actor,
+    files: request.files,
+    single: request.single,
+    kind: request.kind,
+    prompt: request.prompt,
+    bound: request.bound,
+    placeMs: request.placeMs,
+    detach: request.detach,
+    progress: request.progress,
+    since: state.t,
+    waitMs: request.waitMs,
+    deadline: state.t + request.waitMs,
+    retry: request.retry ?? null,
+  };
+  addWaiter(locks, waiter);
+  announceWait(state, waiter, blocker, meta, step);
+}
+
+/** A place for other files than those asked for now is given up; it was detached, so nobody waits for its answer. */
+function abandon(state: State, place: Waiter, step: Step): void {
+  removeWaiter(state.locks, place);
+  passOn(state, place.files, step);
+}
+
+function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
+  if (request.waitMs === 0) return lockHeld(state, blocker);
+  for (const file of request.files) {
+    let inLine = 0;
+    for (const waiter of waitersOver(state.locks, file)) {
+      if (waiter.origin !== null && !sameActor(waiter.actor, request.actor)) inLine += 1;
+    }
+    if (inLine >= request.depth) return queueFull(state, blocker);
+  }
+  const cycle = findCycle(state.locks, ask);
+  return cycle === null ? null : deadlock(state, cycle);
+}
+
+/** A turn hold that becomes explicit while its holder waits elsewhere can close a circle too. */
+function cycleByHolding(state: State, request: LockRequest): Refusal | null {
+  const mine = locksOf(state.locks.actors, request.actor);
+  if (mine === undefined || mine.waits.size === 0) return null;
+  const owned = new Set(request.files.map(f => f.key));
+  for (const ticket of mine.waits) {
+    const waiter = state.locks.waiters.get(ticket);
+    if (waiter === undefined || waiter.origin === null) continue;
+    const cycle = findCycle(state.locks, waiter, owned);
+    if (cycle !== null) return deadlock(state, cycle);
+  }
+  return null;
+}
+
+function announceWait(state: State, waiter: Waiter, blocker: Blocker, meta: Meta, step: Step): void {
+  step.timers.push({ at: waiter.deadline, due: { what: "wait_over", ticket: waiter.ticket } });
+  let position = 1;
+  const counted = new Set<number>();
+  for (const file of waiter.files) {
+    for (const other of waitersOver(state.locks, file)) {
+      if (other.ticket >= waiter.ticket || other.origin === null || counted.has(other.ticket)) continue;
+      counted.add(other.ticket);
+      position += 1;
+    }
+  }
+  const event = {
+    event: "lock_queued" as const,
+    ...fileLists(waiter.files),
+    waiter: actorRow(state, waiter.actor),
+    holder: actorRow(state, blocker.actor),
+    position,
+  };
+  const project = state.sessions.live.get(waiter.actor.session)?.project ?? "";
+  step.events.push({ event, about: [], project });
+  if (waiter.progress) step.events.push({ event, about: [], project, to: meta.origin });
+}

@@ -1,0 +1,209 @@
+/**
+ * Sessions: who lives, until when.
+ *
+ * Invariants: a session has at least one incarnation, each with its own anchor; names are unique in a project; an
+ * ended id stays ended for `limits.endedMs` unless it is registered anew; whatever ends a session releases all
+ * that its actors hold and wait for in the same step.
+ */
+import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Anchor, LockRequest, SessionBegin } from "./entry.ts";
+import type { Handler, Meta } from "./handlers.ts";
+import { releaseSession } from "./lock-release.ts";
+import type { Session, State } from "./state.ts";
+import type { Step } from "./step.ts";
+
+export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
+  const { live, ended } = state.sessions;
+  const known = live.get(command.session);
+  if (known === undefined) {
+    const endedAt = ended.get(command.session);
+    if (endedAt !== undefined && endedAt + limits.endedMs > state.t && !command.revive) {
+      step.reply = refuse(
+        "session_ended",
+        `session ${command.session} has ended; a late event does not bring it back`,
+      );
+      return;
+    }
+    if (live.size >= limits.sessionsMax) {
+      step.reply = refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
+      return;
+    }
+    begin(state, command, meta, step);
+  } else {
+    const full = known.incarnations.length >= limits.incarnationsMax;
+    if (full && isNewIncarnation(known, command.anchor)) {
+      const error = `session ${known.id} is open in ${limits.incarnationsMax} places already; close one`;
+      step.reply = refuse("too_many_sessions", error);
+      return;
+    }
+    update(state, known, command, step);
+  }
+  const session = live.get(command.session);
+  if (session === undefined) throw new Error(`session ${command.session} did not begin`);
+  const anchored = session.incarnations.some(i => i.anchor !== null);
+  step.reply = { ok: true, id: session.id, name: session.name, project: session.project, anchored };
+};
+
+export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  if (session === undefined) {
+    step.reply = unknownSession(command.session);
+    return;
+  }
+  const { incarnation } = command;
+  if (incarnation !== null && !session.incarnations.some(i => i.ordinal === incarnation)) {
+    step.reply = refuse("session_ended", `that part of session ${session.id} has ended before`);
+    return;
+  }
+  step.reply = { ok: true };
+  if (incarnation !== null && session.incarnations.length > 1) {
+    session.incarnations = session.incarnations.filter(i => i.ordinal !== incarnation);
+    releaseSession(state, session.id, incarnation, command.cause, step);
+    return;
+  }
+  end(state, session, command.cause, step);
+};
+
+export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  step.reply = { ok: true };
+  if (session === undefined || session.begun !== command.begun || session.lostAt !== null) return;
+  if (session.incarnations.some(i => i.anchor !== null)) return;
+  session.lostAt = state.t;
+  const { id, begun, name, project } = session;
+  step.timers.push(
+    { at: state.t + limits.lockDelayMs, due: { what: "lost_turns_over", session: id, begun } },
+    { at: state.t + leaseAfterLostMs, due: { what: "lost_leases_over", session: id, begun } },
+    { at: state.t + limits.lostMs, due: { what: "lost_over", session: id, begun } },
+  );
+  step.events.push({ event: { event: "session_lost", id, name, project }, about: [id], project });
+};
+
+export const sessionFound: Handler<"session_found"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  if (session === undefined) {
+    step.reply = unknownSession(command.session);
+    return;
+  }
+  session.lostAt = null;
+  step.reply = { ok: true };
+};
+
+/** Explicit locks of a lost session go this long after it was lost: its lease counts from the last sign of life. */
+export const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
+
+/** A lock by an id that nobody registered makes a session without anchor, as published. */
+export function ensureSession(state: State, request: LockRequest, meta: Meta, step: Step): void {
+  const session = state.sessions.live.get(request.actor.session);
+  if (session !== undefined) {
+    session.lostAt = null;
+    return;
+  }
+  const { project, cwd, wallMs } = request;
+  const anonymous = {
+    anchor: null,
+    worktree: cwd,
+    branch: null,
+    name: null,
+    revive: false,
+    project,
+    cwd,
+    wallMs,
+  };
+  begin(state, { session: request.actor.session, ...anonymous }, meta, step);
+}
+
+/** Ends the session with all it holds and waits for. */
+export function end(state: State, session: Session, cause: string, step: Step): void {
+  const { live, ended, names } = state.sessions;
+  releaseSession(state, session.id, null, cause, step);
+  live.delete(session.id);
+  names.delete(nameKey(session.project, session.name));
+  ended.delete(session.id);
+  ended.set(session.id, state.t);
+  for (const [id, at] of ended) {
+    if (ended.size <= limits.endedMax && at + limits.endedMs > state.t) break;
+    ended.delete(id);
+  }
+  const { id, name, project } = session;
+  step.events.push({ event: { event: "session_ended", id, name, project, cause }, about: [id], project });
+}
+
+export function nameKey(project: string, name: string): string {
+  return `${project}\n${name}`;
+}
+
+function unknownSession(id: string): ReturnType<typeof refuse> {
+  return refuse("unknown_session", `no session ${id} is registered; send register first`);
+}
+
+function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, step: Step): void {
+  const { live, ended, names } = state.sessions;
+  const { session: id, project, worktree, branch, cwd } = command;
+  const name = freeName(state, project, command.name ?? id.slice(0, 8), id);
+  ended.delete(id);
+  names.set(nameKey(project, name), id);
+  live.set(id, {
+    id,
+    node: meta.origin.node,
+    begun: meta.seq,
+    registeredAt: command.wallMs,
+    project,
+    worktree,
+    branch,
+    cwd,
+    name,
+    lostAt: null,
+    incarnations: [{ ordinal: 0, anchor: command.anchor }],
+  });
+  step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
+}
+
+function update(state: State, session: Session, command: SessionBegin, step: Step): void {
+  session.lostAt = null;
+  session.worktree = command.worktree;
+  session.branch = command.branch;
+  session.cwd = command.cwd;
+  const wanted = command.name ?? session.name;
+  if (command.project !== session.project || wanted !== session.name) {
+    state.sessions.names.delete(nameKey(session.project, session.name));
+    session.project = command.project;
+    session.name = freeName(state, command.project, wanted, session.id);
+    state.sessions.names.set(nameKey(session.project, session.name), session.id);
+  }
+  const { anchor } = command;
+  if (anchor === null) return;
+  const [only] = session.incarnations;
+  if (session.incarnations.length === 1 && only !== undefined && only.anchor === null) {
+    session.incarnations = [{ ordinal: only.ordinal, anchor }];
+  } else if (isNewIncarnation(session, anchor)) {
+    const ordinal = 1 + Math.max(...session.incarnations.map(i => i.ordinal));
+    session.incarnations.push({ ordinal, anchor });
+    const { id, name, project } = session;
+    const incarnations = session.incarnations.length;
+    step.events.push({
+      event: { event: "session_duplicated", id, name, project, incarnations },
+      about: [id],
+      project,
+    });
+  }
+}
+
+function isNewIncarnation(session: Session, anchor: Anchor | null): boolean {
+  if (anchor === null || session.incarnations.some(i => i.anchor === null)) return false;
+  return !session.incarnations.some(i => sameAnchor(i.anchor, anchor));
+}
+
+function sameAnchor(a: Anchor | null, b: Anchor): boolean {
+  return a !== null && a.pid === b.pid && a.startTime === b.startTime;
+}
+
+/** `name`, or `name-2`, `name-3`... where others of the project have it. */
+function freeName(state: State, project: string, name: string, id: string): string {
+  for (let n = 1; ; n += 1) {
+    const candidate = n === 1 ? name : `${name}-${n}`;
+    const taken = state.sessions.names.get(nameKey(project, candidate));
+    if (taken === undefined || taken === id) return candidate;
+  }
+}

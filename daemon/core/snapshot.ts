@@ -1,0 +1,99 @@
+/**
+ * The state as bytes and back. Everything is written in the order it has in the state, so the bytes of a state
+ * rebuilt from a snapshot and the entries after it equal those of the state that lived through them.
+ */
+import { addHold, addWaiter } from "./lock-table.ts";
+import { nameKey } from "./sessions.ts";
+import {
+  emptyState,
+  type Hold,
+  type KeptReply,
+  type Locks,
+  type NodeStart,
+  type Session,
+  type State,
+  type Waiter,
+} from "./state.ts";
+
+const format = 1;
+
+interface Stored {
+  readonly format: number;
+  readonly rules: number;
+  readonly seq: number;
+  readonly t: number;
+  readonly storeId: string;
+  readonly epoch: number;
+  readonly nodes: readonly (readonly [string, NodeStart])[];
+  readonly sessions: readonly Session[];
+  readonly ended: readonly (readonly [string, number])[];
+  readonly grants: number;
+  readonly holds: readonly Hold[];
+  readonly waiters: readonly Waiter[];
+  readonly replies: readonly (readonly [string, KeptReply])[];
+}
+
+export function writeState(state: State): string {
+  const stored: Stored = {
+    format,
+    rules: state.rules,
+    seq: state.seq,
+    t: state.t,
+    storeId: state.storeId,
+    epoch: state.epoch,
+    nodes: [...state.nodes],
+    sessions: [...state.sessions.live.values()],
+    ended: [...state.sessions.ended],
+    grants: state.locks.grants,
+    holds: [...state.locks.holds.values()].map(plainHold),
+    waiters: [...state.locks.waiters.values()].map(plainWaiter),
+    replies: [...state.replies],
+  };
+  return JSON.stringify(stored);
+}
+
+/** Throws with the format found where it is not this one. */
+export function readState(text: string): State {
+  const stored: Stored = JSON.parse(text);
+  if (stored.format !== format)
+    throw new Error(`the snapshot has format ${stored.format}, this program reads ${format}`);
+  const state = emptyState();
+  state.rules = stored.rules;
+  state.seq = stored.seq;
+  state.t = stored.t;
+  state.storeId = stored.storeId;
+  state.epoch = stored.epoch;
+  for (const [node, start] of stored.nodes) state.nodes.set(node, start);
+  for (const session of stored.sessions) {
+    state.sessions.live.set(session.id, session);
+    state.sessions.names.set(nameKey(session.project, session.name), session.id);
+  }
+  for (const [id, at] of stored.ended) state.sessions.ended.set(id, at);
+  state.locks.grants = stored.grants;
+  for (const hold of stored.holds) addHold(state.locks, { ...hold });
+  for (const waiter of stored.waiters) addWaiter(state.locks, { ...waiter });
+  for (const [key, kept] of stored.replies) state.replies.set(key, kept);
+  return state;
+}
+
+/** The fields in one order, whatever made the object. */
+function plainHold(hold: Hold): Hold {
+  const { key, file, lexical, dir, actor, kind, prompt, bound, token, first, since, touched, origin, retry } =
+    hold;
+  return { key, file, lexical, dir, actor, kind, prompt, bound, token, first, since, touched, origin, retry };
+}
+
+function plainWaiter(w: Waiter): Waiter {
+  const { ticket, origin, actor, files, single, kind, prompt, bound } = w;
+  const { placeMs, detach, progress, since, waitMs, deadline, retry } = w;
+  const request = { ticket, origin, actor, files, single, kind, prompt, bound };
+  return { ...request, placeMs, detach, progress, since, waitMs, deadline, retry };
+}
+
+/** The derived part of the locks, built anew from holds and waiters: to be compared with the living one. */
+export function rebuiltIndexes(locks: Locks): Locks {
+  const fresh = emptyState().locks;
+  for (const hold of locks.holds.values()) addHold(fresh, hold);
+  for (const waiter of locks.waiters.values()) addWaiter(fresh, waiter);
+  return fresh;
+}

@@ -1,0 +1,162 @@
+import { type ActorTable, actorTable } from "./actors.ts";
+import type { Actor, Anchor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
+import { PathIndex } from "./path-index.ts";
+import type { Reply } from "./step.ts";
+
+/** The level of rules this program applies; it also knows the one before. */
+export const rulesLevel = 1;
+export const rulesKnown: readonly number[] = [1];
+
+/**
+ * Everything that is true, as a value made of slices. What is written in a snapshot is under the slices' own
+ * names; `derived` parts are indexes that can be built again from the rest.
+ */
+export interface State {
+  /** The level of rules entries are applied under. */
+  rules: number;
+  /** The last entry applied. */
+  seq: number;
+  /** The core's time in milliseconds; never goes back. */
+  t: number;
+  storeId: string;
+  epoch: number;
+  /** The latest start of each node's daemon. */
+  readonly nodes: Map<string, NodeStart>;
+  readonly sessions: Sessions;
+  readonly locks: Locks;
+  /** Replies kept for retries, oldest first. */
+  readonly replies: Map<string, KeptReply>;
+}
+
+export interface NodeStart {
+  readonly epoch: number;
+  readonly at: number;
+}
+
+export interface Sessions {
+  readonly live: Map<string, Session>;
+  /** Ended ids with the time of their end, oldest first. */
+  readonly ended: Map<string, number>;
+  /** derived: names in use, as `project\nname`. */
+  readonly names: Map<string, string>;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly node: string;
+  /** The entry that began it; a later session of the same id has another. */
+  readonly begun: number;
+  /** Wall time in milliseconds. */
+  readonly registeredAt: number;
+  project: string;
+  worktree: string;
+  branch: string | null;
+  cwd: string;
+  name: string;
+  /** Since when nothing has been heard of it (core time), or null. */
+  lostAt: number | null;
+  /** Those alive, in the order they began; never empty. */
+  incarnations: Incarnation[];
+}
+
+export interface Incarnation {
+  readonly ordinal: number;
+  readonly anchor: Anchor | null;
+}
+
+export interface Locks {
+  readonly holds: Map<string, Hold>;
+  /** By ticket, which is the entry that joined the line: in the order of the line. */
+  readonly waiters: Map<number, Waiter>;
+  /** Grants so far; the next token's last part is one more. */
+  grants: number;
+  /** derived */
+  readonly heldPaths: PathIndex;
+  /** derived */
+  readonly waitedPaths: PathIndex;
+  /** derived: tickets waiting for a key. */
+  readonly waitersAt: Map<string, Set<number>>;
+  /** derived */
+  readonly actors: ActorTable;
+  /** derived: waiting requests by where their answer goes. */
+  readonly byOrigin: Map<string, number>;
+  /** derived: held keys by the connection they are bound to. */
+  readonly byBound: Map<string, Set<string>>;
+}
+
+/** Compared as (epoch, grant). */
+export interface Token {
+  readonly epoch: number;
+  readonly grant: number;
+}
+
+export interface Hold {
+  readonly key: string;
+  file: string;
+  lexical: string;
+  dir: boolean;
+  readonly actor: Actor;
+  kind: LockKind;
+  prompt: string | null;
+  bound: Bound | null;
+  token: Token;
+  /** The first token of this unbroken hold: what was issued between it and `token` is valid. */
+  readonly first: Token;
+  readonly since: number;
+  touched: number;
+  /** Where the latest grant was sent; an undelivered one is undone only while nobody asked again. */
+  origin: Origin;
+  /** The retry the latest grant was kept for. */
+  retry: Retry | null;
+}
+
+export interface Waiter {
+  readonly ticket: number;
+  /** Where the answer goes; null: detached, passed over until asked again. */
+  origin: Origin | null;
+  readonly actor: Actor;
+  readonly files: readonly FileRef[];
+  readonly single: boolean;
+  readonly kind: LockKind;
+  readonly prompt: string | null;
+  bound: Bound | null;
+  readonly placeMs: number;
+  readonly detach: boolean;
+  readonly progress: boolean;
+  readonly since: number;
+  waitMs: number;
+  /** End of the wait while attached, of the place while detached. */
+  deadline: number;
+  retry: Retry | null;
+}
+
+export interface KeptReply {
+  readonly digest: string;
+  readonly at: number;
+  readonly reply: Reply;
+}
+
+/** The state before the first entry. */
+export function emptyState(): State {
+  return {
+    rules: rulesLevel,
+    seq: 0,
+    t: 0,
+    storeId: "",
+    epoch: 0,
+    nodes: new Map(),
+    sessions: { live: new Map(), ended: new Map(), names: new Map() },
+    locks: {
+      holds: new Map(),
+      waiters: new Map(),
+      grants: 0,
+      heldPaths: new PathIndex(),
+      waitedPaths: new PathIndex(),
+      waitersAt: new Map(),
+      actors: actorTable(),
+      byOrigin: new Map(),
+      byBound: new Map(),
+    },
+    replies: new Map(),
+  };
+}

@@ -1,0 +1,37 @@
+import type { Refusal } from "../../protocol/codes.ts";
+import type { KiteEvent } from "../../protocol/events.ts";
+import type { Due, Origin } from "./entry.ts";
+
+/** A success or a refusal, as it goes over the wire. */
+export type Reply = { readonly ok: true; readonly [field: string]: unknown } | Refusal;
+
+/** What an entry leads to outside the state. The engine lets it out once the entry is as durable as it has to be. */
+export class Step {
+  /** The answer to the entry's own origin; null: it waits. */
+  reply: Reply | null = null;
+  /** Answers to requests that waited. */
+  readonly answers: Answer[] = [];
+  readonly events: CoreEvent[] = [];
+  /** What will be due later. */
+  readonly timers: Timer[] = [];
+}
+
+export interface Answer {
+  readonly to: Origin;
+  readonly reply: Reply;
+  /** Set on a grant: if nobody is there to take it, `lock_undelivered` with this undoes it. */
+  readonly grant: boolean;
+}
+
+/** An event with those it is about; `to` sends it to the connection of one request alone. */
+export interface CoreEvent {
+  readonly event: KiteEvent;
+  readonly about: readonly string[];
+  readonly project: string;
+  readonly to?: Origin;
+}
+
+export interface Timer {
+  readonly at: number;
+  readonly due: Due;
+}
