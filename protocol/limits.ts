@@ -127,4 +127,22 @@ export const limits = {
   // The hook clients.
   firstByteMs: 1_000,
   reconnectMs: 5_000,
+  /** What a hook may spend on one event; a write's is longer than `hookWaitMs`. */
+  hookStartBudgetMs: 3_000,
+  hookTurnBudgetMs: 1_000,
+  hookWriteBudgetMs: 52_000,
+  /** Time limits of the entries in the client's settings: longer than the budgets, or the client lets the tool run. */
+  hookStartTimeoutMs: 6_000,
+  hookTurnTimeoutMs: 3_000,
+  hookWriteTimeoutMs: 75_000,
+
+  // What an agent reads.
+  /** Longest piece of another agent's text, in UTF-16 units. */
+  quoteChars: 200,
+  /** Sessions, and files, named to a session that starts. */
+  noteRowsMax: 10,
+
+  // Installation.
+  /** Longest settings file that is read. */
+  settingsBytes: 4 * 1024 * 1024,
 } as const;
