@@ -46,6 +46,8 @@ export const limits = {
   /** Wait of a hook; shorter than the hook entry's own time limit. */
   hookWaitMs: 50_000,
   waitMaxMs: 600_000,
+  /** A turn hold untouched this long yields to a waiter; shorter than `hookWaitMs`. */
+  yieldMs: 15_000,
   /** Locks and places in line of one session together. */
   locksPerSessionMax: 10_000,
   /** A waiter that lost its connection, or whose hook timed out, keeps its place this long. */
@@ -105,12 +107,30 @@ export const limits = {
   factMs: 250,
   factsPerDeviceMax: 2,
   hashBytes: 8 * 1024 * 1024,
+  /** A directory seen on a local filesystem is taken for local this long. */
+  directoryKeptMs: 5_000,
+  directoriesMax: 10_000,
+  /** The table of mounts is read again after this. */
+  mountsKeptMs: 1_000,
+  /** Symbolic links followed for one path. */
+  symlinksMax: 40,
+  /** What was read of a working directory's repository counts this long. */
+  repositoryKeptMs: 2_000,
+  repositoriesMax: 1_000,
+  /** Longest small file (configuration, a repository's `HEAD`) that is read. */
+  smallFileBytes: 64 * 1024,
+  /** Processes looked at in one go before others have their turn. */
+  anchorBatchMax: 256,
 
   // The daemon.
   /** Shutdown leaves within this. */
   shutdownMs: 2_000,
   /** A starter waits this long for a daemon that was just killed to let go. */
   startWaitMs: 5_000,
+  /** Between its tries. */
+  startRetryMs: 50,
+  /** What a program that takes or tries the daemon's lock may need. */
+  lockProgramMs: 2_000,
   /** Without sessions the daemon ends itself after this. */
   idleExitMs: 1_800_000,
   /** Blank line to a half-closed connection that still waits. */
@@ -121,8 +141,27 @@ export const limits = {
   trailFilesMax: 4,
   /** Trail lines waiting to be written before further ones are dropped and counted. */
   trailQueueMax: 10_000,
+  /** Trail lines wait this long for company, and are written this many at once. */
+  trailFlushMs: 50,
+  trailBatchMax: 512,
+  /** Longest text of one field of a trail line, in UTF-16 units. */
+  trailFieldChars: 4096,
+  /** Longest trail line that is read, and lines of one reading. */
+  trailLineBytes: 64 * 1024,
+  trailReadMax: 10_000,
   /** Latest refusals kept for `kite status`. */
   refusalsMax: 20,
+
+  // The client library.
+  /** An answer is awaited this long, beyond the wait that a lock request itself asks for. */
+  requestMs: 10_000,
+  /** First pause before coming back to a daemon that went away; it doubles up to the second. */
+  retryFirstMs: 20,
+  retryPauseMaxMs: 500,
+  /** A connection that lived this long counts as sound: the next pause is the first one again. */
+  soundConnectionMs: 1_000,
+  /** A started daemon may read its journal this long before it says that it is ready. */
+  startReadyMs: 60_000,
 
   // The hook clients.
   firstByteMs: 1_000,
