@@ -1,0 +1,28 @@
+import type { HookPlan } from "../../protocol/adapter.ts";
+
+/**
+ * What the client understands as a hook's answer. There is no way here to say `permissionDecision: "allow"`:
+ * it would skip the dialog in which a person decides.
+ */
+export type Output = ReturnType<HookPlan["answer"]>;
+
+export const nothing: Output = { output: "" };
+
+/** The tool does not run; its model reads `reason`. */
+export function deny(reason: string): Output {
+  return specific("PreToolUse", { permissionDecision: "deny", permissionDecisionReason: reason });
+}
+
+/** The model reads `text` beside what happens. */
+export function context(event: "PreToolUse" | "SessionStart", text: string): Output {
+  return specific(event, { additionalContext: text });
+}
+
+/** The person reads `text`, the model does not. */
+export function tellPerson(text: string): Output {
+  return { output: JSON.stringify({ systemMessage: text }) };
+}
+
+function specific(hookEventName: string, fields: Readonly<Record<string, string>>): Output {
+  return { output: JSON.stringify({ hookSpecificOutput: { hookEventName, ...fields } }) };
+}

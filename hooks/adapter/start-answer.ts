@@ -1,0 +1,66 @@
+import type { HookContext, HookOutcome, LockNote } from "../../protocol/adapter.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import { context, nothing, type Output, tellPerson } from "./output.ts";
+import { frame, quote } from "./quote.ts";
+import { duration, shellWord } from "./words.ts";
+
+type Looked = Extract<HookOutcome, { did: "look"; ok: true }>;
+
+/** What a session is told at its start: who else is here and what they hold; alone, nothing. */
+export function startAnswer(session: string, cx: HookContext, outcomes: readonly HookOutcome[]): Output {
+  const refused = outcomes.find(o => !o.ok);
+  if (refused?.did === "begin") {
+    return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
+  }
+  const looked = outcomes.find((o): o is Looked => o.did === "look" && o.ok);
+  const text = looked === undefined ? null : others(session, looked);
+  return { ...(text === null ? nothing : context("SessionStart", text)), env: envLines(session, cx.socket) };
+}
+
+function others(session: string, looked: Looked): string | null {
+  const live = looked.sessions.filter(s => s.id !== session && s.status !== "lost");
+  if (live.length === 0) return null;
+  const held = looked.locks.filter(l => !isOf(looked.self, l.holder));
+  const count = `${live.length} other ${live.length === 1 ? "session works" : "sessions work"}`;
+  return [
+    `Kite: ${count} in this project. Editing a file takes its lock until your turn ends.`,
+    frame,
+    ...rows(live.map(sessionLine), "sessions"),
+    ...rows(held.map(lockLine), "files"),
+  ].join("\n");
+}
+
+function rows(lines: readonly string[], what: string): string[] {
+  const shown = lines.slice(0, limits.noteRowsMax).map(line => `- ${line}`);
+  const more = lines.length - shown.length;
+  return more === 0 ? shown : [...shown, `- and ${more} more ${what}`];
+}
+
+function sessionLine(s: SessionRow): string {
+  const branch = s.branch === null ? "" : `, branch ${quote(s.branch, limits.nameBytes)}`;
+  const waits = s.waitingFor === null ? "" : `, waits for ${quote(s.waitingFor)}`;
+  return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}`;
+}
+
+function lockLine(l: LockNote): string {
+  const waiters = l.waiters === 0 ? "" : `, ${l.waiters} in line`;
+  const who = quote(l.holder, limits.nameBytes);
+  return `${quote(l.file)} is held by ${who}, for ${duration(l.heldMs)} now${waiters}`;
+}
+
+/** A session's own locks are those of its name, its agents (`name/...`) and its other terminals (`name#2`). */
+function isOf(name: string, holder: string): boolean {
+  return holder === name || holder.startsWith(`${name}/`) || holder.startsWith(`${name}#`);
+}
+
+/** For the shell commands of the session. What would not stay one line is left out. */
+function envLines(session: string, socket: string): string[] {
+  const pairs = [
+    ["KITE_SESSION", session],
+    ["KITE_SOCKET", socket],
+  ] as const;
+  return pairs
+    .filter(([, value]) => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value))
+    .map(([name, value]) => `export ${name}=${shellWord(value)}`);
+}

@@ -1,0 +1,14 @@
+/** A duration as one reads it aloud: `3 s`, `2 min`, `5 h`, `4 days`; rounded down, at least `0 s`. */
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 120) return `${s} s`;
+  const min = Math.floor(s / 60);
+  if (min < 120) return `${min} min`;
+  const h = Math.floor(min / 60);
+  return h < 48 ? `${h} h` : `${Math.floor(h / 24)} days`;
+}
+
+/** `text` as one word of a POSIX shell. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
