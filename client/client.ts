@@ -1,0 +1,346 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Refusal, refuse } from "../protocol/codes.ts";
+import type { EventLine } from "../protocol/events.ts";
+import { limits } from "../protocol/limits.ts";
+import type { KitePaths } from "../protocol/paths.ts";
+import type { Answer, ParamsOf, protocolVersion, ReplyOf, RequestType } from "../protocol/requests.ts";
+import { encodeLine } from "../protocol/wire.ts";
+import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from "./errors.ts";
+import { type Bound, Remembered } from "./remembered.ts";
+import { type Message, Transport } from "./transport.ts";
+
+/** The compiler holds it against the table's own, whose file would bring the schemas along. */
+const spoken: typeof protocolVersion = 1;
+
+/** Nothing to apply twice, so nothing for the daemon to keep a reply for. */
+const repeatable: ReadonlySet<RequestType> = new Set<RequestType>([
+  "hello",
+  "ping",
+  "stats",
+  "query",
+  "subscribe",
+  "heartbeat",
+  "file_check",
+  "file_touch",
+  "shutdown",
+]);
+
+export interface ConnectOptions {
+  readonly paths: KitePaths;
+  /** What `hello` calls this client. */
+  readonly name?: string;
+  /** Bounds connecting, and each answer beyond the wait that a lock request asks for; `limits.requestMs`. */
+  readonly timeoutMs?: number;
+  /** Come back after a lost connection or `restarting`, and go on as if nothing had been. */
+  readonly reconnect?: boolean;
+  /** How long an absence may last; `limits.reconnectMs`. */
+  readonly reconnectMs?: number;
+}
+
+export interface RequestOptions {
+  /** Instead of the client's own bound; from the call to the answer, absences included. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A bound lock that was not there any more after an absence: refused, or granted anew with another token. */
+export interface LockLost {
+  readonly request: Message;
+  readonly answer: Answer<"file_lock">;
+}
+
+interface Outstanding {
+  readonly type: RequestType;
+  readonly request: Message;
+  readonly line: string;
+  /** Sent again on the next connection; what belongs to one connection alone is not. */
+  readonly again: boolean;
+  readonly resolve: (answer: Message) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * One program's connection to the daemon. It is `open`; or, with `reconnect`, `away` between a lost connection
+ * and the next one, while requests are kept and sent then; or `closed`, for good. A refusal is a value; what
+ * is thrown is a `LocalError`.
+ */
+export class KiteClient {
+  readonly #options: ConnectOptions;
+  readonly #outstanding = new Map<string, Outstanding>();
+  readonly #remembered = new Remembered();
+  readonly #onEvent = new Set<(event: EventLine) => void>();
+  readonly #onLagged = new Set<() => void>();
+  readonly #onLockLost = new Set<(lost: LockLost) => void>();
+  readonly #ending = new AbortController();
+  readonly #id = randomUUID();
+  #count = 0;
+  #state: "open" | "away" | "closed" = "open";
+  #transport: Transport | null = null;
+  #daemon: ReplyOf<"hello"> | null = null;
+  #openedAt = 0;
+  #pauseMs: number = limits.retryFirstMs;
+  #ended: (reason: LocalError) => void = () => {};
+
+  /** Resolves with the reason when the connection has ended for good; after `close` too. */
+  readonly closed: Promise<LocalError>;
+
+  /**
+   * Connects and says hello. Throws `NotRunning`, `WrongOwner`, `TimedOut`, `HelloRefused` or
+   * `ConnectionClosed`; the first connection is never tried twice.
+   */
+  static async connect(options: ConnectOptions): Promise<KiteClient> {
+    const client = new KiteClient(options);
+    await client.#open(client.#timeoutMs);
+    return client;
+  }
+
+  private constructor(options: ConnectOptions) {
+    this.#options = options;
+    this.closed = new Promise(resolve => {
+      this.#ended = resolve;
+    });
+  }
+
+  /** What the daemon said of itself at the latest hello. */
+  get daemon(): ReplyOf<"hello"> {
+    if (this.#daemon === null) throw new Error("asked for the daemon before hello");
+    return this.#daemon;
+  }
+
+  /**
+   * Asks for one thing and waits for its answer. Throws `TimedOut`, `ConnectionClosed`, or the signal's reason:
+   * then the daemon may still carry it out, and a lock's place in line is given up by `file_unlock`.
+   */
+  async request<T extends RequestType>(
+    type: T,
+    params: ParamsOf<T>,
+    options: RequestOptions = {},
+  ): Promise<Answer<T>> {
+    options.signal?.throwIfAborted();
+    if (this.#state === "closed") throw new ConnectionClosed("this client was closed; connect again");
+    const again = this.#options.reconnect === true && type !== "shutdown";
+    if (this.#state === "away" && !again)
+      throw new ConnectionClosed(`the daemon is away; ${type} was not sent`);
+    const waitMs = options.timeoutMs ?? this.#timeoutMs + waitOf(type, params);
+    const answer = await this.#ask(type, { ...params }, { again, waitMs, signal: options.signal });
+    return taken<Answer<T>>(answer);
+  }
+
+  /** Events from here on go to `subscribe`rs; after an absence the stream goes on where it stood. */
+  async subscribe(params: ParamsOf<"subscribe"> = {}): Promise<Answer<"subscribe">> {
+    return this.request("subscribe", params);
+  }
+
+  /** Calls back for every event; returns what ends that. */
+  onEvent(callback: (event: EventLine) => void): () => void {
+    return listen(this.#onEvent, callback);
+  }
+
+  /** Calls back when events were missed during an absence: query again. */
+  onLagged(callback: () => void): () => void {
+    return listen(this.#onLagged, callback);
+  }
+
+  /** Calls back when a bound lock did not survive an absence. */
+  onLockLost(callback: (lost: LockLost) => void): () => void {
+    return listen(this.#onLockLost, callback);
+  }
+
+  /** Ends the connection; what was not answered yet throws `ConnectionClosed`. Harmless when repeated. */
+  close(): void {
+    this.#end(new ConnectionClosed("this client was closed"));
+  }
+
+  get #timeoutMs(): number {
+    return this.#options.timeoutMs ?? limits.requestMs;
+  }
+
+  async #open(timeoutMs: number): Promise<void> {
+    const transport: Transport = await Transport.open(this.#options.paths, timeoutMs, {
+      message: message => this.#take(message),
+      closed: (reason, broken) => {
+        if (this.#transport === transport) this.#lost(reason, broken);
+      },
+    });
+    this.#transport = transport;
+    try {
+      const hello = { protocol: spoken, client: this.#options.name ?? `kite-client-${process.pid}` };
+      const answer = await this.#ask("hello", hello, { again: false, waitMs: timeoutMs });
+      if (answer["ok"] !== true) throw new HelloRefused(taken<Refusal>(answer));
+      this.#daemon = taken<ReplyOf<"hello">>(answer);
+      this.#openedAt = performance.now();
+    } catch (error) {
+      this.#transport = null;
+      transport.close();
+      throw error;
+    }
+  }
+
+  #ask(
+    type: RequestType,
+    params: Message,
+    how: { again: boolean; waitMs: number; signal?: AbortSignal | undefined },
+  ): Promise<Message> {
+    const rid = `${++this.#count}`;
+    const requestId = how.again && !repeatable.has(type) ? { requestId: `${this.#id}.${rid}` } : {};
+    const line = encodeLine({ type, ...requestId, ...params, rid });
+    const bound = type === "hook" ? limits.hookLineBytes : limits.lineBytes;
+    if (Buffer.byteLength(line) > bound + 1) {
+      return Promise.resolve(
+        refuse("line_too_long", `a ${type} request has at most ${bound} bytes; send less`),
+      );
+    }
+    const { promise, resolve, reject } = withResolvers<Message>();
+    const timer = setTimeout(() => {
+      reject(new TimedOut(`no answer to ${type} within ${how.waitMs / 1000} s; see \`kite doctor\``));
+    }, how.waitMs);
+    const abort = () => reject(how.signal?.reason);
+    how.signal?.addEventListener("abort", abort, { once: true });
+    this.#outstanding.set(rid, { type, request: params, line, again: how.again, resolve, reject });
+    if (this.#state === "open" || !how.again) this.#transport?.send(line);
+    return promise.finally(() => {
+      clearTimeout(timer);
+      how.signal?.removeEventListener("abort", abort);
+      this.#outstanding.delete(rid);
+    });
+  }
+
+  #take(message: Message): void {
+    if (message["type"] === "event") {
+      this.#remembered.saw(message["cursor"]);
+      for (const callback of this.#onEvent) callback(taken<EventLine>(message));
+      return;
+    }
+    const rid = message["rid"];
+    const asked = typeof rid === "string" ? this.#outstanding.get(rid) : undefined;
+    if (asked !== undefined) this.#answer(asked, message);
+    else if (rid === undefined) this.#lost(new ConnectionClosed(complaint(message)), true);
+    // Else an answer that came after its time-out: nobody waits for it.
+  }
+
+  #answer(asked: Outstanding, message: Message): void {
+    if (message["code"] === "restarting" && this.#options.reconnect && asked.type !== "shutdown") {
+      this.#lost(new ConnectionClosed("the daemon restarts"), false);
+      return;
+    }
+    const { rid: _, ...answer } = message;
+    if (answer["ok"] === true) this.#remembered.note(asked.type, asked.request, answer);
+    asked.resolve(answer);
+  }
+
+  #lost(reason: ConnectionClosed, broken: boolean): void {
+    this.#transport?.close();
+    this.#transport = null;
+    if (broken || !this.#options.reconnect) {
+      this.#end(reason);
+      return;
+    }
+    for (const asked of this.#outstanding.values()) if (!asked.again) asked.reject(reason);
+    if (this.#state !== "open" || this.#daemon === null) return;
+    this.#state = "away";
+    void this.#comeBack();
+  }
+
+  /** The only way from `away`: to `open`, or after `reconnectMs` to `closed`. */
+  async #comeBack(): Promise<void> {
+    const left = performance.now();
+    const forMs = this.#options.reconnectMs ?? limits.reconnectMs;
+    if (left - this.#openedAt > limits.soundConnectionMs) this.#pauseMs = limits.retryFirstMs;
+    try {
+      for (;;) {
+        await delay(this.#pauseMs, undefined, { signal: this.#ending.signal });
+        this.#pauseMs = Math.min(this.#pauseMs * 2, limits.retryPauseMaxMs);
+        const goneMs = performance.now() - left;
+        try {
+          await this.#open(Math.max(forMs - goneMs, limits.retryPauseMaxMs));
+          break;
+        } catch (error) {
+          if (goneMs >= forMs || !passes(error)) throw error;
+        }
+      }
+      this.#resume();
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      if (!(error instanceof LocalError)) throw error;
+      this.#end(error);
+    }
+  }
+
+  #resume(): void {
+    if (this.#state === "closed") return;
+    this.#state = "open";
+    const tell = (type: RequestType, params: Message) =>
+      this.#ask(type, params, { again: false, waitMs: this.#timeoutMs });
+    // The connection may be lost again meanwhile: then all of this is done again on the next one.
+    const lostAgain = () => {};
+    // A refused registration shows in the refusals of what is asked for that session.
+    for (const params of this.#remembered.registrations()) tell("register", params).catch(lostAgain);
+    for (const bound of this.#remembered.locks()) {
+      tell("file_lock", bound.request).then(answer => this.#rebound(bound, answer), lostAgain);
+    }
+    const subscription = this.#remembered.subscription();
+    if (subscription !== null) {
+      tell("subscribe", subscription).then(answer => {
+        if (answer["lagged"] === true) for (const callback of this.#onLagged) callback();
+      }, lostAgain);
+    }
+    for (const asked of this.#outstanding.values()) if (asked.again) this.#transport?.send(asked.line);
+  }
+
+  #rebound(bound: Bound, answer: Message): void {
+    if (answer["ok"] !== true) this.#remembered.drop(bound);
+    else if (answer["token"] === bound.token) return;
+    else this.#remembered.note("file_lock", bound.request, answer);
+    const lost = { request: bound.request, answer: taken<Answer<"file_lock">>(answer) };
+    for (const callback of this.#onLockLost) callback(lost);
+  }
+
+  #end(reason: LocalError): void {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    this.#ending.abort();
+    this.#transport?.close();
+    this.#transport = null;
+    for (const asked of this.#outstanding.values()) asked.reject(reason);
+    this.#ended(reason);
+  }
+}
+
+function listen<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+  };
+}
+
+/** How long a request itself asks to wait. */
+function waitOf(type: RequestType, params: object): number {
+  if (type !== "file_lock") return 0;
+  return "waitMs" in params && typeof params.waitMs === "number" ? params.waitMs : limits.waitMs;
+}
+
+/** The daemon's word is taken for the shape of a message: both sides are compiled from one table. */
+function taken<T>(message: Message): T {
+  return message as T;
+}
+
+function withResolvers<T>() {
+  let settle: Pick<Outstanding, "reject"> & { resolve: (value: T) => void } = { resolve() {}, reject() {} };
+  const promise = new Promise<T>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...settle };
+}
+
+/** What the daemon said of a line it could not tie to a request. */
+function complaint(message: Message): string {
+  const said = typeof message["error"] === "string" ? message["error"] : JSON.stringify(message);
+  return `the daemon could not read a request: ${said}`;
+}
+
+/** Whether an attempt to come back failed for a reason that passes. */
+function passes(error: unknown): boolean {
+  if (error instanceof HelloRefused) return error.refusal.code === "restarting";
+  return error instanceof NotRunning || error instanceof ConnectionClosed || error instanceof TimedOut;
+}

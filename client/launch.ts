@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, constants, fchmodSync, mkdirSync, openSync } from "node:fs";
+import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { limits } from "../protocol/limits.ts";
+import type { KitePaths } from "../protocol/paths.ts";
+import { KiteClient } from "./client.ts";
+import { ConnectionClosed, NotRunning, StartFailed, TimedOut } from "./errors.ts";
+
+export interface LaunchOptions {
+  readonly paths: KitePaths;
+  /** The program that becomes the daemon; run by this same Node. */
+  readonly daemonProgram: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** How long a started daemon may read its journal; `limits.startReadyMs`. */
+  readonly waitMs?: number;
+  /** What `hello` calls this client. */
+  readonly name?: string;
+}
+
+export interface Launched {
+  /** False: one was running already, or somebody else's start was faster. */
+  readonly started: boolean;
+  readonly client: KiteClient;
+}
+
+/**
+ * What a starter hears on descriptor 3, once: `ready`; `held`, when another process has the lock; or why the
+ * daemon could not start. The descriptor's number is in the daemon's environment as `KITE_READY_FD`.
+ */
+type Word = { readonly said: "ready" | "held" } | { readonly said: "error"; readonly sentence: string };
+
+const readyFd = 3;
+
+/**
+ * How long to look for the daemon that holds the lock before trying once more to be it. One that is starting
+ * up will answer; one that was just killed can hold the lock for a moment, and then there is nobody to wait for.
+ */
+const heldRoundsMs = [limits.startWaitMs * 0.05, limits.startWaitMs * 0.15, limits.startWaitMs * 0.8];
+
+/**
+ * Connects to the daemon and starts one if there is none. Harmless when many do it at once: one of theirs becomes
+ * the daemon, all connect to it. Throws `StartFailed` with the daemon's own words, `TimedOut` when it is still
+ * reading its journal after `waitMs` (it goes on), and what `KiteClient.connect` throws.
+ */
+export async function ensureDaemon(options: LaunchOptions): Promise<Launched> {
+  const { paths, name } = options;
+  const connect = () => KiteClient.connect({ paths, ...(name === undefined ? {} : { name }) });
+  const running = await unlessAbsent(connect);
+  if (running !== null) return { started: false, client: running };
+  for (const roundMs of heldRoundsMs) {
+    const word = await start(options);
+    if (word.said === "error") throw new StartFailed(word.sentence);
+    if (word.said === "ready") return { started: true, client: await connect() };
+    const client = await answering(connect, roundMs);
+    if (client !== null) return { started: false, client };
+  }
+  throw new StartFailed(
+    `another process holds ${paths.lockFile}, but no daemon answered for ${limits.startWaitMs / 1000} s; ` +
+      `see ${paths.log} and \`kite doctor\``,
+  );
+}
+
+/**
+ * The daemon's environment: what it needs to run and to speak to people in their language and time zone. No keys,
+ * nothing of the agent or the shell that happened to start it.
+ */
+export function daemonEnvironment(env: LaunchOptions["env"]): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [key, value] of Object.entries(env)) {
+    const belongs = inherited.has(key) || key.startsWith("LC_") || key.startsWith("KITE_");
+    if (value !== undefined && belongs && !callers.has(key)) kept[key] = value;
+  }
+  return { ...kept, KITE_READY_FD: `${readyFd}`, UV_THREADPOOL_SIZE: "16" };
+}
+
+const inherited = new Set("PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR XDG_RUNTIME_DIR".split(" "));
+
+/** They name the session that the starter happens to run in. */
+const callers = new Set(["KITE_SESSION", "KITE_AGENT", "KITE_SOCKET"]);
+
+/** Starts one process and waits for its word. */
+async function start(options: LaunchOptions): Promise<Word> {
+  const { paths, daemonProgram, env, waitMs = limits.startReadyMs } = options;
+  mkdirSync(paths.home, { recursive: true, mode: 0o700 });
+  const log = openLog(paths.log);
+  try {
+    const child = spawn(process.execPath, [daemonProgram], {
+      detached: true,
+      cwd: "/",
+      env: daemonEnvironment(env),
+      stdio: ["ignore", log, log, "pipe"],
+    });
+    return await wordOf(child, paths, waitMs);
+  } finally {
+    closeSync(log);
+  }
+}
+
+function openLog(path: string): number {
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  fchmodSync(fd, 0o600);
+  return fd;
+}
+
+function wordOf(child: ChildProcess, paths: KitePaths, waitMs: number): Promise<Word> {
+  const pipe = child.stdio[readyFd];
+  if (!(pipe instanceof Readable)) throw new Error("spawn gave no pipe for the ready line");
+  let text = "";
+  return new Promise<Word>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const still = `the daemon (pid ${child.pid}) is not ready after ${waitMs / 1000} s and goes on starting`;
+      reject(new TimedOut(`${still}; try again, or see ${paths.log}`));
+    }, waitMs);
+    const settle = (word: Word) => {
+      clearTimeout(timer);
+      resolve(word);
+    };
+    child.once("error", error =>
+      settle({ said: "error", sentence: `cannot run ${child.spawnfile}: ${error.message}` }),
+    );
+    pipe.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      const word = text.includes("\n") ? wordIn(text.slice(0, text.indexOf("\n"))) : null;
+      if (word !== null) settle(word);
+    });
+    // Its end closes the descriptor; the exit event tells how it ended.
+    child.once("exit", (code, signal) => {
+      const how = signal === null ? `code ${code}` : signal;
+      pipe.once("close", () => settle(ended(how, paths)));
+      if (pipe.destroyed) settle(ended(how, paths));
+    });
+  }).finally(() => {
+    pipe.destroy();
+    child.unref();
+  });
+}
+
+function wordIn(line: string): Word | null {
+  if (line === "ready" || line === "held") return { said: line };
+  if (line.startsWith("error ")) return { said: "error", sentence: line.slice("error ".length) };
+  return null;
+}
+
+function ended(how: string, paths: KitePaths): Word {
+  return { said: "error", sentence: `the daemon ended before it was ready (${how}); see ${paths.log}` };
+}
+
+/** Tries until somebody answers or `forMs` are over. Nothing announces a socket that is not there yet. */
+async function answering(connect: () => Promise<KiteClient>, forMs: number): Promise<KiteClient | null> {
+  const deadline = performance.now() + forMs;
+  for (let pauseMs: number = limits.retryFirstMs; ; pauseMs = Math.min(pauseMs * 2, limits.retryPauseMaxMs)) {
+    const client = await unlessAbsent(connect);
+    if (client !== null || performance.now() >= deadline) return client;
+    await delay(Math.min(pauseMs, deadline - performance.now()));
+  }
+}
+
+/** The client, or null where nobody listens or whoever listened is just leaving. */
+async function unlessAbsent(connect: () => Promise<KiteClient>): Promise<KiteClient | null> {
+  try {
+    return await connect();
+  } catch (error) {
+    if (error instanceof NotRunning || error instanceof ConnectionClosed) return null;
+    throw error;
+  }
+}
