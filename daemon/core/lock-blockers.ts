@@ -3,7 +3,7 @@
  *
  * A request is blocked by holds of other actors that overlap its files, and by attached requests of other actors
  * that joined the line before it and overlap them (first come, first served; no barging). Detached places are
- * passed over. A circle of waits runs along explicit holds and places in line; turn holds end by themselves.
+ * passed over, and what the actor has already it need not wait for. A circle of waits runs along explicit holds and places in line; turn holds end by themselves.
  */
 import { actorKey, locksOf, sameActor } from "./actors.ts";
 import type { Actor, FileRef } from "./entry.ts";
@@ -22,21 +22,31 @@ export type Blocker =
 
 /** Every blocker, holders first. */
 export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
+  const wanted: FileRef[] = [];
   for (const file of ask.files) {
+    let owned = false;
     for (const key of locks.heldPaths.overlapping(file.key, file.dir)) {
       const hold = locks.holds.get(key);
       if (hold === undefined) throw new Error(`${key} is indexed as held, but is not`);
       if (!sameActor(hold.actor, ask.actor)) yield { by: "hold", actor: hold.actor, file, hold };
+      else owned ||= covers(hold, file);
     }
+    if (!owned) wanted.push(file);
   }
   if (locks.waiters.size === 0) return;
-  for (const file of ask.files) {
+  for (const file of wanted) {
     for (const waiter of waitersOver(locks, file)) {
       if (waiter.ticket < ask.ticket && waiter.origin !== null && !sameActor(waiter.actor, ask.actor)) {
         yield { by: "place", actor: waiter.actor, file, waiter };
       }
     }
   }
+}
+
+/** Whether who holds `hold` has all of `file` already: then nobody stands before it in line. */
+function covers(hold: Hold, file: FileRef): boolean {
+  if (hold.key === file.key) return hold.dir || !file.dir;
+  return hold.dir && hold.key.length < file.key.length;
 }
 
 export function firstBlocker(locks: Locks, ask: Ask): Blocker | null {

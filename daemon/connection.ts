@@ -1,0 +1,290 @@
+/**
+ * One client's connection: lines in, replies and events out.
+ *
+ * Invariants: replies to requests without a `rid` leave in the order of their requests, except those that wait for
+ * a lock; a connection's requests are proposed in the order they came; one write per batch; what is not read by
+ * the client, not answered yet or not finished as a line is bounded.
+ */
+import type { Socket } from "node:net";
+import { limits } from "../protocol/limits.ts";
+import { encodeLine, type Line, LineDecoder } from "../protocol/wire.ts";
+
+/** What a connection asks of its server. */
+export interface ConnectionOwner {
+  /** Handles one line. Returns a promise where later lines of this connection have to wait for it. */
+  handle(connection: Connection, line: Line): Promise<void> | undefined;
+  /** More bytes of unfinished lines (negative: fewer); true where that is too many. */
+  unfinished(bytes: number): boolean;
+  /** Nothing goes in or out any more. */
+  closed(connection: Connection): void;
+  /** Room again for a subscriber that had stopped reading. */
+  drained(connection: Connection): void;
+}
+
+/** A reply to come. */
+export interface Slot {
+  readonly rid: string | number | undefined;
+  state: "open" | "parked" | "done";
+  text: string | null;
+  delivered: ((ok: boolean) => void) | null;
+}
+
+export class Connection {
+  readonly number: number;
+  /** Sessions registered here, with the process each was anchored at. */
+  readonly sessions = new Map<string, number | null>();
+  client: string | null = null;
+  /** Locks are bound to this connection. */
+  bound = false;
+  /** Called once when the connection is gone. */
+  readonly onClosed = new Set<() => void>();
+  readonly #socket: Socket;
+  readonly #owner: ConnectionOwner;
+  readonly #decoder = new LineDecoder();
+  #lines: Line[] = [];
+  #taken = 0;
+  #busy = false;
+  #scheduled = false;
+  #inFlight = 0;
+  #parked = 0;
+  #ordered: Slot[] = [];
+  #out: string[] = [];
+  #outcomes: ((ok: boolean) => void)[] = [];
+  #state: "open" | "half_closed" | "closed" = "open";
+  #hooked = false;
+  #paused = false;
+  #probe: NodeJS.Timeout | null = null;
+
+  constructor(number: number, socket: Socket, owner: ConnectionOwner) {
+    this.number = number;
+    this.#socket = socket;
+    this.#owner = owner;
+    socket.on("data", chunk => this.#received(chunk));
+    socket.on("end", () => this.#ended());
+    socket.on("drain", () => {
+      if (this.#state !== "closed") owner.drained(this);
+    });
+    // A broken pipe is how a client's death shows; `close` follows and says the rest.
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#closed());
+  }
+
+  get isClosed(): boolean {
+    return this.#state === "closed";
+  }
+
+  /** Bytes written here that the client has not read. */
+  get unreadBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** This connection carries a hook: its end means that the hook is gone. */
+  markHook(): void {
+    this.#hooked = true;
+  }
+
+  /** Begins a reply. */
+  open(rid: string | number | undefined): Slot {
+    const slot: Slot = { rid, state: "open", text: null, delivered: null };
+    this.#inFlight += 1;
+    if (rid === undefined) this.#ordered.push(slot);
+    return slot;
+  }
+
+  /** The reply comes later than those after it. */
+  park(slot: Slot): void {
+    if (slot.state !== "open") return;
+    slot.state = "parked";
+    this.#inFlight -= 1;
+    this.#parked += 1;
+    if (slot.rid === undefined) this.#flushOrdered();
+    if (this.#state === "half_closed") this.#watchPeer();
+    this.#resume();
+  }
+
+  /** Sends the reply; `delivered` hears whether the kernel took it for a living client. */
+  reply(slot: Slot, message: object, delivered: ((ok: boolean) => void) | null = null): void {
+    const full = slot.rid === undefined ? message : { rid: slot.rid, ...message };
+    this.replyText(slot, encodeLine(full), delivered);
+  }
+
+  /** `reply` with the bytes as they go out. */
+  replyText(slot: Slot, text: string, delivered: ((ok: boolean) => void) | null = null): void {
+    if (slot.state === "done") throw new Error("a request was answered twice");
+    if (this.#state === "closed") {
+      slot.state = "done";
+      delivered?.(false);
+      return;
+    }
+    const wasParked = slot.state === "parked";
+    if (wasParked) this.#parked -= 1;
+    else this.#inFlight -= 1;
+    slot.state = "done";
+    slot.text = text;
+    slot.delivered = delivered;
+    if (wasParked || slot.rid !== undefined) this.#send(text, delivered);
+    else this.#flushOrdered();
+    this.#resume();
+  }
+
+  /** Sends a line that is no reply: an event, or the blank line that says a request waits. */
+  push(text: string): void {
+    if (this.#state !== "closed") this.#send(text, null);
+  }
+
+  /** Ends the connection after what was written. */
+  end(): void {
+    if (this.#state === "closed") return;
+    this.#flush();
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #received(chunk: Buffer): void {
+    const before = this.#decoder.unfinishedBytes;
+    this.#lines.push(...this.#decoder.push(chunk));
+    if (this.#owner.unfinished(this.#decoder.unfinishedBytes - before)) {
+      this.#owner.unfinished(-this.#decoder.unfinishedBytes);
+      this.#decoder.discard();
+      this.#lines.push({ fault: "line_too_long" });
+    }
+    this.#work();
+  }
+
+  /** Takes up to a batch of lines; the rest has its turn after the other connections'. */
+  #work(): void {
+    for (let n = 0; n < limits.batchMax; n += 1) {
+      if (this.#busy || this.#inFlight >= limits.inFlightMax || this.#state === "closed") break;
+      const line = this.#lines[this.#taken];
+      if (line === undefined) break;
+      this.#taken += 1;
+      const pending = this.#owner.handle(this, line);
+      if (pending !== undefined) {
+        this.#busy = true;
+        pending.then(
+          () => this.#unblock(),
+          error =>
+            queueMicrotask(() => {
+              throw error;
+            }),
+        );
+      }
+    }
+    this.#tidy();
+  }
+
+  #unblock(): void {
+    this.#busy = false;
+    this.#resume();
+  }
+
+  #tidy(): void {
+    const left = this.#lines.length - this.#taken;
+    if (left === 0 && this.#taken > 0) {
+      this.#lines = [];
+      this.#taken = 0;
+    }
+    const wait = this.#busy || this.#inFlight >= limits.inFlightMax;
+    if (left > 0 && !wait) this.#schedule();
+    const pause = left > limits.inFlightMax || (wait && left > 0);
+    if (pause !== this.#paused && this.#state !== "closed") {
+      this.#paused = pause;
+      if (pause) this.#socket.pause();
+      else this.#socket.resume();
+    }
+    if (left === 0 && !wait) this.#endIfAnswered();
+  }
+
+  #resume(): void {
+    if (this.#lines.length > this.#taken || this.#paused) this.#schedule();
+    else this.#endIfAnswered();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#work();
+    });
+  }
+
+  #flushOrdered(): void {
+    let count = 0;
+    for (const slot of this.#ordered) {
+      if (slot.state === "open") break;
+      count += 1;
+      if (slot.state === "done" && slot.text !== null) this.#send(slot.text, slot.delivered);
+    }
+    if (count > 0) this.#ordered = this.#ordered.slice(count);
+  }
+
+  #send(text: string, delivered: ((ok: boolean) => void) | null): void {
+    if (this.#out.length === 0) queueMicrotask(() => this.#flush());
+    this.#out.push(text);
+    if (delivered !== null) this.#outcomes.push(delivered);
+  }
+
+  #flush(): void {
+    if (this.#out.length === 0) return;
+    const text = this.#out.length === 1 ? (this.#out[0] ?? "") : this.#out.join("");
+    const outcomes = this.#outcomes;
+    this.#out = [];
+    this.#outcomes = [];
+    if (outcomes.length === 0) this.#socket.write(text);
+    else {
+      this.#socket.write(text, error => {
+        for (const delivered of outcomes) delivered(error == null);
+      });
+    }
+    if (this.#socket.writableLength > limits.unreadReplyBytes) this.#socket.destroy();
+    this.#endIfAnswered();
+  }
+
+  /** The client has sent all it will. A client that died and one that only closed its side look alike here. */
+  #ended(): void {
+    if (this.#state !== "open") return;
+    this.#state = "half_closed";
+    if (this.#hooked) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#watchPeer();
+    this.#endIfAnswered();
+  }
+
+  /** Who died answers a blank line with a broken pipe; blank lines mean nothing to the living. */
+  #watchPeer(): void {
+    if (this.#parked === 0 || this.#probe !== null) return;
+    this.#socket.write("\n");
+    this.#probe = setInterval(() => this.#socket.write("\n"), limits.probeMs);
+    this.#probe.unref();
+  }
+
+  #endIfAnswered(): void {
+    if (this.#state !== "half_closed" || this.#busy || this.#scheduled) return;
+    if (this.#inFlight > 0 || this.#parked > 0 || this.#out.length > 0 || this.#lines.length > this.#taken)
+      return;
+    this.#socket.end();
+  }
+
+  #closed(): void {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    if (this.#probe !== null) clearInterval(this.#probe);
+    this.#owner.unfinished(-this.#decoder.unfinishedBytes);
+    this.#lines = [];
+    this.#taken = 0;
+    for (const callback of this.#onClosedOnce()) callback();
+    this.#owner.closed(this);
+  }
+
+  #onClosedOnce(): (() => void)[] {
+    const callbacks = [...this.onClosed];
+    this.onClosed.clear();
+    return callbacks;
+  }
+}

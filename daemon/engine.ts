@@ -1,0 +1,365 @@
+/**
+ * Proposes commands to the log, applies what the log delivers, and lets answers and events out when their entry is
+ * durable enough.
+ *
+ * Invariants: the state changes only in `#deliver`, in the order of the log; nobody hears of an entry before it is
+ * stored; a grant that finds nobody is undone by an entry of its own; an entry that throws is voided and the state
+ * rebuilt without it.
+ */
+
+import { refuse } from "../protocol/codes.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Clock } from "./clock.ts";
+import { apply, skip } from "./core/apply.ts";
+import { allDue, dueAt } from "./core/due.ts";
+import type { Actor, Command, Due, Entry, Origin } from "./core/entry.ts";
+import { writeState } from "./core/snapshot.ts";
+import { emptyState, rulesLevel, type State } from "./core/state.ts";
+import type { Answer, CoreEvent, Reply, Step, Timer } from "./core/step.ts";
+import { Deadlines } from "./deadlines.ts";
+import type { Journal, ProposeFailure } from "./journal.ts";
+import { Outbox } from "./outbox.ts";
+import { rebuild } from "./recover.ts";
+
+/** Who proposed a command and hears of it. */
+export interface Caller {
+  /** The answer; for a request that waited, perhaps much later. */
+  answer(reply: Reply, grant: boolean): void;
+  /** The request waits: its answer comes later. */
+  parked?(): void;
+  /** An event for this request alone, while it waits. */
+  event?(event: CoreEvent): void;
+}
+
+export interface EngineOptions {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly node: string;
+  /** For a store that has none yet. */
+  readonly storeId: string;
+  /** Sees every step once it may be heard of; during recovery with `replayed` true. */
+  readonly onStep: (entry: Entry, step: Step, state: State, replayed: boolean) => void;
+  /** Something a person should read later. */
+  readonly onTrouble: (message: string, error: unknown) => void;
+  /** Only an end of the process can answer this; called once. */
+  readonly onFatal: (error: Error) => void;
+}
+
+interface Pending {
+  readonly caller: Caller;
+  readonly command: Command;
+}
+
+/** Too many entries threw within a short time. */
+export class RepeatedThrows extends Error {
+  override readonly name = "RepeatedThrows";
+}
+
+export class Engine {
+  readonly #options: EngineOptions;
+  readonly #pending = new Map<number, Pending>();
+  /** Waiting requests whose connection closed, until the log knows. */
+  readonly #abandoned = new Map<number, Actor>();
+  readonly #deadlines = new Deadlines();
+  readonly #outbox = new Outbox();
+  readonly #throws: number[] = [];
+  readonly #voided = new Set<number>();
+  #state: State = emptyState();
+  #epoch = 0;
+  #count = 0;
+  #cancelTimer: (() => void) | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #queue: Entry[] = [];
+  #rebuilding = false;
+  #snapshotSeq = 0;
+  #snapshotBytes = 0;
+  #saving = false;
+  #closed = false;
+
+  private constructor(options: EngineOptions) {
+    this.#options = options;
+  }
+
+  /** Recovers the state, opens the journal for writing and begins a new epoch. */
+  static async start(options: EngineOptions): Promise<Engine> {
+    const engine = new Engine(options);
+    await engine.#recover();
+    return engine;
+  }
+
+  /** The state as of the last entry applied; to be read, never to be changed. */
+  get state(): State {
+    return this.#state;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Entries that threw and are skipped. */
+  get voided(): readonly number[] {
+    return [...this.#voided];
+  }
+
+  /** Core time now. */
+  get now(): number {
+    return Math.max(this.#options.clock.now(), this.#state.t);
+  }
+
+  /** Proposes a command; returns the number to `abandon` it by. */
+  submit(command: Command, caller: Caller): number {
+    this.#count += 1;
+    const n = this.#count;
+    if (this.#closed) {
+      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"), false);
+      return n;
+    }
+    this.#pending.set(n, { caller, command });
+    const origin: Origin = { node: this.#options.node, epoch: this.#epoch, n };
+    this.#options.journal.propose([{ origin, at: this.#options.clock.now(), command }], (proposal, reason) =>
+      this.#failed(proposal.origin.n, reason),
+    );
+    return n;
+  }
+
+  /** `submit` for those who can wait for the answer in place. */
+  ask(command: Command): Promise<Reply> {
+    return new Promise(resolve => this.submit(command, { answer: resolve }));
+  }
+
+  /** Nobody listens for `n` any more: a request that waits gives up its place. */
+  abandon(n: number): void {
+    const pending = this.#pending.get(n);
+    if (pending === undefined) return;
+    this.#pending.delete(n);
+    if (pending.command.type !== "lock_request") return;
+    this.#abandoned.set(n, pending.command.actor);
+    const waiter = { node: this.#options.node, epoch: this.#epoch, n };
+    // Where even this cannot be stored the number stays known, and a grant to it is undone when it comes.
+    const answer = (reply: Reply) => reply.ok && this.#abandoned.delete(n);
+    this.submit({ type: "lock_detach", waiter }, { answer });
+  }
+
+  /** The grant answered to `n` did not reach its client. */
+  undelivered(n: number, actor: Actor): void {
+    const waiter = { node: this.#options.node, epoch: this.#epoch, n };
+    this.submit({ type: "lock_undelivered", waiter, actor }, { answer: () => {} });
+  }
+
+  /** Calls `read` with a state that holds everything proposed before, once that may be heard of. */
+  read(read: (state: State) => void): void {
+    const done = () => this.#outbox.put(() => read(this.#state));
+    this.#options.journal.barrier().then(done, error => this.#options.onTrouble("a read failed", error));
+  }
+
+  /** Takes a snapshot and closes the journal; everything that still waits is told to come back. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.#options.journal.barrier();
+    this.#closed = true;
+    this.#cancelTimer?.();
+    for (const { caller } of this.#pending.values()) {
+      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"), false);
+    }
+    this.#pending.clear();
+    if (!this.#rebuilding && this.#state.seq > this.#snapshotSeq) await this.#save();
+    await this.#options.journal.close();
+  }
+
+  async #recover(): Promise<void> {
+    const { journal, onStep } = this.#options;
+    const snapshot = await journal.loadSnapshot();
+    const opened = await journal.open(snapshot?.seq ?? 0, batch => this.#deliver(batch));
+    const recovered = rebuild(snapshot, opened.entries, this.#voided, (entry, step, state) =>
+      onStep(entry, step, state, true),
+    );
+    this.#state = recovered.state;
+    this.#epoch = opened.epoch;
+    this.#snapshotSeq = snapshot?.seq ?? 0;
+    this.#snapshotBytes = snapshot?.bytes.length ?? 0;
+    for (const { command } of opened.entries) if (command.type === "void") this.#voided.add(command.seq);
+    for (const timer of allDue(this.#state)) this.#deadlines.add(timer);
+    journal.onDurable(seq => this.#outbox.durable(seq));
+    journal.onFatal(error => this.#options.onFatal(error));
+    for (const seq of recovered.threw)
+      this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
+    const { storeId } = this.#options;
+    const started = await this.ask({ type: "daemon_started", epoch: this.#epoch, storeId });
+    if (!started.ok) throw new Error(`the journal refused a new epoch: ${started.error}`);
+    if (this.#state.rules < rulesLevel) await this.ask({ type: "rules", level: rulesLevel });
+    this.#arm();
+  }
+
+  #failed(n: number, reason: ProposeFailure): void {
+    const pending = this.#pending.get(n);
+    if (reason.outcome === "not_stored") this.#pending.delete(n);
+    pending?.caller.answer(refuse(reason.code, reason.message), false);
+  }
+
+  #deliver(batch: readonly Entry[]): void {
+    this.#queue.push(...batch);
+    if (this.#rebuilding) return;
+    this.#drain();
+  }
+
+  #drain(): void {
+    const queue = this.#queue;
+    this.#queue = [];
+    for (const [i, entry] of queue.entries()) {
+      if (!this.#applyOne(entry)) {
+        this.#queue = [...queue.slice(i + 1), ...this.#queue];
+        return;
+      }
+    }
+    this.#arm();
+    this.#snapshotIfDue();
+  }
+
+  /** False where the entry threw and the state is being rebuilt without it. */
+  #applyOne(entry: Entry): boolean {
+    if (this.#outbox.entered(entry.seq, entry.command.type)) this.#options.journal.sync();
+    if (this.#voided.has(entry.seq)) {
+      skip(this.#state, entry);
+      return true;
+    }
+    let step: Step;
+    try {
+      step = apply(this.#state, entry);
+    } catch (error) {
+      this.#void(entry.seq, error);
+      this.#answerOwn(
+        entry.origin,
+        refuse("internal_error", "a bug in Kite; nothing was changed (see the log)"),
+      );
+      this.#rebuild().catch(failure => this.#options.onFatal(asError(failure)));
+      return false;
+    }
+    for (const timer of step.timers) this.#deadlines.add(timer);
+    this.#outbox.put(() => this.#emit(entry, step));
+    return true;
+  }
+
+  #emit(entry: Entry, step: Step): void {
+    const own = this.#isOwn(entry.origin) ? this.#pending.get(entry.origin.n) : undefined;
+    if (step.reply !== null) this.#answerOwn(entry.origin, step.reply);
+    else own?.caller.parked?.();
+    for (const event of step.events) {
+      if (event.to !== undefined && this.#isOwn(event.to))
+        this.#pending.get(event.to.n)?.caller.event?.(event);
+    }
+    for (const answer of step.answers) this.#answerWaiting(answer);
+    this.#options.onStep(entry, step, this.#state, false);
+  }
+
+  #answerOwn(origin: Origin, reply: Reply): void {
+    if (!this.#isOwn(origin)) return;
+    const pending = this.#pending.get(origin.n);
+    this.#pending.delete(origin.n);
+    pending?.caller.answer(reply, false);
+  }
+
+  #answerWaiting({ to, reply, grant }: Answer): void {
+    if (!this.#isOwn(to)) return;
+    const pending = this.#pending.get(to.n);
+    const gone = this.#abandoned.get(to.n);
+    this.#pending.delete(to.n);
+    if (pending !== undefined) pending.caller.answer(reply, grant);
+    else if (grant && gone !== undefined) this.undelivered(to.n, gone);
+  }
+
+  #isOwn(origin: Origin): boolean {
+    return origin.node === this.#options.node && origin.epoch === this.#epoch;
+  }
+
+  /** Sets the one timer to what is due next. */
+  #arm(): void {
+    const next = this.#deadlines.next ?? Number.POSITIVE_INFINITY;
+    if (this.#closed || next === this.#timerAt) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#timerAt = next;
+    if (next === Number.POSITIVE_INFINITY) return;
+    this.#cancelTimer = this.#options.clock.at(next, () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.proposeDue();
+    });
+  }
+
+  /** Proposes everything that is due by now; called by the engine's own timer. */
+  proposeDue(): void {
+    const { now } = this;
+    for (let timer = this.#deadlines.take(now); timer !== null; timer = this.#deadlines.take(now)) {
+      this.#propose(timer, now);
+    }
+    this.#arm();
+  }
+
+  #propose({ due }: Timer, now: number): void {
+    const at = dueAt(this.#state, due);
+    if (at === null) return;
+    if (at > now) this.#deadlines.add({ at, due });
+    else this.submit({ type: "elapse", due }, { answer: reply => this.#elapsed(due, reply) });
+  }
+
+  /** What could not be stored, or came too early by the log's clock, is tried again. */
+  #elapsed(due: Due, reply: Reply): void {
+    if (reply.ok || this.#closed) return;
+    if (dueAt(this.#state, due) === null) return;
+    this.#deadlines.add({ at: this.now + limits.fullRetryMs, due });
+    this.#arm();
+  }
+
+  #void(seq: number, error: unknown): void {
+    this.#voided.add(seq);
+    this.#options.onTrouble(`entry ${seq} threw and is void`, error);
+    const now = this.#options.clock.now();
+    this.#throws.push(now);
+    const recent = this.#throws.filter(at => at > now - limits.throwsWindowMs).length;
+    if (recent >= limits.throwsMax) {
+      const minutes = limits.throwsWindowMs / 60_000;
+      this.#options.onFatal(
+        new RepeatedThrows(`${recent} entries threw within ${minutes} minutes; the last is ${seq}`),
+      );
+    }
+    this.submit({ type: "void", seq }, { answer: () => {} });
+  }
+
+  async #rebuild(): Promise<void> {
+    this.#rebuilding = true;
+    const { journal } = this.#options;
+    const snapshot = await journal.loadSnapshot();
+    const until = this.#state.seq;
+    const entries = (await journal.read(snapshot?.seq ?? 0)).filter(e => e.seq <= until);
+    const { state } = rebuild(snapshot, entries, this.#voided);
+    this.#state = state;
+    this.#deadlines.clear();
+    for (const timer of allDue(state)) this.#deadlines.add(timer);
+    this.#rebuilding = false;
+    this.#drain();
+  }
+
+  #snapshotIfDue(): void {
+    const entries = this.#state.seq - this.#snapshotSeq;
+    if (this.#saving || this.#closed || entries < limits.snapshotEntries) return;
+    // A large state is written less often: each snapshot costs its size.
+    if (this.#options.journal.health.bytes < 2 * this.#snapshotBytes) return;
+    this.#save().catch(error => this.#options.onTrouble("a snapshot could not be written", error));
+  }
+
+  async #save(): Promise<void> {
+    this.#saving = true;
+    try {
+      const { seq } = this.#state;
+      const bytes = Buffer.from(writeState(this.#state));
+      this.#snapshotSeq = seq;
+      this.#snapshotBytes = bytes.length;
+      await this.#options.journal.saveSnapshot(seq, bytes);
+    } finally {
+      this.#saving = false;
+    }
+  }
+}
+
+function asError(value: unknown): Error {
+  return value instanceof Error ? value : new Error(String(value));
+}

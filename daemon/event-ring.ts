@@ -1,0 +1,73 @@
+import type { EventLine } from "../protocol/events.ts";
+import { limits } from "../protocol/limits.ts";
+import type { CoreEvent } from "./core/step.ts";
+
+/** An event as it is sent, with whom it is about. */
+export interface Published {
+  readonly cursor: string;
+  readonly line: string;
+  readonly name: string;
+  readonly about: readonly string[];
+  readonly entry: number;
+}
+
+/**
+ * The events of the latest entries, for subscribers who come back. A cursor is `"<epoch>.<seq>.<n>"`.
+ *
+ * Invariants: in the order of the log; at most `limits.ringEntriesMax` entries and `limits.ringBytes`.
+ */
+export class EventRing {
+  #events: Published[] = [];
+  #bytes = 0;
+  #head = 0;
+  #last = "0.0.0";
+
+  /** The cursor after everything so far. */
+  get cursor(): string {
+    return this.#last;
+  }
+
+  /** Takes in the events of one entry and returns them as they are sent. */
+  add(epoch: number, seq: number, events: readonly CoreEvent[]): Published[] {
+    const published: Published[] = [];
+    let n = 0;
+    for (const { event, about, to } of events) {
+      if (to !== undefined) continue;
+      n += 1;
+      const cursor = `${epoch}.${seq}.${n}`;
+      const full: EventLine = { type: "event", cursor, ...event };
+      const line = `${JSON.stringify(full)}\n`;
+      published.push({ cursor, line, name: event.event, about, entry: seq });
+    }
+    for (const one of published) {
+      this.#events.push(one);
+      this.#bytes += one.line.length;
+      this.#last = one.cursor;
+    }
+    if (published.length > 0) this.#trim(seq);
+    return published;
+  }
+
+  /** What came after `cursor`, or null where the ring no longer (or never) knew it. */
+  after(cursor: string): Published[] | null {
+    if (cursor === this.#last) return [];
+    for (let i = this.#events.length - 1; i >= this.#head; i -= 1) {
+      if (this.#events[i]?.cursor === cursor) return this.#events.slice(i + 1);
+    }
+    return null;
+  }
+
+  #trim(seq: number): void {
+    for (;;) {
+      const oldest = this.#events[this.#head];
+      if (oldest === undefined) break;
+      if (this.#bytes <= limits.ringBytes && oldest.entry > seq - limits.ringEntriesMax) break;
+      this.#bytes -= oldest.line.length;
+      this.#head += 1;
+    }
+    if (this.#head > 1024 && this.#head * 2 > this.#events.length) {
+      this.#events = this.#events.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Watches who lives: anchor processes, silence, the daemon's own reason to run. It proposes; the core decides.
+ */
+import { limits } from "../protocol/limits.ts";
+import type { Session } from "./core/state.ts";
+import type { AnchorWatch } from "./facts-process.ts";
+import type { Services } from "./services.ts";
+
+export interface LifeOptions {
+  readonly services: Services;
+  readonly anchors: AnchorWatch;
+  readonly idleExitMs: number;
+  /** Whether socket and lock file are still this daemon's. */
+  readonly stillOurs: () => boolean;
+}
+
+export class Life {
+  readonly #options: LifeOptions;
+  readonly #watched = new Map<string, string>();
+  readonly #proposed = new Set<string>();
+  #lastBusyAt: number;
+  #cancel: (() => void) | null = null;
+
+  constructor(options: LifeOptions) {
+    this.#options = options;
+    this.#lastBusyAt = options.services.clock.now();
+    options.anchors.onGone(key => this.#gone(key));
+    for (const session of options.services.engine.state.sessions.live.values()) this.#watch(session);
+    this.#arm();
+  }
+
+  /** Keeps up with a session that began, changed or ended. */
+  follow(id: string): void {
+    const session = this.#options.services.engine.state.sessions.live.get(id);
+    if (session === undefined) this.#drop(id);
+    else this.#watch(session);
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#options.anchors.close();
+  }
+
+  #arm(): void {
+    const { clock } = this.#options.services;
+    this.#cancel = clock.at(clock.now() + limits.anchorPollMs, () => {
+      this.#tick();
+      this.#arm();
+    });
+  }
+
+  #tick(): void {
+    const { services, stillOurs, idleExitMs } = this.#options;
+    const { engine, clock } = services;
+    if (!stillOurs()) {
+      services.stop("the socket or the lock file is no longer this daemon's");
+      return;
+    }
+    for (const session of engine.state.sessions.live.values()) {
+      if (session.lostAt === null && session.node === services.node && this.#isSilent(session))
+        this.#lost(session);
+    }
+    if (engine.state.sessions.live.size > 0 || this.#hasClients()) this.#lastBusyAt = clock.now();
+    else if (clock.now() - this.#lastBusyAt >= idleExitMs) services.stop("no session for a while");
+  }
+
+  #hasClients(): boolean {
+    return !this.#options.services.connections()[Symbol.iterator]().next().done;
+  }
+
+  /** No anchor, nothing heard for long, and no request of it waits here. */
+  #isSilent(session: Session): boolean {
+    const { presence, engine } = this.#options.services;
+    if (session.incarnations.some(i => i.anchor !== null)) return false;
+    if (presence.silentMs(session.id) < limits.silenceMs) return false;
+    for (const waiter of engine.state.locks.waiters.values()) {
+      if (waiter.actor.session === session.id && waiter.origin !== null) return false;
+    }
+    return true;
+  }
+
+  #lost({ id, begun }: Session): void {
+    if (this.#proposed.has(id)) return;
+    this.#proposed.add(id);
+    const command = { type: "session_lost", session: id, begun } as const;
+    this.#options.services.engine.submit(command, { answer: () => this.#proposed.delete(id) });
+  }
+
+  #watch(session: Session): void {
+    const { anchors, services } = this.#options;
+    if (session.node !== services.node) return;
+    const alive = new Set<string>();
+    for (const { ordinal, anchor } of session.incarnations) {
+      const key = `${ordinal} ${session.id}`;
+      alive.add(key);
+      if (anchor === null || this.#watched.has(key)) continue;
+      this.#watched.set(key, session.id);
+      anchors.add(key, anchor);
+    }
+    for (const [key, id] of this.#watched) {
+      if (id === session.id && !alive.has(key)) this.#unwatch(key);
+    }
+  }
+
+  #gone(key: string): void {
+    this.#watched.delete(key);
+    const cut = key.indexOf(" ");
+    const incarnation = Number(key.slice(0, cut));
+    const session = key.slice(cut + 1);
+    this.#options.services.engine.submit(
+      { type: "session_end", session, incarnation, cause: "anchor_gone" },
+      { answer: () => {} },
+    );
+  }
+
+  #unwatch(key: string): void {
+    this.#watched.delete(key);
+    this.#options.anchors.remove(key);
+  }
+
+  #drop(id: string): void {
+    for (const [key, session] of this.#watched) if (session === id) this.#unwatch(key);
+    this.#options.services.presence.forget(id);
+  }
+}

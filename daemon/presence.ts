@@ -1,0 +1,70 @@
+/**
+ * What is worth showing of the sessions but not worth storing: signs of life, turns, agents, files open. Gone with
+ * the daemon, by design; after a restart everybody gets one fresh grace.
+ */
+import { limits } from "../protocol/limits.ts";
+import type { Clock } from "./clock.ts";
+
+export interface Presence {
+  /** Clock time of the last sign of life. */
+  seenAt: number;
+  active: boolean;
+  /** What waits on a person, or null. */
+  attention: string | null;
+  readonly agents: Map<string, { active: boolean; seenAt: number }>;
+  /** Files touched, latest last. */
+  readonly files: Set<string>;
+}
+
+export class PresenceTable {
+  readonly #clock: Clock;
+  readonly #rows = new Map<string, Presence>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The row of a session; one that is not known yet is seen now. */
+  of(session: string): Presence {
+    const known = this.#rows.get(session);
+    if (known !== undefined) return known;
+    const seenAt = this.#clock.now();
+    const row: Presence = { seenAt, active: false, attention: null, agents: new Map(), files: new Set() };
+    this.#rows.set(session, row);
+    return row;
+  }
+
+  /** A sign of life, perhaps of an agent within the session. */
+  seen(session: string, agent: string | null = null): Presence {
+    const row = this.of(session);
+    row.seenAt = this.#clock.now();
+    if (agent !== null && (row.agents.has(agent) || row.agents.size < limits.agentsPerSessionMax)) {
+      row.agents.set(agent, { active: true, seenAt: row.seenAt });
+    }
+    return row;
+  }
+
+  silentMs(session: string): number {
+    return this.#clock.now() - this.of(session).seenAt;
+  }
+
+  /** Notes that the session has the file open; the oldest are forgotten. */
+  touched(session: string, path: string): void {
+    const { files } = this.of(session);
+    files.delete(path);
+    files.add(path);
+    for (const oldest of files) {
+      if (files.size <= limits.touchedMax) break;
+      files.delete(oldest);
+    }
+  }
+
+  /** Other sessions that have the file open. */
+  *alsoOpen(session: string, path: string): Generator<string, void> {
+    for (const [other, row] of this.#rows) if (other !== session && row.files.has(path)) yield other;
+  }
+
+  forget(session: string): void {
+    this.#rows.delete(session);
+  }
+}

@@ -1,0 +1,137 @@
+/** hello, ping, stats, query, subscribe, shutdown. */
+import { refuse } from "../protocol/codes.ts";
+import type { StatsReply } from "../protocol/daemon.ts";
+import { limits } from "../protocol/limits.ts";
+import { protocolVersion } from "../protocol/requests.ts";
+import type { RequestHandler } from "./dispatch.ts";
+import { type Keyed, lockRows, sessionRows } from "./rows.ts";
+import type { Services } from "./services.ts";
+
+export const hello: RequestHandler<"hello"> = (services, request, call) => {
+  if (request.protocol !== undefined && request.protocol !== protocolVersion) {
+    const error = `this daemon speaks protocol ${protocolVersion}, not ${request.protocol}; use the same version on both sides`;
+    call.reply(
+      refuse("unsupported_protocol", error, { protocol: protocolVersion, version: services.version }),
+    );
+    return undefined;
+  }
+  call.connection.client = request.client ?? null;
+  const { storeId } = services.engine.state;
+  const { version, engine } = services;
+  call.reply({
+    ok: true,
+    protocol: protocolVersion,
+    version,
+    pid: process.pid,
+    storeId,
+    epoch: engine.epoch,
+  });
+  return undefined;
+};
+
+export const ping: RequestHandler<"ping"> = (_services, _request, call) => {
+  call.reply({ ok: true, pong: true });
+  return undefined;
+};
+
+export const stats: RequestHandler<"stats"> = (services, _request, call) => {
+  services.engine.read(() => call.reply(statsOf(services)));
+  return undefined;
+};
+
+export const query: RequestHandler<"query"> = (services, request, call) => {
+  const max = request.limit ?? limits.rowsDefault;
+  services.engine.read(state => {
+    const now = services.engine.now;
+    if (request.target === "sessions") {
+      const wanted = keep(sessionRows(state, services.presence, now), r => within(request, r));
+      call.reply(page(wanted, max, request.after));
+    } else if (request.target === "locks") {
+      const own = (r: { holder: { id: string } | null; project: string }) =>
+        (request.id === undefined || r.holder?.id === request.id) && within({ project: request.project }, r);
+      call.reply(page(keep(lockRows(state), own), max, request.after));
+    } else if (request.target === "refusals") {
+      call.reply({ ok: true, rows: services.recorder.refusals.slice(-max) });
+    } else {
+      call.reply({ ok: true, rows: [statsOf(services)] });
+    }
+  });
+  return undefined;
+};
+
+export const subscribe: RequestHandler<"subscribe"> = (services, request, call) => {
+  services.engine.read(() => {
+    const { cursor, lagged, missed } = services.events.subscribe(
+      call.connection,
+      request.events,
+      request.cursor,
+    );
+    call.reply(lagged ? { ok: true, cursor, lagged } : { ok: true, cursor });
+    for (const one of missed) call.connection.push(one.line);
+  });
+  return undefined;
+};
+
+export const shutdown: RequestHandler<"shutdown"> = (services, request, call) => {
+  call.reply({ ok: true });
+  services.stop(request.handover === true ? "a newer version takes over" : "asked to");
+  return undefined;
+};
+
+function statsOf(services: Services): StatsReply {
+  const { engine, counters, events } = services;
+  const { state } = engine;
+  const journal = services.journal();
+  return {
+    ok: true,
+    version: services.version,
+    pid: process.pid,
+    upMs: services.clock.now() - services.startedAt,
+    storeId: state.storeId,
+    epoch: engine.epoch,
+    seq: state.seq,
+    sessions: state.sessions.live.size,
+    locks: state.locks.holds.size,
+    waiters: state.locks.waiters.size,
+    connections: [...services.connections()].length,
+    subscribers: events.subscribers,
+    requests: counters.requests,
+    refused: counters.refused,
+    journalBytes: journal.bytes,
+    storeFull: journal.full,
+    voided: engine.voided,
+    trailDropped: services.recorder.dropped,
+    rssBytes: process.memoryUsage.rss(),
+    hooks: Object.fromEntries(counters.hooks),
+  };
+}
+
+function within(
+  of: { project?: string | undefined; id?: string | undefined },
+  row: { project: string; id?: string },
+): boolean {
+  return (
+    (of.project === undefined || row.project === of.project) && (of.id === undefined || row.id === of.id)
+  );
+}
+
+function* keep<Row>(rows: Iterable<Keyed<Row>>, wanted: (row: Row) => boolean): Generator<Keyed<Row>, void> {
+  for (const one of rows) if (wanted(one.row)) yield one;
+}
+
+/** At most `max` rows after the one with key `after`, and where to go on. */
+function page<Row>(rows: Iterable<Keyed<Row>>, max: number, after: string | undefined): object {
+  const found: Row[] = [];
+  let last = "";
+  let skipping = after !== undefined;
+  for (const { key, row } of rows) {
+    if (skipping) {
+      skipping = key !== after;
+      continue;
+    }
+    if (found.length === max) return { ok: true, rows: found, next: last };
+    found.push(row);
+    last = key;
+  }
+  return { ok: true, rows: found };
+}

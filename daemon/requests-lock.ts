@@ -1,0 +1,311 @@
+/** file_lock, file_unlock, file_check, file_touch: paths become keys here, and rules are the core's. */
+import { isAbsolute, resolve } from "node:path";
+import { type Refusal, refuse } from "../protocol/codes.ts";
+import { limits } from "../protocol/limits.ts";
+import type { RequestOf } from "../protocol/requests.ts";
+import { type Call, isRefusal, retryOf } from "./call.ts";
+import { locksOf, sameActor } from "./core/actors.ts";
+import type { Actor, FileName, FileRef, LockRequest } from "./core/entry.ts";
+import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
+import type { Reply } from "./core/step.ts";
+import type { RequestHandler } from "./dispatch.ts";
+import type { PathFact } from "./facts-path.ts";
+import { signOfLife } from "./requests-session.ts";
+import { actorOf, type Services } from "./services.ts";
+
+export const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
+  const actor = actorOf(
+    services,
+    request.id,
+    request.agent ?? null,
+    call.connection.sessions.get(request.id) ?? null,
+  );
+  const names = namesOf(request);
+  const cwd = cwdFor(services, request.id, names);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return undefined;
+  }
+  const go = (files: readonly FileRef[] | Refusal) => {
+    if (isRefusal(files)) call.reply(files);
+    else if (!call.connection.isClosed) proposeLock(services, request, call, actor, files, cwd);
+  };
+  const now = refsNow(services, cwd, names);
+  if (now !== null) {
+    go(now);
+    return undefined;
+  }
+  return refs(services, cwd, names).then(go);
+};
+
+export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
+  const id = request.id ?? "";
+  const actor = actorOf(services, id, request.agent ?? null, call.connection.sessions.get(id) ?? null);
+  const retry = retryOf(request, call.connection);
+  if (request.id !== undefined) signOfLife(services, id, request.agent ?? null);
+  const told = (reply: Reply) => {
+    noteLock(services, "file_unlock", actor, namesOf(request)[0] ?? "all", reply, 0);
+    return reply;
+  };
+  if (request.all === true) {
+    call.propose({ type: "lock_release", actor, files: "all", ...retry }, told);
+    return undefined;
+  }
+  const names = namesOf(request);
+  const cwd = cwdFor(services, id, names);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return undefined;
+  }
+  const go = (files: readonly FileName[]) => {
+    if (request.force === true) {
+      const by =
+        request.id === undefined ? "a person at a terminal" : actorRow(services.engine.state, actor).name;
+      call.propose({ type: "lock_revoke", by, files, ...retry }, told);
+    } else call.propose({ type: "lock_release", actor, files, ...retry }, told);
+  };
+  const now = refsNow(services, cwd, names);
+  if (now !== null) {
+    go(now);
+    return undefined;
+  }
+  return Promise.all(names.map(name => fileName(services, cwd, name))).then(go);
+};
+
+export const fileCheck: RequestHandler<"file_check"> = (services, request, call) => {
+  const actor = actorOf(
+    services,
+    request.id,
+    request.agent ?? null,
+    call.connection.sessions.get(request.id) ?? null,
+  );
+  const cwd = cwdFor(services, request.id, [request.file]);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return undefined;
+  }
+  signOfLife(services, request.id, request.agent ?? null);
+  return fileName(services, cwd, request.file).then(name =>
+    services.engine.read(() => call.reply(checkToken(services, actor, name, request.token))),
+  );
+};
+
+export const fileTouch: RequestHandler<"file_touch"> = async (services, request, call) => {
+  const cwd = cwdFor(services, request.id, [request.file]);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return;
+  }
+  if (!services.engine.state.sessions.live.has(request.id)) {
+    call.reply(refuse("unknown_session", `no session ${request.id} is registered; send register first`));
+    return;
+  }
+  signOfLife(services, request.id, request.agent ?? null);
+  const { lexical, key } = await fileName(services, cwd, request.file);
+  const path = key === null ? lexical : pathOf(key);
+  for (const other of services.presence.alsoOpen(request.id, path)) {
+    if (!services.engine.state.sessions.live.has(other)) continue;
+    const sessions = [request.id, other];
+    services.events.tell({ event: "file_conflict", file: request.file, sessions }, sessions);
+  }
+  services.presence.touched(request.id, path);
+  call.reply({ ok: true });
+};
+
+/** The command for a lock; also what a hook's lock is made of. */
+export function lockCommand(
+  services: Services,
+  of: Pick<LockRequest, "actor" | "files" | "single" | "kind" | "waitMs"> & Partial<LockRequest>,
+  cwd: string,
+  project: string | undefined,
+): LockRequest & { readonly type: "lock_request" } {
+  const known = services.engine.state.sessions.live.get(of.actor.session)?.project;
+  return {
+    type: "lock_request",
+    depth: limits.queueDepth,
+    placeMs: 0,
+    detach: false,
+    progress: false,
+    prompt: null,
+    bound: null,
+    project: project ?? known ?? "default",
+    cwd,
+    wallMs: services.clock.wall(),
+    ...of,
+  };
+}
+
+function proposeLock(
+  services: Services,
+  request: RequestOf<"file_lock">,
+  call: Call,
+  actor: Actor,
+  files: readonly FileRef[],
+  cwd: string,
+): void {
+  const { connection } = call;
+  const { node, engine, clock } = services;
+  signOfLife(services, request.id, request.agent ?? null);
+  const bound = request.bind === true ? { node, epoch: engine.epoch, connection: connection.number } : null;
+  if (bound !== null) bindOnce(services, call);
+  const began = clock.now();
+  const command = lockCommand(
+    services,
+    {
+      actor,
+      files,
+      single: request.file !== undefined,
+      kind: "explicit",
+      waitMs: request.waitMs ?? limits.waitMs,
+      detach: request.detach ?? false,
+      progress: request.progress ?? false,
+      bound,
+      ...retryOf(request, connection),
+    },
+    cwd,
+    request.project ?? sessionProject(services, call),
+  );
+  call.propose(command, reply => {
+    noteLock(services, "file_lock", actor, files[0]?.file ?? "", reply, clock.now() - began);
+    return reply;
+  });
+}
+
+/** Locks bound to a connection go with it. */
+function bindOnce(services: Services, { connection }: Call): void {
+  const { node, engine } = services;
+  const bound = { node, epoch: engine.epoch, connection: connection.number };
+  if (connection.bound) return;
+  connection.bound = true;
+  connection.onClosed.add(() => engine.submit({ type: "lock_unbind", bound }, { answer: () => {} }));
+}
+
+/** The project of a session registered on this connection. */
+function sessionProject(services: Services, { connection }: Call): string | undefined {
+  for (const id of connection.sessions.keys()) return services.engine.state.sessions.live.get(id)?.project;
+  return undefined;
+}
+
+/** A line in the trail for a lock, and a place among the latest refusals where it was refused. */
+export function noteLock(
+  services: Services,
+  type: string,
+  actor: Actor,
+  file: string,
+  reply: Reply,
+  ms: number,
+): void {
+  const { name } = actorRow(services.engine.state, actor);
+  const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
+  const at = services.clock.wall();
+  const line = { at, event: type, id: actor.session, agent: actor.agent, name, project, type, file, ms };
+  if (reply.ok) services.recorder.note({ ...line, decision: "allow" });
+  else {
+    const { code, error } = reply;
+    services.recorder.refused(
+      { at, type, id: actor.session, name, file, code, error },
+      { ...line, decision: "deny", code, why: error },
+    );
+  }
+}
+
+function checkToken(services: Services, actor: Actor, name: FileName, token: string): Reply {
+  const { state } = services.engine;
+  const spelled = locksOf(state.locks.actors, actor)?.spelled.get(name.lexical);
+  const key = spelled ?? name.key;
+  const hold = key === null ? undefined : state.locks.holds.get(key);
+  const [, epoch, grant] = /\.(\d+)\.(\d+)$/.exec(token) ?? [];
+  const valid =
+    hold !== undefined &&
+    sameActor(hold.actor, actor) &&
+    token.startsWith(`${state.storeId}.`) &&
+    isWithin(Number(epoch), Number(grant), hold.first, hold.token);
+  if (valid) {
+    return { ok: true, file: name.file, path: pathOf(hold.key), token: tokenText(state, hold.token) };
+  }
+  const holder = hold === undefined ? null : actorRow(state, hold.actor);
+  const who = holder === null ? "nobody holds it now" : `${holder.name} holds it now`;
+  return refuse(
+    "lease_lost",
+    `the lock on ${name.file} was lost; ${who}; lock it again and read the file anew`,
+    {
+      file: name.file,
+      holder,
+    },
+  );
+}
+
+type Pair = { readonly epoch: number; readonly grant: number };
+
+/** Whether the token lies between the first and the latest one of a hold. */
+function isWithin(epoch: number, grant: number, first: Pair, last: Pair): boolean {
+  const before = epoch < first.epoch || (epoch === first.epoch && grant < first.grant);
+  const after = epoch > last.epoch || (epoch === last.epoch && grant > last.grant);
+  return Number.isInteger(epoch) && Number.isInteger(grant) && !before && !after;
+}
+
+function namesOf(request: {
+  readonly file?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+}): string[] {
+  return request.file !== undefined ? [request.file] : [...(request.files ?? [])];
+}
+
+/** The directory relative names start from, or a refusal where there is none. */
+function cwdFor(services: Services, id: string, names: readonly string[]): string | Refusal {
+  const cwd = services.engine.state.sessions.live.get(id)?.cwd;
+  if (cwd !== undefined) return cwd;
+  const relative = names.find(name => !isAbsolute(name));
+  if (relative === undefined) return "/";
+  return refuse(
+    "invalid_request",
+    `${relative} is relative, and no session ${id} says to what; register it or give an absolute path`,
+  );
+}
+
+/** The files as keys where all can be had without waiting, each once; else null. */
+function refsNow(services: Services, cwd: string, names: readonly string[]): FileRef[] | null {
+  const found: FileRef[] = [];
+  for (const file of names) {
+    const fact = services.facts.pathNow(cwd, file);
+    if (fact === null) return null;
+    addOnce(found, refOf(services, file, fact));
+  }
+  return found;
+}
+
+/** The files as keys, or a refusal that names the one that could not be looked at. */
+export async function refs(
+  services: Services,
+  cwd: string,
+  names: readonly string[],
+): Promise<FileRef[] | Refusal> {
+  const found: FileRef[] = [];
+  for (const file of names) {
+    const fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
+    if ("unreachable" in fact) {
+      return refuse("path_unreachable", `${file} could not be looked at: ${fact.unreachable}; try again`, {
+        file,
+      });
+    }
+    addOnce(found, refOf(services, file, fact));
+  }
+  return found;
+}
+
+async function fileName(services: Services, cwd: string, file: string): Promise<FileName> {
+  const fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
+  return "unreachable" in fact
+    ? { file, lexical: resolve(cwd, file), key: null }
+    : refOf(services, file, fact);
+}
+
+function refOf({ node }: Services, file: string, { lexical, real, dir }: PathFact): FileRef {
+  return { file, lexical, key: `${node}:${real === "/" ? "" : real}`, dir };
+}
+
+function addOnce(found: FileRef[], ref: FileRef): void {
+  const same = found.length > 0 ? found.findIndex(f => f.key === ref.key) : -1;
+  if (same === -1) found.push(ref);
+  else if (ref.dir) found[same] = ref;
+}

@@ -1,0 +1,117 @@
+/** register, heartbeat, deregister. */
+import { refuse } from "../protocol/codes.ts";
+import { retryOf } from "./call.ts";
+import type { SessionBegin } from "./core/entry.ts";
+import type { Reply } from "./core/step.ts";
+import type { RequestHandler } from "./dispatch.ts";
+import type { Services } from "./services.ts";
+
+export const register: RequestHandler<"register"> = async (services, request, call) => {
+  const { connection } = call;
+  const command = await beginCommand(services, {
+    session: request.id,
+    cwd: request.cwd,
+    pid: request.pid ?? null,
+    project: request.project ?? null,
+    worktree: request.worktree ?? null,
+    branch: request.branch ?? null,
+    name: request.name ?? null,
+    revive: true,
+  });
+  await endDeadIncarnations(services, request.id);
+  connection.sessions.set(request.id, request.pid ?? null);
+  services.presence.seen(request.id);
+  call.propose({ ...command, ...retryOf(request, connection) });
+};
+
+export const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) => {
+  if (!services.engine.state.sessions.live.has(request.id)) {
+    call.reply(unknown(request.id));
+    return undefined;
+  }
+  call.reply(signOfLife(services, request.id));
+  return undefined;
+};
+
+export const deregister: RequestHandler<"deregister"> = (services, request, call) => {
+  const incarnation = incarnationAt(services, request.id, request.pid ?? null);
+  call.connection.sessions.delete(request.id);
+  call.propose({
+    type: "session_end",
+    session: request.id,
+    incarnation,
+    cause: "deregistered",
+    ...retryOf(request, call.connection),
+  });
+  return undefined;
+};
+
+/** What is known of a session that begins; the rest is looked up. */
+export interface Beginning {
+  readonly session: string;
+  readonly cwd: string;
+  readonly pid: number | null;
+  readonly project: string | null;
+  readonly worktree: string | null;
+  readonly branch: string | null;
+  readonly name: string | null;
+  readonly revive: boolean;
+}
+
+/** The command that registers a session, with its repository and its process. */
+export async function beginCommand(
+  services: Services,
+  beginning: Beginning,
+): Promise<SessionBegin & { readonly type: "session_begin" }> {
+  const { facts, clock } = services;
+  const { cwd } = beginning;
+  const found = await facts.repository(cwd);
+  // A directory that does not answer is still where the session works.
+  const repository = "unreachable" in found ? { project: cwd, worktree: cwd, branch: null } : found;
+  return {
+    type: "session_begin",
+    session: beginning.session,
+    anchor: beginning.pid === null ? null : facts.anchor(beginning.pid),
+    cwd: beginning.cwd,
+    project: beginning.project ?? repository.project,
+    worktree: beginning.worktree ?? repository.worktree,
+    branch: beginning.branch ?? repository.branch,
+    name: beginning.name === null ? null : oneLine(beginning.name),
+    revive: beginning.revive,
+    wallMs: clock.wall(),
+  };
+}
+
+/** A sign of life; a session that counted as lost is found again. */
+export function signOfLife(services: Services, session: string, agent: string | null = null): Reply {
+  services.presence.seen(session, agent);
+  const known = services.engine.state.sessions.live.get(session);
+  if (known !== undefined && known.lostAt !== null) {
+    services.engine.submit({ type: "session_found", session }, { answer: () => {} });
+  }
+  return { ok: true };
+}
+
+/** Incarnations whose process is gone end before a new one begins, so that it does not count as a second terminal. */
+export async function endDeadIncarnations(services: Services, session: string): Promise<void> {
+  const known = services.engine.state.sessions.live.get(session);
+  const dead = known?.incarnations.filter(i => i.anchor !== null && !services.facts.isAlive(i.anchor)) ?? [];
+  for (const { ordinal } of dead) {
+    await services.engine.ask({ type: "session_end", session, incarnation: ordinal, cause: "anchor_gone" });
+  }
+}
+
+/** The incarnation of a process, or null for the whole session. */
+export function incarnationAt(services: Services, session: string, pid: number | null): number | null {
+  const known = services.engine.state.sessions.live.get(session);
+  return known?.incarnations.find(i => pid !== null && i.anchor?.pid === pid)?.ordinal ?? null;
+}
+
+function unknown(id: string): Reply {
+  return refuse("unknown_session", `no session ${id} is registered; send register first`);
+}
+
+/** Names go to terminals and other agents: control and line-breaking characters become spaces. */
+function oneLine(name: string): string {
+  return name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ").trim() || "unnamed";
+}

@@ -1,0 +1,91 @@
+/** The state as `query` shows it. */
+import type { LockRow } from "../protocol/lock.ts";
+import type { SessionRow } from "../protocol/session.ts";
+import { rowsOfSession } from "./core/actors.ts";
+import type { FileRef } from "./core/entry.ts";
+import { waitersOver } from "./core/lock-blockers.ts";
+import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
+import type { Hold, Session, State, Waiter } from "./core/state.ts";
+import type { PresenceTable } from "./presence.ts";
+
+/** A row and where to go on after it. */
+export interface Keyed<Row> {
+  readonly key: string;
+  readonly row: Row;
+}
+
+export function* sessionRows(
+  state: State,
+  presence: PresenceTable,
+  now: number,
+): Generator<Keyed<SessionRow>, void> {
+  for (const session of state.sessions.live.values()) {
+    yield { key: session.id, row: sessionRow(state, session, presence, now) };
+  }
+}
+
+function sessionRow(state: State, session: Session, presence: PresenceTable, now: number): SessionRow {
+  const seen = presence.of(session.id);
+  let locks = 0;
+  let waitingFor: string | null = null;
+  for (const row of rowsOfSession(state.locks.actors, session.id, null)) {
+    locks += row.holds.size;
+    for (const ticket of row.waits) {
+      const waiter = state.locks.waiters.get(ticket);
+      if (waiter !== undefined && waiter.origin !== null) waitingFor ??= waiter.files[0]?.file ?? null;
+    }
+  }
+  const agents = [...seen.agents].map(([agent, a]) => ({
+    agent,
+    name: agent.slice(0, 8),
+    status: a.active ? ("active" as const) : ("idle" as const),
+  }));
+  return {
+    id: session.id,
+    name: session.name,
+    project: session.project,
+    worktree: session.worktree,
+    branch: session.branch,
+    cwd: session.cwd,
+    pid: session.incarnations.find(i => i.anchor !== null)?.anchor?.pid ?? null,
+    status: session.lostAt !== null ? "lost" : seen.active ? "active" : "idle",
+    registeredAt: session.registeredAt,
+    lastSeenMs: Math.max(0, now - seen.seenAt),
+    incarnations: session.incarnations.length,
+    agents,
+    files: [...seen.files],
+    locks,
+    waitingFor,
+    attention: seen.attention,
+  };
+}
+
+/** Held files in the order they were taken, then files that are only waited for. */
+export function* lockRows(state: State): Generator<Keyed<LockRow>, void> {
+  for (const hold of state.locks.holds.values()) yield { key: hold.key, row: lockRow(state, hold, hold) };
+  for (const waiter of state.locks.waiters.values()) {
+    for (const file of waiter.files) {
+      const isFirst = state.locks.waitersAt.get(file.key)?.values().next().value === waiter.ticket;
+      const overHeld = !state.locks.heldPaths.overlapping(file.key, file.dir).next().done;
+      if (isFirst && !overHeld) yield { key: file.key, row: lockRow(state, file, null) };
+    }
+  }
+}
+
+function lockRow(state: State, file: FileRef, hold: Hold | null): LockRow {
+  const waiters: Waiter[] = state.locks.waiters.size === 0 ? [] : [...waitersOver(state.locks, file)];
+  const [first] = waiters;
+  const session = hold?.actor.session ?? first?.actor.session ?? "";
+  return {
+    file: file.file,
+    path: pathOf(file.key),
+    project: state.sessions.live.get(session)?.project ?? "",
+    kind: hold?.kind ?? first?.kind ?? "explicit",
+    holder: hold === null ? null : actorRow(state, hold.actor),
+    token: hold === null ? null : tokenText(state, hold.token),
+    heldMs: hold === null ? 0 : state.t - hold.since,
+    waiters: waiters
+      .sort((a, b) => a.ticket - b.ticket)
+      .map(w => ({ ...actorRow(state, w.actor), waitedMs: state.t - w.since, attached: w.origin !== null })),
+  };
+}

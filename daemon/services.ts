@@ -1,0 +1,65 @@
+import type { HookAdapter } from "../protocol/adapter.ts";
+import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
+import type { Actor, Anchor } from "./core/entry.ts";
+import type { Engine } from "./engine.ts";
+import type { EventHub } from "./event-hub.ts";
+import type { Repository } from "./facts-git.ts";
+import type { Unreachable } from "./facts-outside.ts";
+import type { PathFact } from "./facts-path.ts";
+import type { PresenceTable } from "./presence.ts";
+import type { Recorder } from "./recorder.ts";
+
+/** Facts of the outside world, gathered before a command is made. */
+export interface Facts {
+  /** The answer where it can be had without waiting, else null. */
+  pathNow(cwd: string, file: string): PathFact | null;
+  path(cwd: string, file: string): Promise<PathFact | Unreachable>;
+  /** Changes when the file does; null where it does not exist or cannot be looked at in time. */
+  stamp(path: string): Promise<string | null>;
+  repository(cwd: string): Promise<Repository | Unreachable>;
+  /** The process as an anchor, if the daemon itself can see it and it is the user's. */
+  anchor(pid: number): Anchor | null;
+  isAlive(anchor: Anchor): boolean;
+}
+
+/** What request handlers work with. */
+export interface Services {
+  readonly node: string;
+  readonly version: string;
+  readonly startedAt: number;
+  readonly socket: string;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly presence: PresenceTable;
+  readonly facts: Facts;
+  readonly events: EventHub;
+  readonly recorder: Recorder;
+  readonly adapter: HookAdapter | null;
+  readonly hookWaitMs: number;
+  readonly counters: Counters;
+  connections(): Iterable<Connection>;
+  /** Bytes in the journal after the last snapshot, and whether the disk is full. */
+  journal(): { readonly bytes: number; readonly full: boolean };
+  /** Ends the daemon after the replies under way. */
+  stop(why: string): void;
+}
+
+/** Since the daemon started. */
+export interface Counters {
+  requests: number;
+  refused: number;
+  readonly hooks: Map<string, number>;
+}
+
+/** The part of a session that acts: by the process it came from, else the first one alive. */
+export function actorOf(
+  services: Services,
+  session: string,
+  agent: string | null,
+  pid: number | null,
+): Actor {
+  const incarnations = services.engine.state.sessions.live.get(session)?.incarnations;
+  const own = incarnations?.find(i => pid !== null && i.anchor?.pid === pid);
+  return { session, agent, incarnation: (own ?? incarnations?.[0])?.ordinal ?? 0 };
+}

@@ -1,0 +1,408 @@
+import { describe, expect, it } from "vitest";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor, World, waits } from "./core-world.ts";
+
+function grantOf(reply: unknown): number {
+  return Number(String((reply as { token?: string }).token).split(".")[2]);
+}
+
+describe("one file", () => {
+  it("is granted, refused to a second one that does not wait, and granted again after unlock", () => {
+    const w = new World();
+    expect(w.lock("a", "x")).toMatchObject({ ok: true, file: "x", path: "/p/x", token: "store.1.1" });
+    expect(w.lock("b", "x", { waitMs: 0 })).toMatchObject({
+      code: "lock_held",
+      locked_by: "a",
+      locked_ago: 0,
+      queued: false,
+    });
+    expect(w.unlock("a", "x")).toEqual({ ok: true, released: ["x"] });
+    expect(w.lock("b", "x")).toMatchObject({ ok: true, token: "store.1.2" });
+  });
+
+  it("gives the holder the same token again", () => {
+    const w = new World();
+    expect(w.lock("a", "x")).toEqual(w.lock("a", "x"));
+  });
+
+  it("passes on first come, first served, in the step of the release", () => {
+    const w = new World();
+    w.lock("a", "x");
+    const waiting = ["b", "c", "d"].map(s => {
+      expect(w.lock(s, "x")).toBe(waits);
+      return w.n;
+    });
+    expect(w.lock("e", "x")).toMatchObject({
+      error: "file locked by a, queue full",
+      code: "lock_queue_full",
+    });
+    const tokens: number[] = [];
+    for (const [i, s] of ["a", "b", "c"].entries()) {
+      w.unlock(s, "x");
+      const answer = w.answers.get(waiting[i] ?? -1);
+      expect(answer).toMatchObject({ grant: true, reply: { ok: true, file: "x", granted_from_queue: true } });
+      tokens.push(grantOf(answer?.reply));
+    }
+    expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+    expect(new Set(tokens).size).toBe(3);
+    expect(w.holder("x")).toBe("d");
+  });
+
+  it("refuses a second request for what the actor waits for already", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x");
+    expect(w.lock("b", "x")).toMatchObject({ error: "already queued for this file", code: "already_queued" });
+  });
+
+  it("ends a wait at its time, with the seconds waited in the published words", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x");
+    const b = w.n;
+    w.pass(29_999);
+    expect(w.answers.get(b)).toBeUndefined();
+    w.pass(1);
+    expect(w.answers.get(b)?.reply).toMatchObject({
+      error: "lock queue timeout (30s)",
+      code: "lock_timeout",
+      queued: false,
+      locked_by: "a",
+    });
+    w.unlock("a", "x");
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("releases nothing when one of the files is not the actor's", () => {
+    const w = new World();
+    w.lock("a", ["x", "y"]);
+    expect(w.unlock("a", ["x", "z"])).toMatchObject({ code: "not_held", file: "z" });
+    expect(w.holder("x")).toBe("a");
+    expect(w.unlock("b", "x")).toMatchObject({ code: "not_held" });
+  });
+
+  it("lets a waiter give its place up", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x");
+    const b = w.n;
+    expect(w.unlock("b", "x")).toEqual({ ok: true, released: ["x"] });
+    expect(w.answers.get(b)?.reply).toMatchObject({ code: "lock_given_up" });
+  });
+
+  it("lets the holder ask again past those who wait", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("a", "src/");
+    w.lock("b", "x");
+    w.lock("c", "src/");
+    expect(w.lock("a", "x")).toMatchObject({ ok: true, token: "store.1.1" });
+    expect(w.lock("a", "src/deep/y")).toMatchObject({ ok: true });
+  });
+
+  it("tells apart the agents of one session", () => {
+    const w = new World();
+    w.lock("a", "x");
+    expect(w.lock({ session: "a", agent: "sub", incarnation: 0 }, "x")).toBe(waits);
+  });
+});
+
+describe("directories", () => {
+  it("lock everything below, and nothing beside", () => {
+    const w = new World();
+    w.lock("a", "src/");
+    expect(w.lock("b", "src/auth/login.ts", { waitMs: 0 })).toMatchObject({
+      code: "lock_held",
+      locked_by: "a",
+    });
+    expect(w.lock("b", "src2/x")).toMatchObject({ ok: true });
+    expect(w.lock("b", "srcx")).toMatchObject({ ok: true });
+  });
+
+  it("wait for what is held below, and hold back what comes after them", () => {
+    const w = new World();
+    w.lock("a", "src/one");
+    w.lock("b", "src/");
+    const b = w.n;
+    expect(w.lock("c", "src/two", { waitMs: 0 })).toMatchObject({ code: "lock_held", locked_by: "b" });
+    w.unlock("a", "src/one");
+    expect(w.answers.get(b)).toMatchObject({ grant: true });
+  });
+
+  it("are taken by who holds files below already", () => {
+    const w = new World();
+    w.lock("a", "src/one");
+    expect(w.lock("a", "src/")).toMatchObject({ ok: true });
+  });
+});
+
+describe("several files", () => {
+  it("are granted all or none, under one token, with nothing held while waiting", () => {
+    const w = new World();
+    w.lock("a", "x");
+    expect(w.lock("b", ["w", "x", "y"])).toBe(waits);
+    const b = w.n;
+    expect(w.holder("w")).toBeNull();
+    expect(w.holder("y")).toBeNull();
+    w.unlock("a", "x");
+    expect(w.answers.get(b)?.reply).toMatchObject({
+      ok: true,
+      files: ["w", "x", "y"],
+      granted_from_queue: true,
+    });
+    expect(new Set(["w", "x", "y"].map(f => w.state.locks.holds.get(`n:/p/${f}`)?.token.grant)).size).toBe(1);
+  });
+
+  it("hold back who comes later for a part that is free, until the wait is over", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", ["x", "y"]);
+    expect(w.lock("c", "y")).toBe(waits);
+    const c = w.n;
+    w.pass(10_000);
+    expect(w.holder("y")).toBeNull();
+    w.pass(20_000);
+    expect(w.answers.get(c)).toMatchObject({ grant: true });
+  });
+
+  it("keep an older token valid when the actor takes more", () => {
+    const w = new World();
+    w.lock("a", "x");
+    const both = w.lock("a", ["x", "y"]);
+    expect(grantOf(both)).toBe(2);
+    const hold = w.state.locks.holds.get("n:/p/x");
+    expect([hold?.first.grant, hold?.token.grant]).toEqual([1, 2]);
+  });
+});
+
+describe("deadlock", () => {
+  it("is refused to the request that closes the circle, in words", () => {
+    const w = new World();
+    w.begin("a", { name: "alice" });
+    w.begin("b", { name: "bob" });
+    w.begin("c", { name: "carol" });
+    w.lock("a", "x");
+    w.lock("b", "y");
+    w.lock("c", "z");
+    expect(w.lock("a", "y")).toBe(waits);
+    expect(w.lock("b", "z")).toBe(waits);
+    const refused = w.lock("c", "x");
+    expect(refused).toMatchObject({ code: "lock_deadlock" });
+    expect(String(refused["error"])).toContain(
+      "carol waits for x behind alice, alice waits for y behind bob, bob waits for z behind carol",
+    );
+    w.unlock("b", "y");
+    expect(w.holder("y")).toBe("a");
+  });
+
+  it("counts places in line: a set that waits for me must not be waited for", () => {
+    const w = new World();
+    w.lock("b", "x");
+    w.lock("a", ["x", "y"]);
+    expect(w.lock("b", "y")).toMatchObject({ code: "lock_deadlock" });
+  });
+
+  it("does not count turn holds, which end by themselves", () => {
+    const w = new World();
+    w.lock("a", "x", { kind: "turn" });
+    w.lock("b", "y", { kind: "turn" });
+    expect(w.lock("a", "y", { kind: "turn" })).toBe(waits);
+    expect(w.lock("b", "x", { kind: "turn" })).toBe(waits);
+  });
+
+  it("is seen when a turn hold becomes explicit while its holder waits", () => {
+    const w = new World();
+    w.lock("a", "x", { kind: "turn" });
+    w.lock("b", "y");
+    w.lock("b", "x");
+    w.lock("a", "y", { kind: "turn" });
+    expect(w.lock("a", "x")).toMatchObject({ code: "lock_deadlock" });
+  });
+});
+
+describe("places in line", () => {
+  it("go with their connection", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x");
+    const b = w.n;
+    w.lock("c", "x");
+    const c = w.n;
+    w.do({ type: "lock_detach", waiter: w.origin(b) });
+    w.unlock("a", "x");
+    expect(w.answers.get(c)).toMatchObject({ grant: true });
+    expect(w.state.locks.waiters.size).toBe(0);
+  });
+
+  it("of a hook outlive the time-out, are passed over, and are taken up where they were", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x", { kind: "turn", placeMs: limits.placeMs, waitMs: 1000 });
+    w.pass(1000);
+    w.lock("c", "x");
+    const c = w.n;
+    w.lock("b", "x", { kind: "turn", placeMs: limits.placeMs });
+    const again = w.n;
+    w.unlock("a", "x");
+    expect(w.answers.get(again)).toMatchObject({ grant: true });
+    expect(w.answers.get(c)).toBeUndefined();
+  });
+
+  it("that nobody takes up are gone after a minute", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x", { kind: "turn", placeMs: limits.placeMs, waitMs: 1000 });
+    w.pass(1000 + limits.placeMs);
+    expect(w.state.locks.waiters.size).toBe(0);
+  });
+
+  it("survive a restart detached, and so do holds and tokens", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x");
+    const before = [...w.state.locks.holds.values()].map(h => h.token);
+    w.start();
+    expect([...w.state.locks.holds.values()].map(h => h.token)).toEqual(before);
+    expect([...w.state.locks.waiters.values()].map(x => x.origin)).toEqual([null]);
+    w.lock("b", "x");
+    const b = w.n;
+    w.unlock("a", "x");
+    expect(w.answers.get(b)?.reply).toMatchObject({ token: "store.2.2", granted_from_queue: true });
+  });
+
+  it("leave nothing behind when a grant finds nobody", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x");
+    const b = w.n;
+    w.unlock("a", "x");
+    expect(w.holder("x")).toBe("b");
+    w.do({ type: "lock_undelivered", waiter: w.origin(b), actor: actor("b") });
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("keep a grant that was asked for again meanwhile", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock("b", "x");
+    const b = w.n;
+    w.unlock("a", "x");
+    w.lock("b", "x");
+    w.do({ type: "lock_undelivered", waiter: w.origin(b), actor: actor("b") });
+    expect(w.holder("x")).toBe("b");
+  });
+});
+
+describe("ends", () => {
+  it("of a session release all it has in one step, and nothing goes to its own agents", () => {
+    const w = new World();
+    w.begin("a");
+    w.lock("a", ["x", "y"]);
+    w.lock({ session: "a", agent: "sub", incarnation: 0 }, "x");
+    const sub = w.n;
+    w.lock("b", "x");
+    const b = w.n;
+    const step = w.step({ type: "session_end", session: "a", incarnation: null, cause: "anchor_gone" });
+    expect(w.answers.get(sub)).toMatchObject({ grant: false, reply: { code: "lock_given_up" } });
+    expect(w.answers.get(b)).toMatchObject({ grant: true });
+    expect(step.answers.filter(a => a.grant)).toHaveLength(1);
+    expect(w.holder("y")).toBeNull();
+  });
+
+  it("of a turn release turn holds only, and spare those of the prompt that goes on", () => {
+    const w = new World();
+    w.lock("a", "x", { kind: "turn", prompt: "p1" });
+    w.lock("a", "y", { kind: "turn", prompt: "p2" });
+    w.lock("a", "z");
+    w.do({ type: "turn_end", actor: actor("a"), keepPrompt: "p2" });
+    expect([w.holder("x"), w.holder("y"), w.holder("z")]).toEqual([null, "a", "a"]);
+    w.do({ type: "turn_end", actor: actor("a"), keepPrompt: null });
+    expect([w.holder("y"), w.holder("z")]).toEqual([null, "a"]);
+  });
+
+  it("of a turn hold come by themselves ten minutes after its last touch", () => {
+    const w = new World();
+    w.lock("a", "x", { kind: "turn" });
+    w.pass(limits.turnLeaseMs - 1);
+    w.lock("a", "x", { kind: "turn" });
+    w.pass(limits.turnLeaseMs - 1);
+    expect(w.holder("x")).toBe("a");
+    w.pass(1);
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("of a connection release what is bound to it, of a restart only if nobody comes back", () => {
+    const w = new World();
+    const bound = { node: "n", epoch: 1, connection: 7 };
+    w.lock("a", "x", { bound });
+    w.lock("a", "y", { bound });
+    w.lock("a", "z");
+    w.start();
+    w.lock("a", "y", { bound: { node: "n", epoch: 2, connection: 1 } });
+    w.pass(limits.boundGraceMs);
+    expect([w.holder("x"), w.holder("y"), w.holder("z")]).toEqual([null, "a", "a"]);
+    w.do({ type: "lock_unbind", bound: { node: "n", epoch: 2, connection: 1 } });
+    expect([w.holder("y"), w.holder("z")]).toEqual([null, "a"]);
+  });
+
+  it("by force tell the holder", () => {
+    const w = new World();
+    w.lock("a", "x");
+    const step = w.step({
+      type: "lock_revoke",
+      by: "someone",
+      files: [{ file: "x", lexical: "/p/x", key: "n:/p/x" }],
+    });
+    expect(step.reply).toEqual({ ok: true, released: ["x"] });
+    expect(step.events[0]).toMatchObject({ event: { event: "lock_revoked", by: "someone" }, about: ["a"] });
+  });
+});
+
+describe("retries", () => {
+  const retry = { by: "a", requestId: "r1", digest: "d" };
+
+  it("get the same reply and are applied once", () => {
+    const w = new World();
+    const first = w.lock("a", "x", { retry });
+    w.unlock("a", "x");
+    expect(w.lock("a", "x", { retry })).toEqual(first);
+    expect(w.holder("x")).toBeNull();
+    expect(w.lock("a", "x", { retry: { ...retry, digest: "other" } })).toMatchObject({
+      code: "request_conflict",
+    });
+    w.pass(limits.replyKeptMs);
+    expect(w.lock("a", "x", { retry })).toMatchObject({ token: "store.1.2" });
+  });
+
+  it("of a request that waits take its place over", () => {
+    const w = new World();
+    w.lock("b", "x");
+    w.lock("a", "x", { retry });
+    w.lock("c", "x");
+    expect(w.lock("a", "x", { retry })).toBe(waits);
+    const again = w.n;
+    w.unlock("b", "x");
+    expect(w.answers.get(again)).toMatchObject({ grant: true });
+    expect(w.lock("a", "x", { retry })).toEqual(w.answers.get(again)?.reply);
+  });
+});
+
+it("bounds what one session may hold", () => {
+  const w = new World();
+  const files = Array.from({ length: limits.locksPerSessionMax }, (_, i) => `f${i}`);
+  expect(w.lock("a", files)).toMatchObject({ ok: true });
+  expect(w.lock("a", "more")).toMatchObject({ code: "too_many_locks" });
+  expect(w.lock("b", "more")).toMatchObject({ ok: true });
+});
+
+it("writes and reads itself byte for byte", () => {
+  const w = new World();
+  w.begin("a", { anchor: { pid: 1, startTime: "2" } });
+  w.lock("a", "x", { retry: { by: "a", requestId: "r", digest: "d" } });
+  w.lock("b", "x", { kind: "turn", prompt: "p" });
+  w.lock("c", "src/", { bound: { node: "n", epoch: 1, connection: 3 } });
+  w.do({ type: "session_end", session: "c", incarnation: null, cause: "ended" });
+  const text = writeState(w.state);
+  expect(writeState(readState(text))).toBe(text);
+});
