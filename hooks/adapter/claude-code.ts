@@ -63,11 +63,13 @@ export const claudeCode: HookAdapter = (event, context) => {
 };
 
 function sessionStart(event: Event, actor: Actor, context: HookContext): Plan {
+  const { session } = actor;
   const begin = beginOf(event, actor, true);
-  if (begin === null) return idle;
+  const cwd = field(event, "cwd");
+  if (begin === null || cwd === null) return idle;
   return {
-    actions: [begin, { do: "look", session: actor.session }],
-    answer: outcomes => startAnswer(actor.session, context, outcomes),
+    actions: [begin, { do: "look", session }],
+    answer: outcomes => startAnswer({ session, cwd }, context.socket, outcomes),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Code } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
 import { frame, quote } from "./quote.ts";
-import { duration } from "./words.ts";
+import { duration, nearPath } from "./words.ts";
 
 /** The edit that asks for a lock. `waitMs` is how long it may have waited in line. */
 export interface Edit {
@@ -96,8 +96,6 @@ function person(name: string | null): string {
   return name === null ? "another agent" : quote(name, limits.nameBytes);
 }
 
-/** The file as the agent itself would name it. */
 function shown({ file, cwd }: Edit): string {
-  const inside = `${cwd}/`;
-  return quote(file.startsWith(inside) && file.length > inside.length ? file.slice(inside.length) : file);
+  return quote(nearPath(file, cwd));
 }

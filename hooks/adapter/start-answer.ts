@@ -1,24 +1,28 @@
-import type { HookContext, HookOutcome, LockNote } from "../../protocol/adapter.ts";
+import type { HookOutcome, LockNote } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { context, nothing, type Output, tellPerson } from "./output.ts";
 import { frame, quote } from "./quote.ts";
-import { duration, shellWord } from "./words.ts";
+import { duration, nearPath, shellWord } from "./words.ts";
 
 type Looked = Extract<HookOutcome, { did: "look"; ok: true }>;
 
 /** What a session is told at its start: who else is here and what they hold; alone, nothing. */
-export function startAnswer(session: string, cx: HookContext, outcomes: readonly HookOutcome[]): Output {
+export function startAnswer(
+  { session, cwd }: { readonly session: string; readonly cwd: string },
+  socket: string,
+  outcomes: readonly HookOutcome[],
+): Output {
   const refused = outcomes.find(o => !o.ok);
   if (refused?.did === "begin") {
     return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
   }
   const looked = outcomes.find((o): o is Looked => o.did === "look" && o.ok);
-  const text = looked === undefined ? null : others(session, looked);
-  return { ...(text === null ? nothing : context("SessionStart", text)), env: envLines(session, cx.socket) };
+  const text = looked === undefined ? null : others(session, cwd, looked);
+  return { ...(text === null ? nothing : context("SessionStart", text)), env: envLines(session, socket) };
 }
 
-function others(session: string, looked: Looked): string | null {
+function others(session: string, cwd: string, looked: Looked): string | null {
   const live = looked.sessions.filter(s => s.id !== session && s.status !== "lost");
   if (live.length === 0) return null;
   const held = looked.locks.filter(l => !isOf(looked.self, l.holder));
@@ -27,7 +31,10 @@ function others(session: string, looked: Looked): string | null {
     `Kite: ${count} in this project. Editing a file takes its lock until your turn ends.`,
     frame,
     ...rows(live.map(sessionLine), "sessions"),
-    ...rows(held.map(lockLine), "files"),
+    ...rows(
+      held.map(l => lockLine(l, cwd)),
+      "files",
+    ),
   ].join("\n");
 }
 
@@ -43,10 +50,10 @@ function sessionLine(s: SessionRow): string {
   return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}`;
 }
 
-function lockLine(l: LockNote): string {
+function lockLine(l: LockNote, cwd: string): string {
   const waiters = l.waiters === 0 ? "" : `, ${l.waiters} in line`;
   const who = quote(l.holder, limits.nameBytes);
-  return `${quote(l.file)} is held by ${who}, for ${duration(l.heldMs)} now${waiters}`;
+  return `${quote(nearPath(l.file, cwd))} is held by ${who}, for ${duration(l.heldMs)} now${waiters}`;
 }
 
 /** A session's own locks are those of its name, its agents (`name/...`) and its other terminals (`name#2`). */

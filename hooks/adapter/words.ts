@@ -12,3 +12,9 @@ export function duration(ms: number): string {
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** A file as somebody in `cwd` would name it: without the part in front that is the same. */
+export function nearPath(file: string, cwd: string): string {
+  const inside = `${cwd}/`;
+  return file.startsWith(inside) && file.length > inside.length ? file.slice(inside.length) : file;
+}

@@ -110,6 +110,7 @@ function forward(path: string, request: Buffer): void {
   function attempt(): void {
     const socket: Socket = connect(path);
     const silence = setTimeout(lost, firstByteMs);
+    let heard = false;
     let text = "";
     let over = false;
     socket.setEncoding("utf8");
@@ -117,6 +118,7 @@ function forward(path: string, request: Buffer): void {
     socket.on("close", lost);
     socket.on("data", (chunk: string) => {
       clearTimeout(silence);
+      heard = true;
       text += chunk;
       for (let end = text.indexOf("\n"); end !== -1 && !over; end = text.indexOf("\n")) {
         take(text.slice(0, end));
@@ -124,7 +126,8 @@ function forward(path: string, request: Buffer): void {
       }
       if (text.length > replyBytes) leave();
     });
-    socket.write(request);
+    // A long event takes its time to be read; the daemon's begins when it has all of it.
+    socket.write(request, () => heard || silence.refresh());
 
     function take(line: string): void {
       if (line.trim() === "") {

@@ -48,10 +48,7 @@ const allCodes = Object.keys(codes).filter(isACode);
 
 const refusals: HookOutcome[] = allCodes.flatMap(code =>
   (["begin", "lock", "look", "seen", "turn_end", "end"] as const).flatMap(did => {
-    const refusal = {
-      ...refuse("internal_error", `why: ${code}`, { locked_ago: 3 }),
-      code: code as keyof typeof codes,
-    };
+    const refusal = refuse(code, `why: ${code}`, { locked_ago: 3 });
     const note = { file: "a.txt", holder: "bob", heldMs: 125_000, waiters: 2 };
     return [
       { did, ok: false, refusal, holder: null },
@@ -84,7 +81,7 @@ const looked: HookOutcome = {
   ok: true,
   self: "alice",
   sessions: [row],
-  locks: [{ file: "src/a.ts", holder: "bob", heldMs: 61_000, waiters: 1 }],
+  locks: [{ file: "/home/dev/project/src/a.ts", holder: "bob", heldMs: 61_000, waiters: 1 }],
 };
 
 /** Every way the daemon may answer, whether it fits the plan or not. */
