@@ -1,0 +1,231 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { limits } from "../protocol/limits.ts";
+import { nearest } from "../protocol/nearest.ts";
+import type { KitePaths } from "../protocol/paths.ts";
+import { readSmall } from "./facts-prober.ts";
+
+const weekMs = 7 * 24 * 3_600_000;
+const longestWaitMs = limits.hookWriteTimeoutMs - 1;
+
+function milliseconds(min: number, max: number, because = "") {
+  const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
+  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+}
+
+/** The keys and their bounds. */
+const schema = z
+  .strictObject({
+    /** How long a hook waits for a lock. */
+    lockWaitMs: milliseconds(
+      1,
+      longestWaitMs,
+      " (the client ends the hook after that and lets the tool run)",
+    ),
+    /** A turn hold untouched this long yields to a waiter. */
+    yieldMs: milliseconds(1, longestWaitMs),
+    /** The daemon ends itself so long after the last session; 0: never. */
+    idleExitMs: milliseconds(0, weekMs),
+    logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    /** Globs of files that hooks do not lock. */
+    ignore: z.array(z.string().min(1).max(limits.pathBytes)).max(limits.filesMax),
+  })
+  .partial();
+
+type Found = z.infer<typeof schema>;
+export type ConfigKey = keyof Found;
+export type ConfigValues = { readonly [K in ConfigKey]-?: NonNullable<Found[K]> };
+
+const defaults: ConfigValues = {
+  lockWaitMs: limits.hookWaitMs,
+  yieldMs: limits.yieldMs,
+  idleExitMs: limits.idleExitMs,
+  logLevel: "info",
+  ignore: [],
+};
+
+const variables: Readonly<Record<ConfigKey, string>> = {
+  lockWaitMs: "KITE_LOCK_WAIT_MS",
+  yieldMs: "KITE_YIELD_MS",
+  idleExitMs: "KITE_IDLE_EXIT_MS",
+  logLevel: "KITE_LOG_LEVEL",
+  ignore: "KITE_IGNORE",
+};
+
+/** Variables of Kite that configure something else, or tell. */
+const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT"];
+
+/** What a project may set: more to ignore, and a shorter wait. */
+const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "lockWaitMs"]);
+
+export interface Config {
+  readonly values: ConfigValues;
+  /** Where each value comes from: "default", a variable's name, a file; for `ignore` possibly two, with ", " between. */
+  readonly sources: Readonly<Record<ConfigKey, string>>;
+  /** A sentence for each thing that was not taken; none is a reason to stop. */
+  readonly problems: readonly string[];
+}
+
+export interface ConfigRequest {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly paths: Pick<KitePaths, "config">;
+  /** The project whose `.kite/config.json` counts. */
+  readonly projectDir?: string;
+  /** Reads a file, null where it is none or too long; a daemon gives one with a budget: a project's disk may hang. */
+  readonly read?: (path: string) => Promise<string | null>;
+}
+
+/**
+ * The configuration: variables before the user's file before the defaults; then the project's file, which only
+ * tightens. What is wrong is left out, key by key, and named in `problems`.
+ */
+export async function loadConfig(request: ConfigRequest): Promise<Config> {
+  const read = request.read ?? readSmall;
+  const problems: string[] = [];
+  const env = envValues(request.env, problems);
+  const user = accept(await readObject(request.paths.config, read, problems), request.paths.config, problems);
+  const values = {
+    lockWaitMs: env.lockWaitMs ?? user.lockWaitMs ?? defaults.lockWaitMs,
+    yieldMs: env.yieldMs ?? user.yieldMs ?? defaults.yieldMs,
+    idleExitMs: env.idleExitMs ?? user.idleExitMs ?? defaults.idleExitMs,
+    logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
+    ignore: env.ignore ?? user.ignore ?? defaults.ignore,
+  };
+  const sourceOf = (key: ConfigKey): string => {
+    if (env[key] !== undefined) return variables[key];
+    return user[key] === undefined ? "default" : request.paths.config;
+  };
+  const sources = {
+    lockWaitMs: sourceOf("lockWaitMs"),
+    yieldMs: sourceOf("yieldMs"),
+    idleExitMs: sourceOf("idleExitMs"),
+    logLevel: sourceOf("logLevel"),
+    ignore: sourceOf("ignore"),
+  };
+  if (values.yieldMs >= values.lockWaitMs) {
+    problems.push(
+      `yieldMs (${values.yieldMs}, ${sources.yieldMs}) must be less than lockWaitMs (${values.lockWaitMs}, ${sources.lockWaitMs}), ` +
+        `or a waiter is refused before the holder yields; ${defaults.yieldMs} and ${defaults.lockWaitMs} are used`,
+    );
+    values.yieldMs = defaults.yieldMs;
+    values.lockWaitMs = defaults.lockWaitMs;
+    sources.yieldMs = "default";
+    sources.lockWaitMs = "default";
+  }
+  if (request.projectDir !== undefined) {
+    const path = join(request.projectDir, ".kite", "config.json");
+    const raw = await readObject(path, read, problems);
+    const project = accept(onlyProjectKeys(raw, path, problems), path, problems);
+    if (project.ignore !== undefined && project.ignore.length > 0) {
+      values.ignore = [...new Set([...values.ignore, ...project.ignore])];
+      sources.ignore = sources.ignore === "default" ? path : `${sources.ignore}, ${path}`;
+    }
+    const wait = project.lockWaitMs;
+    if (wait !== undefined && wait > values.lockWaitMs) {
+      problems.push(
+        `${path}: lockWaitMs ${wait} is not taken: a project may only lower it (${values.lockWaitMs})`,
+      );
+    } else if (wait !== undefined && wait <= values.yieldMs) {
+      problems.push(
+        `${path}: lockWaitMs ${wait} is not taken: it must be more than yieldMs (${values.yieldMs})`,
+      );
+    } else if (wait !== undefined && wait < values.lockWaitMs) {
+      values.lockWaitMs = wait;
+      sources.lockWaitMs = path;
+    }
+  }
+  return { values, sources, problems };
+}
+
+type Raw = Map<string, unknown>;
+
+function envValues(env: ConfigRequest["env"], problems: string[]): Found {
+  const raw: Raw = new Map();
+  const names = new Map<string, string>(Object.entries(variables).map(([key, name]) => [name, key]));
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith("KITE_") || text === undefined || text === "") continue;
+    const key = names.get(name);
+    if (key !== undefined) {
+      raw.set(
+        key,
+        key === "ignore" ? text.split(":").filter(g => g !== "") : /^\d+$/.test(text) ? Number(text) : text,
+      );
+    } else if (!otherVariables.includes(name)) {
+      // Others may use the prefix too: only what looks like a slip is worth a line.
+      const meant = nearest(name, names.keys());
+      if (meant !== null)
+        problems.push(`the environment variable ${name} is not known; did you mean ${meant}?`);
+    }
+  }
+  return accept(raw, "the environment", problems, key => variables[key]);
+}
+
+async function readObject(
+  path: string,
+  read: (path: string) => Promise<string | null>,
+  problems: string[],
+): Promise<Raw> {
+  try {
+    const text = await read(path);
+    if (text === null) {
+      problems.push(`${path} is not taken: it is no regular file of at most ${limits.smallFileBytes} bytes`);
+      return new Map();
+    }
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return new Map(Object.entries(value));
+    problems.push(`${path} is not taken: it must hold one JSON object`);
+  } catch (error) {
+    // No file is the usual case; whatever else is wrong with it, the daemon goes on without it and says so.
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    if (code !== "ENOENT" && code !== "ENOTDIR") {
+      problems.push(`${path} is not taken: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return new Map();
+}
+
+/** What is valid of `raw`; each thing that is not becomes a line. */
+function accept(
+  raw: Raw,
+  where: string,
+  problems: string[],
+  nameOf: (key: ConfigKey) => string = key => key,
+): Found {
+  const parsed = schema.safeParse(Object.fromEntries(raw));
+  if (parsed.success) return parsed.data;
+  const valid = new Map(raw);
+  for (const issue of parsed.error.issues) {
+    const bad = issue.code === "unrecognized_keys" ? issue.keys : [String(issue.path[0])];
+    for (const word of bad) {
+      if (!valid.delete(word)) continue;
+      const key = isKey(word) ? word : null;
+      const meant = nearest(word, Object.keys(defaults));
+      const hint =
+        meant === null ? `known are ${Object.keys(defaults).join(", ")}` : `did you mean ${meant}?`;
+      problems.push(
+        key === null
+          ? `${where}: the key ${JSON.stringify(word)} is not known; ${hint}`
+          : `${where}: ${nameOf(key)} is not taken: ${issue.message}`,
+      );
+    }
+  }
+  const rest = schema.safeParse(Object.fromEntries(valid));
+  return rest.success ? rest.data : {};
+}
+
+function onlyProjectKeys(raw: Raw, path: string, problems: string[]): Raw {
+  const kept: Raw = new Map();
+  for (const [key, value] of raw) {
+    if (projectKeys.has(key) || !isKey(key)) kept.set(key, value);
+    else
+      problems.push(
+        `${path}: a project may not set ${key}; set it in your own config.json or as ${variables[key]}`,
+      );
+  }
+  return kept;
+}
+
+function isKey(word: string): word is ConfigKey {
+  return Object.hasOwn(defaults, word);
+}
