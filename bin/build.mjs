@@ -1,77 +1,262 @@
-// Installs and bundles what is missing or out of date, and says what it does.
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+// Installs and bundles what is missing or out of date, says what it does, and lets nobody else do so meanwhile.
+//
+// `dist` is never swapped as a whole: a kite that runs may load one of its chunks any time. Chunks carry the hash
+// of their content in their names and are added beside the old ones; then each program is replaced by a rename.
+// What a later build has no use for stays another day. The daemon and the hook are one file each.
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
+const stamp = join(dist, ".built");
+const lock = join(dist, ".lock");
+const sources = ["protocol", "daemon", "client", "hooks", "bin", "package.json", "package-lock.json"];
+const keepStaleMs = 86_400_000;
+const waitForOtherMs = 600_000;
 
-/** When the newest of these files and folders changed. */
-function newest(names) {
+class Failed extends Error {}
+
+function say(text) {
+  process.stderr.write(`kite: ${text}\n`);
+}
+
+function at(name) {
+  return join(root, name);
+}
+
+/** When a file or folder changed, in milliseconds; 0: it is not there. */
+function changedAt(path) {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+/** When the newest of these files and folders changed, what is inside included. */
+function newest(paths) {
   let latest = 0;
-  for (const name of names) {
-    const path = join(root, name);
-    if (!existsSync(path)) continue;
-    const stat = statSync(path);
-    latest = Math.max(latest, stat.mtimeMs);
-    if (stat.isDirectory()) latest = Math.max(latest, newest(readdirSync(path).map(n => join(name, n))));
+  for (const path of paths) {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    const inside = stat.isDirectory() ? newest(readdirSync(path).map(name => join(path, name))) : 0;
+    latest = Math.max(latest, stat.mtimeMs, inside);
   }
   return latest;
 }
 
-function at(name) {
-  const path = join(root, name);
-  return existsSync(path) ? statSync(path).mtimeMs : 0;
+function isBuilt() {
+  return existsSync(stamp) && newest(sources.map(at)) <= changedAt(stamp);
 }
 
-if (at("node_modules/.package-lock.json") < at("package-lock.json")) {
-  process.stderr.write("kite: installing its packages (once)...\n");
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  execFileSync(npm, ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
-    cwd: root,
-    stdio: ["ignore", 2, 2],
+function isInstalled() {
+  return (
+    changedAt(join(root, "node_modules/.package-lock.json")) >= changedAt(join(root, "package-lock.json"))
+  );
+}
+
+/** Runs `work` while holding the lock that every build of this folder takes. */
+async function alone(work) {
+  // The lock is a folder with its owner's name in it: a rename puts both there at once, or fails where one is.
+  const owner = `${process.pid}.${randomUUID()}@${hostname()}`;
+  const mine = join(dist, `.lock.${owner}`);
+  mkdirSync(join(mine, owner), { recursive: true });
+  try {
+    await take(mine);
+    try {
+      await work();
+    } finally {
+      renameSync(lock, mine);
+    }
+  } finally {
+    rmSync(mine, { recursive: true, force: true });
+  }
+}
+
+async function take(mine) {
+  const deadline = performance.now() + waitForOtherMs;
+  // A poll: a process that is killed announces nothing.
+  for (let told = false; !placed(mine, lock); await delay(100)) {
+    const owner = ownerOf(lock);
+    if (owner === null) continue;
+    if (hasEnded(owner)) {
+      // Its name keeps two who found the same dead owner from removing a lock that is alive: only the first
+      // rename to it can succeed, and it stays for a day.
+      const ended = join(dist, `.ended.${owner}`);
+      if (!placed(lock, ended)) continue;
+      utimesSync(ended, new Date(), new Date());
+      say("an earlier build was cut short; beginning again");
+      continue;
+    }
+    if (!told) say(`another build is under way (process ${owner.split(".")[0]}); waiting for it...`);
+    told = true;
+    if (performance.now() > deadline) {
+      throw new Failed(
+        `another build does not end; if no process ${owner.split("@")[0]} runs, remove ${lock}`,
+      );
+    }
+  }
+}
+
+/** Renames a folder to a name that is free; false where it is taken, or the lock to be renamed is gone. */
+function placed(from, to) {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (["ENOTEMPTY", "EEXIST"].includes(error.code)) return false;
+    if (error.code === "ENOENT" && from === lock) return false;
+    throw error;
+  }
+}
+
+function ownerOf(folder) {
+  try {
+    return readdirSync(folder)[0] ?? null;
+  } catch (error) {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function hasEnded(owner) {
+  if (!owner.endsWith(`@${hostname()}`)) return false;
+  try {
+    process.kill(Number.parseInt(owner, 10), 0);
+    return false;
+  } catch (error) {
+    return error.code === "ESRCH";
+  }
+}
+
+async function install() {
+  say("installing its packages (once)...");
+  const flags = ["--include=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const child = spawn("npm", ["ci", ...flags], { cwd: root, stdio: ["ignore", 2, 2] });
+  await new Promise((resolve, reject) => {
+    child.on("error", error => reject(new Failed(`cannot run npm (${error.code}); it comes with Node`)));
+    child.on("exit", (code, signal) => {
+      if (code === 0) resolve();
+      else reject(new Failed(`npm ci failed (${signal ?? code}); see above, then run kite again`));
+    });
   });
   const now = new Date();
-  (await import("node:fs")).utimesSync(join(root, "node_modules/.package-lock.json"), now, now);
+  utimesSync(join(root, "node_modules/.package-lock.json"), now, now);
 }
 
-const sources = ["protocol", "daemon", "client", "hooks", "bin", "package.json", "package-lock.json"];
-if (at("dist/.built") <= newest(sources)) {
-  const started = Date.now();
+async function bundle() {
+  const began = performance.now();
   const { build } = await import("esbuild");
-  const fresh = join(root, `dist.${process.pid}`);
-  mkdirSync(fresh, { recursive: true });
+  const fresh = join(dist, ".fresh");
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh);
+  // Made before any source is read and with the same clock: a source changed during the build is newer.
+  writeFileSync(join(fresh, ".built"), "");
+  // A source from the future (clocks differ) must not look newer for ever; rounded up, as times are set coarsely.
+  const begunAt = Math.ceil(Math.max(changedAt(join(fresh, ".built")), newest(sources.map(at)))) + 1;
+
   const common = {
+    absWorkingDir: root,
     bundle: true,
     platform: "node",
     target: "node20",
     logLevel: "warning",
     legalComments: "none",
+    metafile: true,
+    outdir: fresh,
   };
-  const require = 'import{createRequire as __cr}from"node:module";const require=__cr(import.meta.url);';
-  try {
-    await build({
-      ...common,
-      format: "esm",
-      splitting: true,
-      entryPoints: [join(root, "bin/kite.ts"), join(root, "bin/daemon.ts")],
-      outdir: fresh,
-      outExtension: { ".js": ".mjs" },
-      banner: { js: require },
-    });
-    await build({
+  // Some packages are CommonJS inside and call require for Node's own modules.
+  const requireForEsm = 'import{createRequire as __cr}from"node:module";const require=__cr(import.meta.url);';
+  const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
+  const built = await Promise.all([
+    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"] }),
+    build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
+    build({
       ...common,
       format: "cjs",
+      outExtension: { ".js": ".cjs" },
       minify: true,
-      entryPoints: [join(root, "hooks/client/hook.ts")],
-      outfile: join(fresh, "hook.cjs"),
-    });
-    writeFileSync(join(fresh, ".built"), "");
-    rmSync(dist, { recursive: true, force: true });
-    renameSync(fresh, dist);
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
+      entryPoints: ["hooks/client/hook.ts"],
+    }),
+  ]);
+  // What needs no bundling.
+  for (const name of readdirSync(join(root, "hooks/client"))) {
+    if (name.endsWith(".pl")) copyFileSync(join(root, "hooks/client", name), join(fresh, name));
   }
-  process.stderr.write(`kite: built in ${((Date.now() - started) / 1000).toFixed(1)} s\n`);
+  writeFileSync(join(fresh, ".built"), JSON.stringify(describe(built), null, 2));
+  utimesSync(join(fresh, ".built"), begunAt / 1000, begunAt / 1000);
+  publish(fresh);
+  say(`built in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+}
+
+/** For each file its size and the packages inside, for whoever asks what a bundle is made of. */
+function describe(built) {
+  const files = {};
+  for (const { metafile } of built) {
+    for (const [path, { bytes, inputs }] of Object.entries(metafile.outputs)) {
+      const packages = Object.keys(inputs).map(
+        input => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1],
+      );
+      const unique = [...new Set(packages.filter(name => name !== undefined))].sort();
+      files[path.split("/").at(-1)] = { bytes, packages: unique };
+    }
+  }
+  return files;
+}
+
+/** Chunks first, then the programs that need them, at last the stamp; then what has been of no use for a day goes. */
+function publish(fresh) {
+  const programs = ["kite.mjs", "daemon.mjs", "hook.cjs"];
+  const names = readdirSync(fresh).filter(name => name !== ".built");
+  const before = existsSync(stamp) ? Object.keys(JSON.parse(readFileSync(stamp, "utf8"))) : [];
+  const rank = name => (programs.includes(name) ? 1 : 0);
+  for (const name of names.sort((a, b) => rank(a) - rank(b))) renameSync(join(fresh, name), join(dist, name));
+  renameSync(join(fresh, ".built"), stamp);
+  const now = new Date();
+  const stale = readdirSync(dist).filter(name => ![...names, ".built", ".lock"].includes(name));
+  for (const name of stale) {
+    const path = join(dist, name);
+    if (before.includes(name)) utimesSync(path, now, now);
+    else if (now.getTime() - changedAt(path) > keepStaleMs) rmSync(path, { recursive: true, force: true });
+  }
+  rmSync(fresh, { recursive: true, force: true });
+}
+
+async function main() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major < 20 || (major === 20 && minor < 19)) {
+    throw new Failed(`needs Node 20.19 or newer, but this is ${process.versions.node}; install a newer Node`);
+  }
+  if (isInstalled() && isBuilt()) return;
+  try {
+    mkdirSync(dist, { recursive: true });
+    await alone(async () => {
+      if (!isInstalled()) await install();
+      if (!isBuilt()) await bundle();
+    });
+  } catch (error) {
+    if (!["EACCES", "EROFS", "EPERM"].includes(error.code)) throw error;
+    throw new Failed(`cannot build: ${error.message}; run it once as the owner of ${root}`);
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  // esbuild has said by now, in its own words, what it could not build.
+  if (error instanceof Failed || Array.isArray(error.errors)) say(`not built: ${error.message}`);
+  else console.error(error);
+  process.exitCode = 1;
 }

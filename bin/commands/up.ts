@@ -1,0 +1,63 @@
+import type { Command } from "commander";
+import type { KitePaths } from "../../protocol/paths.ts";
+
+interface UpOptions {
+  readonly foreground?: boolean;
+  readonly json?: boolean;
+}
+
+export function add(program: Command): void {
+  program
+    .command("up")
+    .description("start the daemon, unless it runs already")
+    .option("--foreground", "run it here, until interrupted")
+    .option("--json", "print one JSON object")
+    .addHelpText(
+      "after",
+      "\nExample:\n  $ kite up\n  kite started: version 0.1.0, pid 4711, /home/ada/.kite/kite.sock",
+    )
+    .action(up);
+}
+
+async function up(options: UpOptions): Promise<void> {
+  const { rmSync } = await import("node:fs");
+  const { kitePaths } = await import("../../protocol/paths.ts");
+  const paths = kitePaths(process.env);
+  rmSync(paths.downFile, { force: true });
+  if (options.foreground) {
+    const { runDaemon } = await import("../daemon.ts");
+    await runDaemon({ foreground: true });
+    return;
+  }
+  const { started, replaced, daemon } = await launch(paths);
+  const { version, pid } = daemon;
+  if (options.json) {
+    console.log(JSON.stringify({ started, replaced, version, pid, socket: paths.socket }));
+    return;
+  }
+  const what = started ? "started" : "was running already";
+  const instead = replaced === null ? "" : ` in place of ${replaced}`;
+  console.log(`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`);
+}
+
+/** Makes sure that a daemon not older than this program runs. An older one is asked once to hand over. */
+async function launch(paths: KitePaths) {
+  const { ensureDaemon } = await import("../../client/launch.ts");
+  const { daemonProgram } = await import("../places.ts");
+  const { isOlder, version } = await import("../version.ts");
+  const options = { paths, daemonProgram, env: process.env, name: "kite up" };
+  let { started, client } = await ensureDaemon(options);
+  let replaced: string | null = null;
+  if (isOlder(client.daemon.version, version)) {
+    replaced = client.daemon.version;
+    const { stopDaemon } = await import("../../client/stop.ts");
+    const refusal = await stopDaemon(client, true);
+    if (refusal !== null) {
+      const { StartFailed } = await import("../../client/errors.ts");
+      throw new StartFailed(`version ${replaced} runs and does not hand over: ${refusal.error}`);
+    }
+    ({ started, client } = await ensureDaemon(options));
+  }
+  client.close();
+  return { started, replaced, daemon: client.daemon };
+}

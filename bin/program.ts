@@ -1,0 +1,74 @@
+import { Command } from "commander";
+import { LocalError } from "../client/errors.ts";
+import { version } from "./version.ts";
+
+interface Entry {
+  readonly description: string;
+  readonly load: () => Promise<{ readonly add: (program: Command) => void }>;
+}
+
+/** Every command, in the order of `kite --help`. Each file is loaded when its command is called for. */
+const commands: Readonly<Record<string, Entry>> = {
+  up: { description: "start the daemon, unless it runs already", load: () => import("./commands/up.ts") },
+  down: {
+    description: "stop the daemon, and keep hooks from starting it",
+    load: () => import("./commands/down.ts"),
+  },
+  status: {
+    description: "show who is here, what is locked and who waits",
+    load: () => import("./commands/status.ts"),
+  },
+  sessions: { description: "list the sessions", load: () => import("./commands/sessions.ts") },
+  locks: { description: "list the locks and who waits for them", load: () => import("./commands/locks.ts") },
+  lock: { description: "hold files while a command runs", load: () => import("./commands/lock.ts") },
+  unlock: { description: "release a lock", load: () => import("./commands/unlock.ts") },
+  log: { description: "show what was decided, and why", load: () => import("./commands/log.ts") },
+  doctor: {
+    description: "check that everything works, and say what to do",
+    load: () => import("./commands/doctor.ts"),
+  },
+  config: {
+    description: "show each setting and where it comes from",
+    load: () => import("./commands/config.ts"),
+  },
+  install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },
+  uninstall: { description: "undo what install wrote", load: () => import("./commands/uninstall.ts") },
+};
+
+/** Runs the command line `argv`. The exit code is 1 where a command failed; a bug shows its stack. */
+export async function run(argv: readonly string[]): Promise<void> {
+  endQuietlyWithReader();
+  const program = new Command("kite")
+    .description("Coordinates the Claude Code sessions of this machine.")
+    .version(version)
+    .enablePositionalOptions()
+    .showSuggestionAfterError();
+  const entry = commands[nameIn(argv) ?? ""];
+  if (entry !== undefined) (await entry.load()).add(program);
+  else
+    for (const [name, { description }] of Object.entries(commands))
+      program.command(name).description(description);
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+    process.stderr.write(`kite: ${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** The command asked for: the first word, or the second one after `help`. */
+function nameIn(argv: readonly string[]): string | undefined {
+  const words = argv.slice(2).filter(word => !word.startsWith("-"));
+  const [first, second] = words;
+  const name = first === "help" ? second : first;
+  return name !== undefined && Object.hasOwn(commands, name) ? name : undefined;
+}
+
+/** `kite log | head`: nobody reads on, so there is nothing more to do. */
+function endQuietlyWithReader(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit();
+  });
+}
