@@ -146,10 +146,22 @@ export class Engine {
     this.submit({ type: "lock_undelivered", waiter, actor }, { answer: () => {} });
   }
 
-  /** Calls `read` with a state that holds everything proposed before, once that may be heard of. */
-  read(read: (state: State) => void): void {
-    const done = () => this.#outbox.put(() => read(this.#state));
-    this.#options.journal.barrier().then(done, error => this.#options.onTrouble("a read failed", error));
+  /**
+   * Calls `read` with a state that holds everything proposed before, once that may be heard of. Who must not see
+   * what is proposed later waits for the promise before proposing it.
+   */
+  async read(read: (state: State) => void): Promise<void> {
+    await this.#options.journal.barrier();
+    await new Promise<void>((resolve, reject) => {
+      this.#outbox.put(() => {
+        try {
+          read(this.#state);
+          resolve();
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
   }
 
   /** Takes a snapshot and closes the journal; everything that still waits is told to come back. */

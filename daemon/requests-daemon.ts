@@ -35,13 +35,12 @@ export const ping: RequestHandler<"ping"> = (_services, _request, call) => {
 };
 
 export const stats: RequestHandler<"stats"> = (services, _request, call) => {
-  services.engine.read(() => call.reply(statsOf(services)));
-  return undefined;
+  return services.engine.read(() => call.reply(statsOf(services)));
 };
 
 export const query: RequestHandler<"query"> = (services, request, call) => {
   const max = request.limit ?? limits.rowsDefault;
-  services.engine.read(state => {
+  return services.engine.read(state => {
     const now = services.engine.now;
     if (request.target === "sessions") {
       const wanted = keep(sessionRows(state, services.presence, now), r => within(request, r));
@@ -56,11 +55,10 @@ export const query: RequestHandler<"query"> = (services, request, call) => {
       call.reply({ ok: true, rows: [statsOf(services)] });
     }
   });
-  return undefined;
 };
 
 export const subscribe: RequestHandler<"subscribe"> = (services, request, call) => {
-  services.engine.read(() => {
+  return services.engine.read(() => {
     const { cursor, lagged, missed } = services.events.subscribe(
       call.connection,
       request.events,
@@ -69,7 +67,6 @@ export const subscribe: RequestHandler<"subscribe"> = (services, request, call) 
     call.reply(lagged ? { ok: true, cursor, lagged } : { ok: true, cursor });
     for (const one of missed) call.connection.push(one.line);
   });
-  return undefined;
 };
 
 export const shutdown: RequestHandler<"shutdown"> = (services, request, call) => {

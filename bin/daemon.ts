@@ -1,0 +1,71 @@
+import { closeSync, realpathSync, writeSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { loadConfig } from "../daemon/config.ts";
+import { createLog } from "../daemon/log.ts";
+import { startDaemon } from "../daemon/main.ts";
+import { claudeCode } from "../hooks/adapter/claude-code.ts";
+import { kitePaths } from "../protocol/paths.ts";
+import { version } from "./version.ts";
+
+/**
+ * Runs the daemon in this process until it is told to stop, then ends the process: 0 when asked to stop or when
+ * another daemon runs already, 1 where it could not start or go on. Who started it hears how it went, once, on the
+ * descriptor named in `KITE_READY_FD`.
+ */
+export async function runDaemon({ foreground }: { readonly foreground: boolean }): Promise<never> {
+  const say = starter();
+  const paths = kitePaths(process.env);
+  const { values: config, problems } = await loadConfig({ env: process.env, paths });
+  const echo = foreground ? { foreground: (line: string) => process.stderr.write(`${line}\n`) } : {};
+  const { logger, close } = createLog(paths.log, { level: config.logLevel, ...echo });
+  for (const problem of problems) logger.warn(problem);
+  process.on("uncaughtException", error => {
+    logger.fatal({ err: error }, "uncaught");
+    process.exit(1);
+  });
+  try {
+    const started = await startDaemon({ paths, version, config, adapter: claudeCode, log: logger });
+    if (started.is === "refused") throw new Error(started.error);
+    if (started.is === "held") {
+      say("held");
+      if (foreground) process.stderr.write(`kite: another daemon runs on ${paths.socket}; see kite status\n`);
+      process.exit(0);
+    }
+    const { daemon } = started;
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
+      process.on(signal, () => daemon.stop(signal));
+    say("ready");
+    const cause = await daemon.done;
+    close();
+    process.exit(cause === null ? 0 : 1);
+  } catch (error) {
+    const sentence = error instanceof Error ? error.message : String(error);
+    logger.fatal({ err: error }, "the daemon could not start");
+    say(`error ${sentence.replaceAll("\n", " ")}`);
+    if (foreground) process.stderr.write(`kite: ${sentence}\n`);
+    process.exit(1);
+  }
+}
+
+/** Tells the starter one line, if there is one who listens. */
+function starter(): (line: string) => void {
+  const fd = Number(process.env["KITE_READY_FD"] ?? "");
+  // Inherited for this one use: what the daemon starts must not think it is meant.
+  delete process.env["KITE_READY_FD"];
+  let told = !Number.isInteger(fd) || fd <= 2;
+  return line => {
+    if (told) return;
+    told = true;
+    try {
+      writeSync(fd, `${line}\n`);
+      closeSync(fd);
+    } catch {
+      // The starter has gone; the daemon does not need it.
+    }
+  };
+}
+
+const program = process.argv[1];
+if (program !== undefined && realpathSync(program) === realpathSync(fileURLToPath(import.meta.url))) {
+  await runDaemon({ foreground: false });
+}

@@ -1,0 +1,178 @@
+/** The daemon: instance guard, journal, engine, server; stopped in the opposite order. */
+import { randomBytes } from "node:crypto";
+import type { Logger } from "pino";
+import type { HookAdapter } from "../protocol/adapter.ts";
+import { limits } from "../protocol/limits.ts";
+import type { KitePaths } from "../protocol/paths.ts";
+import { protocolVersion } from "../protocol/requests.ts";
+import { systemClock } from "./clock.ts";
+import type { ConfigValues } from "./config.ts";
+import type { Entry } from "./core/entry.ts";
+import type { State } from "./core/state.ts";
+import type { Step } from "./core/step.ts";
+import { writeDaemonFile } from "./daemon-file.ts";
+import { Engine } from "./engine.ts";
+import { EventHub } from "./event-hub.ts";
+import { GitFacts } from "./facts-git.ts";
+import { Outside } from "./facts-outside.ts";
+import { PathFacts } from "./facts-path.ts";
+import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
+import { acquireInstance, type Instance } from "./instance.ts";
+import { listenPrivately, unlinkStaleSocket } from "./instance-socket.ts";
+import type { Journal } from "./journal.ts";
+import { FileJournal } from "./journal-file.ts";
+import { Life } from "./life.ts";
+import { PresenceTable } from "./presence.ts";
+import { Recorder } from "./recorder.ts";
+import { Server } from "./server.ts";
+import type { Facts, Services } from "./services.ts";
+import { Trail } from "./trail.ts";
+
+export interface DaemonOptions {
+  readonly paths: KitePaths;
+  readonly version: string;
+  readonly config: ConfigValues;
+  readonly adapter: HookAdapter | null;
+  readonly log: Logger;
+  /** Another log than the file's, for measurements. */
+  readonly journal?: Journal;
+}
+
+export type Started =
+  | { readonly is: "started"; readonly daemon: RunningDaemon }
+  | { readonly is: "held" }
+  | { readonly is: "refused"; readonly error: string };
+
+export interface RunningDaemon {
+  /** Resolves when everything is closed; with the error that ended it, if one did. */
+  readonly done: Promise<Error | null>;
+  stop(why: string): void;
+}
+
+/** Sessions, keys and anchors of this machine carry this name; other machines' would carry theirs. */
+const node = "local";
+
+/** Becomes the daemon of `paths.home`, or says that another one is. Throws on a journal that cannot be read. */
+export async function startDaemon(options: DaemonOptions): Promise<Started> {
+  const acquired = await acquireInstance(options.paths);
+  if (acquired.is !== "acquired") return acquired;
+  try {
+    const stale = unlinkStaleSocket(options.paths);
+    if (stale !== null) {
+      await acquired.instance.release();
+      return stale;
+    }
+    return { is: "started", daemon: await run(options, acquired.instance) };
+  } catch (error) {
+    await acquired.instance.release();
+    throw error;
+  }
+}
+
+async function run(options: DaemonOptions, instance: Instance): Promise<RunningDaemon> {
+  const { paths, version, config, adapter, log } = options;
+  const clock = systemClock();
+  let stopNow: (cause: Error | null) => void = () => {};
+  const stopping = new Promise<Error | null>(resolve => {
+    stopNow = resolve;
+  });
+  const onTrouble = (message: string, error: unknown) => log.error({ err: error }, message);
+  const onFatal = (error: Error) => {
+    log.fatal({ err: error }, "the daemon cannot go on");
+    stopNow(error);
+  };
+  const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
+  const journal = options.journal ?? new FileJournal({ dir: paths.journal });
+  const server = new Server(onTrouble);
+  const events = new EventHub(() => server.connections);
+  const presence = new PresenceTable(clock);
+  let life: Life | null = null;
+  const onStep = (entry: Entry, step: Step, state: State, replayed: boolean) => {
+    if (replayed) events.recall(state.epoch, entry.seq, step.events);
+    else events.publish(state.epoch, entry.seq, step.events);
+    if (!replayed) for (const { event } of step.events) if ("id" in event) life?.follow(event.id);
+  };
+  const storeId = randomBytes(5).toString("hex");
+  const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
+  const services: Services = {
+    node,
+    version,
+    startedAt: clock.now(),
+    socket: paths.socket,
+    engine,
+    clock,
+    presence,
+    facts: outsideFacts(),
+    events,
+    recorder: new Recorder(trail),
+    adapter,
+    hookWaitMs: config.lockWaitMs,
+    counters: { requests: 0, refused: 0, hooks: new Map() },
+    connections: () => server.connections,
+    journal: () => journal.health,
+    stop: why => {
+      log.info({ why }, "stopping");
+      stopNow(null);
+    },
+  };
+  const anchors = new AnchorWatch();
+  life = new Life({
+    services,
+    anchors,
+    idleExitMs: config.idleExitMs,
+    stillOurs: () => instance.stillOurs(),
+  });
+  server.serve(services);
+  const listening = await listenPrivately(server.net, paths);
+  instance.watchSocket(listening.fileId);
+  writeDaemonFile(paths, {
+    pid: process.pid,
+    startTime: processAnchor(process.pid)?.startTime ?? "",
+    version,
+    protocol: protocolVersion,
+    storeId: engine.state.storeId,
+    epoch: engine.epoch,
+    socket: paths.socket,
+  });
+  const { seq, epoch } = engine.state;
+  log.info(
+    { version, pid: process.pid, socket: paths.socket, epoch, seq, lock: instance.method },
+    "listening",
+  );
+
+  const done = stopping.then(async cause => {
+    life?.close();
+    instance.watchSocket(null);
+    const closed = listening.close();
+    try {
+      await engine.close();
+    } catch (error) {
+      // Everything acknowledged is in the journal already; the next start reads it from there.
+      onTrouble("the journal could not be closed in order", error);
+    }
+    server.endAll();
+    const force = setTimeout(() => server.destroyAll(), limits.shutdownMs / 4);
+    await closed;
+    clearTimeout(force);
+    await trail.close();
+    await instance.release();
+    log.info({ cause: cause?.name ?? "asked" }, "stopped");
+    return cause;
+  });
+  return { done, stop: services.stop };
+}
+
+/** The facts of this machine, all under one budget. */
+function outsideFacts(): Facts {
+  const outside = new Outside();
+  const paths = new PathFacts({ outside });
+  const git = new GitFacts({ outside, paths });
+  return {
+    pathNow: (cwd, file) => paths.resolveNow(cwd, file),
+    path: (cwd, file) => paths.resolve(cwd, file),
+    stamp: path => paths.fileStamp(path),
+    repository: cwd => git.repositoryOf(cwd),
+    anchor: processAnchor,
+    isAlive,
+  };
+}
