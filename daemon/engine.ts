@@ -43,6 +43,8 @@ export interface EngineOptions {
   readonly onTrouble: (message: string, error: unknown) => void;
   /** Only an end of the process can answer this; called once. */
   readonly onFatal: (error: Error) => void;
+  /** Entries after which a snapshot is taken; `limits.snapshotEntries` unless told. */
+  readonly snapshotEntries?: number;
 }
 
 interface Pending {
@@ -352,7 +354,8 @@ export class Engine {
 
   #snapshotIfDue(): void {
     const entries = this.#state.seq - this.#snapshotSeq;
-    if (this.#saving || this.#closed || entries < limits.snapshotEntries) return;
+    const enough = this.#options.snapshotEntries ?? limits.snapshotEntries;
+    if (this.#saving || this.#closed || entries < enough) return;
     // A large state is written less often: each snapshot costs its size.
     if (this.#options.journal.health.bytes < 2 * this.#snapshotBytes) return;
     this.#save().catch(error => this.#options.onTrouble("a snapshot could not be written", error));
