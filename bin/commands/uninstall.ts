@@ -1,0 +1,60 @@
+import type { Command } from "commander";
+
+interface UninstallFlags {
+  readonly project?: string | true;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+export function add(program: Command): void {
+  program
+    .command("uninstall")
+    .description("undo what `kite install` wrote")
+    .option("--project [DIR]", "in the project around DIR (or around here)")
+    .option("--all", "everywhere")
+    .option("--json", "print one JSON object")
+    .addHelpText(
+      "after",
+      "\nExample:\n  $ kite uninstall --project\n  restored: /home/ada/shop/.claude/settings.local.json",
+    )
+    .action(uninstall);
+}
+
+const words = {
+  restored: "restored",
+  edited: "removed Kite's hooks from",
+  nothing_there: "no hooks of Kite's in",
+} as const;
+
+async function uninstall({ project, all, json }: UninstallFlags): Promise<void> {
+  const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
+  if ((project === undefined) !== (all === true)) {
+    throw new InstallFailed("say where: `kite uninstall --project [DIR]`, or `kite uninstall --all`");
+  }
+  const hooks = await import("../../hooks/install/install.ts");
+  const { projectSettings } = await import("../../hooks/install/project.ts");
+  const { kitePaths } = await import("../../protocol/paths.ts");
+  const { clean } = await import("../view/text.ts");
+  const paths = kitePaths(process.env);
+  const results: { readonly file: string; readonly result: keyof typeof words }[] = [];
+  const failures: string[] = [];
+  await namingFailures(async () => {
+    const files =
+      project === undefined
+        ? hooks.installedFiles(paths)
+        : [projectSettings(project === true ? "." : project)];
+    for (const file of files) {
+      // One file that is refused does not keep the others installed.
+      try {
+        results.push(await namingFailures(() => hooks.uninstall(paths, file)));
+      } catch (error) {
+        if (!(error instanceof InstallFailed)) throw error;
+        failures.push(error.message);
+      }
+    }
+  });
+  if (json) console.log(JSON.stringify({ results, failures }));
+  else if (results.length + failures.length === 0) console.log("nothing was installed");
+  else for (const { file, result } of results) console.log(clean(`${words[result]}: ${file}`));
+  if (failures.length > 0) throw new InstallFailed(failures.map(clean).join("\nkite: "));
+}

@@ -1,0 +1,188 @@
+import { isUtf8 } from "node:buffer";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
+import { eventGroups } from "./entries.ts";
+import { InstallFailed, SettingsRefused } from "./failed.ts";
+import { backUp, digest, readIfAny, whileLocked, writeWhole } from "./file.ts";
+import { type Install, readInstalls, writeInstalls } from "./installs.ts";
+import { programPaths, putProgram, removeIfEmpty, removeProgram } from "./program.ts";
+import { linkTarget } from "./project.ts";
+import { addHooks, isEmpty, removeHooks } from "./settings-text.ts";
+
+/** Where there is no settings file yet. */
+const noSettings = "{}\n";
+
+export interface InstallOptions {
+  readonly paths: KitePaths;
+  /** The settings file as the client names it; may be a link. */
+  readonly settings: string;
+  /** The bundled hook client, and the Node that is to run it. */
+  readonly source: string;
+  readonly node: string;
+  /** `KITE_HOME`, where it is set. */
+  readonly home: string | null;
+}
+
+export interface Installed {
+  readonly file: string;
+  /** False: everything was there already. */
+  readonly changed: boolean;
+  readonly backup: string | null;
+  readonly events: readonly string[];
+}
+
+/** What the settings file would hold after `install`. Writes nothing. */
+export function preview({ paths, settings, home }: Omit<InstallOptions, "source" | "node">): string {
+  const file = linkTarget(settings);
+  const groups = eventGroups({ ...programPaths(paths.bin), home });
+  return named(file, () => addHooks(read(file) ?? noSettings, groups, paths.bin, null).text);
+}
+
+/**
+ * Puts Kite's hooks into a settings file: program first, so that no entry ever points to nothing. A second call
+ * changes nothing. Throws with a sentence for the person where the file cannot be used; it is then as before.
+ */
+export async function install({ paths, settings, source, node, home }: InstallOptions): Promise<Installed> {
+  const file = linkTarget(settings);
+  const groups = eventGroups({ ...programPaths(paths.bin), home });
+  const plan = (text: string, before: Install | undefined) =>
+    named(file, () => addHooks(text, groups, paths.bin, before?.created ?? null));
+  plan(read(file) ?? noSettings, undefined);
+  const programChanged = putProgram(paths.bin, source, node);
+  return await whileLocked(paths.installs, async () => {
+    const installs = readInstalls(paths.installs);
+    const known = installs.find(i => i.file === file);
+    const record = (install: Install) =>
+      writeInstalls(paths.installs, [...installs.filter(i => i !== known), install]);
+    const madeFolder = mkdirSync(dirname(file), { recursive: true }) !== undefined;
+    const { backup, changed } = await whileLocked(file, () =>
+      retried(() => putHooks({ file, known, madeFolder, plan, record })),
+    );
+    return { file, changed: changed || programChanged, backup, events: groups.map(([event]) => event) };
+  });
+}
+
+interface Put {
+  readonly file: string;
+  readonly known: Install | undefined;
+  readonly madeFolder: boolean;
+  readonly plan: (text: string, before: Install | undefined) => ReturnType<typeof addHooks>;
+  readonly record: (install: Install) => void;
+}
+
+/** Records first and writes after: after a crash in between, uninstalling looks and finds nothing to undo. */
+function putHooks({ file, known, madeFolder, plan, record }: Put): {
+  readonly backup: string | null;
+  readonly changed: boolean;
+} | null {
+  const old = read(file);
+  const before = old === null ? undefined : known;
+  const { text, created } = plan(old ?? noSettings, before);
+  if (text === old) {
+    if (before === undefined) {
+      record({ file, backup: null, madeFile: false, madeFolder: false, sha256: null, created });
+    }
+    return { backup: before?.backup ?? null, changed: false };
+  }
+  if (read(file) !== old) return null;
+  const backup = before?.backup ?? (old === null || before?.madeFile ? null : backUp(file, old));
+  const othersWrote = before !== undefined && old !== null && digest(old) !== before.sha256;
+  record({
+    file,
+    backup,
+    madeFile: before?.madeFile ?? old === null,
+    madeFolder: before?.madeFolder ?? madeFolder,
+    sha256: othersWrote ? null : digest(text),
+    created,
+  });
+  writeWhole(file, text, 0o644);
+  return { backup, changed: true };
+}
+
+export interface Uninstalled {
+  readonly file: string;
+  /** `restored`: byte for byte as before; `edited`: others wrote meanwhile, so only Kite's entries went. */
+  readonly result: "restored" | "edited" | "nothing_there";
+}
+
+/** Takes Kite's hooks out of one settings file, and what `install` put beside it. Throws as `install` does. */
+export async function uninstall(paths: KitePaths, settings: string): Promise<Uninstalled> {
+  const file = linkTarget(settings);
+  if (!existsSync(paths.home)) return await takeOut(paths, file, undefined);
+  return await whileLocked(paths.installs, async () => {
+    const installs = readInstalls(paths.installs);
+    const before = installs.find(i => i.file === file);
+    const done = await takeOut(paths, file, before);
+    const others = installs.filter(i => i !== before);
+    if (others.length > 0) {
+      writeInstalls(paths.installs, others);
+    } else if (before !== undefined || done.result !== "nothing_there") {
+      rmSync(paths.installs, { force: true });
+      removeProgram(paths.bin);
+    }
+    return done;
+  });
+}
+
+/** The settings files that hold Kite's hooks, as far as they were recorded. */
+export function installedFiles(paths: KitePaths): readonly string[] {
+  return readInstalls(paths.installs).map(i => i.file);
+}
+
+async function takeOut(paths: KitePaths, file: string, before: Install | undefined): Promise<Uninstalled> {
+  const result = existsSync(file)
+    ? await whileLocked(file, () => retried(() => takeOutNow(paths.bin, file, before)))
+    : "nothing_there";
+  if (before?.backup) rmSync(before.backup, { force: true });
+  if (before?.madeFolder && existsSync(dirname(file))) removeIfEmpty(dirname(file));
+  return { file, result };
+}
+
+function takeOutNow(bin: string, file: string, before: Install | undefined): Uninstalled["result"] | null {
+  const old = read(file);
+  if (old === null) return "nothing_there";
+  const original = before?.backup ? read(before.backup) : null;
+  const untouched = before !== undefined && digest(old) === before.sha256;
+  if (untouched && before.madeFile) {
+    rmSync(file);
+    return "restored";
+  }
+  if (untouched && original !== null) {
+    writeWhole(file, original, 0o644);
+    return "restored";
+  }
+  const text = named(file, () => removeHooks(old, bin, before?.created ?? null));
+  if (text === old) return "nothing_there";
+  if (read(file) !== old) return null;
+  if (before?.madeFile && isEmpty(text)) rmSync(file);
+  else writeWhole(file, text, 0o644);
+  return "edited";
+}
+
+/** The settings as text, or null where there are none. What is not UTF-8 could not be written back as it was. */
+function read(file: string): string | null {
+  const bytes = readIfAny(file, limits.settingsBytes);
+  if (bytes !== null && !isUtf8(bytes)) throw new InstallFailed(`${file} was left alone: it is not UTF-8`);
+  return bytes?.toString("utf8") ?? null;
+}
+
+/** Says which file was refused. */
+function named<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof SettingsRefused) throw new InstallFailed(`${file} was left alone: ${error.message}`);
+    throw error;
+  }
+}
+
+/** `work` returns null where somebody who asks nobody wrote the file in between. */
+function retried<T>(work: () => T | null): T {
+  for (let tries = 0; tries < 3; tries += 1) {
+    const done = work();
+    if (done !== null) return done;
+  }
+  throw new InstallFailed("the settings file changes all the time; try again in a moment");
+}

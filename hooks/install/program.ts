@@ -1,0 +1,78 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import { InstallFailed } from "./failed.ts";
+import { isCode, readIfAny, writeWhole } from "./file.ts";
+
+/** What the client's settings point to: names that stay, whatever Kite or Node they come from. */
+export interface Program {
+  readonly program: string;
+  readonly node: string;
+}
+
+export function programPaths(bin: string): Program {
+  return { program: join(bin, "hook.cjs"), node: join(bin, "node") };
+}
+
+/**
+ * Copies the bundled client from `source` into `bin` and points `bin/node` at the Node that runs now, each in one
+ * step, so that a hook that starts meanwhile finds the old or the new one. Returns whether anything changed.
+ * Throws where `bin` or its folder belongs to somebody else.
+ */
+export function putProgram(bin: string, source: string, node: string): boolean {
+  mkdirSync(bin, { recursive: true, mode: 0o700 });
+  for (const dir of [dirname(bin), bin]) refuseForeign(dir);
+  const paths = programPaths(bin);
+  const copied = putCopy(readFileSync(source), paths.program);
+  return putLink(node, paths.node) || copied;
+}
+
+/** Takes away what `putProgram` made. */
+export function removeProgram(bin: string): void {
+  const { program, node } = programPaths(bin);
+  for (const path of [program, node]) rmSync(path, { force: true });
+  removeIfEmpty(bin);
+}
+
+/** Removes a folder unless something is in it. */
+export function removeIfEmpty(dir: string): void {
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    if (!["ENOTEMPTY", "EEXIST", "ENOENT"].some(code => isCode(error, code))) throw error;
+  }
+}
+
+function refuseForeign(dir: string): void {
+  const stat = lstatSync(dir);
+  if (!stat.isDirectory() || stat.uid !== process.getuid?.()) {
+    throw new InstallFailed(`${dir} is not a folder of yours; choose another KITE_HOME`);
+  }
+}
+
+function putCopy(bytes: Buffer, to: string): boolean {
+  const same = readIfAny(to, limits.settingsBytes)?.equals(bytes) ?? false;
+  if (!same) writeWhole(to, bytes, 0o755);
+  chmodSync(to, 0o755);
+  return !same;
+}
+
+function putLink(target: string, path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === target)
+    return false;
+  const fresh = `${path}.${process.pid}.new`;
+  rmSync(fresh, { force: true });
+  symlinkSync(target, fresh);
+  renameSync(fresh, path);
+  return true;
+}

@@ -1,0 +1,313 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { lock } from "proper-lockfile";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { install, installedFiles, preview, uninstall } from "../../hooks/install/install.ts";
+import { linkTarget, projectSettings } from "../../hooks/install/project.ts";
+import { kitePaths } from "../../protocol/paths.ts";
+
+const original = '{\n    "permissions": {"allow": ["Bash(ls)"]},\n    "hooks": {"Stop": []}\n}';
+
+let root: string;
+let project: string;
+let settings: string;
+let source: string;
+let paths: ReturnType<typeof kitePaths>;
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-install-")));
+  project = join(root, "project");
+  mkdirSync(join(project, ".git"), { recursive: true });
+  settings = projectSettings(project);
+  source = join(root, "hook.cjs");
+  writeFileSync(source, "// the client\n");
+  paths = kitePaths({ KITE_HOME: join(root, "kite") });
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const put = (fields: Partial<Parameters<typeof install>[0]> = {}) =>
+  install({ paths, settings, source, node: process.execPath, home: null, ...fields });
+
+function have(text: string, file = settings): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+const read = (file = settings) => readFileSync(file, "utf8");
+const beside = () => readdirSync(dirname(settings)).sort();
+
+describe("install", () => {
+  test("writes the settings, the program and the record", async () => {
+    const done = await put();
+    expect(done).toMatchObject({ file: settings, changed: true, backup: null });
+    expect(Object.keys(JSON.parse(read()).hooks)).toEqual(done.events);
+    expect(read()).toBe(preview({ paths, settings, home: null }));
+    expect(read(join(paths.bin, "hook.cjs"))).toBe("// the client\n");
+    expect(readlinkSync(join(paths.bin, "node"))).toBe(process.execPath);
+    expect(statSync(join(paths.bin, "hook.cjs")).mode & 0o777).toBe(0o755);
+    for (const dir of [paths.home, paths.bin]) expect(statSync(dir).mode & 0o777).toBe(0o700);
+    expect(statSync(paths.installs).mode & 0o777).toBe(0o600);
+    expect(beside()).toEqual(["settings.local.json"]);
+  });
+
+  test("a second time changes nothing and says so", async () => {
+    have(original);
+    const first = await put();
+    const files = [settings, paths.installs, join(paths.bin, "hook.cjs")];
+    const before = files.map(f => [lstatSync(f).ino, read(f)]);
+    expect(await put()).toEqual({ ...first, changed: false });
+    expect([lstatSync(settings).ino, read()]).toEqual(before[0]);
+    expect(files.map(f => read(f))).toEqual(before.map(([, text]) => text));
+    expect(beside()).toEqual(["settings.local.json", "settings.local.json.before-kite"]);
+  });
+
+  test("keeps the file's mode, and the file as it was beside it", async () => {
+    have(original);
+    chmodSync(settings, 0o640);
+    const { backup } = await put();
+    expect(backup).toBe(`${settings}.before-kite`);
+    expect(read(backup ?? "")).toBe(original);
+    for (const file of [settings, backup ?? ""]) expect(statSync(file).mode & 0o777).toBe(0o640);
+  });
+
+  test("never takes a name that is there", async () => {
+    have(original);
+    writeFileSync(`${settings}.before-kite`, "mine");
+    expect((await put()).backup).toBe(`${settings}.before-kite-2`);
+    await uninstall(paths, settings);
+    expect(read(`${settings}.before-kite`)).toBe("mine");
+    expect(beside()).toEqual(["settings.local.json", "settings.local.json.before-kite"]);
+  });
+
+  test("a newer client, or another Node, is put in the old one's place", async () => {
+    await put();
+    const text = read();
+    writeFileSync(source, "// newer\n");
+    expect((await put({ node: "/usr/bin/other-node" })).changed).toBe(true);
+    expect(read(join(paths.bin, "hook.cjs"))).toBe("// newer\n");
+    expect(readlinkSync(join(paths.bin, "node"))).toBe("/usr/bin/other-node");
+    expect(read()).toBe(text);
+  });
+
+  test.each([
+    ["{ not json", "is not valid JSON"],
+    ["[]", "does not hold a JSON object"],
+    ['{"hooks": 1}', '"hooks" is not an object'],
+  ])("%j is refused and left alone", async (text, why) => {
+    have(text);
+    await expect(put()).rejects.toThrow(`${settings} was left alone`);
+    await expect(put()).rejects.toThrow(why);
+    expect(() => preview({ paths, settings, home: null })).toThrow(why);
+    expect(read()).toBe(text);
+    expect(beside()).toEqual(["settings.local.json"]);
+    expect(existsSync(paths.home)).toBe(false);
+  });
+
+  test("bytes that could not be written back are refused", async () => {
+    mkdirSync(dirname(settings));
+    writeFileSync(settings, Buffer.from('{"a":"\xff"}', "latin1"));
+    await expect(put()).rejects.toThrow("it is not UTF-8");
+  });
+
+  test("through a link to its target, which stays a file of its own", async () => {
+    const target = join(root, "dotfiles.json");
+    have(original, target);
+    mkdirSync(dirname(settings));
+    symlinkSync("../../dotfiles.json", settings);
+    expect(await put()).toMatchObject({ file: target, backup: `${target}.before-kite` });
+    expect(lstatSync(settings).isSymbolicLink()).toBe(true);
+    expect(JSON.parse(read(target)).hooks).toHaveProperty("PreToolUse");
+    expect(await uninstall(paths, settings)).toEqual({ file: target, result: "restored" });
+    expect(read(target)).toBe(original);
+    expect(lstatSync(settings).isSymbolicLink()).toBe(true);
+  });
+
+  test("a link that leads nowhere yet is followed, one that leads in a circle is refused", async () => {
+    mkdirSync(dirname(settings));
+    symlinkSync("../later.json", settings);
+    expect((await put()).file).toBe(join(project, "later.json"));
+    symlinkSync("b", join(root, "a"));
+    symlinkSync("a", join(root, "b"));
+    expect(() => linkTarget(join(root, "a"))).toThrow("leads nowhere");
+  });
+
+  test("waits for a writer who holds the file's lock", async () => {
+    have(original);
+    const release = await lock(settings);
+    let done = false;
+    const installing = put().then(() => {
+      done = true;
+    });
+    await new Promise(resolve => setImmediate(resolve));
+    expect(done).toBe(false);
+    expect(read()).toBe(original);
+    await release();
+    await installing;
+    expect(JSON.parse(read()).hooks).toHaveProperty("PreToolUse");
+  });
+
+  test("ten at once leave the settings as one does", async () => {
+    have(original);
+    await Promise.all(Array.from({ length: 10 }, () => put()));
+    expect(read().match(/hook\.cjs/g)).toHaveLength(5);
+    await uninstall(paths, settings);
+    expect(read()).toBe(original);
+  });
+
+  test("a home that is a link is refused", async () => {
+    mkdirSync(join(root, "elsewhere"));
+    symlinkSync(join(root, "elsewhere"), paths.home);
+    await expect(put()).rejects.toThrow("is not a folder of yours");
+    expect(existsSync(settings)).toBe(false);
+  });
+});
+
+describe("uninstall", () => {
+  test.each([
+    ["as people write them", original],
+    ["on one line", '{"a":{},"hooks":{"Stop":[]}}'],
+    ["empty", "{ \n\n }"],
+    ["with CRLF and a byte order mark", '\ufeff{\r\n  "a": 1.0\r\n}\r\n'],
+  ])("brings settings back byte for byte: %s", async (_, text) => {
+    have(text);
+    await put();
+    expect(read()).not.toBe(text);
+    expect(await uninstall(paths, settings)).toEqual({ file: settings, result: "restored" });
+    expect(read()).toBe(text);
+    expect(beside()).toEqual(["settings.local.json"]);
+    expect(readdirSync(paths.home)).toEqual([]);
+  });
+
+  test("also after a later Kite wrote other entries", async () => {
+    have(original);
+    await put();
+    await put({ home: paths.home });
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "restored" });
+    expect(read()).toBe(original);
+  });
+
+  test("removes file and folder that were not there", async () => {
+    await put();
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "restored" });
+    expect(readdirSync(project)).toEqual([".git"]);
+    expect(readdirSync(paths.home)).toEqual([]);
+  });
+
+  test("what others wrote meanwhile stays, Kite's entries go", async () => {
+    have(original);
+    await put();
+    writeFileSync(settings, read().replace("Bash(ls)", "Bash(pwd)"));
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "edited" });
+    expect(read()).toBe(original.replace("Bash(ls)", "Bash(pwd)"));
+    expect(beside()).toEqual(["settings.local.json"]);
+  });
+
+  test("a later install over others' changes does not bring the old file back", async () => {
+    have(original);
+    await put();
+    writeFileSync(settings, read().replace("Bash(ls)", "Bash(pwd)"));
+    await put({ home: paths.home });
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "edited" });
+    expect(read()).toBe(original.replace("Bash(ls)", "Bash(pwd)"));
+  });
+
+  test("a file that Kite made and others filled stays theirs; emptied by others it goes", async () => {
+    await put();
+    writeFileSync(settings, read().replace("{", '{\n  "env": {},'));
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "edited" });
+    expect(JSON.parse(read())).toEqual({ env: {} });
+    rmSync(settings);
+    await put();
+    writeFileSync(settings, `${read()}\n`);
+    await uninstall(paths, settings);
+    expect(existsSync(settings)).toBe(false);
+  });
+
+  test("knows Kite's entries without any record", async () => {
+    have('{\n  "a": 1\n}\n');
+    await put();
+    rmSync(paths.installs);
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "edited" });
+    expect(read()).toBe('{\n  "a": 1\n}\n');
+  });
+
+  test("a record is made for entries that were found", async () => {
+    have('{\n  "a": 1\n}\n');
+    await put();
+    rmSync(paths.installs);
+    expect((await put()).changed).toBe(false);
+    expect(installedFiles(paths)).toEqual([settings]);
+    await uninstall(paths, settings);
+    expect(read()).toBe('{\n  "a": 1\n}\n');
+  });
+
+  test("the program stays while another project uses it", async () => {
+    const other = join(root, "other", ".claude", "settings.local.json");
+    await put();
+    await put({ settings: other });
+    expect(installedFiles(paths)).toEqual([settings, other]);
+    await uninstall(paths, settings);
+    expect(existsSync(join(paths.bin, "hook.cjs"))).toBe(true);
+    await uninstall(paths, other);
+    expect(existsSync(paths.bin)).toBe(false);
+  });
+
+  test("nothing there: nothing happens, and a project that is gone is forgotten", async () => {
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "nothing_there" });
+    have(original);
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "nothing_there" });
+    expect(read()).toBe(original);
+    await put();
+    rmSync(project, { recursive: true });
+    expect(await uninstall(paths, settings)).toMatchObject({ result: "nothing_there" });
+    expect(installedFiles(paths)).toEqual([]);
+  });
+
+  test("settings that became invalid are refused, and still known", async () => {
+    await put();
+    writeFileSync(settings, "{");
+    await expect(uninstall(paths, settings)).rejects.toThrow("was left alone");
+    expect(read()).toBe("{");
+    expect(installedFiles(paths)).toEqual([settings]);
+  });
+
+  test("a record that cannot be read is said, not guessed", async () => {
+    await put();
+    for (const text of ["{", "[]", '{"installs":[{}]}', '{"installs":[{"file":1}]}']) {
+      writeFileSync(paths.installs, text);
+      await expect(uninstall(paths, settings)).rejects.toThrow("cannot be read");
+    }
+  });
+});
+
+describe("the project", () => {
+  test("is the worktree around a folder, else the folder", () => {
+    const deep = join(project, "a", "b");
+    mkdirSync(deep, { recursive: true });
+    expect(projectSettings(deep)).toBe(settings);
+    const worktree = join(root, "worktree");
+    mkdirSync(join(worktree, "sub"), { recursive: true });
+    writeFileSync(join(worktree, ".git"), "gitdir: ../project/.git/worktrees/worktree\n");
+    expect(projectSettings(join(worktree, "sub"))).toBe(join(worktree, ".claude", "settings.local.json"));
+    const plain = join(root, "plain");
+    mkdirSync(plain);
+    expect(projectSettings(plain)).toBe(join(plain, ".claude", "settings.local.json"));
+    expect(() => projectSettings(join(root, "absent"))).toThrow("ENOENT");
+  });
+});
