@@ -60,7 +60,10 @@ const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "lockWait
 
 export interface Config {
   readonly values: ConfigValues;
-  /** Where each value comes from: "default", a variable's name, a file; for `ignore` possibly two, with ", " between. */
+  /**
+   * Where each value comes from: "default", a variable's name, a file; for `ignore` possibly two, with ", "
+   * between.
+   */
   readonly sources: Readonly<Record<ConfigKey, string>>;
   /** A sentence for each thing that was not taken; none is a reason to stop. */
   readonly problems: readonly string[];
@@ -71,13 +74,16 @@ export interface ConfigRequest {
   readonly paths: Pick<KitePaths, "config">;
   /** The project whose `.kite/config.json` counts. */
   readonly projectDir?: string;
-  /** Reads a file, null where it is none or too long; a daemon gives one with a budget: a project's disk may hang. */
+  /**
+   * Reads a file, null where it is none or too long; a daemon gives one with a budget: a project's disk may
+   * hang.
+   */
   readonly read?: (path: string) => Promise<string | null>;
 }
 
 /**
- * The configuration: variables before the user's file before the defaults; then the project's file, which only
- * tightens. What is wrong is left out, key by key, and named in `problems`.
+ * The configuration: variables before the user's file before the defaults; then the project's file, which
+ * only tightens. What is wrong is left out, key by key, and named in `problems`.
  */
 export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const read = request.read ?? readSmall;

@@ -20,7 +20,9 @@ export function writeDaemonFile(paths: KitePaths, file: DaemonFile): void {
   renameSync(temporary, paths.daemonFile);
 }
 
-/** What the last daemon wrote, or null where none did or it is not readable as such. It may have died since. */
+/**
+ * What the last daemon wrote, or null where none did or it is not readable as such. It may have died since.
+ */
 export function readDaemonFile(paths: KitePaths): DaemonFile | null {
   try {
     const stat = statSync(paths.daemonFile);

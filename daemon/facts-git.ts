@@ -4,10 +4,10 @@ import { type Budget, Outside, type Unreachable } from "./facts-outside.ts";
 import { PathFacts } from "./facts-path.ts";
 
 /**
- * Where a session works. `project` is what its sessions share: of a repository the real path of the git common
- * directory, so that all worktrees are one project; where that is called `.git`, the directory around it, because
- * that is the name people know. (A submodule is a project of its own, `.../.git/modules/NAME`.) Without a repository
- * it is the real path of the working directory.
+ * Where a session works. `project` is what its sessions share: of a repository the real path of the git
+ * common directory, so that all worktrees are one project; where that is called `.git`, the directory around
+ * it, because that is the name people know. (A submodule is a project of its own, `.../.git/modules/NAME`.)
+ * Without a repository it is the real path of the working directory.
  */
 export interface Repository {
   readonly project: string;
@@ -29,16 +29,19 @@ interface Kept {
 }
 
 /**
- * Finds repositories by reading what git would read: `.git` upwards from the working directory, on its filesystem;
- * `gitdir:`, `commondir`, `HEAD`. Git itself is not started. What is no repository (an empty `.git`, a `.git` file of
- * nonsense, one that points nowhere) is passed over.
+ * Finds repositories by reading what git would read: `.git` upwards from the working directory, on its
+ * filesystem; `gitdir:`, `commondir`, `HEAD`. Git itself is not started. What is no repository (an empty
+ * `.git`, a `.git` file of nonsense, one that points nowhere) is passed over.
  */
 export class GitFacts {
   readonly #outside: Outside;
   readonly #paths: PathFacts;
   readonly #kept = new Map<string, Kept>();
 
-  /** `outside` and `paths` must be those that the other facts use, or a device gets more than its share of probes. */
+  /**
+   * `outside` and `paths` must be those that the other facts use, or a device gets more than its share of
+   * probes.
+   */
   constructor(options: GitFactsOptions = {}) {
     this.#outside = options.outside ?? new Outside();
     this.#paths = options.paths ?? new PathFacts({ outside: this.#outside });
@@ -71,7 +74,9 @@ export class GitFacts {
     });
   }
 
-  /** The git directory of a working tree that begins at `at`, or `at` itself where it is a bare repository. */
+  /**
+   * The git directory of a working tree that begins at `at`, or `at` itself where it is a bare repository.
+   */
   async #gitDirAt(at: string, device: bigint, budget: Budget): Promise<string | null> {
     const dotGit = resolve(at, ".git");
     const stat = await this.#outside.look(dotGit, device, budget, (prober, path) => prober.lstat(path));

@@ -7,15 +7,18 @@ export type Probed<T> =
 
 interface Lane {
   running: number;
-  /** Of those running, the ones whose budget is over. The thread they occupy comes back when the kernel answers. */
+  /**
+   * Of those running, the ones whose budget is over. The thread they occupy comes back when the kernel
+   * answers.
+   */
   stuck: number;
   readonly waiting: Array<{ readonly start: () => void; readonly giveUp: () => void }>;
 }
 
 /**
- * Runs probes of the outside world, at most `max` at once in a lane, a lane being a device: a mount that hangs
- * occupies so many threads and no more. Waiting for a free place costs a probe nothing of its budget; but where
- * every place is taken by a probe that is overdue, whoever waits or comes is told `late` at once.
+ * Runs probes of the outside world, at most `max` at once in a lane, a lane being a device: a mount that
+ * hangs occupies so many threads and no more. Waiting for a free place costs a probe nothing of its budget;
+ * but where every place is taken by a probe that is overdue, whoever waits or comes is told `late` at once.
  */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
@@ -62,7 +65,8 @@ export class Lanes {
       resolve({ late: true });
       if (lane.stuck >= this.#max) for (const one of lane.waiting.splice(0)) one.giveUp();
     };
-    // After a stall of this process its timers come due before the answers that are there already: let those in first.
+    // After a stall of this process its timers come due before the answers that are there already: let those
+    // in first.
     const timer = setTimeout(() => setImmediate(overdue), budgetMs);
     const ended = (): void => {
       clearTimeout(timer);

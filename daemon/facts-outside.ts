@@ -25,10 +25,10 @@ const absent: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EPE
 const mountParents: ReadonlySet<string> = new Set(["/Volumes", "/Network", "/net", "/mnt", "/media"]);
 
 /**
- * The outside world as the facts see it: every question about a path runs in the lane of the device it is on, within
- * what its fact may still spend. The device has to be known without touching the path: on Linux it is the longest
- * mount point in the kernel's table, which is read without touching any mount; elsewhere the device of the
- * parent directory, children of `/Volumes` and the like being devices of their own.
+ * The outside world as the facts see it: every question about a path runs in the lane of the device it is on,
+ * within what its fact may still spend. The device has to be known without touching the path: on Linux it is
+ * the longest mount point in the kernel's table, which is read without touching any mount; elsewhere the
+ * device of the parent directory, children of `/Volumes` and the like being devices of their own.
  */
 export class Outside {
   readonly #prober: Prober;
@@ -50,8 +50,8 @@ export class Outside {
   }
 
   /**
-   * Answers a fact with a budget of its own. What could not be answered in time, or was refused by the system for
-   * another reason than that it is not there, comes back as a sentence.
+   * Answers a fact with a budget of its own. What could not be answered in time, or was refused by the system
+   * for another reason than that it is not there, comes back as a sentence.
    */
   async fact<T>(gather: (budget: Budget) => Promise<T>): Promise<T | Unreachable> {
     try {
@@ -64,8 +64,9 @@ export class Outside {
   }
 
   /**
-   * One question about `path`, which must be real up to its parent (else the lane may be the wrong one). `device` is
-   * the parent's, where known. Null: there is nothing of that name, or nothing that this user may see.
+   * One question about `path`, which must be real up to its parent (else the lane may be the wrong one).
+   * `device` is the parent's, where known. Null: there is nothing of that name, or nothing that this user may
+   * see.
    */
   async look<T>(
     path: string,

@@ -4,9 +4,9 @@ import { limits } from "../protocol/limits.ts";
 import { type Budget, Outside, type Unreachable } from "./facts-outside.ts";
 
 /**
- * What a lock needs to know of a path. `lexical`: absolute, in words alone (`..` takes back the word before it, whatever
- * that names). `real`: the real path of the deepest ancestor that exists, and the rest. `dir`: it names a directory
- * that exists, or its words end with `/`.
+ * What a lock needs to know of a path. `lexical`: absolute, in words alone (`..` takes back the word before
+ * it, whatever that names). `real`: the real path of the deepest ancestor that exists, and the rest. `dir`:
+ * it names a directory that exists, or its words end with `/`.
  */
 export interface PathFact {
   readonly lexical: string;
@@ -37,27 +37,31 @@ interface Walked {
 }
 
 /**
- * Filesystems of Linux that answer from this machine alone: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs, tmpfs, ramfs,
- * overlay, jfs, reiserfs, nilfs, vfat, exfat, ntfs3, erofs, squashfs. Whatever else (nfs, cifs, fuse, 9p, autofs, a
- * type yet unknown) may hang, and is asked asynchronously only.
+ * Filesystems of Linux that answer from this machine alone: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs,
+ * tmpfs, ramfs, overlay, jfs, reiserfs, nilfs, vfat, exfat, ntfs3, erofs, squashfs. Whatever else (nfs, cifs,
+ * fuse, 9p, autofs, a type yet unknown) may hang, and is asked asynchronously only.
  */
 const localTypes: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0xca451a4e, 0x2fc12fc1, 0x01021994, 0x858458f6, 0x794c7630,
   0x3153464a, 0x52654973, 0x3434, 0x4d44, 0x2011bab0, 0x7366746e, 0xe0f5e1e2, 0x73717368,
 ]);
 
-/** The volumes macOS itself runs from; of others nothing is known without a table of types that Apple does not keep. */
+/**
+ * The volumes macOS itself runs from; of others nothing is known without a table of types that Apple does not
+ * keep.
+ */
 const darwinVolumes = ["/", "/System/Volumes/Data"];
 
 /**
  * Real paths, within a budget and without being stopped by a mount that hangs.
  *
- * `resolve` walks the path word by word, each question in the lane of the device it concerns, so a link into a hung
- * mount is charged to that mount. `resolveNow` answers at once where the parent directory was found on a local
- * filesystem within `limits.directoryKeptMs`: the parent's real path is compared with the remembered one once in each
- * turn of the event loop (so a directory that was moved, or swapped for a link, before a request was sent is always
- * seen), and one `lstat` answers for the file. Two things are taken on trust meanwhile: that nobody mounts or links
- * something that hangs at a path used within those seconds, and that the file itself is not a mount point that hangs.
+ * `resolve` walks the path word by word, each question in the lane of the device it concerns, so a link into
+ * a hung mount is charged to that mount. `resolveNow` answers at once where the parent directory was found on
+ * a local filesystem within `limits.directoryKeptMs`: the parent's real path is compared with the remembered
+ * one once in each turn of the event loop (so a directory that was moved, or swapped for a link, before a
+ * request was sent is always seen), and one `lstat` answers for the file. Two things are taken on trust
+ * meanwhile: that nobody mounts or links something that hangs at a path used within those seconds, and that
+ * the file itself is not a mount point that hangs.
  */
 export class PathFacts {
   readonly #outside: Outside;
@@ -75,7 +79,9 @@ export class PathFacts {
     this.#fold = options.fold ?? (real => real);
   }
 
-  /** The fact at once, or null where only `resolve` can tell. Never waits for anything but a local filesystem. */
+  /**
+   * The fact at once, or null where only `resolve` can tell. Never waits for anything but a local filesystem.
+   */
   resolveNow(cwd: string, file: string): PathFact | null {
     const lexical = resolve("/", cwd, file);
     const parent = dirname(lexical);
@@ -132,7 +138,9 @@ export class PathFacts {
     return { real: join(parent.real, name), kind: "absent", device: null };
   }
 
-  /** Walks to a directory and remembers it if it is a local one; who asks in the same turn shares the walk. */
+  /**
+   * Walks to a directory and remembers it if it is a local one; who asks in the same turn shares the walk.
+   */
   #directory(path: string, budget: Budget): Promise<Walked> {
     this.#newTurn();
     const turn = this.#turn;

@@ -3,8 +3,8 @@ import { lstat, open, readFile, readlink, statfs } from "node:fs/promises";
 import { limits } from "../protocol/limits.ts";
 
 /**
- * What is asked of the filesystem, asynchronously, each question by itself: on a mount that hangs any of them may
- * never be answered. Errors are those of Node. None opens anything but a regular file.
+ * What is asked of the filesystem, asynchronously, each question by itself: on a mount that hangs any of them
+ * may never be answered. Errors are those of Node. None opens anything but a regular file.
  */
 export interface Prober {
   lstat(path: string): Promise<BigIntStats>;
@@ -13,7 +13,9 @@ export interface Prober {
   filesystem(path: string): Promise<number>;
   /** A regular file's text of at most `bytesMax`; null where it is something else or longer. */
   readSmall(path: string, bytesMax: number): Promise<string | null>;
-  /** The mount points as real paths, or null where they cannot be known. Must not touch the mounts themselves. */
+  /**
+   * The mount points as real paths, or null where they cannot be known. Must not touch the mounts themselves.
+   */
   mounts(): Promise<readonly string[] | null>;
 }
 
@@ -48,7 +50,9 @@ export async function readSmall(
   }
 }
 
-/** The mount points in the text of `/proc/self/mountinfo`: its fifth field, where blanks are octal escapes. */
+/**
+ * The mount points in the text of `/proc/self/mountinfo`: its fifth field, where blanks are octal escapes.
+ */
 export function mountPoints(mountinfo: string): string[] {
   return mountinfo
     .split("\n")

@@ -23,8 +23,8 @@ export interface ProcessTable {
 }
 
 /**
- * Linux: `/proc`. A start time is `<clock ticks since boot>@<boot id>`, because after a reboot the same pid can begin
- * at the same tick.
+ * Linux: `/proc`. A start time is `<clock ticks since boot>@<boot id>`, because after a reboot the same pid
+ * can begin at the same tick.
  */
 export class ProcTable implements ProcessTable {
   readonly #boot: string;
@@ -80,8 +80,8 @@ export class ProcTable implements ProcessTable {
 }
 
 /**
- * `/proc/<pid>/stat`: `pid (name) state ppid ...`, the start time being field 22. The name may hold blanks and
- * parentheses, so the fields are counted from the last one.
+ * `/proc/<pid>/stat`: `pid (name) state ppid ...`, the start time being field 22. The name may hold blanks
+ * and parentheses, so the fields are counted from the last one.
  */
 export function parseStat(text: string, boot: string): ProcessRow | null {
   const pid = Number.parseInt(text, 10);

@@ -5,8 +5,8 @@ import { type ProcessTable, systemTable } from "./facts-process-table.ts";
 const table = systemTable();
 
 /**
- * The process as an anchor, accepted only where this process itself sees it alive, under its own user and in its own
- * pid namespace; null otherwise (a container, another machine, a pid that is wrong or gone).
+ * The process as an anchor, accepted only where this process itself sees it alive, under its own user and in
+ * its own pid namespace; null otherwise (a container, another machine, a pid that is wrong or gone).
  */
 export function processAnchor(pid: number, from: ProcessTable = table): Anchor | null {
   if (!Number.isSafeInteger(pid) || pid <= 0 || !from.isOurs(pid)) return null;
@@ -15,8 +15,8 @@ export function processAnchor(pid: number, from: ProcessTable = table): Anchor |
 }
 
 /**
- * Whether the very process still runs: a zombie does not, and a pid that was given to another one is not it. Where the
- * table of processes cannot be read it counts as alive.
+ * Whether the very process still runs: a zombie does not, and a pid that was given to another one is not it.
+ * Where the table of processes cannot be read it counts as alive.
  */
 export function isAlive(anchor: Anchor, from: ProcessTable = table): boolean {
   const row = from.row(anchor.pid);
@@ -46,8 +46,8 @@ export interface AnchorWatchOptions {
 }
 
 /**
- * Looks at processes every `limits.anchorPollMs` and tells, once, which are gone. A table that cannot be read is
- * no proof of anybody's death. Several keys may share one process.
+ * Looks at processes every `limits.anchorPollMs` and tells, once, which are gone. A table that cannot be read
+ * is no proof of anybody's death. Several keys may share one process.
  */
 export class AnchorWatch {
   readonly #anchors = new Map<string, Anchor>();

@@ -3,8 +3,9 @@ import { resolve } from "node:path";
 import type { Refused } from "./instance.ts";
 
 /**
- * Makes sure that Kite's directory is a directory of this user that nobody else may enter, and creates it if it is not
- * there. It is never changed to fit: whoever opened it to others should learn of it, and it may not be Kite's at all.
+ * Makes sure that Kite's directory is a directory of this user that nobody else may enter, and creates it if
+ * it is not there. It is never changed to fit: whoever opened it to others should learn of it, and it may not
+ * be Kite's at all.
  */
 export function openHome(path: string): Refused | null {
   // Without a slash at its end: with one, a link would be followed.

@@ -6,8 +6,8 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { limits } from "../protocol/limits.ts";
 
 /**
- * One way to take the kernel's lock on a file that is open at `fd`. "taken": held from now on, as long as the file stays
- * open or until `release`; "held": by somebody else; "unusable": this way does not work here.
+ * One way to take the kernel's lock on a file that is open at `fd`. "taken": held from now on, as long as the
+ * file stays open or until `release`; "held": by somebody else; "unusable": this way does not work here.
  */
 export interface LockMethod {
   readonly name: string;
@@ -20,8 +20,9 @@ export interface Taken {
 }
 
 /**
- * The ways, best first. A program that is handed our descriptor locks the open file itself, which we share with it, so
- * the lock stays ours when the program ends. (On a network filesystem it may not: the second try finds out.)
+ * The ways, best first. A program that is handed our descriptor locks the open file itself, which we share
+ * with it, so the lock stays ours when the program ends. (On a network filesystem it may not: the second try
+ * finds out.)
  */
 export function lockMethods(env: Readonly<Record<string, string | undefined>> = process.env): LockMethod[] {
   const methods: LockMethod[] = [];
@@ -65,8 +66,8 @@ export function programMethod(name: string, program: string, args: readonly stri
 }
 
 /**
- * A socket in Linux's abstract namespace, named by the lock file's identity: the kernel lets one process have it and takes
- * it back when that one ends. The last resort: it is seen only within one network namespace.
+ * A socket in Linux's abstract namespace, named by the lock file's identity: the kernel lets one process have
+ * it and takes it back when that one ends. The last resort: it is seen only within one network namespace.
  */
 export const abstractMethod: LockMethod = {
   name: "abstract socket",
@@ -84,8 +85,8 @@ export const abstractMethod: LockMethod = {
 };
 
 /**
- * Looks in the system's own directories before PATH: PATH comes from whoever started the daemon, and two daemons
- * that take different ways would not see each other.
+ * Looks in the system's own directories before PATH: PATH comes from whoever started the daemon, and two
+ * daemons that take different ways would not see each other.
  */
 function findProgram(name: string, env: Readonly<Record<string, string | undefined>>): string | null {
   const system = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"];

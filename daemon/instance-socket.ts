@@ -9,7 +9,10 @@ import type { Refused } from "./instance.ts";
 export interface Listening {
   /** Identity of the socket's file. */
   readonly fileId: string;
-  /** Takes the socket's name away if it is still ours, and closes the server; resolves when all its connections ended. */
+  /**
+   * Takes the socket's name away if it is still ours, and closes the server; resolves when all its
+   * connections ended.
+   */
   close(): Promise<void>;
 }
 
@@ -26,7 +29,10 @@ export function socketPathError(path: string): string | null {
   return `the socket's path has ${bytes} bytes, at most ${limits.socketPathBytes} are possible: ${path}; set KITE_HOME to a shorter path`;
 }
 
-/** Removes the socket that a daemon left behind. Only for the holder of the lock. Nothing but a socket is removed. */
+/**
+ * Removes the socket that a daemon left behind. Only for the holder of the lock. Nothing but a socket is
+ * removed.
+ */
 export function unlinkStaleSocket(paths: KitePaths): Refused | null {
   const stat = lstatSync(paths.socket, { throwIfNoEntry: false });
   if (stat === undefined) return null;
@@ -38,11 +44,12 @@ export function unlinkStaleSocket(paths: KitePaths): Refused | null {
 }
 
 /**
- * Lets `server` listen on Kite's socket, for this user alone, from its first moment. Only for the holder of the lock.
+ * Lets `server` listen on Kite's socket, for this user alone, from its first moment. Only for the holder of
+ * the lock.
  *
- * Node unlinks the path it listened on when a server closes, even if that path is a newer daemon's by then. So the
- * server listens under a name of its own beside the socket, no longer than the socket's, which is then renamed: Node's
- * unlink finds nothing, and we unlink ours, if it is ours.
+ * Node unlinks the path it listened on when a server closes, even if that path is a newer daemon's by then.
+ * So the server listens under a name of its own beside the socket, no longer than the socket's, which is then
+ * renamed: Node's unlink finds nothing, and we unlink ours, if it is ours.
  */
 export async function listenPrivately(server: Server, paths: KitePaths): Promise<Listening> {
   const path = join(dirname(paths.socket), `.${process.pid.toString(36)}`);

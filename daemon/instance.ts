@@ -52,7 +52,10 @@ export class Instance {
     this.#socketId = fileId;
   }
 
-  /** Whether lock file and socket are still those of this daemon. If not, another may run: acknowledge nothing more. */
+  /**
+   * Whether lock file and socket are still those of this daemon. If not, another may run: acknowledge nothing
+   * more.
+   */
   stillOurs(): boolean {
     if (this.#released) return false;
     try {
@@ -64,7 +67,9 @@ export class Instance {
     }
   }
 
-  /** Lets the next daemon begin. Close the socket before. The lock file stays: unlinking it would let two in. */
+  /**
+   * Lets the next daemon begin. Close the socket before. The lock file stays: unlinking it would let two in.
+   */
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
@@ -74,9 +79,9 @@ export class Instance {
 }
 
 /**
- * Becomes the one daemon of `paths.home`: the directory is made or checked, the kernel's lock on the lock file taken, and
- * the lock proved by a second try that must fail. A daemon that was just killed can hold it for a moment more:
- * `waitMs` waits for that.
+ * Becomes the one daemon of `paths.home`: the directory is made or checked, the kernel's lock on the lock
+ * file taken, and the lock proved by a second try that must fail. A daemon that was just killed can hold it
+ * for a moment more: `waitMs` waits for that.
  */
 export async function acquireInstance(paths: KitePaths, options: AcquireOptions = {}): Promise<Acquired> {
   const tooLong = socketPathError(paths.socket);

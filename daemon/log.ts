@@ -18,8 +18,8 @@ export interface Log {
 }
 
 /**
- * The daemon's log: lines of JSON in `path`, older ones in `path.1` and so on. Written at once, so that the last line before
- * a crash is there; so nothing is logged for a mere request.
+ * The daemon's log: lines of JSON in `path`, older ones in `path.1` and so on. Written at once, so that the
+ * last line before a crash is there; so nothing is logged for a mere request.
  */
 export function createLog(path: string, options: LogOptions = {}): Log {
   const file = new RotatingFile(path, options);
@@ -42,7 +42,10 @@ export function createLog(path: string, options: LogOptions = {}): Log {
   return { logger, close: () => file.close() };
 }
 
-/** A file that moves aside when it is full. What cannot be written is counted and said with the next line that can. */
+/**
+ * A file that moves aside when it is full. What cannot be written is counted and said with the next line that
+ * can.
+ */
 export class RotatingFile {
   readonly #path: string;
   readonly #fileBytes: number;

@@ -2,8 +2,8 @@ import { readdir } from "node:fs/promises";
 import { limits } from "../protocol/limits.ts";
 
 /**
- * One decision. There is no field for content: no prompt, no file's text, of a shell command at most its first word (in
- * `type`). Only these fields are written, whatever else an object carries.
+ * One decision. There is no field for content: no prompt, no file's text, of a shell command at most its
+ * first word (in `type`). Only these fields are written, whatever else an object carries.
  */
 export interface TrailLine {
   /** Wall time in milliseconds. */

@@ -11,8 +11,8 @@ export interface TrailQuery {
 }
 
 /**
- * The latest lines that pass the filter, newest last. Reads backwards and no more than it needs; of lines that are torn or
- * no trail lines nothing is said. A directory that does not exist holds none.
+ * The latest lines that pass the filter, newest last. Reads backwards and no more than it needs; of lines
+ * that are torn or no trail lines nothing is said. A directory that does not exist holds none.
  */
 export async function readTrail(dir: string, query: TrailQuery): Promise<TrailLine[]> {
   const limit = Math.min(query.limit, limits.trailReadMax);

@@ -15,8 +15,8 @@ export interface TrailOptions {
 }
 
 /**
- * Writes decisions to `trail-<n>.ndjson`, off the path of any reply: `write` only queues. A batch is written at a time; what
- * cannot be queued or written is dropped and counted, and never stops anything.
+ * Writes decisions to `trail-<n>.ndjson`, off the path of any reply: `write` only queues. A batch is written
+ * at a time; what cannot be queued or written is dropped and counted, and never stops anything.
  */
 export class Trail {
   readonly #dir: string;

@@ -2,8 +2,9 @@
 const wordChars = 64;
 
 /**
- * The known word that `word` was probably meant to be, or null when none is near: at most a third of its letters
- * (and at most 3) added, left out, changed or swapped with the next. Case and `-` against `_` do not count.
+ * The known word that `word` was probably meant to be, or null when none is near: at most a third of its
+ * letters (and at most 3) added, left out, changed or swapped with the next. Case and `-` against `_` do not
+ * count.
  */
 export function nearest(word: string, known: Iterable<string>): string | null {
   if (word.length > wordChars) return null;

@@ -1,0 +1,209 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadConfig } from "../../daemon/config.ts";
+import { limits } from "../../protocol/limits.ts";
+import { nearest } from "../../protocol/nearest.ts";
+
+let top = "";
+let count = 0;
+
+beforeAll(() => {
+  top = mkdtempSync(join(tmpdir(), "kite-config-"));
+});
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+interface World {
+  readonly user?: unknown;
+  readonly project?: unknown;
+  readonly env?: Record<string, string>;
+}
+
+/** Loads a configuration; texts are written as they are, other values as JSON. */
+async function load({ user, project, env = {} }: World) {
+  const dir = join(top, String(count++));
+  const config = join(dir, "config.json");
+  const projectDir = join(dir, "project");
+  const projectFile = join(projectDir, ".kite", "config.json");
+  mkdirSync(join(projectDir, ".kite"), { recursive: true });
+  const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+  if (user !== undefined) writeFileSync(config, text(user));
+  if (project !== undefined) writeFileSync(projectFile, text(project));
+  return { ...(await loadConfig({ env, paths: { config }, projectDir })), config, projectFile };
+}
+
+const defaults = {
+  lockWaitMs: limits.hookWaitMs,
+  yieldMs: limits.yieldMs,
+  idleExitMs: limits.idleExitMs,
+  logLevel: "info",
+  ignore: [],
+};
+
+describe("the configuration", () => {
+  test("has defaults, and they keep their order", async () => {
+    const { values, sources, problems } = await load({});
+    expect(values).toEqual(defaults);
+    expect(new Set(Object.values(sources))).toEqual(new Set(["default"]));
+    expect(problems).toEqual([]);
+    expect(limits.yieldMs).toBeLessThan(limits.hookWaitMs);
+    expect(limits.hookWaitMs).toBeLessThan(limits.hookWriteTimeoutMs);
+  });
+
+  test("takes variables before the user's file before the defaults", async () => {
+    const { values, sources, problems, config } = await load({
+      env: { KITE_LOCK_WAIT_MS: "40000", KITE_IGNORE: "*.md:dist/**", KITE_LOG_LEVEL: "", KITE_HOME: "/k" },
+      user: { lockWaitMs: 30_000, logLevel: "debug", idleExitMs: 0 },
+    });
+    expect(values).toEqual({
+      lockWaitMs: 40_000,
+      yieldMs: limits.yieldMs,
+      idleExitMs: 0,
+      logLevel: "debug",
+      ignore: ["*.md", "dist/**"],
+    });
+    expect(sources).toEqual({
+      lockWaitMs: "KITE_LOCK_WAIT_MS",
+      yieldMs: "default",
+      idleExitMs: config,
+      logLevel: config,
+      ignore: "KITE_IGNORE",
+    });
+    expect(problems).toEqual([]);
+  });
+
+  test("lets a project tighten", async () => {
+    const { values, sources, problems, projectFile, config } = await load({
+      user: { ignore: ["*.md"] },
+      project: { lockWaitMs: 20_000, ignore: ["*.md", "*.lock"] },
+    });
+    expect(values).toMatchObject({ lockWaitMs: 20_000, ignore: ["*.md", "*.lock"] });
+    expect(sources).toMatchObject({ lockWaitMs: projectFile, ignore: `${config}, ${projectFile}` });
+    expect(problems).toEqual([]);
+  });
+
+  test("lets a project do nothing else", async () => {
+    const longer = await load({ project: { lockWaitMs: 60_000 } });
+    expect(longer.values).toEqual(defaults);
+    expect(longer.problems).toEqual([expect.stringContaining("only lower")]);
+    const tooShort = await load({ project: { lockWaitMs: limits.yieldMs } });
+    expect(tooShort.values).toEqual(defaults);
+    expect(tooShort.problems).toEqual([expect.stringContaining("more than yieldMs")]);
+    const others = await load({ project: { yieldMs: 1, logLevel: "silent", idleExitMs: 1 } });
+    expect(others.values).toEqual(defaults);
+    expect(others.problems).toHaveLength(3);
+    expect(others.problems[0]).toContain("a project may not set yieldMs");
+  });
+
+  test("refuses what it does not know, naming what was meant, and takes the rest", async () => {
+    const { values, problems } = await load({
+      user: { lockWaitMS: 1, yield_ms: 2, colour: "red", logLevel: "warn" },
+      env: { KITE_LOCK_WAIT: "1", KITE_LOKC_WAIT_MS: "2", KITE_SURF_SPOT: "x" },
+    });
+    expect(values).toEqual({ ...defaults, logLevel: "warn" });
+    const text = problems.join("\n");
+    expect(text).toContain('"lockWaitMS" is not known; did you mean lockWaitMs?');
+    expect(text).toContain('"yield_ms" is not known; did you mean yieldMs?');
+    expect(text).toContain('"colour" is not known; known are lockWaitMs, ');
+    expect(text).toContain("KITE_LOCK_WAIT is not known; did you mean KITE_LOCK_WAIT_MS?");
+    expect(text).toContain("KITE_LOKC_WAIT_MS is not known; did you mean KITE_LOCK_WAIT_MS?");
+    expect(text).not.toContain("KITE_SURF_SPOT");
+    expect(problems).toHaveLength(5);
+  });
+
+  test("refuses wrong values, one by one", async () => {
+    const bad: Record<string, readonly unknown[]> = {
+      lockWaitMs: [0, -1, 1.5, "50", null, limits.hookWriteTimeoutMs],
+      yieldMs: [0, true],
+      idleExitMs: [-1, 1e12],
+      logLevel: ["loud", 3],
+      ignore: ["*.md", [""], [1]],
+    };
+    for (const [key, values] of Object.entries(bad)) {
+      for (const value of values) {
+        const loaded = await load({ user: { [key]: value } });
+        expect(loaded.values, `${key}: ${JSON.stringify(value)}`).toEqual(defaults);
+        expect(loaded.problems).toHaveLength(1);
+        expect(loaded.problems[0]).toContain(key);
+      }
+    }
+    const env = await load({ env: { KITE_LOCK_WAIT_MS: "50s" } });
+    expect(env.values).toEqual(defaults);
+    expect(env.problems[0]).toContain(
+      "KITE_LOCK_WAIT_MS is not taken: expected a whole number of milliseconds",
+    );
+  });
+
+  test("keeps yieldMs below lockWaitMs", async () => {
+    const { values, sources, problems } = await load({
+      user: { lockWaitMs: 5000 },
+      env: { KITE_YIELD_MS: "5000" },
+    });
+    expect(values).toEqual(defaults);
+    expect(sources).toMatchObject({ lockWaitMs: "default", yieldMs: "default" });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain("yieldMs (5000, KITE_YIELD_MS) must be less than lockWaitMs (5000, ");
+    expect((await load({ user: { lockWaitMs: 5000, yieldMs: 4999 } })).problems).toEqual([]);
+  });
+
+  test("goes on without a file that is damaged", async () => {
+    const damages = [
+      "",
+      "{",
+      "[]",
+      "null",
+      '"x"',
+      " ".repeat(limits.smallFileBytes + 1),
+      '{"__proto__":{"x":1}}',
+    ];
+    for (const damage of damages) {
+      const { values, problems } = await load({ user: damage, project: damage });
+      expect(values, damage.slice(0, 20)).toEqual(defaults);
+      expect(problems, damage.slice(0, 20)).toHaveLength(2);
+    }
+  });
+
+  test("does not wait for a FIFO, and follows a link", async () => {
+    const dir = join(top, String(count++));
+    mkdirSync(dir);
+    const config = join(dir, "config.json");
+    execFileSync("mkfifo", [config]);
+    expect((await loadConfig({ env: {}, paths: { config } })).problems).toHaveLength(1);
+    rmSync(config);
+    writeFileSync(join(dir, "dotfiles.json"), '{"logLevel":"debug"}');
+    symlinkSync("dotfiles.json", config);
+    expect((await loadConfig({ env: {}, paths: { config } })).values.logLevel).toBe("debug");
+  });
+
+  test("is read the way it is told", async () => {
+    const asked: string[] = [];
+    const read = async (path: string) => {
+      asked.push(path);
+      return "{}";
+    };
+    await loadConfig({ env: {}, paths: { config: "/k/config.json" }, projectDir: "/p", read });
+    expect(asked).toEqual(["/k/config.json", "/p/.kite/config.json"]);
+  });
+});
+
+describe("the nearest word", () => {
+  const known = ["file_lock", "file_unlock", "file_check", "query", "ping"];
+
+  test("is found for slips of the finger", () => {
+    expect(nearest("file_lokc", known)).toBe("file_lock");
+    expect(nearest("filelock", known)).toBe("file_lock");
+    expect(nearest("FILE-UNLOCK", known)).toBe("file_unlock");
+    expect(nearest("querry", known)).toBe("query");
+    expect(nearest("pong", known)).toBe("ping");
+    expect(nearest("ping", known)).toBe("ping");
+  });
+
+  test("is nothing for other words", () => {
+    for (const word of ["", "x", "subscribe", "pingpong", "file", "q".repeat(100_000)]) {
+      expect(nearest(word, known), word.slice(0, 20)).toBeNull();
+    }
+    expect(nearest("ping", [])).toBeNull();
+  });
+});

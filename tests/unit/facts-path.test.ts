@@ -1,0 +1,292 @@
+import { execFileSync } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Outside } from "../../daemon/facts-outside.ts";
+import { PathFacts } from "../../daemon/facts-path.ts";
+import { mountPoints, nodeProber, type Prober } from "../../daemon/facts-prober.ts";
+import { limits } from "../../protocol/limits.ts";
+
+const ext4 = 0xef53;
+const nfs = 0x6969;
+const turn = () => new Promise<void>(resolve => setImmediate(resolve));
+
+let top = "";
+let count = 0;
+
+beforeAll(() => {
+  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-paths-")));
+});
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+/** A fresh directory with `src/a.ts` in it. */
+function world(): string {
+  const dir = join(top, String(count++));
+  mkdirSync(join(dir, "src"), { recursive: true });
+  writeFileSync(join(dir, "src", "a.ts"), "a");
+  return dir;
+}
+
+interface Hanging {
+  readonly prober: Prober;
+  readonly facts: PathFacts;
+  /** Probes of the hung mount that have begun. */
+  begun(): number;
+}
+
+/** The real filesystem, where nothing below `hung` (a mount of its own) is ever answered. */
+function hanging(hung: string): Hanging {
+  let begun = 0;
+  const guard =
+    <T>(probe: (path: string) => Promise<T>) =>
+    (path: string): Promise<T> => {
+      if (path !== hung && !path.startsWith(`${hung}/`)) return probe(path);
+      begun++;
+      return new Promise<T>(() => {});
+    };
+  const prober: Prober = {
+    lstat: guard(nodeProber.lstat),
+    readlink: guard(nodeProber.readlink),
+    filesystem: guard(async () => ext4),
+    readSmall: guard(path => nodeProber.readSmall(path, limits.smallFileBytes)),
+    mounts: async () => ["/", hung],
+  };
+  const facts = new PathFacts({ outside: new Outside(prober), platform: "linux" });
+  return { prober, facts, begun: () => begun };
+}
+
+function factsOn(filesystem: number, now?: () => number, platform: NodeJS.Platform = "linux"): PathFacts {
+  const prober: Prober = { ...nodeProber, filesystem: async () => filesystem, mounts: async () => ["/"] };
+  return new PathFacts({ outside: new Outside(prober, now), platform });
+}
+
+describe("resolve", () => {
+  const facts = new PathFacts();
+
+  test("names files that exist, that do not, and directories", async () => {
+    const dir = world();
+    const fact = (file: string) => facts.resolve(dir, file);
+    expect(await fact("src/a.ts")).toEqual({
+      lexical: `${dir}/src/a.ts`,
+      real: `${dir}/src/a.ts`,
+      dir: false,
+    });
+    expect(await fact("src/new/b.ts")).toMatchObject({ real: `${dir}/src/new/b.ts`, dir: false });
+    expect(await fact("src")).toMatchObject({ lexical: `${dir}/src`, real: `${dir}/src`, dir: true });
+    expect(await fact("src/later/")).toMatchObject({ real: `${dir}/src/later`, dir: true });
+    expect(await fact("src/../src/./a.ts")).toMatchObject({ lexical: `${dir}/src/a.ts` });
+    expect(await fact("src/a.ts/below")).toMatchObject({ real: `${dir}/src/a.ts/below`, dir: false });
+    expect(await facts.resolve("/elsewhere", `${dir}/src/a.ts`)).toMatchObject({ real: `${dir}/src/a.ts` });
+    expect(await facts.resolve("relative", "x")).toMatchObject({ lexical: "/relative/x" });
+    expect(await facts.resolve("/", "/")).toEqual({ lexical: "/", real: "/", dir: true });
+  });
+
+  test("follows links, also to what does not exist yet", async () => {
+    const dir = world();
+    symlinkSync("src", join(dir, "link"));
+    symlinkSync("src/a.ts", join(dir, "file-link"));
+    symlinkSync("link/../src/later.ts", join(dir, "dangling"));
+    symlinkSync(join(dir, "link"), join(dir, "link-to-link"));
+    const real = async (file: string) => facts.resolve(dir, file);
+    expect(await real("link/a.ts")).toMatchObject({ lexical: `${dir}/link/a.ts`, real: `${dir}/src/a.ts` });
+    expect(await real("link/new.ts")).toMatchObject({ real: `${dir}/src/new.ts`, dir: false });
+    expect(await real("link")).toMatchObject({ real: `${dir}/src`, dir: true });
+    expect(await real("file-link")).toMatchObject({ real: `${dir}/src/a.ts`, dir: false });
+    expect(await real("dangling")).toMatchObject({ real: `${dir}/src/later.ts`, dir: false });
+    expect(await real("link-to-link/a.ts")).toMatchObject({ real: `${dir}/src/a.ts` });
+  });
+
+  test("says why a path cannot be had", async () => {
+    const dir = world();
+    symlinkSync("round", join(dir, "round"));
+    const why = async (file: string) => {
+      const fact = await facts.resolve(dir, file);
+      return "unreachable" in fact ? fact.unreachable : "";
+    };
+    expect(await why("round")).toContain("symbolic links");
+    expect(await why("a\0b")).toContain("NUL");
+    expect(await why("x".repeat(300))).toContain("ENAMETOOLONG");
+  });
+
+  test("does not open a FIFO", async () => {
+    const dir = world();
+    execFileSync("mkfifo", [join(dir, "src", "pipe")]);
+    const here = factsOn(ext4);
+    expect(await here.resolve(dir, "src/pipe")).toMatchObject({ real: `${dir}/src/pipe`, dir: false });
+    expect(here.resolveNow(dir, "src/pipe")).toMatchObject({ real: `${dir}/src/pipe`, dir: false });
+    expect(await here.fileStamp(`${dir}/src/pipe`)).toEqual(expect.any(String));
+    expect(await nodeProber.readSmall(`${dir}/src/pipe`, 100)).toBeNull();
+  });
+
+  test("leaves room for folding spellings", async () => {
+    const dir = world();
+    const folding = new PathFacts({ fold: real => real.toLowerCase() });
+    expect(await folding.resolve(dir, "src/README")).toMatchObject({
+      real: `${dir.toLowerCase()}/src/readme`,
+    });
+  });
+});
+
+describe("a mount that hangs", () => {
+  test("costs its own requests an answer, with few probes, and others nothing", async () => {
+    const dir = world();
+    const { facts, begun } = hanging(`${dir}/hung`);
+    const into = Array.from({ length: 20 }, (_, i) => facts.resolve(dir, `hung/${i}/x`));
+    expect(await facts.resolve(dir, "src/a.ts")).toMatchObject({ real: `${dir}/src/a.ts` });
+    for (const fact of await Promise.all(into)) {
+      expect(fact).toEqual({ unreachable: expect.stringContaining(`${limits.factMs} ms`) });
+    }
+    expect(begun()).toBe(limits.factsPerDeviceMax);
+    expect(await facts.resolve(dir, "hung/again/x")).toHaveProperty("unreachable");
+    expect(begun()).toBe(limits.factsPerDeviceMax);
+    expect(await facts.resolve(dir, "src/b.ts")).toMatchObject({ real: `${dir}/src/b.ts` });
+  });
+
+  test("is charged for links that lead into it", async () => {
+    const dir = world();
+    symlinkSync(`${dir}/hung`, join(dir, "link"));
+    const { facts, begun } = hanging(`${dir}/hung`);
+    const into = Array.from({ length: 5 }, (_, i) => facts.resolve(dir, `link/${i}`));
+    for (const fact of await Promise.all(into)) expect(fact).toHaveProperty("unreachable");
+    expect(begun()).toBeLessThanOrEqual(limits.factsPerDeviceMax);
+    expect(await facts.resolve(dir, "src/a.ts")).toMatchObject({ real: `${dir}/src/a.ts` });
+    expect(await facts.fileStamp(`${dir}/hung/x`)).toBe("unreachable");
+  });
+
+  test("is told apart without a table of mounts where volumes are usually mounted", async () => {
+    const { prober } = hanging("/Volumes/hung");
+    const outside = new Outside({
+      ...prober,
+      lstat: path => (path === "/Volumes" ? prober.lstat("/") : prober.lstat(path)),
+      mounts: () => Promise.reject(new Error("no table here")),
+    });
+    const facts = new PathFacts({ outside, platform: "darwin" });
+    const into = Array.from({ length: 5 }, (_, i) => facts.resolve("/Volumes/hung", String(i)));
+    for (const fact of await Promise.all(into)) expect(fact).toHaveProperty("unreachable");
+    const dir = world();
+    expect(await facts.resolve(dir, "src/a.ts")).toMatchObject({ real: `${dir}/src/a.ts` });
+  });
+});
+
+describe("resolveNow", () => {
+  test("answers what resolve answers, once the directory is known", async () => {
+    const dir = world();
+    const facts = factsOn(ext4);
+    for (const file of ["src/a.ts", "src/new.ts", "src/sub/", "src/./a.ts", `${dir}/src/a.ts`]) {
+      const first = await facts.resolve(dir, file);
+      expect(facts.resolveNow(dir, file)).toEqual(first);
+    }
+    expect(facts.resolveNow(dir, "src")).toBeNull();
+    await facts.resolve(dir, "src");
+    expect(facts.resolveNow(dir, "src")).toEqual({ lexical: `${dir}/src`, real: `${dir}/src`, dir: true });
+  });
+
+  test("leaves to resolve what may hang or has to be followed", async () => {
+    const dir = world();
+    const local = factsOn(ext4);
+    expect(local.resolveNow(dir, "src/a.ts")).toBeNull();
+    symlinkSync("a.ts", join(dir, "src", "link.ts"));
+    await local.resolve(dir, "src/link.ts");
+    expect(local.resolveNow(dir, "src/link.ts")).toBeNull();
+    expect(local.resolveNow(dir, "src/a\0b")).toBeNull();
+    expect(local.resolveNow("/", "/")).toBeNull();
+    const remote = factsOn(nfs);
+    await remote.resolve(dir, "src/a.ts");
+    expect(remote.resolveNow(dir, "src/a.ts")).toBeNull();
+    const unknownSystem = factsOn(ext4, undefined, "openbsd");
+    await unknownSystem.resolve(dir, "src/a.ts");
+    expect(unknownSystem.resolveNow(dir, "src/a.ts")).toBeNull();
+  });
+
+  test("trusts on macOS the volumes it runs from, whatever their type's number", async () => {
+    const dir = world();
+    const rootPretended = new PathFacts({
+      outside: new Outside({
+        ...nodeProber,
+        // As if the temporary directory were on the volume of "/", which it need not be.
+        lstat: path => nodeProber.lstat(path === "/" ? dir : path),
+        filesystem: async () => nfs,
+        mounts: async () => null,
+      }),
+      platform: "darwin",
+    });
+    await rootPretended.resolve(dir, "src/a.ts");
+    expect(rootPretended.resolveNow(dir, "src/a.ts")).toMatchObject({ real: `${dir}/src/a.ts` });
+  });
+
+  test("sees a directory that was swapped for a link, at any height", async () => {
+    const dir = world();
+    mkdirSync(join(dir, "src", "deep"));
+    const facts = factsOn(ext4);
+    await facts.resolve(dir, "src/deep/x.ts");
+    expect(facts.resolveNow(dir, "src/deep/x.ts")).toMatchObject({ real: `${dir}/src/deep/x.ts` });
+    await turn();
+    renameSync(join(dir, "src"), join(dir, "moved"));
+    symlinkSync("moved", join(dir, "src"));
+    expect(facts.resolveNow(dir, "src/deep/x.ts")).toBeNull();
+    const after = await facts.resolve(dir, "src/deep/x.ts");
+    expect(after).toEqual({ lexical: `${dir}/src/deep/x.ts`, real: `${dir}/moved/deep/x.ts`, dir: false });
+    expect(facts.resolveNow(dir, "src/deep/x.ts")).toEqual(after);
+  });
+
+  test("forgets a directory after a while, and keeps one that is in use", async () => {
+    const dir = world();
+    let now = 0;
+    const facts = factsOn(ext4, () => now);
+    await facts.resolve(dir, "src/a.ts");
+    await turn();
+    now += limits.directoryKeptMs + 1;
+    expect(facts.resolveNow(dir, "src/a.ts")).toBeNull();
+
+    await facts.resolve(dir, "src/a.ts");
+    await turn();
+    now += limits.directoryKeptMs - 1;
+    expect(facts.resolveNow(dir, "src/a.ts")).not.toBeNull();
+    // That use began to look at it anew; a look of our own is behind it in the same lane.
+    await facts.resolve(dir, "elsewhere/a.ts");
+    await facts.resolve(dir, "elsewhere/b.ts");
+    now += limits.directoryKeptMs - 1;
+    await turn();
+    expect(facts.resolveNow(dir, "src/a.ts")).not.toBeNull();
+  });
+
+  test("forgets a directory that went away", async () => {
+    const dir = world();
+    const facts = factsOn(ext4);
+    await facts.resolve(dir, "src/a.ts");
+    await turn();
+    rmSync(join(dir, "src"), { recursive: true });
+    expect(facts.resolveNow(dir, "src/a.ts")).toBeNull();
+    expect(await facts.resolve(dir, "src/a.ts")).toMatchObject({ real: `${dir}/src/a.ts`, dir: false });
+  });
+});
+
+test("a file's stamp changes with the file", async () => {
+  const dir = world();
+  const file = join(dir, "src", "a.ts");
+  const facts = new PathFacts();
+  const before = await facts.fileStamp(file);
+  expect(await facts.fileStamp(file)).toBe(before);
+  writeFileSync(file, "longer");
+  const longer = await facts.fileStamp(file);
+  expect(longer).not.toBe(before);
+  writeFileSync(`${file}.new`, "longer");
+  renameSync(`${file}.new`, file);
+  expect(await facts.fileStamp(file)).not.toBe(longer);
+  rmSync(file);
+  expect(await facts.fileStamp(file)).toBeNull();
+});
+
+test("mount points with blanks in their names are read", () => {
+  const text = "36 35 98:0 / /mnt/a\\040b\\134c rw - ext4 /dev/x rw\n1 1 0:1 / / rw - ext4 /dev/y rw\n";
+  expect(mountPoints(text)).toEqual(["/mnt/a b\\c", "/"]);
+});

@@ -1,0 +1,229 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Anchor } from "../../daemon/core/entry.ts";
+import { AnchorWatch, isAlive, parentOf, processAnchor } from "../../daemon/facts-process.ts";
+import {
+  type ProcessRow,
+  type ProcessTable,
+  PsTable,
+  parsePs,
+  parseStat,
+  systemTable,
+} from "../../daemon/facts-process-table.ts";
+import { limits } from "../../protocol/limits.ts";
+
+const env = { PATH: "/usr/bin:/bin" };
+const started: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill("SIGKILL");
+});
+
+async function sleeper(program = "sleep"): Promise<{ child: ChildProcess; pid: number }> {
+  const child = spawn(program, ["600"], { env, stdio: "ignore" });
+  started.push(child);
+  await once(child, "spawn");
+  if (child.pid === undefined) throw new Error("a process that was started has a pid");
+  return { child, pid: child.pid };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
+
+function anchorOf(pid: number): Anchor {
+  const anchor = processAnchor(pid);
+  if (anchor === null) throw new Error(`process ${pid} should be seen`);
+  return anchor;
+}
+
+/** A table that shows what it is told to. */
+class ToldTable implements ProcessTable {
+  readonly shown = new Map<number, ProcessRow>();
+  readable = true;
+  ours = true;
+
+  show(pid: number, startTime: string, zombie = false): Anchor {
+    this.shown.set(pid, { pid, parent: 1, zombie, startTime });
+    return { pid, startTime };
+  }
+
+  row(pid: number): ProcessRow | "absent" | "unknown" {
+    return this.readable ? (this.shown.get(pid) ?? "absent") : "unknown";
+  }
+
+  isOurs(): boolean {
+    return this.ours;
+  }
+
+  async rows(): Promise<ReadonlyMap<number, ProcessRow> | null> {
+    return this.readable ? new Map(this.shown) : null;
+  }
+}
+
+describe("an anchor", () => {
+  test("is a process of ours, until it is killed", async () => {
+    const { child, pid } = await sleeper();
+    const anchor = anchorOf(pid);
+    expect(anchor.pid).toBe(pid);
+    expect(processAnchor(pid)).toEqual(anchor);
+    expect(isAlive(anchor)).toBe(true);
+    expect(isAlive({ pid, startTime: "of another process" })).toBe(false);
+    expect(parentOf(pid)).toBe(process.pid);
+    await kill(child);
+    expect(isAlive(anchor)).toBe(false);
+    expect(processAnchor(pid)).toBeNull();
+    expect(parentOf(pid)).toBeNull();
+  });
+
+  test("is known though its name holds blanks and parentheses", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "kite-name-"));
+    const program = join(dir, "a) Z 1 (b");
+    symlinkSync("/bin/sleep", program);
+    const { pid } = await sleeper(program);
+    rmSync(dir, { recursive: true });
+    expect(isAlive(anchorOf(pid))).toBe(true);
+  });
+
+  test("is no zombie", async () => {
+    // The shell becomes a program that never collects its child.
+    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"], { env, stdio: "pipe" });
+    started.push(parent);
+    const [line] = await once(parent.stdout, "data");
+    const pid = Number(String(line));
+    await vi.waitFor(() => expect(processAnchor(pid)).toBeNull());
+    expect(systemTable().row(pid)).toMatchObject({ zombie: true });
+  });
+
+  test("is nobody else's, and no nonsense", () => {
+    const table = new ToldTable();
+    table.show(7, "then");
+    expect(processAnchor(7, table)).toEqual({ pid: 7, startTime: "then" });
+    table.ours = false;
+    expect(processAnchor(7, table)).toBeNull();
+    for (const pid of [0, -1, 1.5, Number.NaN, 2 ** 53]) expect(processAnchor(pid)).toBeNull();
+  });
+
+  test("is not given up because the table cannot be read", () => {
+    const table = new ToldTable();
+    const anchor = table.show(7, "then");
+    table.readable = false;
+    expect(isAlive(anchor, table)).toBe(true);
+    expect(processAnchor(7, table)).toBeNull();
+  });
+});
+
+describe("the watch", () => {
+  function watch(table?: ProcessTable) {
+    let tick = () => {};
+    let everyMs = 0;
+    let stopped = false;
+    const every = (ms: number, callback: () => void) => {
+      tick = callback;
+      everyMs = ms;
+      return () => {
+        stopped = true;
+      };
+    };
+    const anchors = new AnchorWatch(table === undefined ? { every } : { every, table });
+    const gone: string[] = [];
+    anchors.onGone((key, anchor) => gone.push(`${key} ${anchor.pid}`));
+    return { anchors, gone, tick: () => tick(), everyMs, stopped: () => stopped };
+  }
+
+  test("tells once who is gone", async () => {
+    const [a, b] = [await sleeper(), await sleeper()];
+    const { anchors, gone, tick, everyMs, stopped } = watch();
+    expect(everyMs).toBe(limits.anchorPollMs);
+    anchors.add("first", anchorOf(a.pid));
+    anchors.add("second", anchorOf(a.pid));
+    anchors.add("other", anchorOf(b.pid));
+    await anchors.look();
+    expect(gone).toEqual([]);
+    await kill(a.child);
+    tick();
+    await anchors.look();
+    expect(gone).toEqual([`first ${a.pid}`, `second ${a.pid}`]);
+    await anchors.look();
+    expect(gone).toHaveLength(2);
+    anchors.close();
+    expect(stopped()).toBe(true);
+  });
+
+  test("takes zombies and reused numbers for gone, an unreadable table for nothing", async () => {
+    const table = new ToldTable();
+    const { anchors, gone } = watch(table);
+    anchors.add("zombie", table.show(1, "a"));
+    anchors.add("reused", table.show(2, "b"));
+    anchors.add("alive", table.show(3, "c"));
+    table.show(1, "a", true);
+    table.show(2, "later");
+    table.readable = false;
+    await anchors.look();
+    expect(gone).toEqual([]);
+    table.readable = true;
+    await anchors.look();
+    expect(gone).toEqual(["zombie 1", "reused 2"]);
+  });
+
+  test("says nothing of who was removed or renewed while it looked", async () => {
+    const table = new ToldTable();
+    const { anchors, gone } = watch(table);
+    anchors.add("removed", { pid: 1, startTime: "a" });
+    anchors.add("renewed", { pid: 2, startTime: "b" });
+    const looked = anchors.look();
+    anchors.remove("removed");
+    anchors.add("renewed", table.show(3, "c"));
+    await looked;
+    expect(gone).toEqual([]);
+  });
+
+  test("looks at many in several goes", async () => {
+    const anchor = anchorOf(process.pid);
+    const pids = Array.from({ length: limits.anchorBatchMax * 2 + 1 }, () => anchor.pid);
+    expect(await systemTable().rows(pids)).toEqual(new Map([[anchor.pid, expect.anything()]]));
+  });
+});
+
+test("the name in /proc/<pid>/stat does not shift its fields", () => {
+  const fields = Array.from({ length: 30 }, (_, i) => String(i + 6)).join(" ");
+  const text = `42 (a) S 7 (b) Z 1 5 ${fields}\n`;
+  expect(parseStat(text, "boot")).toEqual({ pid: 42, parent: 1, zombie: true, startTime: "22@boot" });
+  expect(parseStat("42 (cut", "boot")).toBeNull();
+});
+
+test("the lines of ps are read as on macOS and on Linux", () => {
+  const text = [
+    "  501     1   502 Ss   Mon Jan  5 09:41:07 2026    ",
+    "  777   501   502 Z+   Mon Jan 15 09:41:07 2026",
+    "",
+  ].join("\n");
+  const { rows, uids } = parsePs(text);
+  expect([...rows.values()]).toEqual([
+    { pid: 501, parent: 1, zombie: false, startTime: "Mon Jan 5 09:41:07 2026" },
+    { pid: 777, parent: 501, zombie: true, startTime: "Mon Jan 15 09:41:07 2026" },
+  ]);
+  expect(uids.get(777)).toBe(502);
+});
+
+test("ps, where there is one, shows what it should; where there is none nobody is declared dead", async () => {
+  const table = new PsTable();
+  const { child, pid } = await sleeper();
+  const row = table.row(pid);
+  if (row === "unknown") {
+    expect(await table.rows([pid])).toBeNull();
+    return;
+  }
+  expect(row).toMatchObject({ pid, parent: process.pid, zombie: false });
+  expect(table.isOurs(pid)).toBe(true);
+  expect((await table.rows([pid, process.pid]))?.get(pid)).toEqual(row);
+  await kill(child);
+  expect(table.row(pid)).toBe("absent");
+  expect(await table.rows([pid])).toEqual(new Map());
+});
