@@ -61,9 +61,9 @@ export class Call {
     const gone = () => engine.abandon(n);
     const actor = command.type === "lock_request" ? command.actor : null;
     const n = engine.submit(command, {
-      answer: (reply, grant) => {
+      answer: reply => {
         connection.onClosed.delete(gone);
-        const undo = grant && actor !== null ? (ok: boolean) => undoUnless(ok, actor) : null;
+        const undo = reply.ok && actor !== null ? (ok: boolean) => undoUnless(ok, actor) : null;
         this.reply(shape(reply), undo);
       },
       parked: () => {

@@ -24,7 +24,7 @@ import { rebuild } from "./recover.ts";
 /** Who proposed a command and hears of it. */
 export interface Caller {
   /** The answer; for a request that waited, perhaps much later. */
-  answer(reply: Reply, grant: boolean): void;
+  answer(reply: Reply): void;
   /** The request waits: its answer comes later. */
   parked?(): void;
   /** An event for this request alone, while it waits. */
@@ -60,8 +60,6 @@ export class RepeatedThrows extends Error {
 export class Engine {
   readonly #options: EngineOptions;
   readonly #pending = new Map<number, Pending>();
-  /** Waiting requests whose connection closed, until the log knows. */
-  readonly #abandoned = new Map<number, Actor>();
   readonly #deadlines = new Deadlines();
   readonly #outbox = new Outbox();
   readonly #throws: number[] = [];
@@ -113,14 +111,12 @@ export class Engine {
     this.#count += 1;
     const n = this.#count;
     if (this.#closed) {
-      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"), false);
+      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"));
       return n;
     }
     this.#pending.set(n, { caller, command });
-    const origin: Origin = { node: this.#options.node, epoch: this.#epoch, n };
-    this.#options.journal.propose([{ origin, at: this.#options.clock.now(), command }], (proposal, reason) =>
-      this.#failed(proposal.origin.n, reason),
-    );
+    const proposal = { origin: this.#origin(n), at: this.#options.clock.now(), command };
+    this.#options.journal.propose([proposal], (failed, reason) => this.#failed(failed.origin.n, reason));
     return n;
   }
 
@@ -129,23 +125,17 @@ export class Engine {
     return new Promise(resolve => this.submit(command, { answer: resolve }));
   }
 
-  /** Nobody listens for `n` any more: a request that waits gives up its place. */
+  /** Nobody listens for `n` any more: a request that waits gives up its place, a grant to it is undone. */
   abandon(n: number): void {
     const pending = this.#pending.get(n);
-    if (pending === undefined) return;
     this.#pending.delete(n);
-    if (pending.command.type !== "lock_request") return;
-    this.#abandoned.set(n, pending.command.actor);
-    const waiter = { node: this.#options.node, epoch: this.#epoch, n };
-    // Where even this cannot be stored the number stays known, and a grant to it is undone when it comes.
-    const answer = (reply: Reply) => reply.ok && this.#abandoned.delete(n);
-    this.submit({ type: "lock_detach", waiter }, { answer });
+    if (pending?.command.type !== "lock_request") return;
+    this.submit({ type: "lock_detach", waiter: this.#origin(n) }, { answer: () => {} });
   }
 
   /** The grant answered to `n` did not reach its client. */
   undelivered(n: number, actor: Actor): void {
-    const waiter = { node: this.#options.node, epoch: this.#epoch, n };
-    this.submit({ type: "lock_undelivered", waiter, actor }, { answer: () => {} });
+    this.submit({ type: "lock_undelivered", waiter: this.#origin(n), actor }, { answer: () => {} });
   }
 
   /**
@@ -173,7 +163,7 @@ export class Engine {
     this.#closed = true;
     this.#cancelTimer?.();
     for (const { caller } of this.#pending.values()) {
-      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"), false);
+      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"));
     }
     this.#pending.clear();
     if (!this.#rebuilding && this.#state.seq > this.#snapshotSeq) await this.#save();
@@ -204,10 +194,11 @@ export class Engine {
     this.#arm();
   }
 
-  #failed(n: number, reason: ProposeFailure): void {
+  /** Whoever asked hears so; should it be delivered after all, nobody is there for it and a grant is undone. */
+  #failed(n: number, { code, message }: ProposeFailure): void {
     const pending = this.#pending.get(n);
-    if (reason.outcome === "not_stored") this.#pending.delete(n);
-    pending?.caller.answer(refuse(reason.code, reason.message), false);
+    this.#pending.delete(n);
+    pending?.caller.answer(refuse(code, message));
   }
 
   #deliver(batch: readonly Entry[]): void {
@@ -241,10 +232,7 @@ export class Engine {
       step = apply(this.#state, entry);
     } catch (error) {
       this.#void(entry.seq, error);
-      this.#answerOwn(
-        entry.origin,
-        refuse("internal_error", "a bug in Kite; nothing was changed (see the log)"),
-      );
+      this.#answerBug(entry.origin);
       this.#rebuild().catch(failure => this.#options.onFatal(asError(failure)));
       return false;
     }
@@ -254,9 +242,7 @@ export class Engine {
   }
 
   #emit(entry: Entry, step: Step): void {
-    const own = this.#isOwn(entry.origin) ? this.#pending.get(entry.origin.n) : undefined;
-    if (step.reply !== null) this.#answerOwn(entry.origin, step.reply);
-    else own?.caller.parked?.();
+    if (this.#isOwn(entry.origin)) this.#emitOwn(entry, step);
     for (const event of step.events) {
       if (event.to !== undefined && this.#isOwn(event.to))
         this.#pending.get(event.to.n)?.caller.event?.(event);
@@ -265,20 +251,43 @@ export class Engine {
     this.#options.onStep(entry, step, this.#state, false);
   }
 
-  #answerOwn(origin: Origin, reply: Reply): void {
-    if (!this.#isOwn(origin)) return;
-    const pending = this.#pending.get(origin.n);
-    this.#pending.delete(origin.n);
-    pending?.caller.answer(reply, false);
+  #emitOwn({ origin: { n }, command }: Entry, { reply }: Step): void {
+    const pending = this.#pending.get(n);
+    if (pending === undefined) {
+      if (command.type === "lock_request") this.#undo(n, command.actor, reply);
+      return;
+    }
+    if (reply === null) {
+      pending.caller.parked?.();
+      return;
+    }
+    this.#pending.delete(n);
+    pending.caller.answer(reply);
+  }
+
+  /** A lock that nobody waits for: its place or its grant goes by an entry of its own. */
+  #undo(n: number, actor: Actor, reply: Reply | null): void {
+    if (reply === null) this.submit({ type: "lock_detach", waiter: this.#origin(n) }, { answer: () => {} });
+    else if (reply.ok) this.undelivered(n, actor);
   }
 
   #answerWaiting({ to, reply, grant }: Answer): void {
     if (!this.#isOwn(to)) return;
     const pending = this.#pending.get(to.n);
-    const gone = this.#abandoned.get(to.n);
     this.#pending.delete(to.n);
-    if (pending !== undefined) pending.caller.answer(reply, grant);
-    else if (grant && gone !== undefined) this.undelivered(to.n, gone);
+    if (pending !== undefined) pending.caller.answer(reply);
+    else if (grant !== null) this.undelivered(to.n, grant);
+  }
+
+  #answerBug(origin: Origin): void {
+    if (!this.#isOwn(origin)) return;
+    const pending = this.#pending.get(origin.n);
+    this.#pending.delete(origin.n);
+    pending?.caller.answer(refuse("internal_error", "a bug in Kite; nothing was changed (see the log)"));
+  }
+
+  #origin(n: number): Origin {
+    return { node: this.#options.node, epoch: this.#epoch, n };
   }
 
   #isOwn(origin: Origin): boolean {

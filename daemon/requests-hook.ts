@@ -213,9 +213,9 @@ class HookRun {
     return new Promise(resolve => {
       const gone = () => engine.abandon(n);
       const n = engine.submit(command, {
-        answer: (reply, grant) => {
+        answer: reply => {
           connection.onClosed.delete(gone);
-          if (grant) this.#delivered = ok => ok || engine.undelivered(n, actor);
+          if (reply.ok) this.#delivered = ok => ok || engine.undelivered(n, actor);
           resolve({ reply, before, stamp });
         },
         parked: () => {

@@ -44,13 +44,14 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
         since: state.t,
         touched: state.t,
         origin,
+        askedAgain: false,
         retry: request.retry ?? null,
       });
     } else {
-      renewHold(locks, hold, { ...request, file, origin });
+      renewHold(locks, hold, { ...request, file });
       hold.token = token;
       hold.touched = state.t;
-      hold.retry = request.retry ?? null;
+      hold.askedAgain = true;
     }
     if (request.kind === "turn") {
       const due: Due = { what: "turn_lease_over", key: file.key, token: token.grant };
@@ -61,9 +62,10 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
 }
 
 /** Answers a waiting request, keeping the answer for a retry. */
-export function answerWaiter(state: State, waiter: Waiter, reply: Reply, grant: boolean, step: Step): void {
+export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant: boolean, step: Step): void {
   if (waiter.retry !== null) keepReply(state, waiter.retry, reply);
-  if (waiter.origin !== null) step.answers.push({ to: waiter.origin, reply, grant });
+  if (waiter.origin !== null)
+    step.answers.push({ to: waiter.origin, reply, grant: isGrant ? waiter.actor : null });
 }
 
 /** Grants whatever can be granted now that `freed` are held or waited for by fewer. */

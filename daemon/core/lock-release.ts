@@ -81,7 +81,8 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
   step.reply = { ok: true };
   const mine = locksOf(state.locks.actors, request.actor);
   const lost = originKey(request.waiter);
-  const holds = mine === undefined ? [] : holdsOf(state, mine).filter(h => originKey(h.origin) === lost);
+  const holds =
+    mine === undefined ? [] : holdsOf(state, mine).filter(h => originKey(h.origin) === lost && !h.askedAgain);
   for (const hold of holds) if (hold.retry !== null) forgetReply(state, hold.retry);
   releaseParts(state, [{ actor: request.actor, holds, places: [] }], "undelivered", step);
 };

@@ -33,7 +33,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
 export function renewHold(
   locks: Locks,
   hold: Hold,
-  by: { file: FileRef; kind: LockKind; bound: Bound | null; origin: Origin; prompt: string | null },
+  by: { file: FileRef; kind: LockKind; bound: Bound | null; prompt: string | null },
 ): void {
   const row = locksOf(locks.actors, hold.actor);
   if (hold.lexical !== by.file.lexical) {
@@ -54,7 +54,6 @@ export function renewHold(
   }
   if (by.kind === "explicit") hold.kind = "explicit";
   hold.prompt = by.prompt ?? hold.prompt;
-  hold.origin = by.origin;
 }
 
 export function addWaiter(locks: Locks, waiter: Waiter): void {

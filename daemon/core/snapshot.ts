@@ -78,9 +78,10 @@ export function readState(text: string): State {
 
 /** The fields in one order, whatever made the object. */
 function plainHold(hold: Hold): Hold {
-  const { key, file, lexical, dir, actor, kind, prompt, bound, token, first, since, touched, origin, retry } =
-    hold;
-  return { key, file, lexical, dir, actor, kind, prompt, bound, token, first, since, touched, origin, retry };
+  const { key, file, lexical, dir, actor, kind, prompt, bound } = hold;
+  const { token, first, since, touched, origin, askedAgain, retry } = hold;
+  const request = { key, file, lexical, dir, actor, kind, prompt, bound };
+  return { ...request, token, first, since, touched, origin, askedAgain, retry };
 }
 
 function plainWaiter(w: Waiter): Waiter {

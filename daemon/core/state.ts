@@ -104,10 +104,11 @@ export interface Hold {
   readonly first: Token;
   readonly since: number;
   touched: number;
-  /** Where the latest grant was sent; an undelivered one is undone only while nobody asked again. */
-  origin: Origin;
-  /** The retry the latest grant was kept for. */
-  retry: Retry | null;
+  /** Where the grant that made it was sent; an undelivered one is undone, unless the actor asked again meanwhile. */
+  readonly origin: Origin;
+  askedAgain: boolean;
+  /** The retry the grant that made it was kept for. */
+  readonly retry: Retry | null;
 }
 
 export interface Waiter {

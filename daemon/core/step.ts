@@ -1,6 +1,6 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { Due, Origin } from "./entry.ts";
+import type { Actor, Due, Origin } from "./entry.ts";
 
 /** A success or a refusal, as it goes over the wire. */
 export type Reply = { readonly ok: true; readonly [field: string]: unknown } | Refusal;
@@ -19,8 +19,8 @@ export class Step {
 export interface Answer {
   readonly to: Origin;
   readonly reply: Reply;
-  /** Set on a grant: if nobody is there to take it, `lock_undelivered` with this undoes it. */
-  readonly grant: boolean;
+  /** Who was granted a lock: if nobody is there to hear of it, `lock_undelivered` undoes it. Null: no grant. */
+  readonly grant: Actor | null;
 }
 
 /** An event with those it is about; `to` sends it to the connection of one request alone. */

@@ -39,7 +39,7 @@ export class World {
     const step = apply(this.state, entry);
     this.steps.push(step);
     this.#timers.push(...step.timers);
-    for (const { to, reply, grant } of step.answers) this.answers.set(to.n, { reply, grant });
+    for (const { to, reply, grant } of step.answers) this.answers.set(to.n, { reply, grant: grant !== null });
     const wrong = check(this.state);
     if (wrong.length > 0) throw new Error(`after ${JSON.stringify(command)}: ${wrong.join("; ")}`);
     return step;
