@@ -129,6 +129,20 @@ test("a HEAD that is a FIFO or nonsense gives no branch", async () => {
   }
 });
 
+test("a repository around a mount is not that of what is mounted", async () => {
+  const mount = join(main, "src");
+  const prober: typeof nodeProber = {
+    ...nodeProber,
+    lstat: async path => {
+      const stat = await nodeProber.lstat(path);
+      if (path === mount || path.startsWith(`${mount}/`)) stat.dev += 1n;
+      return stat;
+    },
+  };
+  const facts = new GitFacts({ outside: new Outside(prober) });
+  expect(await facts.repositoryOf(`${mount}/deep`)).toMatchObject({ project: `${mount}/deep`, gitDir: null });
+});
+
 test("a disk that hangs is said", async () => {
   const outside = new Outside({ ...nodeProber, lstat: () => new Promise(() => {}) });
   expect(await new GitFacts({ outside }).repositoryOf(main)).toHaveProperty("unreachable");

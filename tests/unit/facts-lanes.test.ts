@@ -57,6 +57,16 @@ describe("lanes", () => {
     expect(await lanes.run("hung", async () => "again", longMs)).toMatchObject({ value: "again" });
   });
 
+  test("come back place by place", async () => {
+    const lanes = new Lanes(2);
+    const [first, second] = [held(), held()];
+    await Promise.all([lanes.run("slow", first.probe, 1), lanes.run("slow", second.probe, 1)]);
+    first.finish("at last");
+    await soon();
+    expect(await lanes.run("slow", async () => "again", longMs)).toMatchObject({ value: "again" });
+    second.finish("at last");
+  });
+
   test("pass errors on and go on", async () => {
     const lanes = new Lanes(1);
     const failing = lanes.run("disk", () => Promise.reject(new Error("no")), longMs);

@@ -142,12 +142,26 @@ describe("the trail", () => {
     const dir = fresh();
     const trail = new Trail(dir);
     trail.write(line(0));
-    const first = trail.flush();
-    const during = first.then(() => trail.write(line(2)));
+    const flushed = trail.flush();
     trail.write(line(1));
-    await during;
+    await flushed;
+    expect(times(await readTrail(dir, { limit: 10 }))).toEqual([0, 1]);
     await trail.close();
-    expect(times(await readTrail(dir, { limit: 10 }))).toEqual([0, 1, 2]);
+  });
+
+  test("leaves no line behind that came right after the last batch", async () => {
+    const dir = fresh();
+    writeFileSync(dir, "in the way");
+    const onError = () =>
+      queueMicrotask(() => {
+        rmSync(dir);
+        trail.write(line(1));
+      });
+    const trail: Trail = new Trail(dir, { onError });
+    trail.write(line(0));
+    await trail.flush();
+    expect(times(await readTrail(dir, { limit: 10 }))).toEqual([1]);
+    await trail.close();
   });
 });
 
@@ -179,9 +193,20 @@ describe("reading", () => {
     mkdirSync(dir);
     const good = (at: number) => JSON.stringify(line(at));
     const overlong = `{"at":9,"why":"${"x".repeat(limits.trailLineBytes * 3)}"}`;
-    const text = [overlong, good(1), "", "null", "[]", '{"at":"1"}', good(2), overlong, good(3), "{"].join(
-      "\n",
-    );
+    const padded = `${good(8)}${" ".repeat(limits.trailLineBytes * 3)}`;
+    const text = [
+      overlong,
+      good(1),
+      padded,
+      "",
+      "null",
+      "[]",
+      '{"at":"1"}',
+      good(2),
+      overlong,
+      good(3),
+      "{",
+    ].join("\n");
     writeFileSync(join(dir, "trail-1.ndjson"), text);
     writeFileSync(join(dir, "trail-x.ndjson"), good(4));
     writeFileSync(join(dir, "notes.txt"), good(5));
