@@ -34,6 +34,8 @@ export const limits = {
   filesMax: 1000,
   rowsDefault: 200,
   rowsMax: 1000,
+  /** Rows of one kind that a command fetches to show. */
+  rowsShownMax: 10_000,
 
   // Locks.
   /** Waiters of one file, as published. */
@@ -99,6 +101,8 @@ export const limits = {
   reserveBytes: 1024 * 1024,
   /** How often a full disk is tried again. */
   fullRetryMs: 1_000,
+  /** Tries to begin a new epoch before a start fails. */
+  startTriesMax: 5,
   /** Handlers that throw: this many within the window stop the daemon. */
   throwsMax: 3,
   throwsWindowMs: 600_000,

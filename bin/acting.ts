@@ -1,0 +1,32 @@
+/** For whom a command acts: the session whose agent typed it, or the terminal it was typed in. */
+import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
+
+export interface Acting {
+  readonly id: string;
+  readonly agent?: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The session the environment names: `KITE_SESSION`, else that of Claude Code, with `KITE_AGENT`; or null. */
+export function actingSession(env: Env): Acting | null {
+  const id = env["KITE_SESSION"] || env["CLAUDE_CODE_SESSION_ID"];
+  if (!id) return null;
+  const agent = env["KITE_AGENT"];
+  return agent ? { id, agent } : { id };
+}
+
+/** A name for whoever sits at this terminal: `ana@pts/3`. */
+export function terminalName(env: Env): string {
+  const user = env["USER"] || env["LOGNAME"] || "someone";
+  const found = spawnSync("tty", [], { stdio: ["inherit", "pipe", "ignore"], encoding: "utf8" });
+  const name = found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
+  return name === "" ? `${user}@terminal` : `${user}@${name}`;
+}
+
+/** A file as typed in directory `cwd`, absolute; a slash at its end stays: it asks for the whole directory. */
+export function absolute(cwd: string, file: string): string {
+  const path = resolve(cwd, file);
+  return file.endsWith("/") && !path.endsWith("/") ? `${path}/` : path;
+}

@@ -1,0 +1,57 @@
+import type { Command } from "commander";
+import type { World } from "../world.ts";
+
+const help = `
+A value comes from, first found: a KITE_* variable, config.json in Kite's directory, the default. A project's
+.kite/config.json, around here, may only tighten: ignore more, wait less.
+
+--json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
+
+Exit codes: 0 done, 1 something in the configuration was not taken.
+
+Example:
+  $ kite config`;
+
+export function add(program: Command): void {
+  program
+    .command("config")
+    .description("show each setting and where it comes from")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const { processWorld } = await import("../world.ts");
+      process.exitCode = await config(processWorld(), json === true);
+    });
+}
+
+/** Returns the exit code. */
+export async function config(world: World, json: boolean): Promise<number> {
+  const { print, printJson, screenOf } = await import("../world.ts");
+  const { table } = await import("../view/table.ts");
+  const { clean, wrap } = await import("../view/text.ts");
+  const { tilde } = await import("../view/places.ts");
+  const { loadConfig } = await import("../../daemon/config.ts");
+  const { projectRoot } = await import("../../hooks/install/project.ts");
+  const { env, paths } = world;
+  const { values, sources, problems } = await loadConfig({ env, paths, projectDir: projectRoot(world.cwd) });
+  const sourceOf = new Map(Object.entries(sources));
+  const settings = Object.entries(values).map(([name, value]) => ({
+    name,
+    value,
+    source: sourceOf.get(name) ?? "default",
+  }));
+  if (json) {
+    const byName = Object.fromEntries(settings.map(({ name, ...rest }) => [name, rest]));
+    printJson(world, { settings: byName, problems });
+  } else {
+    const screen = screenOf(world);
+    const rows = settings.map(({ name, value, source }) => [
+      name,
+      clean(Array.isArray(value) ? value.join(":") || "-" : String(value)),
+      { text: clean(source === "default" ? source : tilde(source, screen.home)), style: "dim" as const },
+    ]);
+    print(world, table(rows, [{}, { min: 8 }, { min: 8, cut: "start" as const }], screen));
+    for (const problem of problems) print(world, wrap(`! ${clean(problem)}`, screen.width, 2));
+  }
+  return problems.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,60 @@
+import type { Command } from "commander";
+import type { Check } from "../view/doctor.ts";
+import type { World } from "../world.ts";
+
+const help = `
+Each line is a check with its result, ok, warn or fail, and below it what to do. Nothing is changed.
+
+--json: {"ok":true|false, "checks":[{"check", "result", "detail", "todo"?}]}
+
+Exit codes: 0 nothing failed, 1 a check failed.
+
+Example:
+  $ kite doctor`;
+
+export function add(program: Command): void {
+  program
+    .command("doctor")
+    .description("check that everything works, and say what to do")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const { processWorld } = await import("../world.ts");
+      process.exitCode = await doctor(processWorld(), json === true);
+    });
+}
+
+/** Returns the exit code. Each check is shown as soon as it is made. */
+export async function doctor(world: World, json: boolean): Promise<number> {
+  const { print, printJson, screenOf } = await import("../world.ts");
+  const { checkLines, verdict } = await import("../view/doctor.ts");
+  const checks: Check[] = [];
+  const screen = screenOf(world);
+  for await (const check of allChecks(world)) {
+    checks.push(check);
+    if (!json) print(world, checkLines(check, screen));
+  }
+  const isWell = checks.every(c => c.result !== "fail");
+  if (json) printJson(world, { ok: isWell, checks });
+  else print(world, ["", verdict(checks, screen)]);
+  return isWell ? 0 : 1;
+}
+
+async function* allChecks(world: World): AsyncGenerator<Check, void> {
+  const machine = await import("../doctor/machine.ts");
+  yield machine.checkNode();
+  yield machine.checkTools(world);
+  yield machine.checkHome(world);
+  yield machine.checkSocketPath(world);
+  const { checkDaemon } = await import("../doctor/daemon.ts");
+  const { checks, stats } = await checkDaemon(world);
+  yield* checks;
+  const store = await import("../doctor/store.ts");
+  yield store.checkJournal(world);
+  yield store.checkSpace(world, stats);
+  if (stats !== null) yield store.checkVoided(stats, world.paths.log);
+  yield store.checkLogs(world, stats);
+  const settings = await import("../doctor/settings.ts");
+  yield* await settings.checkConfig(world);
+  yield* settings.checkInstalls(world);
+}

@@ -1,0 +1,75 @@
+import type { Command } from "commander";
+import type { LockRun } from "../hold.ts";
+
+interface LockFlags {
+  readonly wait: string;
+  readonly conflictExitCode: string;
+  readonly json?: boolean;
+}
+
+const help = `
+COMMAND follows "--" and runs while the files are held; a directory with a slash at its end is held with all that
+is in it. The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else
+to this terminal, and is held by COMMAND's own \`kite lock\`s too.
+SIGTERM, SIGHUP and SIGUSR1/2 are passed on to COMMAND; so are SIGINT and SIGQUIT where no terminal does it.
+
+Exit codes: COMMAND's own, or 128 + the signal that ended it.
+  64   the command line is wrong
+  69   no daemon runs
+  75   not held in time, or refused (-E chooses another code)
+  126  COMMAND cannot be run
+  127  COMMAND was not found
+
+--json: what Kite says goes to standard error as JSON, one object a line with "is": "waiting", "held", "lost",
+"released" or "refused".
+
+Examples:
+  $ kite lock package.json -- npm install
+  $ kite lock --wait 0 src/db/ -- ./migrate.sh || echo busy`;
+
+export function add(program: Command): void {
+  program
+    .command("lock")
+    .description("hold files while a command runs")
+    .argument("<file...>", "files, or directories with a slash at their end")
+    .usage("[options] FILE... -- COMMAND...")
+    .option("-w, --wait <seconds>", "how long to wait in line; 0: not at all; at most 600", "30")
+    .option("-E, --conflict-exit-code <n>", "exit code when the files are not held in time", "75")
+    .option("--json", "print what happens as JSON on standard error")
+    .addHelpText("after", help)
+    .action(async (words: readonly string[], flags: LockFlags) => {
+      const { processWorld } = await import("../world.ts");
+      const { hold } = await import("../hold.ts");
+      const world = processWorld();
+      const run = parse(words, process.argv, flags);
+      if (typeof run === "string") {
+        const { fail } = await import("../ask.ts");
+        fail(world, false, "usage", run);
+        process.exitCode = 64;
+        return;
+      }
+      process.exitCode = await hold(world, run);
+    });
+}
+
+/**
+ * What is asked for, or a sentence that says why it is not clear. `words` are the arguments without the first "--";
+ * `argv` tells how many of them came after it.
+ */
+export function parse(words: readonly string[], argv: readonly string[], flags: LockFlags): LockRun | string {
+  const separator = argv.indexOf("--");
+  const count = separator === -1 ? 0 : argv.length - separator - 1;
+  const files = words.slice(0, words.length - count);
+  const [command, ...args] = words.slice(words.length - count);
+  if (count === 0 || command === undefined) {
+    return "give a command to hold the lock for: kite lock FILE... -- COMMAND...";
+  }
+  if (files.length === 0) return "give a file before the --: kite lock FILE... -- COMMAND...";
+  const seconds = /^\d+(\.\d+)?$/.test(flags.wait) ? Number(flags.wait) : -1;
+  if (seconds < 0 || seconds > 600) return `--wait takes seconds from 0 to 600, not ${flags.wait}`;
+  const refusedCode = /^\d+$/.test(flags.conflictExitCode) ? Number(flags.conflictExitCode) : -1;
+  if (refusedCode < 0 || refusedCode > 255) {
+    return `--conflict-exit-code takes a number from 0 to 255, not ${flags.conflictExitCode}`;
+  }
+  return { files, command, args, waitMs: Math.round(seconds * 1000), refusedCode, json: flags.json === true };
+}

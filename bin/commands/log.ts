@@ -1,0 +1,93 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { TrailLine } from "../../daemon/trail-line.ts";
+import { projectRoot } from "../view/places.ts";
+import type { World } from "../world.ts";
+
+interface LogFlags {
+  readonly lines: string;
+  readonly session?: string;
+  readonly file?: string;
+  readonly follow?: boolean;
+  readonly json?: boolean;
+}
+
+const help = `
+The trail holds every decision: when, for whom, which file, allowed or denied, why and after how long. It holds no
+prompts and no file's text. It can be read while no daemon runs.
+
+--json: the lines as they are stored, one object a line:
+{"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "code"?, "why"?, "ms"?}
+
+Exit codes: 0 done, 1 failed.
+
+Examples:
+  $ kite log -n 20
+  $ kite log --session alice --follow
+  $ kite log --file src/auth.ts`;
+
+export function add(program: Command): void {
+  program
+    .command("log")
+    .description("show what was decided, and why")
+    .option("-n, --lines <n>", "how many, the latest", "50")
+    .option("--session <name>", "only this session: its name, or how its id begins")
+    .option("--file <file>", "only this file, or what is in this directory")
+    .option("-f, --follow", "go on with what comes, until interrupted")
+    .option("--json", "print one JSON object a line")
+    .addHelpText("after", help)
+    .action(async (flags: LogFlags) => {
+      const { processWorld } = await import("../world.ts");
+      const ending = new AbortController();
+      if (flags.follow)
+        for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => ending.abort());
+      process.exitCode = await log(processWorld(), flags, ending.signal);
+    });
+}
+
+/** Returns the exit code; with `follow` when `until` is aborted. */
+export async function log(world: World, flags: LogFlags, until: AbortSignal): Promise<number> {
+  const { exitCodes, fail } = await import("../ask.ts");
+  const { print, screenOf } = await import("../world.ts");
+  const { absolute } = await import("../acting.ts");
+  const { logLines } = await import("../view/log.ts");
+  const { readTrail } = await import("../../daemon/trail-read.ts");
+  const { limits } = await import("../../protocol/limits.ts");
+  const limit = /^\d+$/.test(flags.lines) ? Number(flags.lines) : -1;
+  if (limit < 0 || limit > limits.trailReadMax) {
+    fail(world, false, "usage", `-n takes a number from 0 to ${limits.trailReadMax}, not ${flags.lines}`);
+    return exitCodes.failed;
+  }
+  const file = flags.file === undefined ? null : absolute(world.cwd, flags.file);
+  const wanted = filterOf(flags.session ?? null, file);
+  const isTerminal = world.stdout.isTTY === true;
+  const show = (lines: readonly TrailLine[]) => {
+    const screen = screenOf(world);
+    // In a pipe a decision is a line, however long: that is what grep looks for.
+    const wide = isTerminal ? screen : { ...screen, width: Number.POSITIVE_INFINITY };
+    for (const line of lines) print(world, flags.json ? [JSON.stringify(line)] : logLines(line, wide));
+  };
+  const lines = await readTrail(world.paths.trail, { limit, filter: wanted });
+  show(lines);
+  if (flags.follow) {
+    const { followTrail } = await import("../follow-trail.ts");
+    await followTrail(world.paths.trail, found => show(found.filter(wanted)), until);
+  } else if (lines.length === 0 && isTerminal)
+    world.stderr.write("kite: nothing of this kind was decided yet\n");
+  return exitCodes.done;
+}
+
+/** Whether a line is of this session and this file. A relative name counts from its project's directory. */
+export function filterOf(session: string | null, file: string | null): (line: TrailLine) => boolean {
+  const path = file?.replace(/(?<=.)\/$/, "") ?? null;
+  return line => {
+    if (session !== null) {
+      const isNamed = line.name === session || line.name?.startsWith(`${session}/`) === true;
+      if (!isNamed && line.id?.startsWith(session) !== true) return false;
+    }
+    if (path === null) return true;
+    if (line.file === null) return false;
+    const recorded = resolve(projectRoot(line.project ?? "/"), line.file);
+    return recorded === path || recorded.startsWith(`${path}/`);
+  };
+}

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import type { World } from "../world.ts";
+
+const help = `
+--json: {"sessions":[...]}, rows as \`query\` gives them.
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Example:
+  $ kite sessions`;
+
+export function add(program: Command): void {
+  program
+    .command("sessions")
+    .description("list the sessions, with their ids, processes and directories")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const { processWorld } = await import("../world.ts");
+      process.exitCode = await sessions(processWorld(), json === true);
+    });
+}
+
+/** Returns the exit code. */
+export async function sessions(world: World, json: boolean): Promise<number> {
+  const { rowsOf, withDaemon } = await import("../ask.ts");
+  const { print, printJson, screenOf } = await import("../world.ts");
+  const { sessionsView } = await import("../view/sessions.ts");
+  return withDaemon(world, json, async client => {
+    const [rows, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
+    if (json) printJson(world, { sessions: rows });
+    else print(world, sessionsView({ sessions: rows, locks }, screenOf(world)));
+    return 0;
+  });
+}

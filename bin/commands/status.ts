@@ -1,0 +1,74 @@
+import type { Command } from "commander";
+import type { StatsReply } from "../../protocol/daemon.ts";
+import type { World } from "../world.ts";
+
+const help = `
+--json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "refusals":[...], "warnings":[...]},
+rows as \`query\` gives them; without a daemon {"running":false, "socket", "start":"kite up"}.
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Example:
+  $ kite status`;
+
+export function add(program: Command): void {
+  program
+    .command("status")
+    .description("show who is here, what is locked and who waits")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const { processWorld } = await import("../world.ts");
+      process.exitCode = await status(processWorld(), json === true);
+    });
+}
+
+/** Returns the exit code. */
+export async function status(world: World, json: boolean): Promise<number> {
+  const { Refused, rowsOf, withDaemon } = await import("../ask.ts");
+  const { print, printJson, screenOf } = await import("../world.ts");
+  const { notRunningView, statusView } = await import("../view/status.ts");
+  const { existsSync } = await import("node:fs");
+  const { socket, downFile } = world.paths;
+  const absent = () => {
+    if (json) printJson(world, { running: false, socket, start: "kite up" });
+    else print(world, notRunningView(screenOf(world), existsSync(downFile)));
+  };
+  return withDaemon(
+    world,
+    json,
+    async client => {
+      const [stats, sessions, locks, refusals] = await Promise.all([
+        client.request("stats", {}),
+        rowsOf(client, "sessions"),
+        rowsOf(client, "locks"),
+        rowsOf(client, "refusals"),
+      ]);
+      if (!stats.ok) throw new Refused(stats);
+      const { version } = await import("../version.ts");
+      const data = { stats, socket, sessions, locks, refusals, warnings: warnings(stats, version) };
+      if (json) printJson(world, { running: true, ...data });
+      else print(world, statusView(data, screenOf(world)));
+      return 0;
+    },
+    { absent },
+  );
+}
+
+/** What is wrong with the whole, each with what to do. */
+export function warnings(stats: StatsReply, version: string): string[] {
+  const found: string[] = [];
+  if (stats.storeFull) {
+    found.push("The disk is full: locks can be released but not taken until there is space again.");
+  }
+  if (stats.voided.length > 0) {
+    const what = stats.voided.length === 1 ? "A request" : `${stats.voided.length} requests`;
+    found.push(`${what} failed inside Kite and did nothing; see kite doctor.`);
+  }
+  if (stats.version !== version) {
+    found.push(
+      `The daemon is version ${stats.version}, this program ${version}; restart it: kite down && kite up`,
+    );
+  }
+  return found;
+}

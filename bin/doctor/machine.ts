@@ -1,0 +1,71 @@
+/** What Kite finds where it runs: Node, its directory, the length of its socket's path, programs. */
+import { accessSync, constants, lstatSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { Check } from "../view/doctor.ts";
+import type { World } from "../world.ts";
+
+const nodeMin: readonly [number, number] = [20, 19];
+
+export function checkNode(version: string = process.versions.node): Check {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isOld = major < nodeMin[0] || (major === nodeMin[0] && minor < nodeMin[1]);
+  if (!isOld) return { check: "node", result: "ok", detail: version };
+  const todo = `install Node ${nodeMin.join(".")} or newer`;
+  return { check: "node", result: "fail", detail: `${version} is too old`, todo };
+}
+
+/** The directory is not changed to fit: whoever opened it to others should learn of it. */
+export function checkHome({ paths: { home } }: World, uid: number | undefined = process.getuid?.()): Check {
+  const check = "home";
+  const stat = lstatSync(home, { throwIfNoEntry: false });
+  if (stat === undefined)
+    return { check, result: "ok", detail: `${home} is not there yet; kite up makes it` };
+  const elsewhere = "move it away, or set KITE_HOME to a directory of your own";
+  if (stat.isSymbolicLink() || !stat.isDirectory()) {
+    const what = stat.isSymbolicLink() ? "a link" : "not a directory";
+    return { check, result: "fail", detail: `${home} is ${what}`, todo: elsewhere };
+  }
+  if (uid !== undefined && stat.uid !== uid) {
+    const detail = `${home} belongs to user ${stat.uid}, not to you (${uid})`;
+    return { check, result: "fail", detail, todo: elsewhere };
+  }
+  const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
+  if ((stat.mode & 0o077) !== 0) {
+    const todo = `if it is Kite's: chmod 700 '${home}'`;
+    return { check, result: "fail", detail: `${home} is open to other users (mode ${mode})`, todo };
+  }
+  return { check, result: "ok", detail: `${home}, yours alone (mode ${mode})` };
+}
+
+export function checkSocketPath({ paths: { socket } }: World): Check {
+  const check = "socket path";
+  const bytes = Buffer.byteLength(socket);
+  const detail = `${bytes} of at most ${limits.socketPathBytes} bytes`;
+  if (bytes <= limits.socketPathBytes) return { check, result: "ok", detail };
+  const todo = "set KITE_HOME to a shorter path; the system cuts longer ones";
+  return { check, result: "fail", detail: `${socket} has ${detail}`, todo };
+}
+
+/** One of flock and perl keeps a second daemon out; on Linux there is a way without them. */
+export function checkTools({ env }: World, platform: string = process.platform): Check {
+  const check = "tools";
+  const has = (name: string) => isProgram(name, env);
+  const found = ["flock", "perl", "git"].map(name => `${name} ${has(name) ? "found" : "not found"}`);
+  const detail = found.join(", ");
+  if (has("flock") || has("perl")) return { check, result: "ok", detail };
+  const todo = "install flock (util-linux) or perl: one of them keeps a second daemon out";
+  return { check, result: platform === "linux" ? "warn" : "fail", detail, todo };
+}
+
+function isProgram(name: string, env: World["env"]): boolean {
+  return (env["PATH"] ?? "").split(delimiter).some(directory => {
+    if (!isAbsolute(directory)) return false;
+    try {
+      accessSync(join(directory, name), constants.X_OK);
+      return true;
+    } catch {
+      return false; // Not here.
+    }
+  });
+}

@@ -1,0 +1,39 @@
+/** Configuration, and what was installed where. */
+import { existsSync } from "node:fs";
+import { loadConfig } from "../../daemon/config.ts";
+import { InstallFailed } from "../../hooks/install/failed.ts";
+import { readInstalls } from "../../hooks/install/installs.ts";
+import { projectRoot } from "../../hooks/install/project.ts";
+import type { Check } from "../view/doctor.ts";
+import { counted } from "../view/text.ts";
+import type { World } from "../world.ts";
+
+export async function checkConfig(world: World): Promise<Check[]> {
+  const { env, paths, cwd } = world;
+  const { problems } = await loadConfig({ env, paths, projectDir: projectRoot(cwd) });
+  if (problems.length === 0) return [{ check: "config", result: "ok", detail: "nothing wrong" }];
+  const todo = "correct it, then look: kite config";
+  return problems.map(detail => ({ check: "config", result: "warn", detail, todo }));
+}
+
+export function checkInstalls({ paths }: World): Check[] {
+  const check = "hooks";
+  try {
+    const installs = readInstalls(paths.installs);
+    if (installs.length === 0) {
+      const todo = "in a project: kite install --project";
+      return [{ check, result: "warn", detail: "installed nowhere; sessions do not register", todo }];
+    }
+    const gone = installs.filter(i => !existsSync(i.file));
+    const there = installs.length - gone.length;
+    const found: Check[] = gone.map(({ file }) => {
+      const todo = "install again there, or forget it: kite uninstall --all";
+      return { check, result: "warn", detail: `${file} was removed`, todo };
+    });
+    if (there === 0) return found;
+    return [{ check, result: "ok", detail: `in ${counted(there, "settings file")}` }, ...found];
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return [{ check, result: "fail", detail: error.message }];
+  }
+}

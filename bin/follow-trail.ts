@@ -1,0 +1,94 @@
+import { type FSWatcher, watch } from "node:fs";
+import { mkdir, open } from "node:fs/promises";
+import { join } from "node:path";
+import { decode, fileName, isAbsence, type TrailLine, trailFiles } from "../daemon/trail-line.ts";
+
+const chunkBytes = 64 * 1024;
+
+/**
+ * Hands over what is written to the trail after this call, in order, until `until` is aborted. The trail's newest
+ * file is read on from where it ends now; when the daemon begins the next one, so does this.
+ */
+export async function followTrail(
+  dir: string,
+  show: (lines: readonly TrailLine[]) => void,
+  until: AbortSignal,
+): Promise<void> {
+  // There may be no trail yet; the daemon makes it in just this way.
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  let changed: () => void = () => {};
+  const watcher: FSWatcher = watch(dir, () => changed());
+  const abort = () => changed();
+  until.addEventListener("abort", abort, { once: true });
+  try {
+    let place = await endOf(dir);
+    while (!until.aborted) {
+      const change = new Promise<void>(resolve => {
+        changed = resolve;
+      });
+      place = await readOn(dir, place, show);
+      if (!until.aborted) await change;
+    }
+  } finally {
+    until.removeEventListener("abort", abort);
+    watcher.close();
+  }
+}
+
+/** Up to where the trail was read: file number and offset of the first line not shown yet. */
+interface Place {
+  readonly n: number;
+  readonly offset: number;
+}
+
+async function endOf(dir: string): Promise<Place> {
+  const [newest] = await trailFiles(dir);
+  if (newest === undefined) return { n: 0, offset: 0 };
+  const handle = await open(join(dir, fileName(newest)), "r");
+  try {
+    return { n: newest, offset: (await handle.stat()).size };
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readOn(dir: string, from: Place, show: (lines: readonly TrailLine[]) => void): Promise<Place> {
+  let place = from;
+  for (const n of (await trailFiles(dir)).reverse()) {
+    if (n < from.n) continue;
+    const offset = n === from.n ? from.offset : 0;
+    place = { n, offset: await readFile(join(dir, fileName(n)), offset, show) };
+  }
+  return place;
+}
+
+/** Shows the whole lines after `offset` and returns where they end. */
+async function readFile(
+  path: string,
+  offset: number,
+  show: (lines: readonly TrailLine[]) => void,
+): Promise<number> {
+  const handle = await open(path, "r").catch((error: unknown) => {
+    // Rotated away since its name was read.
+    if (isAbsence(error)) return null;
+    throw error;
+  });
+  if (handle === null) return offset;
+  try {
+    let end = offset;
+    let rest = Buffer.alloc(0);
+    for (;;) {
+      const chunk = Buffer.alloc(chunkBytes);
+      const { bytesRead } = await handle.read(chunk, 0, chunkBytes, end + rest.length);
+      if (bytesRead === 0) return end;
+      const block = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+      const whole = block.lastIndexOf("\n") + 1;
+      const texts = block.toString("utf8", 0, whole).split("\n");
+      show(texts.flatMap(text => decode(text) ?? []));
+      end += whole;
+      rest = block.subarray(whole);
+    }
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,37 @@
+/** Colour, decided in one place and put on after everything was measured. */
+
+export type Style = "plain" | "bold" | "dim" | "red" | "green" | "yellow" | "blue";
+
+const codes: Readonly<Record<Style, string>> = {
+  plain: "",
+  bold: "1",
+  dim: "2",
+  red: "31",
+  green: "32",
+  yellow: "33",
+  blue: "34",
+};
+
+/**
+ * Whether to colour: `FORCE_COLOR` decides where it is set (`0` and `false` mean no), then `NO_COLOR` where it is
+ * not empty, then whether the output is a terminal that is not `dumb`.
+ */
+export function wantsColor(env: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
+  const forced = env["FORCE_COLOR"];
+  if (forced !== undefined) return forced !== "0" && forced !== "false";
+  if (env["NO_COLOR"]) return false;
+  return isTerminal && env["TERM"] !== "dumb";
+}
+
+/** Puts `style` on `text`, or leaves it as it is where there is no colour. */
+export function paint(screen: { readonly color: boolean }, style: Style, text: string): string {
+  if (!screen.color || style === "plain" || text === "") return text;
+  return `\u001b[${codes[style]}m${text}\u001b[0m`;
+}
+
+const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, "g");
+
+/** `line` without what `paint` put on it. */
+export function unpainted(line: string): string {
+  return line.replace(escapes, "");
+}

@@ -1,0 +1,37 @@
+import { paint, type Style } from "./color.ts";
+import { clean, pad, type Screen, wrap } from "./text.ts";
+
+/** One thing that was looked at. */
+export interface Check {
+  /** What was looked at, one or two words; the same in every version. */
+  readonly check: string;
+  readonly result: "ok" | "warn" | "fail";
+  /** What was found. */
+  readonly detail: string;
+  /** What to do about it, where something is to be done. */
+  readonly todo?: string;
+}
+
+const styles: Readonly<Record<Check["result"], Style>> = { ok: "green", warn: "yellow", fail: "red" };
+const checkColumns = 11;
+const indent = 6 + checkColumns;
+
+/** A check as lines: result, what, what was found, and below it what to do. */
+export function checkLines({ check, result, detail, todo }: Check, screen: Screen): string[] {
+  const head = `${pad(result, 4)}  ${pad(clean(check), checkColumns)}`;
+  const [first = "", ...rest] = wrap(`${head}${clean(detail)}`, screen.width, indent);
+  const lines = [paint(screen, styles[result], first.slice(0, 4)) + first.slice(4), ...rest];
+  if (todo === undefined) return lines;
+  const margin = " ".repeat(indent);
+  const room = Math.max(10, screen.width - indent);
+  return [...lines, ...wrap(`-> ${clean(todo)}`, room, 3).map(line => margin + line)];
+}
+
+/** The last line of `kite doctor`. */
+export function verdict(checks: readonly Check[], screen: Screen): string {
+  const failed = checks.filter(c => c.result === "fail").length;
+  const warned = checks.filter(c => c.result === "warn").length;
+  if (failed > 0)
+    return paint(screen, "red", `${failed} failed${warned > 0 ? `, ${warned} to look at` : ""}`);
+  return warned > 0 ? paint(screen, "yellow", `${warned} to look at`) : paint(screen, "green", "all is well");
+}

@@ -1,0 +1,79 @@
+import type { ActorRow, LockRow, WaiterRow } from "../../protocol/lock.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import { Places } from "./places.ts";
+import { heading } from "./sessions.ts";
+import { type Cell, table } from "./table.ts";
+import { bound, clean, duration, type Screen, wrap } from "./text.ts";
+
+export interface LocksData {
+  readonly locks: readonly LockRow[];
+  readonly sessions: readonly SessionRow[];
+}
+
+/** `kite locks`: every lock with its line. */
+export function locksView(data: LocksData, screen: Screen): string[] {
+  return data.locks.length === 0 ? ["No locks."] : lockLines(data, screen, data.locks.length);
+}
+
+/**
+ * Locks by project, each with its holder, kind and age, and below it who waits, in order. Locks that somebody
+ * waits for are always there, the longest wait first; of the others at most `quietMax`.
+ */
+export function lockLines(data: LocksData, screen: Screen, quietMax: number): string[] {
+  const places = new Places(data.sessions, data.locks, screen.home);
+  const wanted = data.locks.filter(l => l.waiters.length > 0).sort((a, b) => longest(b) - longest(a));
+  const quiet = data.locks.filter(l => l.waiters.length === 0).sort((a, b) => b.heldMs - a.heldMs);
+  const shown = [...wanted, ...quiet.slice(0, quietMax)];
+  const projects = [...new Set(shown.map(l => l.project))].sort();
+  const several = new Set([...data.locks, ...data.sessions].map(row => row.project)).size > 1;
+  const indent = several ? 4 : 2;
+  const rows = projects.flatMap(project => shown.filter(l => l.project === project));
+  const columns = [{ min: 8, cut: "start" as const }, { min: 5 }, {}, { align: "right" as const }];
+  const drawn = table(
+    rows.map(row => cellsOf(row, places)),
+    columns,
+    screen,
+    indent,
+  );
+  const lines: string[] = [];
+  let project: string | null = null;
+  for (const [i, row] of rows.entries()) {
+    if (several && row.project !== project) lines.push(heading(row.project, screen));
+    project = row.project;
+    lines.push(drawn[i] ?? "");
+    if (row.waiters.length > 0) {
+      const margin = " ".repeat(indent + 2);
+      const queue = wrap(`then ${row.waiters.map(waiterText).join(", ")}`, screen.width - indent - 2, 5);
+      lines.push(...queue.map(line => margin + line));
+    }
+  }
+  const hidden = quiet.length - Math.min(quietMax, quiet.length);
+  if (hidden > 0)
+    lines.push(...wrap(`  and ${hidden} more that nobody waits for: kite locks`, screen.width, 2));
+  return lines;
+}
+
+function longest(row: LockRow): number {
+  return Math.max(...row.waiters.map(w => w.waitedMs));
+}
+
+function cellsOf(row: LockRow, places: Places): Cell[] {
+  const file: Cell = { text: places.lock(row), style: "bold" };
+  if (row.holder === null) return [file, { text: "nobody", style: "dim" }];
+  return [
+    file,
+    actorText(row.holder),
+    { text: row.kind, style: "dim" },
+    { text: duration(row.heldMs), style: "dim" },
+  ];
+}
+
+/** An actor as a person sees it. */
+export function actorText(actor: ActorRow): string {
+  return clean(actor.name);
+}
+
+/** `away`: its connection is gone and its place is kept for a while. */
+function waiterText(waiter: WaiterRow): string {
+  return bound(`${actorText(waiter)} ${duration(waiter.waitedMs)}${waiter.attached ? "" : " (away)"}`);
+}

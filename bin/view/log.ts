@@ -1,0 +1,46 @@
+import type { TrailLine } from "../../daemon/trail-line.ts";
+import { paint, type Style } from "./color.ts";
+import { projectRoot, tilde } from "./places.ts";
+import { clean, clock, duration, pad, type Screen, wrap } from "./text.ts";
+
+const styles: Readonly<Record<TrailLine["decision"], Style>> = {
+  allow: "green",
+  deny: "red",
+  wait: "blue",
+  note: "dim",
+};
+
+/** Shorter times say nothing: that is how long an answer takes. */
+const shownMs = 100;
+/** Where what does not fit on a line goes on. */
+const indent = 10;
+
+/** One decision: when, what, who, and why; as many lines as the width asks for. */
+export function logLines(line: TrailLine, screen: Screen): string[] {
+  const who = clean(line.name ?? line.id?.slice(0, 8) ?? "-");
+  const agent = line.agent === null || who.includes("/") ? "" : `/${clean(line.agent).slice(0, 8)}`;
+  const what = line.type === null || line.type === line.event ? line.event : `${line.event} ${line.type}`;
+  const why = [line.code, line.why].filter(part => part !== undefined).join(": ");
+  const parts = [
+    pad(`${who}${agent}`, 12),
+    pad(clean(what), 12),
+    line.file === null ? "" : fileOf(line, screen.home),
+    why === "" ? "" : clean(why),
+    line.ms !== undefined && line.ms >= shownMs ? `after ${duration(line.ms)}` : "",
+  ];
+  const at = clock(line.at, screen.now);
+  const text = `${at}  ${pad(line.decision, 5)}  ${parts.filter(part => part !== "").join("  ")}`;
+  const [first = "", ...rest] = wrap(text.trimEnd(), screen.width, indent);
+  const painted = first.replace(
+    `  ${line.decision}`,
+    `  ${paint(screen, styles[line.decision], line.decision)}`,
+  );
+  return [painted, ...rest];
+}
+
+function fileOf(line: TrailLine, home: string): string {
+  const file = line.file ?? "";
+  const root = line.project === null ? "" : `${projectRoot(line.project)}/`;
+  const inside = root !== "/" && root !== "" && file.startsWith(root) ? file.slice(root.length) : file;
+  return clean(tilde(inside, home));
+}

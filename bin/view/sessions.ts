@@ -1,0 +1,212 @@
+import type { LockRow } from "../../protocol/lock.ts";
+import type { AgentRow, SessionRow } from "../../protocol/session.ts";
+import { paint, type Style, unpainted } from "./color.ts";
+import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
+import { type Cell, table } from "./table.ts";
+import { bound, clean, clock, counted, cut, duration, pad, type Screen, widthOf, wrap } from "./text.ts";
+
+export interface SessionsData {
+  readonly sessions: readonly SessionRow[];
+  readonly locks: readonly LockRow[];
+}
+
+export interface SessionsOptions {
+  /** Many quiet sessions share a line; whoever works, waits, holds or asks always has one of their own. */
+  readonly condense: boolean;
+  /** A second line a session: id, process, since when, directory. */
+  readonly detail: boolean;
+}
+
+/** From this many sessions on, quiet ones are condensed. */
+const crowdMin = 13;
+const quietShownMax = 2;
+const quietLinesMax = 2;
+const agentsShownMax = 8;
+
+/** `kite sessions`: every session in full. */
+export function sessionsView(data: SessionsData, screen: Screen): string[] {
+  if (data.sessions.length === 0) return ["No sessions."];
+  return sessionLines(data, screen, { condense: false, detail: true });
+}
+
+interface Block {
+  readonly cells: Cell[];
+  readonly note: string;
+  readonly detail: string;
+}
+
+/** Sessions by project; whoever needs a person or waits comes first, quiet ones last. */
+export function sessionLines(data: SessionsData, screen: Screen, options: SessionsOptions): string[] {
+  const places = new Places(data.sessions, data.locks, screen.home);
+  const crowded = options.condense && data.sessions.length >= crowdMin;
+  const groups = byProject(data.sessions).map(([project, all]) => {
+    const sorted = [...all].sort(compare);
+    const quiet = sorted.filter(isQuiet);
+    const condensed = crowded && quiet.length > quietShownMax ? quiet : [];
+    const shown = sorted.filter(s => !condensed.includes(s));
+    return { project, condensed, blocks: shown.flatMap(s => blocksOf(s, data.locks, places, screen)) };
+  });
+  const rows = groups.flatMap(g => g.blocks);
+  const columns = [{ min: 8 }, { min: 6 }, {}, { align: "right" as const }];
+  const drawn = table(
+    rows.map(r => r.cells),
+    columns,
+    screen,
+    4,
+  );
+  const tableWidth = Math.max(0, ...drawn.map(line => widthOf(unpainted(line))));
+  const lines: string[] = [];
+  let next = 0;
+  for (const group of groups) {
+    lines.push(heading(group.project, screen));
+    for (const block of group.blocks) {
+      lines.push(...withNote(drawn[next] ?? "", block.note, tableWidth, screen));
+      if (options.detail && block.detail !== "") {
+        for (const line of wrap(block.detail, screen.width - 6))
+          lines.push(`      ${paint(screen, "dim", line)}`);
+      }
+      next += 1;
+    }
+    for (const status of ["idle", "lost"] as const) {
+      lines.push(...condensedLines(group.condensed, status, screen));
+    }
+  }
+  return lines;
+}
+
+/** A project's name and where it is. */
+export function heading(project: string, screen: Screen): string {
+  const name = cut(projectName(project), screen.width - 2);
+  const room = screen.width - 4 - widthOf(name);
+  const root = projectRoot(project);
+  const where = room < 8 || root === name ? "" : cut(clean(tilde(root, screen.home)), room, "start");
+  const shown = `  ${paint(screen, "bold", name)}`;
+  return where === "" ? shown : `${shown}  ${paint(screen, "dim", where)}`;
+}
+
+function byProject(sessions: readonly SessionRow[]): [string, SessionRow[]][] {
+  const groups = new Map<string, SessionRow[]>();
+  for (const session of sessions) {
+    const group = groups.get(session.project);
+    if (group === undefined) groups.set(session.project, [session]);
+    else group.push(session);
+  }
+  const rank = (all: readonly SessionRow[]) => (all.every(isQuiet) ? 1 : 0);
+  return [...groups].sort(
+    ([a, x], [b, y]) => rank(x) - rank(y) || order(projectName(a), projectName(b)) || order(a, b),
+  );
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function isQuiet(s: SessionRow): boolean {
+  return (
+    s.status !== "active" &&
+    s.locks === 0 &&
+    s.waitingFor === null &&
+    s.attention === null &&
+    s.incarnations < 2 &&
+    s.agents.every(a => a.status === "idle")
+  );
+}
+
+function urgency(s: SessionRow): number {
+  if (s.attention !== null) return 0;
+  if (s.waitingFor !== null) return 1;
+  return { active: 2, idle: 3, lost: 4 }[s.status];
+}
+
+function compare(a: SessionRow, b: SessionRow): number {
+  return urgency(a) - urgency(b) || order(a.name, b.name) || order(a.id, b.id);
+}
+
+function stateOf(s: SessionRow): { text: string; style: Style } {
+  if (s.attention !== null) return { text: "needs you", style: "yellow" };
+  if (s.waitingFor !== null) return { text: "waits", style: "blue" };
+  const styles = { active: "green", idle: "dim", lost: "red" } as const;
+  return { text: s.status, style: styles[s.status] };
+}
+
+/** A sign of life: `now`, or how long ago. */
+function seen(ms: number): string {
+  return ms < 2_000 ? "now" : duration(ms);
+}
+
+function blocksOf(s: SessionRow, locks: readonly LockRow[], places: Places, screen: Screen): Block[] {
+  const own: Block = {
+    cells: [
+      { text: clean(s.name), style: "bold" },
+      whereabouts(s),
+      stateOf(s),
+      { text: seen(s.lastSeenMs), style: "dim" },
+    ],
+    note: noteOf(s, locks, places),
+    detail: detailOf(s, screen),
+  };
+  const active = s.agents.filter(a => a.status === "active");
+  const shown = active.slice(0, agentsShownMax);
+  const rest = [
+    active.length > shown.length ? `${active.length - shown.length} more active` : "",
+    active.length < s.agents.length ? `${s.agents.length - active.length} idle` : "",
+  ].filter(part => part !== "");
+  const summary = rest.length === 0 ? [] : [agentBlock(rest.join(", "), "")];
+  return [own, ...shown.map(a => agentBlock(agentName(a, s), a.status)), ...summary];
+}
+
+function agentName(agent: AgentRow, s: SessionRow): string {
+  const name = clean(agent.name);
+  const prefix = `${clean(s.name)}/`;
+  return name.startsWith(prefix) ? name.slice(prefix.length) : name;
+}
+
+function agentBlock(name: string, status: string): Block {
+  const style: Style = status === "active" ? "green" : "dim";
+  return { cells: [`└ ${name}`, "", { text: status, style }], note: "", detail: "" };
+}
+
+function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
+  const parts: string[] = [];
+  if (s.attention !== null) parts.push(clean(s.attention));
+  if (s.waitingFor !== null) parts.push(`for ${waitedFile(s, s.waitingFor, locks, places)}`);
+  if (s.locks > 0) parts.push(`holds ${counted(s.locks, "lock")}`);
+  if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
+  return parts.join(", ");
+}
+
+function waitedFile(s: SessionRow, file: string, locks: readonly LockRow[], places: Places): string {
+  const rows = locks.filter(l => l.waiters.some(w => w.id === s.id));
+  const row = rows.find(l => l.path === file || l.file === file) ?? rows[0];
+  if (row === undefined) return file.startsWith("/") ? places.file(file) : clean(file);
+  return row.holder === null ? places.lock(row) : `${places.lock(row)} behind ${clean(row.holder.name)}`;
+}
+
+function detailOf(s: SessionRow, screen: Screen): string {
+  const pid = s.pid === null ? "no process" : `pid ${s.pid}`;
+  const cwd = clean(tilde(s.cwd, screen.home));
+  return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}, in ${cwd}`;
+}
+
+/** The note beside the line where it fits, else below it. */
+function withNote(line: string, note: string, tableWidth: number, screen: Screen): string[] {
+  if (note === "") return [line];
+  if (tableWidth + 2 + widthOf(note) <= screen.width) {
+    const filled = line + pad("", tableWidth + 2 - widthOf(unpainted(line)));
+    return [filled + note];
+  }
+  return [line, ...wrap(note, screen.width - 6).map(part => `      ${part}`)];
+}
+
+function condensedLines(quiet: readonly SessionRow[], status: "idle" | "lost", screen: Screen): string[] {
+  const some = quiet.filter(s => s.status === status).sort((a, b) => a.lastSeenMs - b.lastSeenMs);
+  if (some.length === 0) return [];
+  const draw = (count: number) => {
+    const names = some.slice(0, count).map(s => bound(`${clean(s.name)} ${seen(s.lastSeenMs)}`));
+    const more = count < some.length ? [bound(`${some.length - count} more`)] : [];
+    return wrap(`${some.length} ${status}: ${[...names, ...more].join(", ")}`, screen.width - 4, 2);
+  };
+  let count = some.length;
+  while (count > 1 && draw(count).length > quietLinesMax) count -= 1;
+  return draw(count).map(line => `    ${paint(screen, "dim", line)}`);
+}

@@ -1,0 +1,115 @@
+import type { RefusalRow, StatsReply } from "../../protocol/daemon.ts";
+import type { LockRow } from "../../protocol/lock.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import { paint } from "./color.ts";
+import { lockLines } from "./locks.ts";
+import { tilde } from "./places.ts";
+import { sessionLines } from "./sessions.ts";
+import { table } from "./table.ts";
+import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
+
+export interface StatusData {
+  readonly stats: Pick<StatsReply, "version" | "pid" | "upMs" | "sessions" | "locks">;
+  readonly socket: string;
+  readonly sessions: readonly SessionRow[];
+  readonly locks: readonly LockRow[];
+  readonly refusals: readonly RefusalRow[];
+  /** What is wrong with the whole, each with what to do. */
+  readonly warnings: readonly string[];
+}
+
+const noSessions = "No sessions. Those of a project register by themselves after: kite install --project";
+const quietLocksMax = 12;
+const refusalsShownMax = 5;
+
+/** `kite status`: the daemon, who works where, who holds and waits for what, what was refused lately. */
+export function statusView(data: StatusData, screen: Screen): string[] {
+  const lines = [...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
+  if (data.sessions.length === 0) {
+    lines.push(...wrap(noSessions, screen.width));
+  } else {
+    lines.push(title("Sessions", summary(data), screen));
+    lines.push(...sessionLines(data, screen, { condense: true, detail: false }));
+    lines.push(...left(data.stats.sessions - data.sessions.length, "session", screen));
+  }
+  lines.push("");
+  if (data.locks.length === 0) {
+    lines.push("No locks.");
+  } else {
+    lines.push(title("Locks", "", screen), ...lockLines(data, screen, quietLocksMax));
+    lines.push(...left(data.stats.locks - data.locks.length, "lock", screen));
+  }
+  if (data.refusals.length > 0) lines.push("", ...refusalLines(data.refusals, screen));
+  return lines;
+}
+
+/** The one line of a status without a daemon. */
+export function notRunningView(screen: Screen, keptDown: boolean): string[] {
+  const why = keptDown
+    ? "Kite is not running, and hooks do not start it. Start it: kite up"
+    : "Kite is not running. Start it: kite up";
+  return wrap(why, screen.width);
+}
+
+function daemonLines(data: StatusData, screen: Screen): string[] {
+  const { stats } = data;
+  const since = clock(screen.now - stats.upMs, screen.now);
+  const parts = [
+    `Kite ${clean(stats.version)}`,
+    `pid ${stats.pid}`,
+    `up ${duration(stats.upMs)} since ${since}`,
+    clean(tilde(data.socket, screen.home)),
+  ];
+  const lines: string[] = [];
+  let line = "";
+  for (const part of parts) {
+    const grown = line === "" ? part : `${line} · ${part}`;
+    if (line !== "" && widthOf(grown) > screen.width) {
+      lines.push(line);
+      line = part;
+    } else {
+      line = grown;
+    }
+  }
+  lines.push(line);
+  return lines.map((l, i) => paint(screen, i === 0 ? "bold" : "plain", cut(l, screen.width, "start")));
+}
+
+function warningLines(warnings: readonly string[], screen: Screen): string[] {
+  return warnings.flatMap(w => wrap(`! ${clean(w)}`, screen.width, 2)).map(l => paint(screen, "yellow", l));
+}
+
+function title(text: string, more: string, screen: Screen): string {
+  const rest = more === "" ? "" : paint(screen, "dim", `: ${more}`);
+  return widthOf(`${text}: ${more}`) > screen.width
+    ? paint(screen, "bold", text)
+    : paint(screen, "bold", text) + rest;
+}
+
+function summary(data: StatusData): string {
+  const count = (test: (s: SessionRow) => boolean) => data.sessions.filter(test).length;
+  const asking = count(s => s.attention !== null);
+  const waiting = count(s => s.waitingFor !== null);
+  const parts = [
+    `${data.stats.sessions}`,
+    waiting > 0 ? `${waiting} waiting` : "",
+    asking > 0 ? `${asking} need${asking === 1 ? "s" : ""} you` : "",
+  ];
+  return parts.filter(p => p !== "").join(", ");
+}
+
+function left(count: number, noun: string, screen: Screen): string[] {
+  return count > 0 ? wrap(`  and ${counted(count, noun)} more: kite ${noun}s --json`, screen.width, 2) : [];
+}
+
+function refusalLines(refusals: readonly RefusalRow[], screen: Screen): string[] {
+  const latest = [...refusals].sort((a, b) => b.at - a.at).slice(0, refusalsShownMax);
+  const rows = latest.map(r => [
+    { text: duration(screen.now - r.at), style: "dim" as const },
+    clean(r.name ?? r.id?.slice(0, 8) ?? ""),
+    { text: clean(r.code), style: "dim" as const },
+    clean(r.error),
+  ]);
+  const columns = [{ align: "right" as const }, { min: 5 }, { min: 6 }, { min: 8 }];
+  return [title("Refused lately", "", screen), ...table(rows, columns, screen, 2)];
+}
