@@ -1,0 +1,278 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ConnectOptions, KiteClient, type LockLost } from "../../client/client.ts";
+import { ConnectionClosed, HelloRefused, NotRunning } from "../../client/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import { type FakeDaemon, type Message, type Script, Stage } from "./fake-daemon.ts";
+
+let stage: Stage;
+
+beforeEach(() => {
+  stage = new Stage();
+});
+
+afterEach(() => stage.clear());
+
+const answers: Readonly<Record<string, object>> = {
+  ping: { ok: true, pong: true },
+  register: { ok: true, id: "s", name: "s", project: "p", anchored: false },
+  deregister: { ok: true },
+  subscribe: { ok: true, cursor: "1.5.0" },
+};
+
+const obliging = ({ type }: Message) => answers[`${type}`];
+
+async function connect(options: Partial<ConnectOptions> = {}): Promise<KiteClient> {
+  const client = await KiteClient.connect({ paths: stage.paths, name: "test", reconnect: true, ...options });
+  stage.after(() => client.close());
+  return client;
+}
+
+async function restart(daemon: FakeDaemon, script: Script = obliging): Promise<FakeDaemon> {
+  await daemon.stop();
+  return stage.daemon(script);
+}
+
+function withoutRid({ rid: _, ...message }: Message): Message {
+  return message;
+}
+
+describe("a daemon that goes and comes back", () => {
+  it("grants the lock that was waited for: the request comes again, with the same requestId", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect();
+    const asked = client.request("file_lock", { id: "s", file: "a" });
+    const first = await daemon.next("file_lock");
+    const next = await restart(daemon);
+    const second = await next.next("file_lock");
+    expect(first["requestId"]).toEqual(expect.any(String));
+    expect(second).toEqual(first);
+    next.say({ ok: true, file: "a", token: "t", granted_from_queue: true, rid: second["rid"] });
+    expect(await asked).toEqual({ ok: true, file: "a", token: "t", granted_from_queue: true });
+  });
+
+  it("hears hello first, then who is registered, the stream's place, then what waits, in its order", async () => {
+    const daemon = await stage.daemon(obliging);
+    const client = await connect();
+    await client.request("register", { id: "s", cwd: "/p", name: "old" });
+    await client.request("register", { id: "s", cwd: "/p", name: "new" });
+    await client.request("register", { id: "gone", cwd: "/p" });
+    await client.request("deregister", { id: "gone" });
+    await client.subscribe({ events: ["lock_granted"] });
+    const seen = new Promise<void>(resolve => client.onEvent(e => e.cursor === "1.9.0" && resolve()));
+    daemon.say({ type: "event", event: "lock_granted", cursor: "1.9.0" });
+    await seen;
+    const waiting = ["a", "b", "c"].map(file => client.request("file_lock", { id: "s", file }));
+    for (const _ of waiting) await daemon.next("file_lock");
+    const next = await restart(daemon, message =>
+      message["type"] === "file_lock" ? { ok: true, token: message["file"] } : obliging(message),
+    );
+    expect(await Promise.all(waiting)).toMatchObject([{ token: "a" }, { token: "b" }, { token: "c" }]);
+    expect(next.received.map(withoutRid)).toEqual([
+      { type: "hello", protocol: 1, client: "test" },
+      { type: "register", id: "s", cwd: "/p", name: "new" },
+      { type: "subscribe", events: ["lock_granted"], cursor: "1.9.0" },
+      ...["a", "b", "c"].map(file => ({ type: "file_lock", requestId: expect.any(String), id: "s", file })),
+    ]);
+  });
+
+  it("tells who subscribed when events were missed", async () => {
+    const daemon = await stage.daemon(obliging);
+    const client = await connect();
+    await client.subscribe();
+    const lagged = new Promise<void>(resolve => client.onLagged(resolve));
+    const next = await restart(daemon, ({ type }) =>
+      type === "subscribe" ? { ok: true, cursor: "2.1.0", lagged: true } : undefined,
+    );
+    await lagged;
+    expect(await next.next("subscribe")).toMatchObject({ cursor: "1.5.0" });
+  });
+
+  it("gets what was asked while it was away", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect();
+    const cut = client.request("ping", {});
+    await daemon.next("ping");
+    await daemon.stop();
+    // Not sent again, so its end shows that the absence has begun.
+    await expect(client.request("shutdown", {})).rejects.toThrow(ConnectionClosed);
+    const later = client.request("stats", {});
+    const next = await stage.daemon(({ type }) => (type === "stats" ? { ok: true } : obliging({ type })));
+    expect(await cut).toEqual({ ok: true, pong: true });
+    expect(await later).toEqual({ ok: true });
+    expect(next.types).toEqual(["hello", "ping", "stats"]);
+  });
+
+  it("does not hear `shutdown` again", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect();
+    const asked = client.request("shutdown", {});
+    await daemon.next("shutdown");
+    const next = await restart(daemon);
+    await expect(asked).rejects.toThrow(ConnectionClosed);
+    await client.request("ping", {});
+    expect(next.types).toEqual(["hello", "ping"]);
+  });
+
+  it("may come back any number of times", async () => {
+    let daemon = await stage.daemon();
+    const client = await connect();
+    const asked = client.request("file_lock", { id: "s", file: "a" });
+    for (let i = 0; i < 5; i++) {
+      await daemon.next("file_lock");
+      daemon = await restart(daemon);
+    }
+    const { rid } = await daemon.next("file_lock");
+    daemon.say({ ok: true, token: "t", rid });
+    expect(await asked).toEqual({ ok: true, token: "t" });
+  });
+});
+
+describe("`restarting`", () => {
+  const restarting = { ok: false, error: "come back", code: "restarting" };
+
+  it("is waited out, on another connection", async () => {
+    let left = 3;
+    const daemon = await stage.daemon(message =>
+      message["type"] === "ping" && left-- > 0 ? restarting : obliging(message),
+    );
+    const client = await connect();
+    expect(await client.request("ping", {})).toEqual({ ok: true, pong: true });
+    expect(daemon.types).toEqual(["hello", "ping", "hello", "ping", "hello", "ping", "hello", "ping"]);
+  });
+
+  it("is waited out as the answer to hello", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect();
+    const asked = client.request("ping", {});
+    await daemon.next("ping");
+    let left = 2;
+    await restart(daemon, message =>
+      message["type"] === "hello" && left-- > 0 ? restarting : obliging(message),
+    );
+    expect(await asked).toEqual({ ok: true, pong: true });
+  });
+});
+
+describe("a daemon that does not come back", () => {
+  it("makes everything throw NotRunning once the absence has lasted too long", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect({ reconnectMs: 50 });
+    const asked = client.request("ping", {});
+    await daemon.next("ping");
+    await daemon.stop();
+    await expect(asked).rejects.toThrow(NotRunning);
+    expect(await client.closed).toBeInstanceOf(NotRunning);
+    await expect(client.request("ping", {})).rejects.toThrow(ConnectionClosed);
+  });
+
+  it("is not asked again where it refuses hello for good", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect();
+    const refusal = { ok: false, error: "speak version 2", code: "unsupported_protocol" };
+    const next = await restart(daemon, () => refusal);
+    expect(await client.closed).toBeInstanceOf(HelloRefused);
+    expect(next.types).toEqual(["hello"]);
+  });
+
+  it("is not asked again where it speaks no protocol", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect();
+    for (const socket of daemon.sockets) socket.write("what?\n");
+    expect(await client.closed).toBeInstanceOf(ConnectionClosed);
+    expect(daemon.types).toEqual(["hello"]);
+  });
+
+  it("is not waited for by a client that was closed", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect({ reconnectMs: 3_600_000 });
+    const asked = client.request("ping", {});
+    await daemon.next("ping");
+    await daemon.stop();
+    client.close();
+    await expect(asked).rejects.toThrow(ConnectionClosed);
+  });
+});
+
+describe("a lock bound to its connection", () => {
+  const granted = (token: string) => ({ ok: true, file: "a", path: "/p/a", token });
+  const grants =
+    (token: string): Script =>
+    message =>
+      message["type"] === "file_lock" ? granted(token) : (obliging(message) ?? { ok: true, released: [] });
+
+  async function holding(file: { file: string } | { files: string[] }): Promise<[FakeDaemon, KiteClient]> {
+    const daemon = await stage.daemon(grants("t1"));
+    const client = await connect();
+    await client.request("file_lock", { id: "s", bind: true, waitMs: 9_000, ...file });
+    return [daemon, client];
+  }
+
+  async function afterRestart(daemon: FakeDaemon, client: KiteClient, script: Script): Promise<Message[]> {
+    const next = await restart(daemon, script);
+    await next.next("hello");
+    await client.request("ping", {});
+    return next.received.filter(({ type }) => type === "file_lock").map(withoutRid);
+  }
+
+  it("is asked for again without waiting, so that it is bound to the new one", async () => {
+    const [daemon, client] = await holding({ file: "a" });
+    const lost: LockLost[] = [];
+    client.onLockLost(l => lost.push(l));
+    const again = { type: "file_lock", id: "s", file: "a", bind: true, waitMs: 0 };
+    expect(await afterRestart(daemon, client, grants("t1"))).toEqual([again]);
+    expect(lost).toEqual([]);
+  });
+
+  it("is reported when it is refused, and not asked for a third time", async () => {
+    const [daemon, client] = await holding({ file: "a" });
+    const lost = new Promise<LockLost>(resolve => client.onLockLost(resolve));
+    const refusal = { ok: false, error: "locked by bob", code: "lock_held" };
+    const next = await restart(daemon, message =>
+      message["type"] === "file_lock" ? refusal : obliging(message),
+    );
+    expect(await lost).toMatchObject({ request: { file: "a" }, answer: refusal });
+    expect(await afterRestart(next, client, grants("t1"))).toEqual([]);
+  });
+
+  it("is reported when it has another token: somebody may have been in between", async () => {
+    const [daemon, client] = await holding({ file: "a" });
+    const lost = new Promise<LockLost>(resolve => client.onLockLost(resolve));
+    await restart(daemon, grants("t2"));
+    expect(await lost).toMatchObject({ answer: { token: "t2" } });
+  });
+
+  const released: Record<string, (client: KiteClient) => Promise<unknown>> = {
+    "it was unlocked": client => client.request("file_unlock", { id: "s", files: ["a", "b"] }),
+    "a part of it was unlocked": client => client.request("file_unlock", { id: "s", file: "a" }),
+    "all was unlocked": client => client.request("file_unlock", { id: "s", all: true }),
+    "its session ended": client => client.request("deregister", { id: "s" }),
+  };
+
+  for (const [why, release] of Object.entries(released)) {
+    it(`is not asked for again where ${why}`, async () => {
+      const [daemon, client] = await holding({ files: ["a", "b"] });
+      await release(client);
+      expect(await afterRestart(daemon, client, grants("t1"))).toEqual([]);
+    });
+  }
+
+  it("stays where another session's was unlocked", async () => {
+    const [daemon, client] = await holding({ file: "a" });
+    await client.request("file_unlock", { id: "other", all: true });
+    expect(await afterRestart(daemon, client, grants("t1"))).toHaveLength(1);
+  });
+});
+
+it("gives what changes something a requestId, its caller's where there is one, and what only reads none", async () => {
+  const daemon = await stage.daemon(() => undefined);
+  const client = await connect();
+  const quietly = (asked: Promise<unknown>) => asked.catch(() => {});
+  quietly(client.request("file_unlock", { id: "s", file: "a" }));
+  quietly(client.request("file_unlock", { id: "s", file: "a", requestId: "mine" }));
+  quietly(client.request("query", { target: "locks" }));
+  await daemon.next("query");
+  const [first, second, third] = daemon.received.slice(1).map(message => message["requestId"]);
+  expect(first).toEqual(expect.any(String));
+  expect([second, third]).toEqual(["mine", undefined]);
+  expect(`${first}`.length).toBeLessThanOrEqual(limits.idBytes);
+});
