@@ -10,10 +10,11 @@ import type { Entry, Proposal } from "./core/entry.ts";
  *   the end of this process; `durableSeq` rises when it also survives a power cut;
  * - a proposal is delivered at most once; a `propose` that failed may still be delivered later only where its
  *   failure was `unknown`;
+ * - nothing is delivered, and nothing fails, within the call of `propose`;
  * - after `close` nothing is delivered.
  */
 export interface Journal {
-  /** What the last snapshot holds, or null; call before `open`. */
+  /** What the last intact snapshot holds, or null; before `open`, or at any time for a rebuild. */
   loadSnapshot(): Promise<Snapshot | null>;
   /**
    * Opens the log for writing under the next epoch and returns it with the entries after `after` that are
@@ -27,18 +28,31 @@ export interface Journal {
   propose(proposals: readonly Proposal[], failed: (p: Proposal, reason: ProposeFailure) => void): void;
   /** Entries up to this one survive a power cut. */
   readonly durableSeq: number;
-  /** Asks for everything delivered so far to be made durable; `onDurable` is called whenever `durableSeq` rose. */
+  /**
+   * Asks for everything delivered so far to be made durable; `onDurable` is called whenever `durableSeq` rose.
+   * Costs next to nothing where a sync is under way already: that one, or one more after it, serves all.
+   */
   sync(): void;
   onDurable(callback: (durableSeq: number) => void): void;
-  /** Resolves when everything committed before the call has been delivered. */
+  /**
+   * Resolves when everything committed before the call has been delivered, and everything proposed before it by
+   * this node has been delivered or has failed.
+   */
   barrier(): Promise<void>;
-  /** Stores the state after `seq`; older segments and snapshots beyond those kept are removed. */
+  /**
+   * Stores the state after `seq`, which has been delivered; what is older and not needed any more is removed.
+   * Rejects where it could not be stored: the earlier snapshot and the log are still there then.
+   */
   saveSnapshot(seq: number, bytes: Buffer): Promise<void>;
-  /** All stored entries after `after`, for a rebuild; only entries already delivered. */
+  /**
+   * The stored entries after `after`, for a rebuild, up to the end of the batch delivered last. What is before the
+   * last snapshot may be gone.
+   */
   read(after: number): Promise<readonly Entry[]>;
-  /** What only an end of the process can answer (a failed sync, say); called once. */
+  /** What only an end of the process can answer (a failed sync, say); called once. Nothing is stored after it. */
   onFatal(callback: (error: Error) => void): void;
   readonly health: JournalHealth;
+  /** What waits for its place fails with `restarting`; what was delivered is durable when this resolves. */
   close(): Promise<void>;
 }
 
@@ -53,7 +67,7 @@ export interface Snapshot {
 }
 
 export interface JournalHealth {
-  /** Bytes stored after the last snapshot. */
+  /** Bytes stored after the last snapshot, about. */
   readonly bytes: number;
   /** No space: only commands that free something are taken. */
   readonly full: boolean;

@@ -1,0 +1,143 @@
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  fsync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  write,
+  writeSync,
+} from "node:fs";
+import { promisify } from "node:util";
+
+/**
+ * The file system as the journal needs it, and no more, so that tests can put one in its place that loses what
+ * was not synced. Everything throws as `node:fs` does: an Error with a `code`. Files are 0600, directories 0700.
+ */
+export interface Disk {
+  /** Makes a directory with its parents; one that is there is fine. */
+  mkdir(dir: string): void;
+  /** Names in a directory, in no order. */
+  list(dir: string): readonly string[];
+  /** A whole file. */
+  read(path: string): Buffer;
+  /** Bytes in a file, or null where there is none. */
+  size(path: string): number | null;
+  /** Creates a file for appending; EEXIST where there is one. */
+  create(path: string): DiskFile;
+  /** Opens an existing file for appending. */
+  open(path: string): DiskFile;
+  rename(from: string, to: string): void;
+  unlink(path: string): void;
+  /** Resolves when names created, renamed and removed in the directory before the call survive a power cut. */
+  syncDir(dir: string): Promise<void>;
+}
+
+/** An open file. Close it only when no promise of it is pending. */
+export interface DiskFile {
+  readonly size: number;
+  /** Writes at the end and returns how many bytes were written: fewer than asked for on a full disk. */
+  append(data: string | Buffer): number;
+  /** `append` off the event loop, for what is large. */
+  appendLarge(data: Buffer): Promise<number>;
+  /** Cuts the file; what is appended next begins there. */
+  truncate(size: number): void;
+  /** Resolves when what was written before the call survives a power cut (fdatasync). */
+  syncData(): Promise<void>;
+  /** The same for content and all metadata (fsync), for a file that is new. */
+  syncAll(): Promise<void>;
+  close(): void;
+}
+
+const fsyncAsync = promisify(fsync);
+const fdatasyncAsync = promisify(fdatasync);
+const writeAsync = promisify(write);
+
+class NodeFile implements DiskFile {
+  readonly #fd: number;
+
+  constructor(path: string, flags: string | number) {
+    this.#fd = openSync(path, flags, 0o600);
+  }
+
+  get size(): number {
+    return fstatSync(this.#fd).size;
+  }
+
+  append(data: string | Buffer): number {
+    return typeof data === "string" ? writeSync(this.#fd, data) : writeSync(this.#fd, data);
+  }
+
+  async appendLarge(data: Buffer): Promise<number> {
+    return (await writeAsync(this.#fd, data)).bytesWritten;
+  }
+
+  truncate(size: number): void {
+    ftruncateSync(this.#fd, size);
+  }
+
+  syncData(): Promise<void> {
+    return fdatasyncAsync(this.#fd);
+  }
+
+  syncAll(): Promise<void> {
+    return fsyncAsync(this.#fd);
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
+
+/** The real one. */
+export const nodeDisk: Disk = {
+  mkdir: dir => void mkdirSync(dir, { recursive: true, mode: 0o700 }),
+  list: dir => readdirSync(dir),
+  read: path => readFileSync(path),
+  size: path => statSync(path, { throwIfNoEntry: false })?.size ?? null,
+  create: path => new NodeFile(path, "ax"),
+  // Not "a": it would create a file that is missing.
+  open: path => new NodeFile(path, constants.O_WRONLY | constants.O_APPEND),
+  rename: renameSync,
+  unlink: unlinkSync,
+  async syncDir(dir) {
+    const fd = openSync(dir, "r");
+    try {
+      await fsyncAsync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  },
+};
+
+/** The `code` of what a disk threw, or null. */
+export function diskCode(error: unknown): string | null {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
+}
+
+/** Whether a write failed for want of space: the disk's, or the user's quota. */
+export function isNoSpace(error: unknown): boolean {
+  const code = diskCode(error);
+  return code === "ENOSPC" || code === "EDQUOT";
+}
+
+/** A sync failed: what the disk holds is not known, and asking again would not tell (the kernel forgets). */
+export class SyncFailed extends Error {
+  override readonly name = "SyncFailed";
+}
+
+/** Awaits a sync, so that its failure can be told from that of anything else. */
+export async function synced(sync: Promise<void>): Promise<void> {
+  try {
+    await sync;
+  } catch (error) {
+    throw new SyncFailed("the disk failed to store what was written; see its health", { cause: error });
+  }
+}

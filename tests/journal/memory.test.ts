@@ -1,0 +1,15 @@
+import { MemoryJournal, memoryStore } from "../../daemon/journal-memory.ts";
+import { Turns } from "./commands.ts";
+import { journalSuite } from "./suite.ts";
+
+journalSuite("the memory journal", () => {
+  const store = memoryStore();
+  const turns = new Turns();
+  return {
+    start: () => {
+      turns.forget();
+      return new MemoryJournal(store, turns.soon);
+    },
+    settle: () => turns.settle(),
+  };
+});
