@@ -20,8 +20,8 @@ export type Blocker =
   | { readonly by: "hold"; readonly actor: Actor; readonly file: FileRef; readonly hold: Hold }
   | { readonly by: "place"; readonly actor: Actor; readonly file: FileRef; readonly waiter: Waiter };
 
-/** Every blocker, holders first. */
-export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
+/** Every blocker, holders first. The place with ticket `resumed` counts as attached although it is not yet. */
+export function* blockers(locks: Locks, ask: Ask, resumed = -1): Generator<Blocker, void> {
   const wanted: FileRef[] = [];
   for (const file of ask.files) {
     let owned = false;
@@ -36,7 +36,8 @@ export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
   if (locks.waiters.size === 0) return;
   for (const file of wanted) {
     for (const waiter of waitersOver(locks, file)) {
-      if (waiter.ticket < ask.ticket && waiter.origin !== null && !sameActor(waiter.actor, ask.actor)) {
+      const attached = waiter.origin !== null || waiter.ticket === resumed;
+      if (waiter.ticket < ask.ticket && attached && !sameActor(waiter.actor, ask.actor)) {
         yield { by: "place", actor: waiter.actor, file, waiter };
       }
     }
@@ -73,29 +74,31 @@ export interface CycleStep {
   readonly file: string;
 }
 
-/**
- * The circle of waits that `ask` would close, or null. `owned` are keys of the asking actor that count as
- * explicit holds although they are not yet.
- */
-export function findCycle(
-  locks: Locks,
-  ask: Ask,
-  owned: ReadonlySet<string> = new Set(),
-): CycleStep[] | null {
+/** What is not so yet, but would be if the request were taken. */
+export interface Assumed {
+  /** The asking actor holds these explicitly. */
+  readonly owned?: readonly FileRef[];
+  /** The place in line that counts as attached. */
+  readonly resumed?: number;
+}
+
+/** The circle of waits that `ask` closes, or null. */
+export function findCycle(locks: Locks, ask: Ask, assumed: Assumed = {}): CycleStep[] | null {
+  const { owned = [], resumed } = assumed;
   const goal = actorKey(ask.actor);
   const visited = new Set<string>();
 
   function follow(asked: Ask, path: readonly CycleStep[]): CycleStep[] | null {
-    for (const blocker of blockers(locks, asked)) {
-      if (blocker.by === "hold" && blocker.hold.kind !== "explicit" && !owned.has(blocker.hold.key)) continue;
+    const behind = sameActor(asked.actor, ask.actor) ? undefined : overlapOf(asked.files, owned);
+    if (behind !== undefined) return [...path, { actor: asked.actor, file: behind.file }];
+    for (const blocker of blockers(locks, asked, resumed)) {
+      if (blocker.by === "hold" && blocker.hold.kind !== "explicit") continue;
       const here = [...path, { actor: asked.actor, file: blocker.file.file }];
       const next = actorKey(blocker.actor);
       if (next === goal) return here;
       if (visited.has(next)) continue;
       visited.add(next);
-      for (const ticket of locksOf(locks.actors, blocker.actor)?.waits ?? []) {
-        const waiter = locks.waiters.get(ticket);
-        if (waiter === undefined || waiter.origin === null) continue;
+      for (const waiter of attachedOf(locks, blocker.actor)) {
         const found = follow(waiter, here);
         if (found !== null) return found;
       }
@@ -104,4 +107,27 @@ export function findCycle(
   }
 
   return follow(ask, []);
+}
+
+/** A circle through anything the actor waits for: for changes that make others wait for it. */
+export function findCycleOf(locks: Locks, actor: Actor, assumed: Assumed): CycleStep[] | null {
+  for (const waiter of attachedOf(locks, actor, assumed.resumed)) {
+    const found = findCycle(locks, waiter, assumed);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** The first of `files` that overlaps one of `others`. */
+function overlapOf(files: readonly FileRef[], others: readonly FileRef[]): FileRef | undefined {
+  const isBelow = (a: FileRef, b: FileRef) => a.key === b.key || (b.dir && a.key.startsWith(`${b.key}/`));
+  return files.find(file => others.some(other => isBelow(file, other) || isBelow(other, file)));
+}
+
+/** The actor's requests in line that somebody listens for. */
+function attachedOf(locks: Locks, actor: Actor, resumed = -1): Waiter[] {
+  return [...(locksOf(locks.actors, actor)?.waits ?? [])].flatMap(ticket => {
+    const waiter = locks.waiters.get(ticket);
+    return waiter !== undefined && (waiter.origin !== null || ticket === resumed) ? [waiter] : [];
+  });
 }

@@ -4,7 +4,14 @@ import { limits } from "../../protocol/limits.ts";
 import { locksOf, rowsOfSession, sameActor } from "./actors.ts";
 import type { FileRef, LockRequest } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
-import { type Ask, type Blocker, findCycle, firstBlocker, waitersOver } from "./lock-blockers.ts";
+import {
+  type Ask,
+  type Blocker,
+  findCycle,
+  findCycleOf,
+  firstBlocker,
+  waitersOver,
+} from "./lock-blockers.ts";
 import { grantWaiter, passOn, take } from "./lock-queue.ts";
 import { addWaiter, attachWaiter, removeWaiter } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
@@ -31,7 +38,7 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
     }
   }
   if (place !== null && sameFiles(place.files, request.files)) {
-    const cycle = findCycle(state.locks, place);
+    const cycle = findCycleOf(state.locks, place.actor, { resumed: place.ticket });
     if (cycle !== null) {
       step.reply = deadlock(state, cycle);
       return;
@@ -46,7 +53,9 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
 function mayAsk(state: State, request: LockRequest): Refusal | null {
   const { session, incarnation } = request.actor;
   const known = state.sessions.live.get(session);
-  if (known !== undefined && !known.incarnations.some(i => i.ordinal === incarnation)) {
+  const alive =
+    known === undefined ? incarnation === 0 : known.incarnations.some(i => i.ordinal === incarnation);
+  if (!alive) {
     return refuse("session_ended", `this terminal's part of session ${session} has ended; register again`);
   }
   const ended = state.sessions.ended.get(session);
@@ -165,18 +174,10 @@ function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker)
   return cycle === null ? null : deadlock(state, cycle);
 }
 
-/** A turn hold that becomes explicit while its holder waits elsewhere can close a circle too. */
+/** An explicit hold taken while its actor waits elsewhere can close a circle too, where others wait for it. */
 function cycleByHolding(state: State, request: LockRequest): Refusal | null {
-  const mine = locksOf(state.locks.actors, request.actor);
-  if (mine === undefined || mine.waits.size === 0) return null;
-  const owned = new Set(request.files.map(f => f.key));
-  for (const ticket of mine.waits) {
-    const waiter = state.locks.waiters.get(ticket);
-    if (waiter === undefined || waiter.origin === null) continue;
-    const cycle = findCycle(state.locks, waiter, owned);
-    if (cycle !== null) return deadlock(state, cycle);
-  }
-  return null;
+  const cycle = findCycleOf(state.locks, request.actor, { owned: request.files });
+  return cycle === null ? null : deadlock(state, cycle);
 }
 
 function announceWait(state: State, waiter: Waiter, blocker: Blocker, meta: Meta, step: Step): void {

@@ -1,0 +1,165 @@
+import type { Clock } from "../../daemon/clock.ts";
+import type { Journal } from "../../daemon/journal.ts";
+import { FileJournal } from "../../daemon/journal-file.ts";
+import { faultyRemote, RemoteLikeJournal, RemoteLog } from "../journal/remote-like.ts";
+import { SimulatedDisk } from "./disk.ts";
+import type { Random } from "./random.ts";
+
+/** Time that passes when the world says so. At a restart the machine's clock may have jumped, both ways. */
+export class SimulatedClock implements Clock {
+  #now: number;
+  #timers: { readonly at: number; readonly callback: () => void }[] = [];
+
+  constructor(start: number) {
+    this.#now = start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  wall(): number {
+    return this.#now;
+  }
+
+  at(at: number, callback: () => void): () => void {
+    const timer = { at, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter(t => t !== timer);
+    };
+  }
+
+  /** Lets time pass and fires what comes due, earliest first. */
+  pass(ms: number): void {
+    const until = this.#now + ms;
+    for (;;) {
+      const due = this.#timers.filter(t => t.at <= until).sort((a, b) => a.at - b.at)[0];
+      if (due === undefined) break;
+      this.#timers = this.#timers.filter(t => t !== due);
+      this.#now = Math.max(this.#now, due.at);
+      due.callback();
+    }
+    this.#now = until;
+  }
+
+  /** A process that starts again reads the clock anew: its timers are gone and the time is another. */
+  restart(jumpMs: number): void {
+    this.#timers = [];
+    this.#now = Math.max(1, this.#now + jumpMs);
+  }
+}
+
+/** Where a world's log lives: it outlives the daemons that use it. */
+export interface Host {
+  readonly name: string;
+  /** A journal for the next daemon. */
+  journal(): Journal;
+  /** Lets some of what is under way happen; true where something did. */
+  tick(): boolean;
+  /** Lets everything under way happen. */
+  settle(): void;
+  /** The daemon is gone. `power`: and the machine too, with what was not synced. */
+  crash(power: boolean): void;
+  /** Everything delivered survives the end of the process alone. */
+  readonly keepsDelivered: boolean;
+}
+
+/** The file journal over a disk that knows what was synced. */
+export class FileHost implements Host {
+  readonly name = "file";
+  readonly keepsDelivered = true;
+  readonly disk = new SimulatedDisk();
+  readonly #random: Random;
+  readonly #clock: SimulatedClock;
+  #tasks: (() => void)[] = [];
+  /** Of the process that runs now; a dead one does nothing to the disk any more. */
+  #process = { alive: true };
+
+  constructor(random: Random, clock: SimulatedClock) {
+    this.#random = random;
+    this.#clock = clock;
+    this.disk.holdSyncs = true;
+  }
+
+  journal(): Journal {
+    return new FileJournal({
+      dir: "/journal",
+      disk: whileAlive(this.disk, this.#process),
+      soon: task => this.#tasks.push(task),
+      later: (ms, task) => this.#clock.at(this.#clock.now() + ms, task),
+      bounds: { segmentBytes: 20_000, reserveBytes: 4096 },
+    });
+  }
+
+  tick(): boolean {
+    if (this.#random.chance(0.3)) this.disk.completeSyncs();
+    if (this.#random.chance(0.2)) return false;
+    return this.#run();
+  }
+
+  settle(): void {
+    this.#run();
+    this.disk.completeSyncs();
+  }
+
+  crash(power: boolean): void {
+    this.#tasks = [];
+    this.#process.alive = false;
+    this.#process = { alive: true };
+    if (power) this.disk.powerCut(this.#random);
+    else this.disk.processCrash();
+  }
+
+  #run(): boolean {
+    const tasks = this.#tasks.splice(0);
+    for (const task of tasks) task();
+    return tasks.length > 0;
+  }
+}
+
+/** A log elsewhere: late, batched, failing, with foreign entries in between. */
+export class RemoteHost implements Host {
+  readonly name = "remote";
+  readonly keepsDelivered = true;
+  readonly log = new RemoteLog();
+  readonly #random: Random;
+  #journal: RemoteLikeJournal | null = null;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  journal(): Journal {
+    this.#journal = new RemoteLikeJournal(this.log, this.#random.fork(), faultyRemote);
+    return this.#journal;
+  }
+
+  tick(): boolean {
+    this.#journal?.tick();
+    return this.#journal !== null && !this.#journal.idle;
+  }
+
+  settle(): void {
+    for (let n = 0; n < 10_000 && this.#journal !== null && !this.#journal.idle; n += 1) this.#journal.tick();
+  }
+
+  crash(): void {
+    this.#journal?.crash();
+    this.#journal = null;
+  }
+}
+
+/** The disk as one process has it. */
+function whileAlive(disk: SimulatedDisk, process: { readonly alive: boolean }): SimulatedDisk {
+  return new Proxy(disk, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        if (!process.alive) throw new Error("this process was killed");
+        return value.apply(target, args);
+      };
+    },
+  });
+}

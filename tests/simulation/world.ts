@@ -1,0 +1,506 @@
+/**
+ * A seeded world: the real engine and core over a journal that may fail at any point, with many actors, closing
+ * connections, dying processes, jumping clocks. After every entry the invariants are checked twice, by the core's own
+ * `check` and by the oracle; after every crash the state that comes back is compared with the one that was.
+ */
+import { apply } from "../../daemon/core/apply.ts";
+import { check } from "../../daemon/core/check.ts";
+import type { Actor, Command, Entry, LockRequest, Origin } from "../../daemon/core/entry.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { emptyState, type State } from "../../daemon/core/state.ts";
+import type { Reply, Step } from "../../daemon/core/step.ts";
+import { Engine } from "../../daemon/engine.ts";
+import type { Journal } from "../../daemon/journal.ts";
+import { rebuild } from "../../daemon/recover.ts";
+import { limits } from "../../protocol/limits.ts";
+import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
+import { overdue, wrongs } from "./oracle.ts";
+import { Random } from "./random.ts";
+
+export class Violation extends Error {
+  override readonly name = "Violation";
+}
+
+/** A client's connection as the world sees it. */
+interface Client {
+  readonly connection: number;
+  readonly actor: Actor;
+  /** `dying`: the client is gone, but the daemon has not noticed. */
+  state: "open" | "dying" | "closed";
+  bound: boolean;
+  readonly waiting: Set<number>;
+}
+
+const sessions = ["ann", "bob", "cyd", "dan", "eve", "fay"] as const;
+const files = ["a", "b", "c", "src/d", "src/e", "src/", "src/deep/f", "src/deep/"] as const;
+
+export interface Counts {
+  readonly commands: Map<string, number>;
+  readonly replies: Map<string, number>;
+}
+
+export class World {
+  readonly random: Random;
+  readonly clock: SimulatedClock;
+  readonly host: Host;
+  readonly transcript: string[] = [];
+  readonly counts: Counts = { commands: new Map(), replies: new Map() };
+  readonly #tell: boolean;
+  #engine: Engine | null = null;
+  /** The state as an observer sees it who applies every delivered entry himself, voided ones left out. */
+  #shadow: State = emptyState();
+  #shadowVoided = new Set<number>();
+  #clients: Client[] = [];
+  #connections = 0;
+  #life = 0;
+  /** Requests with a requestId, some of which are sent again. */
+  #retried: (Command & LockRequest)[] = [];
+  #lastToken: readonly [number, number] = [0, 0];
+  /** Every token so far, with who got it. */
+  readonly #tokens = new Map<string, string>();
+  /** Grants that went to nobody; each must be undone. */
+  #unheard: Origin[] = [];
+  #epochSeen = 0;
+  #poisons = 0;
+  #fatal: Error | null = null;
+  #tickets = new Map<string, number>();
+
+  constructor(seed: number, host: "file" | "remote", tell: boolean) {
+    this.random = new Random(seed);
+    this.clock = new SimulatedClock(1_700_000_000_000);
+    this.host =
+      host === "file" ? new FileHost(this.random.fork(), this.clock) : new RemoteHost(this.random.fork());
+    this.#tell = tell;
+  }
+
+  async start(): Promise<void> {
+    this.#life += 1;
+    const life = this.#life;
+    const journal = this.#watched(this.host.journal());
+    let voided: readonly number[] = [];
+    const starting = Engine.start({
+      journal,
+      clock: this.clock,
+      node: "local",
+      storeId: "store",
+      onStep: () => {},
+      onTrouble: () => {},
+      // What a process that was killed would still have said, nobody hears.
+      onFatal: error => {
+        if (life === this.#life) this.#fatal = error;
+      },
+      snapshotEntries: 150,
+    });
+    this.#engine = await this.#pump(starting);
+    voided = this.#engine.voided;
+    this.#shadowVoided = new Set(voided);
+    const { epoch } = this.#engine;
+    if (epoch <= this.#epochSeen) throw new Violation(`epoch ${epoch} was used before`);
+    this.#epochSeen = epoch;
+    this.#say(`start: epoch ${epoch}, seq ${this.#engine.state.seq}`);
+  }
+
+  /** One step: something happens, and some of what is under way goes on. */
+  async step(): Promise<void> {
+    this.#happen();
+    this.host.tick();
+    // Promises of the journal and the engine go on here.
+    await null;
+    await null;
+    if (this.#fatal !== null) throw this.#fatal;
+  }
+
+  /** Everything under way is done: nothing may be overdue, nothing granted to nobody, and replay equals life. */
+  async settle(): Promise<void> {
+    const engine = this.#running();
+    for (let n = 0; n < 50; n += 1) {
+      this.clock.pass(limits.fullRetryMs);
+      this.host.settle();
+      await this.#turns(8);
+    }
+    for (const wrong of overdue(engine.state)) throw new Violation(wrong);
+    for (const origin of this.#unheard) {
+      for (const hold of engine.state.locks.holds.values()) {
+        const isSame = hold.origin.n === origin.n && hold.origin.epoch === origin.epoch;
+        if (isSame && !hold.askedAgain) throw new Violation(`${hold.key} stays granted to nobody`);
+      }
+    }
+    this.#unheard = [];
+    const text = writeState(engine.state);
+    if (text !== writeState(readState(text))) throw new Violation("the state reads back as another one");
+    if (text !== writeState(this.#shadow)) throw new Violation("the engine's state is not that of its log");
+  }
+
+  async crash(): Promise<void> {
+    const power = this.random.chance(0.5);
+    const before = this.#running().state;
+    const lived = { seq: before.seq, text: writeState(before) };
+    this.#say(power ? "power cut" : "process killed");
+    this.#engine = null;
+    this.#life += 1;
+    this.host.crash(power);
+    this.clock.restart(this.random.pick([0, 5, 1000, -60_000, 3_600_000]));
+    for (const client of this.#clients) client.state = "closed";
+    this.#clients = [];
+    this.#tickets.clear();
+    await this.#compareRecovery(lived, power);
+    await this.start();
+  }
+
+  /** What a start finds must be what was lived, up to where a power cut took things away. */
+  async #compareRecovery(lived: { seq: number; text: string }, power: boolean): Promise<void> {
+    const probe = this.host.journal();
+    const snapshot = await this.#pump(probe.loadSnapshot());
+    const { entries } = await this.#pump(probe.open(snapshot?.seq ?? 0, () => {}));
+    const upTo = entries.filter(e => e.seq <= lived.seq);
+    const last = upTo.at(-1)?.seq ?? snapshot?.seq ?? 0;
+    if (!power && this.host.keepsDelivered && last < lived.seq) {
+      throw new Violation(`entries ${last + 1} to ${lived.seq} were delivered and are lost`);
+    }
+    if (last === lived.seq) {
+      const { state } = rebuild(snapshot, upTo, this.#shadowVoided);
+      if (writeState(state) !== lived.text)
+        throw new Violation(`replay to ${last} differs from what was lived`);
+    }
+    const whole = rebuild(snapshot, entries, this.#shadowVoided);
+    this.#shadow = whole.state;
+    this.#epochSeen = Math.max(this.#epochSeen, this.#shadow.epoch);
+    this.host.crash(false);
+  }
+
+  /** The journal, with everything it delivers applied once more by the observer and checked. */
+  #watched(journal: Journal): Journal {
+    const world = this;
+    return new Proxy(journal, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name === "open") {
+          return (after: number, deliver: (batch: readonly Entry[]) => void) =>
+            target.open(after, batch => {
+              for (const entry of batch) world.#observe(entry);
+              deliver(batch);
+            });
+        }
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  }
+
+  #observe(entry: Entry): void {
+    count(this.counts.commands, entry.command.type);
+    const state = this.#shadow;
+    let step: Step;
+    try {
+      step = apply(state, entry);
+    } catch {
+      // The poison: what the engine makes of it is compared when the world settles.
+      this.#shadowVoided.add(entry.seq);
+      this.#say(`#${entry.seq} threw`);
+      return;
+    }
+    this.#say(
+      `#${entry.seq} ${words(entry.command)} → ${step.reply === null ? "waits" : outcome(step.reply)}`,
+    );
+    if (step.reply === null && entry.command.type === "lock_request") {
+      const waiter = [...state.locks.waiters.values()].find(w => w.origin?.n === entry.origin.n);
+      if (waiter !== undefined) this.#tickets.set(key(entry.origin), waiter.ticket);
+    }
+    for (const { to, grant } of step.answers)
+      if (grant !== null) this.#say(`   granted to ${grant.session} (${to.n})`);
+    for (const wrong of wrongs(state, step, origin => this.#tickets.get(key(origin))))
+      throw new Violation(wrong);
+    for (const wrong of check(state)) throw new Violation(wrong);
+    this.#noteTokens(state);
+  }
+
+  #happen(): void {
+    const { random } = this;
+    const roll = random.int(1, 100);
+    if (roll <= 40) this.#lock();
+    else if (roll <= 60) this.#unlock();
+    else if (roll <= 66) this.#close();
+    else if (roll <= 70) this.#turnEnd();
+    else if (roll <= 76) this.#begin();
+    else if (roll <= 80) this.#end();
+    else if (roll <= 82) this.#lose();
+    else if (roll <= 83) this.#revoke();
+    else if (roll <= 84) this.#poison();
+    else if (roll <= 95) this.clock.pass(random.int(0, 3000));
+    else if (roll <= 99) this.clock.pass(random.int(1000, 60_000));
+    else this.clock.pass(random.int(60_000, 900_000));
+  }
+
+  #lock(): void {
+    const { random } = this;
+    const client = this.#client();
+    const isTurn = random.chance(0.4);
+    const wanted =
+      isTurn || random.chance(0.7) ? [random.pick(files)] : [random.pick(files), random.pick(files)];
+    const bound = !isTurn && random.chance(0.2);
+    if (this.#retried.length > 0 && random.chance(0.1)) {
+      const again = random.pick(this.#retried.slice(-5));
+      this.#submit(client, random.chance(0.9) ? again : { ...again, waitMs: 77, retry: digested(again, 77) });
+      return;
+    }
+    const command: Command & LockRequest = {
+      type: "lock_request",
+      actor: client.actor,
+      files: [...new Set(wanted)].map(ref),
+      single: wanted.length === 1,
+      kind: isTurn ? "turn" : "explicit",
+      waitMs: random.pick([0, 1000, 30_000, 30_000, 600_000]),
+      depth: random.pick([1, 3, 16]),
+      placeMs: isTurn ? limits.placeMs : 0,
+      detach: random.chance(0.1),
+      progress: false,
+      prompt: isTurn ? random.pick(["p1", "p2"]) : null,
+      bound: bound ? { node: "local", epoch: this.#epochSeen, connection: client.connection } : null,
+      project: "/p",
+      cwd: "/p",
+      wallMs: 0,
+    };
+    client.bound ||= bound;
+    if (!random.chance(0.1)) {
+      this.#submit(client, command);
+      return;
+    }
+    const retry = { by: client.actor.session, requestId: `r${random.bits()}`, digest: "body" };
+    const retried = { ...command, bound: null, retry };
+    this.#retried.push(retried);
+    this.#submit(client, retried);
+  }
+
+  #unlock(): void {
+    const client = this.#client();
+    const mine = [...this.#running().state.locks.holds.values()].filter(
+      h => h.actor.session === client.actor.session,
+    );
+    const all = this.random.chance(0.2);
+    const hold =
+      mine.length > 0 && this.random.chance(0.8) ? this.random.pick(mine) : ref(this.random.pick(files));
+    const { file, lexical } = hold;
+    const named = [{ file, lexical, key: this.random.chance(0.5) ? hold.key : null }];
+    const actor = "actor" in hold ? hold.actor : client.actor;
+    this.#submit(client, { type: "lock_release", actor, files: all ? "all" : named });
+  }
+
+  #turnEnd(): void {
+    const client = this.#client();
+    const keepPrompt = this.random.pick(["p1", "p2", null]);
+    this.#submit(client, { type: "turn_end", actor: client.actor, keepPrompt });
+  }
+
+  #begin(): void {
+    const client = this.#client();
+    const pid = this.random.int(1, 3);
+    this.#submit(client, {
+      type: "session_begin",
+      session: client.actor.session,
+      anchor: this.random.chance(0.5) ? { pid, startTime: "1" } : null,
+      cwd: "/p",
+      project: this.random.pick(["/p", "/q"]),
+      worktree: "/p",
+      branch: null,
+      name: this.random.pick([null, "alice", "bob"]),
+      revive: this.random.chance(0.7),
+      wallMs: 0,
+    });
+  }
+
+  #end(): void {
+    const client = this.#client();
+    const session = this.#running().state.sessions.live.get(client.actor.session);
+    const incarnation = this.random.chance(0.5) ? null : (session?.incarnations.at(-1)?.ordinal ?? 0);
+    const cause = this.random.pick(["deregistered", "ended", "anchor_gone"] as const);
+    this.#submit(client, { type: "session_end", session: client.actor.session, incarnation, cause });
+  }
+
+  #lose(): void {
+    const client = this.#client();
+    const session = client.actor.session;
+    const begun = this.#running().state.sessions.live.get(session)?.begun ?? 0;
+    if (this.random.chance(0.5)) this.#submit(client, { type: "session_lost", session, begun });
+    else this.#submit(client, { type: "session_found", session });
+  }
+
+  #revoke(): void {
+    const { file, lexical, key: path } = ref(this.random.pick(files));
+    this.#submit(this.#client(), {
+      type: "lock_revoke",
+      by: "a person",
+      files: [{ file, lexical, key: path }],
+    });
+  }
+
+  /** A command with a hole in it, as only a bug makes one: its handler throws. Two in a life, or the daemon stops. */
+  #poison(): void {
+    if (this.#poisons >= 2 || this.random.chance(0.8)) return;
+    this.#poisons += 1;
+    const client = this.#client();
+    const hole = { type: "lock_request", actor: client.actor, waitMs: 0 };
+    this.#submit(client, hole as unknown as Command);
+  }
+
+  #close(): void {
+    const open = this.#clients.filter(c => c.state === "open");
+    if (open.length === 0) return;
+    const client = this.random.pick(open);
+    if (this.random.chance(0.4)) {
+      client.state = "dying";
+      return;
+    }
+    this.#closeNow(client);
+  }
+
+  #closeNow(client: Client): void {
+    client.state = "closed";
+    this.#clients = this.#clients.filter(c => c !== client);
+    const engine = this.#running();
+    for (const n of client.waiting) engine.abandon(n);
+    if (!client.bound) return;
+    const bound = { node: "local", epoch: engine.epoch, connection: client.connection };
+    engine.submit({ type: "lock_unbind", bound }, { answer: () => {} });
+  }
+
+  /** An open connection of somebody: one that is there, or a new one. */
+  #client(): Client {
+    const open = this.#clients.filter(c => c.state === "open");
+    if (open.length > 0 && (open.length >= 20 || this.random.chance(0.7))) return this.random.pick(open);
+    this.#connections += 1;
+    const agent = this.random.chance(0.2) ? "agent" : null;
+    const session = this.random.pick(sessions);
+    const incarnations = this.#running().state.sessions.live.get(session)?.incarnations;
+    const incarnation = incarnations === undefined ? 0 : this.random.pick(incarnations).ordinal;
+    const client: Client = {
+      connection: this.#connections,
+      actor: { session, agent, incarnation },
+      state: "open",
+      bound: false,
+      waiting: new Set(),
+    };
+    this.#clients.push(client);
+    return client;
+  }
+
+  #submit(client: Client, command: Command): void {
+    const engine = this.#running();
+    const n = engine.submit(command, {
+      parked: () => {
+        if (client.state === "closed") engine.abandon(n);
+        else client.waiting.add(n);
+      },
+      answer: reply => {
+        client.waiting.delete(n);
+        if (engine !== this.#engine) return;
+        count(this.counts.replies, reply.ok ? "ok" : reply.code);
+        this.#heard(engine, client, command, n, reply);
+      },
+    });
+  }
+
+  #heard(engine: Engine, client: Client, command: Command, n: number, reply: Reply): void {
+    if (command.type !== "lock_request" || !reply.ok) return;
+    const origin = { node: "local", epoch: engine.epoch, n };
+    if (client.state !== "open") {
+      this.#unheard.push(origin);
+      engine.undelivered(n, command.actor);
+      if (client.state === "dying") this.#closeNow(client);
+      return;
+    }
+    this.#checkToken(String(reply["token"]), command);
+  }
+
+  /** What a client hears is a token that the log gave to this very actor. */
+  #checkToken(token: string, command: Command & LockRequest): void {
+    const known = this.#tokens.get(token);
+    const who = JSON.stringify(command.actor);
+    if (known !== who)
+      throw new Violation(`${who} hears of token ${token}, which went to ${known ?? "nobody"}`);
+  }
+
+  /** Tokens rise over all grants of all lives. */
+  #noteTokens(state: State): void {
+    const held = [...state.locks.holds.values()].sort((a, b) => a.token.grant - b.token.grant);
+    for (const { token, actor } of held) {
+      const text = `${state.storeId}.${token.epoch}.${token.grant}`;
+      const who = JSON.stringify(actor);
+      const known = this.#tokens.get(text);
+      if (known === who) continue;
+      if (known !== undefined) throw new Violation(`token ${text} went to ${known} and to ${who}`);
+      const [epoch, grant] = this.#lastToken;
+      if (token.epoch < epoch || (token.epoch === epoch && token.grant <= grant)) {
+        throw new Violation(`token ${text} came after ${epoch}.${grant}`);
+      }
+      this.#lastToken = [token.epoch, token.grant];
+      this.#tokens.set(text, who);
+    }
+  }
+
+  /** Waits for a promise of the journal or the engine while the world's I/O goes on. */
+  async #pump<T>(promise: Promise<T>): Promise<T> {
+    let settled: { readonly value: T } | { readonly error: unknown } | null = null;
+    promise.then(
+      value => {
+        settled = { value };
+      },
+      error => {
+        settled = { error };
+      },
+    );
+    for (let n = 0; n < 10_000; n += 1) {
+      await this.#turns(4);
+      const done = settled as { readonly value: T } | { readonly error: unknown } | null;
+      if (done !== null) {
+        if ("error" in done) throw done.error;
+        return done.value;
+      }
+      this.host.settle();
+    }
+    throw new Violation("the daemon does not start");
+  }
+
+  async #turns(count: number): Promise<void> {
+    for (let n = 0; n < count; n += 1) await null;
+  }
+
+  #running(): Engine {
+    if (this.#engine === null) throw new Error("no daemon runs");
+    return this.#engine;
+  }
+
+  #say(line: string): void {
+    if (this.#tell) this.transcript.push(line);
+  }
+}
+
+function ref(file: string) {
+  const path = file.replace(/\/$/, "");
+  return { file, lexical: `/p/${path}`, key: `local:/p/${path}`, dir: file.endsWith("/") };
+}
+
+/** The same requestId with another body. */
+function digested({ retry }: LockRequest, body: number): NonNullable<LockRequest["retry"]> {
+  return { by: retry?.by ?? "", requestId: retry?.requestId ?? "", digest: `body ${body}` };
+}
+
+function key(origin: Origin): string {
+  return `${origin.epoch} ${origin.n}`;
+}
+
+function count(map: Map<string, number>, name: string): void {
+  map.set(name, (map.get(name) ?? 0) + 1);
+}
+
+/** A command as a person reads it. */
+function words(command: Command): string {
+  const { type, ...rest } = command;
+  const who = "actor" in rest ? `${rest.actor.session}${rest.actor.agent ? `/${rest.actor.agent}` : ""}` : "";
+  const what = "files" in rest && Array.isArray(rest.files) ? rest.files.map(f => f.file).join("+") : "";
+  const more =
+    type === "elapse" || type === "daemon_started" || "session" in rest ? JSON.stringify(rest) : "";
+  return [type, who, what, "kind" in rest ? rest.kind : "", more].filter(Boolean).join(" ");
+}
+
+function outcome(reply: Reply): string {
+  return reply.ok ? `ok ${reply["token"] ?? ""}` : `${reply.code}: ${reply.error}`;
+}
