@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -72,7 +73,7 @@ afterEach(async () => {
   watcher?.client.close();
   for (const child of standIns)
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-  if (readdirSync(paths.home).includes("daemon.json")) await run("down");
+  if (existsSync(paths.daemonFile)) await run("down");
   rmSync(root, { recursive: true, force: true });
 });
 
