@@ -6,7 +6,8 @@ import type { KitePaths } from "../protocol/paths.ts";
 import { readSmall } from "./facts-prober.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
-const longestWaitMs = limits.hookWriteTimeoutMs - 1;
+/** The answer must be there before the hook gives up and lets the tool run. */
+const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;
 
 function milliseconds(min: number, max: number, because = "") {
   const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
@@ -17,11 +18,7 @@ function milliseconds(min: number, max: number, because = "") {
 const schema = z
   .strictObject({
     /** How long a hook waits for a lock. */
-    lockWaitMs: milliseconds(
-      1,
-      longestWaitMs,
-      " (the client ends the hook after that and lets the tool run)",
-    ),
+    lockWaitMs: milliseconds(1, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
     /** A turn hold untouched this long yields to a waiter. */
     yieldMs: milliseconds(1, longestWaitMs),
     /** The daemon ends itself so long after the last session; 0: never. */

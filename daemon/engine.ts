@@ -25,6 +25,8 @@ import { rebuild } from "./recover.ts";
 export interface Caller {
   /** The answer; for a request that waited, perhaps much later. */
   answer(reply: Reply): void;
+  /** The log did not take it, or is not known to have; `answer` hears of it where this is not given. */
+  failed?(): void;
   /** The request waits: its answer comes later. */
   parked?(): void;
   /** An event for this request alone, while it waits. */
@@ -120,6 +122,13 @@ export class Engine {
     return n;
   }
 
+  /** Proposes what the daemon itself has to say, again and again until the log takes it. */
+  insist(command: Command): void {
+    const { clock } = this.#options;
+    const again = () => clock.at(clock.now() + limits.fullRetryMs, () => this.insist(command));
+    if (!this.#closed) this.submit(command, { answer: () => {}, failed: again });
+  }
+
   /** `submit` for those who can wait for the answer in place. */
   ask(command: Command): Promise<Reply> {
     return new Promise(resolve => this.submit(command, { answer: resolve }));
@@ -130,12 +139,12 @@ export class Engine {
     const pending = this.#pending.get(n);
     this.#pending.delete(n);
     if (pending?.command.type !== "lock_request") return;
-    this.submit({ type: "lock_detach", waiter: this.#origin(n) }, { answer: () => {} });
+    this.insist({ type: "lock_detach", waiter: this.#origin(n) });
   }
 
   /** The grant answered to `n` did not reach its client. */
   undelivered(n: number, actor: Actor): void {
-    this.submit({ type: "lock_undelivered", waiter: this.#origin(n), actor }, { answer: () => {} });
+    this.insist({ type: "lock_undelivered", waiter: this.#origin(n), actor });
   }
 
   /**
@@ -187,18 +196,26 @@ export class Engine {
     journal.onFatal(error => this.#options.onFatal(error));
     for (const seq of recovered.threw)
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
-    const { storeId } = this.#options;
-    const started = await this.ask({ type: "daemon_started", epoch: this.#epoch, storeId });
-    if (!started.ok) throw new Error(`the journal refused a new epoch: ${started.error}`);
+    await this.#begin();
     if (this.#state.rules < rulesLevel) await this.ask({ type: "rules", level: rulesLevel });
     this.#arm();
+  }
+
+  /** Makes the new epoch known. A log elsewhere may fail once, or answer late: what counts is what it delivers. */
+  async #begin(): Promise<void> {
+    const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
+    for (let left: number = limits.startTriesMax; this.#state.epoch !== this.#epoch; left -= 1) {
+      const reply = await this.ask(command);
+      if (!reply.ok && left === 1) throw new Error(`the journal took no new epoch: ${reply.error}`);
+    }
   }
 
   /** Whoever asked hears so; should it be delivered after all, nobody is there for it and a grant is undone. */
   #failed(n: number, { code, message }: ProposeFailure): void {
     const pending = this.#pending.get(n);
     this.#pending.delete(n);
-    pending?.caller.answer(refuse(code, message));
+    if (pending?.caller.failed !== undefined) pending.caller.failed();
+    else pending?.caller.answer(refuse(code, message));
   }
 
   #deliver(batch: readonly Entry[]): void {
@@ -267,7 +284,7 @@ export class Engine {
 
   /** A lock that nobody waits for: its place or its grant goes by an entry of its own. */
   #undo(n: number, actor: Actor, reply: Reply | null): void {
-    if (reply === null) this.submit({ type: "lock_detach", waiter: this.#origin(n) }, { answer: () => {} });
+    if (reply === null) this.insist({ type: "lock_detach", waiter: this.#origin(n) });
     else if (reply.ok) this.undelivered(n, actor);
   }
 
@@ -344,7 +361,7 @@ export class Engine {
         new RepeatedThrows(`${recent} entries threw within ${minutes} minutes; the last is ${seq}`),
       );
     }
-    this.submit({ type: "void", seq }, { answer: () => {} });
+    this.insist({ type: "void", seq });
   }
 
   async #rebuild(): Promise<void> {

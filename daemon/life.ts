@@ -9,6 +9,7 @@ import type { Services } from "./services.ts";
 export interface LifeOptions {
   readonly services: Services;
   readonly anchors: AnchorWatch;
+  /** 0: never. */
   readonly idleExitMs: number;
   /** Whether socket and lock file are still this daemon's. */
   readonly stillOurs: () => boolean;
@@ -61,7 +62,8 @@ export class Life {
         this.#lost(session);
     }
     if (engine.state.sessions.live.size > 0 || this.#hasClients()) this.#lastBusyAt = clock.now();
-    else if (clock.now() - this.#lastBusyAt >= idleExitMs) services.stop("no session for a while");
+    else if (idleExitMs > 0 && clock.now() - this.#lastBusyAt >= idleExitMs)
+      services.stop("no session for a while");
   }
 
   #hasClients(): boolean {
@@ -107,10 +109,7 @@ export class Life {
     const cut = key.indexOf(" ");
     const incarnation = Number(key.slice(0, cut));
     const session = key.slice(cut + 1);
-    this.#options.services.engine.submit(
-      { type: "session_end", session, incarnation, cause: "anchor_gone" },
-      { answer: () => {} },
-    );
+    this.#options.services.engine.insist({ type: "session_end", session, incarnation, cause: "anchor_gone" });
   }
 
   #unwatch(key: string): void {

@@ -1,5 +1,6 @@
 /** The daemon: instance guard, journal, engine, server; stopped in the opposite order. */
 import { randomBytes } from "node:crypto";
+import { connect } from "node:net";
 import type { Logger } from "pino";
 import type { HookAdapter } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
@@ -54,10 +55,12 @@ const node = "local";
 
 /** Becomes the daemon of `paths.home`, or says that another one is. Throws on a journal that cannot be read. */
 export async function startDaemon(options: DaemonOptions): Promise<Started> {
-  const acquired = await acquireInstance(options.paths);
+  const { paths } = options;
+  const answering = () => answers(paths.socket);
+  const acquired = await acquireInstance(paths, { waitMs: limits.startWaitMs, answering });
   if (acquired.is !== "acquired") return acquired;
   try {
-    const stale = unlinkStaleSocket(options.paths);
+    const stale = unlinkStaleSocket(paths);
     if (stale !== null) {
       await acquired.instance.release();
       return stale;
@@ -160,6 +163,18 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     return cause;
   });
   return { done, stop: services.stop };
+}
+
+/** Whether a daemon accepts connections there: then there is nobody to wait for. */
+function answers(socket: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const probe = connect(socket, () => done(true));
+    const done = (answer: boolean) => {
+      probe.destroy();
+      resolve(answer);
+    };
+    probe.once("error", () => done(false));
+  });
 }
 
 /** The facts of this machine, all under one budget. */

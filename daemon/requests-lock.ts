@@ -177,7 +177,7 @@ function bindOnce(services: Services, { connection }: Call): void {
   const bound = { node, epoch: engine.epoch, connection: connection.number };
   if (connection.bound) return;
   connection.bound = true;
-  connection.onClosed.add(() => engine.submit({ type: "lock_unbind", bound }, { answer: () => {} }));
+  connection.onClosed.add(() => engine.insist({ type: "lock_unbind", bound }));
 }
 
 /** The project of a session registered on this connection. */

@@ -87,7 +87,7 @@ export function signOfLife(services: Services, session: string, agent: string | 
   services.presence.seen(session, agent);
   const known = services.engine.state.sessions.live.get(session);
   if (known !== undefined && known.lostAt !== null) {
-    services.engine.submit({ type: "session_found", session }, { answer: () => {} });
+    services.engine.insist({ type: "session_found", session });
   }
   return { ok: true };
 }

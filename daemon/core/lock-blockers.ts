@@ -119,13 +119,13 @@ export function findCycleOf(locks: Locks, actor: Actor, assumed: Assumed): Cycle
 }
 
 /** The first of `files` that overlaps one of `others`. */
-function overlapOf(files: readonly FileRef[], others: readonly FileRef[]): FileRef | undefined {
+export function overlapOf(files: readonly FileRef[], others: readonly FileRef[]): FileRef | undefined {
   const isBelow = (a: FileRef, b: FileRef) => a.key === b.key || (b.dir && a.key.startsWith(`${b.key}/`));
   return files.find(file => others.some(other => isBelow(file, other) || isBelow(other, file)));
 }
 
 /** The actor's requests in line that somebody listens for. */
-function attachedOf(locks: Locks, actor: Actor, resumed = -1): Waiter[] {
+export function attachedOf(locks: Locks, actor: Actor, resumed = -1): Waiter[] {
   return [...(locksOf(locks.actors, actor)?.waits ?? [])].flatMap(ticket => {
     const waiter = locks.waiters.get(ticket);
     return waiter !== undefined && (waiter.origin !== null || ticket === resumed) ? [waiter] : [];

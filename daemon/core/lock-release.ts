@@ -4,9 +4,10 @@ import { limits } from "../../protocol/limits.ts";
 import { type ActorLocks, boundKey, locksOf, originKey, rowsOfSession } from "./actors.ts";
 import type { Actor, FileName, FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
+import { attachedOf, findCycle, overlapOf } from "./lock-blockers.ts";
 import { dismiss, leavePlace, passOn } from "./lock-queue.ts";
 import { removeHold } from "./lock-table.ts";
-import { actorRow, fileLists } from "./lock-text.ts";
+import { actorRow, deadlock, fileLists } from "./lock-text.ts";
 import { forgetReply } from "./replies.ts";
 import type { Hold, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -156,6 +157,20 @@ export function releaseParts(state: State, parts: readonly Part[], cause: string
     }
   }
   passOn(state, freed, step);
+  for (const { actor } of parts) breakCircles(state, actor, freed, step);
+}
+
+/**
+ * Who gives up what it also waits for stands in line for it from now on, perhaps behind one who waits for the same
+ * actor: then that wait ends, as it would have been refused had it come now.
+ */
+function breakCircles(state: State, actor: Actor, freed: readonly FileRef[], step: Step): void {
+  for (const waiter of attachedOf(state.locks, actor)) {
+    const cycle = overlapOf(waiter.files, freed) === undefined ? null : findCycle(state.locks, waiter);
+    if (cycle === null) continue;
+    dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
+    passOn(state, waiter.files, step);
+  }
 }
 
 export function holdsOf(state: State, row: ActorLocks): Hold[] {

@@ -359,7 +359,7 @@ export class World {
     for (const n of client.waiting) engine.abandon(n);
     if (!client.bound) return;
     const bound = { node: "local", epoch: engine.epoch, connection: client.connection };
-    engine.submit({ type: "lock_unbind", bound }, { answer: () => {} });
+    engine.insist({ type: "lock_unbind", bound });
   }
 
   /** An open connection of somebody: one that is there, or a new one. */

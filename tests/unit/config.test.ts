@@ -49,7 +49,7 @@ describe("the configuration", () => {
     expect(new Set(Object.values(sources))).toEqual(new Set(["default"]));
     expect(problems).toEqual([]);
     expect(limits.yieldMs).toBeLessThan(limits.hookWaitMs);
-    expect(limits.hookWaitMs).toBeLessThan(limits.hookWriteTimeoutMs);
+    expect(limits.hookWaitMs).toBeLessThan(limits.hookWriteBudgetMs);
   });
 
   test("takes variables before the user's file before the defaults", async () => {
@@ -115,7 +115,7 @@ describe("the configuration", () => {
 
   test("refuses wrong values, one by one", async () => {
     const bad: Record<string, readonly unknown[]> = {
-      lockWaitMs: [0, -1, 1.5, "50", null, limits.hookWriteTimeoutMs],
+      lockWaitMs: [0, -1, 1.5, "50", null, limits.hookWriteBudgetMs],
       yieldMs: [0, true],
       idleExitMs: [-1, 1e12],
       logLevel: ["loud", 3],
