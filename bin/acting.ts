@@ -1,5 +1,6 @@
 /** For whom a command acts: the session whose agent typed it, or the terminal it was typed in. */
 import { spawnSync } from "node:child_process";
+import { userInfo } from "node:os";
 import { resolve } from "node:path";
 
 export interface Acting {
@@ -19,7 +20,7 @@ export function actingSession(env: Env): Acting | null {
 
 /** A name for whoever sits at this terminal: `ana@pts/3`. */
 export function terminalName(env: Env): string {
-  const user = env["USER"] || env["LOGNAME"] || "someone";
+  const user = env["USER"] || env["LOGNAME"] || userInfo().username;
   const found = spawnSync("tty", [], { stdio: ["inherit", "pipe", "ignore"], encoding: "utf8" });
   const name = found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
   return name === "" ? `${user}@terminal` : `${user}@${name}`;

@@ -1,6 +1,5 @@
 /** `kite lock`: holds files while a command runs. */
 import { spawn } from "node:child_process";
-import { constants } from "node:os";
 import { LocalError, NotRunning } from "../client/errors.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import type { EventLine } from "../protocol/events.ts";
@@ -8,6 +7,7 @@ import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import { type Acting, absolute, actingSession, terminalName } from "./acting.ts";
 import { rowsOf } from "./ask.ts";
+import { Signals, signalCode } from "./signals.ts";
 import { clean } from "./view/text.ts";
 import type { Client, World } from "./world.ts";
 
@@ -49,7 +49,7 @@ export async function hold(world: World, run: LockRun): Promise<number> {
     say({ is: "refused", code, error: error.message }, `${error.message}; nothing was run`);
     return unavailable;
   }
-  const signals = new Signals();
+  const signals = new Signals(() => client.close());
   try {
     return await new Holding(world, client, run, signals, say).all();
   } catch (error) {
@@ -96,7 +96,6 @@ class Holding {
     if (refusal !== null) return this.#refused(refusal);
     const wanted = await this.#wanted();
     if (wanted.length > 0) {
-      this.#signals.onSignal = () => this.#client.close();
       const answer = await this.#lock(wanted);
       if (!answer.ok) return this.#refused(answer);
       const paths = answer.paths ?? (answer.path === undefined ? [] : [answer.path]);
@@ -156,7 +155,7 @@ class Holding {
     if (event.event === "lock_queued" && this.#isOwn(event.waiter)) {
       const holder = event.holder?.name ?? null;
       const behind = holder === null ? "" : `, held by ${holder}`;
-      const sentence = `waiting for ${event.files.join(", ")}${behind}, place ${event.position} in line`;
+      const sentence = `waiting for ${this.#run.files.join(", ")}${behind}, place ${event.position} in line`;
       this.#say({ is: "waiting", holder, position: event.position }, sentence);
     }
     if (event.event !== "lock_revoked" && event.event !== "lock_released") return;
@@ -173,7 +172,8 @@ class Holding {
   }
 
   #refused({ code, error, ...more }: Refusal): number {
-    const by = typeof more["locked_by_name"] === "string" ? ` (${more["locked_by_name"]})` : "";
+    const holder = more["locked_by_name"];
+    const by = typeof holder === "string" ? `, held by ${holder}` : "";
     this.#say({ is: "refused", code, error }, `${error}${by}; nothing was run`);
     return this.#run.refusedCode;
   }
@@ -215,45 +215,4 @@ function covers(row: Pick<LockRow, "file" | "path">, file: string): boolean {
   const isTree = row.file.endsWith("/");
   if (row.path === path || row.file === file) return isTree || !file.endsWith("/");
   return isTree && path.startsWith(`${row.path}/`);
-}
-
-function signalCode(signal: NodeJS.Signals | null): number {
-  return signal === null ? 1 : 128 + constants.signals[signal];
-}
-
-const fromTerminal: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
-const passedOn: readonly NodeJS.Signals[] = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", ...fromTerminal];
-
-/**
- * Takes the signals that would end this process. Before the command runs one ends the wait; then it is the
- * command's, which decides. A terminal sends its own to the command as well: those are not sent twice.
- */
-class Signals {
-  onSignal: ((signal: NodeJS.Signals) => void) | null = null;
-  /** The exit code of a signal that came before the command ran. */
-  ended: number | null = null;
-  readonly #listeners: (readonly [NodeJS.Signals, () => void])[];
-  #running = false;
-
-  constructor() {
-    this.#listeners = passedOn.map(signal => [signal, () => this.#take(signal)] as const);
-    for (const [signal, listener] of this.#listeners) process.on(signal, listener);
-  }
-
-  close(): void {
-    for (const [signal, listener] of this.#listeners) process.off(signal, listener);
-  }
-
-  /** From here on signals are the command's. */
-  passTo(pass: (signal: NodeJS.Signals) => void): void {
-    this.#running = true;
-    this.onSignal = signal => {
-      if (!(process.stdin.isTTY && fromTerminal.includes(signal))) pass(signal);
-    };
-  }
-
-  #take(signal: NodeJS.Signals): void {
-    if (!this.#running) this.ended ??= signalCode(signal);
-    this.onSignal?.(signal);
-  }
 }

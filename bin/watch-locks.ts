@@ -1,5 +1,4 @@
 import { LocalError } from "../client/errors.ts";
-import type { LockRow } from "../protocol/lock.ts";
 import { exitCodes, fail, Refused, rowsOf } from "./ask.ts";
 import { lockEventLine } from "./view/events.ts";
 import { type LocksData, locksView } from "./view/locks.ts";
@@ -68,15 +67,13 @@ const hideCursor = "\u001b[?25l";
 const showCursor = "\u001b[?25h";
 const clearBelow = "\u001b[J";
 
-/** The picture on a terminal. One query at a time: changes that come meanwhile share the next one. */
+/** The picture on a terminal. One look at a time: changes that come meanwhile share the next one. */
 async function drawing(world: World, client: Client): Promise<() => void> {
-  let data: LocksData = await fetch(client);
-  let fetchedAt = world.now();
   let height = 0;
   let stopped = false;
-  const draw = () => {
+  const draw = (data: LocksData) => {
     const screen = screenOf(world);
-    const all = locksView(aged(data, screen.now - fetchedAt), screen);
+    const all = locksView(data, screen);
     const room = Math.max(2, (world.stdout.rows ?? 24) - 1);
     const lines =
       all.length <= room ? all : [...all.slice(0, room - 1), more(all.length - room + 1, screen.width)];
@@ -93,12 +90,11 @@ async function drawing(world: World, client: Client): Promise<() => void> {
     try {
       while (again && !stopped) {
         again = false;
-        data = await fetch(client);
-        fetchedAt = world.now();
-        if (!stopped) draw();
+        const data = await fetch(client);
+        if (!stopped) draw(data);
       }
     } catch (error) {
-      // The connection went, or the daemon is about to: the next change asks again, or the client's end ends the watch.
+      // The connection went, or the daemon is about to: the next tick asks again, or the client's end ends the watch.
       if (!(error instanceof LocalError) && !(error instanceof Refused)) throw error;
     } finally {
       asking = false;
@@ -107,9 +103,9 @@ async function drawing(world: World, client: Client): Promise<() => void> {
   const stops = [
     client.onEvent(() => void refresh()),
     client.onLagged(() => void refresh()),
-    world.every(tickMs, draw),
+    world.every(tickMs, () => void refresh()),
   ];
-  draw();
+  draw(await fetch(client));
   return () => {
     stopped = true;
     for (const stop of stops) stop();
@@ -124,14 +120,4 @@ function more(count: number, width: number): string {
 async function fetch(client: Client): Promise<LocksData> {
   const [locks, sessions] = await Promise.all([rowsOf(client, "locks"), rowsOf(client, "sessions")]);
   return { locks, sessions };
-}
-
-/** Rows as they are so much later, if nothing else changed. */
-function aged(data: LocksData, ms: number): LocksData {
-  const locks = data.locks.map((row: LockRow) => ({
-    ...row,
-    heldMs: row.heldMs + ms,
-    waiters: row.waiters.map(w => ({ ...w, waitedMs: w.waitedMs + ms })),
-  }));
-  return { ...data, locks };
 }

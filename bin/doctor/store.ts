@@ -19,7 +19,7 @@ export function checkJournal({ paths }: World): Check {
     const todo = `keep a copy; to begin anew without its sessions and locks: kite down, then move ${paths.journal} away, then kite up`;
     return { check, result: "fail", detail: found.damage, todo };
   }
-  const detail = `${counted(found.lastSeq, "entry")}, ${bytes(found.bytes)} in ${counted(found.segments, "segment")} and ${counted(found.snapshots, "snapshot")}`;
+  const detail = `${counted(found.lastSeq, "record")}, ${bytes(found.bytes)} in ${counted(found.segments, "segment")} and ${counted(found.snapshots, "snapshot")}`;
   if (found.notes.length === 0) return { check, result: "ok", detail };
   return { check, result: "warn", detail: `${detail}; ${found.notes.join("; ")}` };
 }

@@ -13,7 +13,7 @@ export interface Check {
 }
 
 const styles: Readonly<Record<Check["result"], Style>> = { ok: "green", warn: "yellow", fail: "red" };
-const checkColumns = 11;
+const checkColumns = 13;
 const indent = 6 + checkColumns;
 
 /** A check as lines: result, what, what was found, and below it what to do. */

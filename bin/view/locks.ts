@@ -10,23 +10,34 @@ export interface LocksData {
   readonly sessions: readonly SessionRow[];
 }
 
+export interface LocksOptions {
+  /** How many that nobody waits for are shown. */
+  readonly quietMax: number;
+  /** Name the project although there is only one. */
+  readonly headings: boolean;
+}
+
 /** `kite locks`: every lock with its line. */
 export function locksView(data: LocksData, screen: Screen): string[] {
-  return data.locks.length === 0 ? ["No locks."] : lockLines(data, screen, data.locks.length);
+  return data.locks.length === 0
+    ? ["No locks."]
+    : lockLines(data, screen, { quietMax: data.locks.length, headings: true });
 }
 
 /**
  * Locks by project, each with its holder, kind and age, and below it who waits, in order. Locks that somebody
  * waits for are always there, the longest wait first; of the others at most `quietMax`.
  */
-export function lockLines(data: LocksData, screen: Screen, quietMax: number): string[] {
+export function lockLines(data: LocksData, screen: Screen, options: LocksOptions): string[] {
+  const { quietMax } = options;
   const places = new Places(data.sessions, data.locks, screen.home);
   const wanted = data.locks.filter(l => l.waiters.length > 0).sort((a, b) => longest(b) - longest(a));
   const quiet = data.locks.filter(l => l.waiters.length === 0).sort((a, b) => b.heldMs - a.heldMs);
   const shown = [...wanted, ...quiet.slice(0, quietMax)];
   const projects = [...new Set(shown.map(l => l.project))].sort();
-  const several = new Set([...data.locks, ...data.sessions].map(row => row.project)).size > 1;
-  const indent = several ? 4 : 2;
+  const headings =
+    options.headings || new Set([...data.locks, ...data.sessions].map(r => r.project)).size > 1;
+  const indent = headings ? 4 : 2;
   const rows = projects.flatMap(project => shown.filter(l => l.project === project));
   const columns = [{ min: 8, cut: "start" as const }, { min: 5 }, {}, { align: "right" as const }];
   const drawn = table(
@@ -38,7 +49,7 @@ export function lockLines(data: LocksData, screen: Screen, quietMax: number): st
   const lines: string[] = [];
   let project: string | null = null;
   for (const [i, row] of rows.entries()) {
-    if (several && row.project !== project) lines.push(heading(row.project, screen));
+    if (headings && row.project !== project) lines.push(heading(row.project, screen));
     project = row.project;
     lines.push(drawn[i] ?? "");
     if (row.waiters.length > 0) {
@@ -48,8 +59,10 @@ export function lockLines(data: LocksData, screen: Screen, quietMax: number): st
     }
   }
   const hidden = quiet.length - Math.min(quietMax, quiet.length);
-  if (hidden > 0)
-    lines.push(...wrap(`  and ${hidden} more that nobody waits for: kite locks`, screen.width, 2));
+  if (hidden > 0) {
+    const more = wrap(`and ${hidden} more that nobody waits for: kite locks`, screen.width - 2);
+    lines.push(...more.map(line => `  ${line}`));
+  }
   return lines;
 }
 

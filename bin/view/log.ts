@@ -22,7 +22,7 @@ export function logLines(line: TrailLine, screen: Screen): string[] {
   const what = line.type === null || line.type === line.event ? line.event : `${line.event} ${line.type}`;
   const why = [line.code, line.why].filter(part => part !== undefined).join(": ");
   const parts = [
-    pad(`${who}${agent}`, 12),
+    pad(`${who}${agent}`, 16),
     pad(clean(what), 12),
     line.file === null ? "" : fileOf(line, screen.home),
     why === "" ? "" : clean(why),

@@ -44,9 +44,10 @@ export class Places {
 
   /**
    * `path` relative to the worktree it lies in, with the worktree's name in front (`pay:src/a.ts`) where that is
-   * not the project's main one; outside of all of them the path itself.
+   * not the project's main one; outside of all of them, or relative already, the path itself.
    */
   file(path: string): string {
+    if (!path.startsWith("/")) return clean(path);
     const root = this.#roots.find(r => path === r || path.startsWith(r.endsWith("/") ? r : `${r}/`));
     if (root === undefined) return clean(tilde(path, this.#home));
     const inside = path.slice(root.length).replace(/^\//, "") || "./";

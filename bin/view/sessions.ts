@@ -178,7 +178,7 @@ function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): strin
 function waitedFile(s: SessionRow, file: string, locks: readonly LockRow[], places: Places): string {
   const rows = locks.filter(l => l.waiters.some(w => w.id === s.id));
   const row = rows.find(l => l.path === file || l.file === file) ?? rows[0];
-  if (row === undefined) return file.startsWith("/") ? places.file(file) : clean(file);
+  if (row === undefined) return places.file(file);
   return row.holder === null ? places.lock(row) : `${places.lock(row)} behind ${clean(row.holder.name)}`;
 }
 

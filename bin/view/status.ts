@@ -3,10 +3,10 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { paint } from "./color.ts";
 import { lockLines } from "./locks.ts";
-import { tilde } from "./places.ts";
+import { Places, tilde } from "./places.ts";
 import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
-import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
+import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 
 export interface StatusData {
   readonly stats: Pick<StatsReply, "version" | "pid" | "upMs" | "sessions" | "locks">;
@@ -18,7 +18,7 @@ export interface StatusData {
   readonly warnings: readonly string[];
 }
 
-const noSessions = "No sessions. Those of a project register by themselves after: kite install --project";
+const noSessions = `No sessions. To have a project's register: ${bound("kite install --project")}`;
 const quietLocksMax = 12;
 const refusalsShownMax = 5;
 
@@ -36,10 +36,13 @@ export function statusView(data: StatusData, screen: Screen): string[] {
   if (data.locks.length === 0) {
     lines.push("No locks.");
   } else {
-    lines.push(title("Locks", "", screen), ...lockLines(data, screen, quietLocksMax));
+    lines.push(
+      title("Locks", "", screen),
+      ...lockLines(data, screen, { quietMax: quietLocksMax, headings: false }),
+    );
     lines.push(...left(data.stats.locks - data.locks.length, "lock", screen));
   }
-  if (data.refusals.length > 0) lines.push("", ...refusalLines(data.refusals, screen));
+  if (data.refusals.length > 0) lines.push("", ...refusalLines(data, screen));
   return lines;
 }
 
@@ -99,17 +102,19 @@ function summary(data: StatusData): string {
 }
 
 function left(count: number, noun: string, screen: Screen): string[] {
-  return count > 0 ? wrap(`  and ${counted(count, noun)} more: kite ${noun}s --json`, screen.width, 2) : [];
+  if (count <= 0) return [];
+  return wrap(`and ${counted(count, noun)} more, not fetched`, screen.width - 2).map(line => `  ${line}`);
 }
 
-function refusalLines(refusals: readonly RefusalRow[], screen: Screen): string[] {
-  const latest = [...refusals].sort((a, b) => b.at - a.at).slice(0, refusalsShownMax);
+function refusalLines(data: StatusData, screen: Screen): string[] {
+  const places = new Places(data.sessions, data.locks, screen.home);
+  const latest = [...data.refusals].sort((a, b) => b.at - a.at).slice(0, refusalsShownMax);
   const rows = latest.map(r => [
     { text: duration(screen.now - r.at), style: "dim" as const },
     clean(r.name ?? r.id?.slice(0, 8) ?? ""),
-    { text: clean(r.code), style: "dim" as const },
+    r.file === null ? "" : places.file(r.file),
     clean(r.error),
   ]);
-  const columns = [{ align: "right" as const }, { min: 5 }, { min: 6 }, { min: 8 }];
+  const columns = [{ align: "right" as const }, { min: 5 }, { min: 9, cut: "start" as const }, { min: 9 }];
   return [title("Refused lately", "", screen), ...table(rows, columns, screen, 2)];
 }

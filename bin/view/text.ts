@@ -85,7 +85,7 @@ export function wrap(text: string, width: number, indent = 0): string[] {
     }
   }
   lines.push((lines.length === 0 ? "" : margin) + line);
-  return lines.map(l => cut(l.replaceAll(nonBreaking, " "), width));
+  return lines.map(l => cut(l.replaceAll(nonBreaking, " ").trimEnd(), width));
 }
 
 /** A duration in the two largest units that say something: `3s`, `2m`, `1h 5m`, `4d 2h`; rounded down. */
