@@ -1,0 +1,250 @@
+/** status, sessions, locks: what they ask, print and exit with. */
+import { describe, expect, it } from "vitest";
+import { locks } from "../../bin/commands/locks.ts";
+import { sessions } from "../../bin/commands/sessions.ts";
+import { status, warnings } from "../../bin/commands/status.ts";
+import type { StatsReply } from "../../protocol/daemon.ts";
+import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
+import { busy, lock, session } from "./view-rows.ts";
+
+const stats: StatsReply = {
+  ok: true,
+  ...busy.stats,
+  storeId: "k1",
+  epoch: 3,
+  seq: 40,
+  waiters: 2,
+  connections: 6,
+  subscribers: 0,
+  requests: 100,
+  refused: 1,
+  journalBytes: 4096,
+  storeFull: false,
+  voided: [],
+  trailDropped: 0,
+  rssBytes: 50_000_000,
+  hooks: {},
+};
+
+function busyDaemon(): FakeDaemon {
+  return fakeDaemon({
+    stats,
+    subscribe: { ok: true, cursor: "3.40.0" },
+    "query sessions": { ok: true, rows: busy.sessions },
+    "query locks": { ok: true, rows: busy.locks },
+    "query refusals": { ok: true, rows: busy.refusals },
+  });
+}
+
+const never = new AbortController().signal;
+
+describe("kite status", () => {
+  it("shows what the daemon answers, as wide as a pipe is taken to be", async () => {
+    const world = fakeWorld({ daemon: busyDaemon() });
+    expect(await status(world, false)).toBe(0);
+    expect(world.out().split("\n").slice(0, 3)).toEqual([
+      "Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock",
+      "",
+      "Sessions: 5, 1 waiting, 1 needs you",
+    ]);
+    expect(world.out()).not.toContain("\u001b");
+  });
+
+  it("fits COLUMNS in a pipe and the terminal where there is one", async () => {
+    for (const options of [{ env: { COLUMNS: "40" } }, { terminal: { columns: 40, rows: 20 } }]) {
+      const world = fakeWorld({ daemon: busyDaemon(), ...options });
+      await status(world, false);
+      expect(world.out()).toContain("\nup 2h 5m since 11:55:00");
+    }
+  });
+
+  it("colours a terminal, unless told not to", async () => {
+    const terminal = { columns: 80, rows: 24 };
+    const colored = fakeWorld({ daemon: busyDaemon(), terminal });
+    const plain = fakeWorld({ daemon: busyDaemon(), terminal, env: { NO_COLOR: "1" } });
+    await status(colored, false);
+    await status(plain, false);
+    expect(colored.out()).toContain("\u001b[33mneeds you");
+    expect(plain.out()).not.toContain("\u001b");
+  });
+
+  it("gives rows as they came as JSON, in one line", async () => {
+    const world = fakeWorld({ daemon: busyDaemon() });
+    expect(await status(world, true)).toBe(0);
+    expect(world.out().trimEnd().split("\n")).toHaveLength(1);
+    expect(JSON.parse(world.out())).toEqual({
+      running: true,
+      stats,
+      socket: "/home/ana/.kite/kite.sock",
+      sessions: busy.sessions,
+      locks: busy.locks,
+      refusals: busy.refusals,
+      warnings: [],
+    });
+  });
+
+  it("says in one line that no daemon runs, and exits with 3", async () => {
+    const world = fakeWorld();
+    expect(await status(world, false)).toBe(3);
+    expect([world.out(), world.err()]).toEqual(["Kite is not running. Start it: kite up\n", ""]);
+    const asJson = fakeWorld();
+    expect(await status(asJson, true)).toBe(3);
+    expect(JSON.parse(asJson.out())).toEqual({
+      running: false,
+      socket: "/home/ana/.kite/kite.sock",
+      start: "kite up",
+    });
+  });
+
+  it("asks page by page", async () => {
+    const daemon = busyDaemon();
+    daemon.answers["query sessions"] = asked =>
+      asked["after"] === undefined
+        ? { ok: true, rows: [session("first")], next: "first-0000-4000" }
+        : { ok: true, rows: [session("second")] };
+    const world = fakeWorld({ daemon });
+    await status(world, true);
+    const names = JSON.parse(world.out()).sessions.map((s: { name: string }) => s.name);
+    expect(names).toEqual(["first", "second"]);
+    expect(daemon.asked.find(a => a["after"] !== undefined)).toMatchObject({ after: "first-0000-4000" });
+  });
+
+  it("says what a daemon refuses", async () => {
+    const daemon = busyDaemon();
+    daemon.answers["stats"] = { ok: false, code: "restarting", error: "the daemon goes down; come back" };
+    const world = fakeWorld({ daemon });
+    expect(await status(world, false)).toBe(1);
+    expect([world.out(), world.err()]).toEqual(["", "kite: the daemon goes down; come back\n"]);
+    const asJson = fakeWorld({ daemon });
+    expect(await status(asJson, true)).toBe(1);
+    expect(JSON.parse(asJson.out())).toMatchObject({ ok: false, code: "restarting" });
+  });
+
+  it("does not show rows it cannot read", async () => {
+    const daemon = busyDaemon();
+    daemon.answers["query locks"] = { ok: true, rows: [{ file: "a.ts" }] };
+    const world = fakeWorld({ daemon });
+    expect(await status(world, false)).toBe(1);
+    expect(world.err()).toContain(
+      "kite: the daemon (0.1.0) speaks of locks in a way unknown here; restart it",
+    );
+  });
+
+  it("warns of a full disk, of bugs, and of another version", () => {
+    expect(warnings(stats, "0.1.0")).toEqual([]);
+    const said = warnings({ ...stats, storeFull: true, voided: [7, 9] }, "0.2.0");
+    expect(said.map(s => s.split(" ").slice(0, 4).join(" "))).toEqual([
+      "The disk is full:",
+      "2 requests failed inside",
+      "The daemon is version",
+    ]);
+  });
+});
+
+describe("kite sessions and kite locks", () => {
+  it("print rows or say that no daemon runs", async () => {
+    const world = fakeWorld({ daemon: busyDaemon() });
+    expect(await sessions(world, true)).toBe(0);
+    expect(await locks(world, { json: true }, never)).toBe(0);
+    const printed = world
+      .out()
+      .trimEnd()
+      .split("\n")
+      .map(line => JSON.parse(line));
+    expect(printed).toEqual([{ sessions: busy.sessions }, { locks: busy.locks }]);
+    const absent = fakeWorld();
+    expect(await sessions(absent, false)).toBe(3);
+    expect(await locks(absent, { watch: true }, never)).toBe(3);
+    expect(absent.err()).toBe(
+      "kite: no daemon listens at /home/ana/.kite/kite.sock; start it with `kite up`\n".repeat(2),
+    );
+    expect(absent.out()).toBe("");
+  });
+});
+
+describe("kite locks --watch", () => {
+  /** Starts watching and waits until the first rows were shown. */
+  async function watch(options: Parameters<typeof fakeWorld>[0], flags: { json?: boolean } = {}) {
+    const world = fakeWorld(options);
+    const ending = new AbortController();
+    const code = locks(world, { watch: true, ...flags }, ending.signal);
+    await expect.poll(world.out).not.toBe("");
+    return { world, ending, code };
+  }
+  const released = {
+    event: "lock_released",
+    files: ["a.ts"],
+    paths: ["/shop/a.ts"],
+    holder: { id: "a", agent: null, name: "alice" },
+    cause: "unlocked",
+  } as const;
+
+  it("prints what is held and then a line for each change, in a pipe", async () => {
+    const daemon = busyDaemon();
+    daemon.answers["query locks"] = { ok: true, rows: [lock("a.ts", "alice")] };
+    const { world, ending, code } = await watch({ daemon });
+    daemon.push(released);
+    ending.abort();
+    expect(await code).toBe(0);
+    expect(world.out().split("\n")).toEqual([
+      "  shop  ~/code/shop",
+      "    a.ts  alice  turn  12s",
+      "14:00:00  released  /shop/a.ts by alice: unlocked",
+      "",
+    ]);
+    expect(daemon.listeners()).toBe(0);
+  });
+
+  it("prints events as they came, as JSON", async () => {
+    const daemon = busyDaemon();
+    const { world, ending, code } = await watch({ daemon }, { json: true });
+    daemon.push(released);
+    ending.abort();
+    await code;
+    const [first, second] = world
+      .out()
+      .trimEnd()
+      .split("\n")
+      .map(line => JSON.parse(line));
+    expect(first).toEqual({ locks: busy.locks });
+    expect(second).toEqual({ type: "event", ...released });
+  });
+
+  it("draws again in place on a change and every second, on a terminal", async () => {
+    const daemon = busyDaemon();
+    daemon.answers["query locks"] = { ok: true, rows: [lock("a.ts", "alice")] };
+    const terminal = { columns: 80, rows: 24 };
+    const { world, ending, code } = await watch({ daemon, terminal, env: { NO_COLOR: "1" } });
+    const first = world.out();
+    expect(first).toBe("\u001b[?25l\r\u001b[J  shop  ~/code/shop\n    a.ts  alice  turn  12s\n");
+    daemon.answers["query locks"] = { ok: true, rows: [] };
+    daemon.push(released);
+    await expect.poll(world.out).toBe(`${first}\u001b[?25l\u001b[2A\r\u001b[JNo locks.\n`);
+    daemon.answers["query locks"] = { ok: true, rows: [lock("b.ts", "bob")] };
+    world.tick();
+    await expect.poll(world.out).toContain("\u001b[1A\r\u001b[J  shop  ~/code/shop\n    b.ts  bob");
+    ending.abort();
+    expect(await code).toBe(0);
+    expect(world.out().endsWith("\u001b[?25h")).toBe(true);
+  });
+
+  it("never draws more lines than the terminal has", async () => {
+    const daemon = busyDaemon();
+    const rows = Array.from({ length: 40 }, (_, i) => lock(`f${i}.ts`, "alice"));
+    daemon.answers["query locks"] = { ok: true, rows };
+    const { world, ending, code } = await watch({ daemon, terminal: { columns: 80, rows: 10 } });
+    const lines = world.out().trimEnd().split("\n");
+    expect(lines).toHaveLength(9);
+    expect(lines.at(-1)).toBe("and 33 more lines: kite locks");
+    ending.abort();
+    await code;
+  });
+
+  it("ends when the daemon is gone for good", async () => {
+    const daemon = busyDaemon();
+    const { world, code } = await watch({ daemon });
+    daemon.die();
+    expect(await code).toBe(3);
+    expect(world.err()).toBe("kite: no daemon listens any more\n");
+  });
+});

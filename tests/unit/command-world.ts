@@ -1,0 +1,125 @@
+/** A world for commands: standard output that remembers, and a daemon made of answers. */
+
+import type { Client, World } from "../../bin/world.ts";
+import { NotRunning } from "../../client/errors.ts";
+import type { EventLine, KiteEvent } from "../../protocol/events.ts";
+import { kitePaths } from "../../protocol/paths.ts";
+import { now } from "./view-rows.ts";
+
+export interface Asked {
+  readonly type: string;
+  readonly [param: string]: unknown;
+}
+
+export interface FakeDaemon {
+  /** Answers by type; a query's by `query TARGET`. A function sees what was asked. */
+  readonly answers: Record<string, object | ((asked: Asked) => object)>;
+  readonly asked: Asked[];
+  readonly client: Client;
+  push(event: KiteEvent): void;
+  lag(): void;
+  /** Ends the client for good. */
+  die(): void;
+  readonly listeners: () => number;
+}
+
+export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
+  const asked: Asked[] = [];
+  const events = new Set<(event: EventLine) => void>();
+  const lagged = new Set<() => void>();
+  let die: (reason: NotRunning) => void = () => {};
+  const closed = new Promise<NotRunning>(resolve => {
+    die = resolve;
+  });
+  const listen = <T>(all: Set<T>, one: T) => {
+    all.add(one);
+    return () => void all.delete(one);
+  };
+  const answer = (type: string, params: object) => {
+    const one: Asked = { ...params, type };
+    asked.push(one);
+    const found = answers[type === "query" ? `query ${String(one["target"])}` : type];
+    if (found === undefined) throw new Error(`nobody expected ${JSON.stringify(one)}`);
+    // The compiler cannot know what a test's daemon answers; the tests are about what becomes of it.
+    return Promise.resolve((typeof found === "function" ? found(one) : found) as never);
+  };
+  const client: Client = {
+    request: (type, params) => answer(type, params),
+    subscribe: params => answer("subscribe", params ?? {}),
+    onEvent: callback => listen(events, callback),
+    onLagged: callback => listen(lagged, callback),
+    onLockLost: () => () => {},
+    close: () => {},
+    closed,
+    daemon: { ok: true, protocol: 1, version: "0.1.0", pid: 4711, storeId: "k1", epoch: 3 },
+  };
+  return {
+    answers,
+    asked,
+    client,
+    push: event => {
+      for (const callback of events) callback({ type: "event", ...event });
+    },
+    lag: () => {
+      for (const callback of lagged) callback();
+    },
+    die: () => die(new NotRunning("no daemon listens any more")),
+    listeners: () => events.size + lagged.size,
+  };
+}
+
+export interface FakeWorld extends World {
+  readonly out: () => string;
+  readonly err: () => string;
+  readonly tick: () => void;
+}
+
+export interface FakeWorldOptions {
+  readonly daemon?: FakeDaemon;
+  readonly env?: Record<string, string>;
+  readonly terminal?: { readonly columns: number; readonly rows: number };
+  readonly home?: string;
+}
+
+/** Without a daemon, connecting throws `NotRunning`. */
+export function fakeWorld({
+  daemon,
+  env = {},
+  terminal,
+  home = "/home/ana/.kite",
+}: FakeWorldOptions = {}): FakeWorld {
+  let out = "";
+  let err = "";
+  const ticks = new Set<() => void>();
+  const paths = kitePaths({ KITE_HOME: home });
+  return {
+    env: { HOME: "/home/ana", ...env },
+    paths,
+    cwd: "/home/ana/code/shop",
+    stdout: {
+      ...(terminal === undefined ? {} : { isTTY: true, ...terminal }),
+      write: text => {
+        out += text;
+      },
+    },
+    stderr: {
+      write: text => {
+        err += text;
+      },
+    },
+    now: () => now,
+    every: (_ms, tick) => {
+      ticks.add(tick);
+      return () => void ticks.delete(tick);
+    },
+    connect: () =>
+      daemon === undefined
+        ? Promise.reject(new NotRunning(`no daemon listens at ${paths.socket}; start it with \`kite up\``))
+        : Promise.resolve(daemon.client),
+    out: () => out,
+    err: () => err,
+    tick: () => {
+      for (const tick of ticks) tick();
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { checkLines, verdict } from "../../bin/view/doctor.ts";
+import { lockEventLine } from "../../bin/view/events.ts";
+import { logLines } from "../../bin/view/log.ts";
+import type { TrailLine } from "../../daemon/trail-line.ts";
+import type { KiteEvent } from "../../protocol/events.ts";
+import { now, screen } from "./view-rows.ts";
+
+describe("kite log", () => {
+  const line: TrailLine = {
+    at: now - 1_000,
+    event: "file_lock",
+    id: "bob-0000-4000",
+    agent: null,
+    name: "bob",
+    project: "/home/ana/code/shop/.git",
+    type: "file_lock",
+    file: "/home/ana/code/shop/src/auth.ts",
+    decision: "allow",
+  };
+
+  it("is a line for each decision: when, what, who, which file, why", () => {
+    const denied: TrailLine = {
+      ...line,
+      event: "PreToolUse",
+      type: "Edit",
+      decision: "deny",
+      code: "lock_timeout",
+      why: "lock queue timeout (50s)",
+      ms: 50_012,
+    };
+    expect([...logLines(line, screen(200)), ...logLines(denied, screen(200))]).toEqual([
+      "13:59:59  allow  bob               file_lock     src/auth.ts",
+      "13:59:59  deny   bob               PreToolUse Edit  src/auth.ts  lock_timeout: lock queue timeout (50s)  after 50s",
+    ]);
+  });
+
+  it("goes on below where the terminal is narrow", () => {
+    const noted: TrailLine = { ...line, decision: "note", why: "the terminal was closed while it ran" };
+    expect(logLines(noted, screen(50))).toEqual([
+      "13:59:59  note   bob               file_lock",
+      "          src/auth.ts  the terminal was closed",
+      "          while it ran",
+    ]);
+  });
+
+  it("shows what names it has, cleaned", () => {
+    const bare: TrailLine = { ...line, name: null, agent: "f00dcafe-1", project: null, file: "a\u001b[2Jb" };
+    expect(logLines(bare, screen(200))).toEqual(["13:59:59  allow  bob-0000/f00dcafe  file_lock     a [2Jb"]);
+  });
+
+  it("paints the decision alone", () => {
+    expect(logLines(line, screen(200, { color: true }))[0]).toContain("  \u001b[32mallow\u001b[0m  bob");
+  });
+});
+
+describe("kite locks --watch in a pipe", () => {
+  const bob = { id: "b", agent: null, name: "bob" };
+  const alice = { id: "a", agent: null, name: "alice" };
+  const at = { files: ["a.ts"], paths: ["/shop/a.ts"] };
+  const events: readonly (readonly [KiteEvent, string | null])[] = [
+    [
+      { event: "lock_granted", ...at, token: "t", holder: bob, waitedMs: 4_000 },
+      "granted   /shop/a.ts to bob after 4s",
+    ],
+    [{ event: "lock_granted", ...at, token: "t", holder: bob, waitedMs: 0 }, "granted   /shop/a.ts to bob"],
+    [
+      { event: "lock_queued", ...at, waiter: bob, holder: alice, position: 2 },
+      "queued    bob for /shop/a.ts, place 2, held by alice",
+    ],
+    [
+      { event: "lock_released", ...at, holder: bob, cause: "unlocked" },
+      "released  /shop/a.ts by bob: unlocked",
+    ],
+    [
+      { event: "lock_wait_ended", ...at, waiter: bob, cause: "timeout" },
+      "gave up   bob for /shop/a.ts: timeout",
+    ],
+    [
+      { event: "lock_revoked", ...at, more: 3, holder: bob, by: "alice" },
+      "revoked   /shop/a.ts, 3 more from bob by alice",
+    ],
+    [{ event: "session_started", id: "b", name: "bob", project: "p" }, null],
+  ];
+
+  it.each(events)("says event %#", (event, said) => {
+    const shown = lockEventLine({ type: "event", ...event }, { now });
+    expect(shown).toBe(said === null ? null : `14:00:00  ${said}`);
+  });
+});
+
+describe("kite doctor", () => {
+  it("says what was found and below it what to do", () => {
+    const check = {
+      check: "home",
+      result: "fail",
+      detail: "/h/.kite is open to other users (mode 0755)",
+    } as const;
+    expect(checkLines({ ...check, todo: "if it is Kite's: chmod 700 '/h/.kite'" }, screen(50))).toEqual([
+      "fail  home         /h/.kite is open to other users",
+      "                   (mode 0755)",
+      "                   -> if it is Kite's: chmod 700",
+      "                      '/h/.kite'",
+    ]);
+  });
+
+  it("ends with a verdict", () => {
+    const of = (...results: ("ok" | "warn" | "fail")[]) =>
+      verdict(
+        results.map(result => ({ check: "x", result, detail: "" })),
+        screen(80),
+      );
+    expect(of("ok", "ok")).toBe("all is well");
+    expect(of("ok", "warn")).toBe("1 to look at");
+    expect(of("fail", "warn", "warn")).toBe("1 failed, 2 to look at");
+  });
+});

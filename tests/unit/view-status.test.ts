@@ -1,0 +1,344 @@
+import { describe, expect, it } from "vitest";
+import { unpainted } from "../../bin/view/color.ts";
+import { locksView } from "../../bin/view/locks.ts";
+import { sessionsView } from "../../bin/view/sessions.ts";
+import { notRunningView, statusView } from "../../bin/view/status.ts";
+import { widthOf } from "../../bin/view/text.ts";
+import { busy, crowd, lock, screen, session } from "./view-rows.ts";
+
+/** The lines between the backquotes. */
+function text(strings: TemplateStringsArray): string[] {
+  return (strings[0] ?? "").split("\n").slice(1, -1);
+}
+
+const empty = {
+  ...busy,
+  stats: { ...busy.stats, sessions: 0, locks: 0 },
+  sessions: [],
+  locks: [],
+  refusals: [],
+};
+const one = {
+  ...busy,
+  stats: { ...busy.stats, sessions: 1, locks: 1 },
+  sessions: busy.sessions.slice(0, 1),
+  locks: busy.locks.slice(0, 1),
+  refusals: [],
+};
+const hostile = {
+  ...busy,
+  sessions: [
+    session("\u001b[31mred\u202e\u200bevil\n".repeat(3), {
+      branch: "日本語のとても長いブランチの名前",
+      attention: "Bash: \u001b]0;title\u0007 rm\r\n-rf ".repeat(9),
+      worktree: "/home/ana/code/日本語",
+      agents: [{ agent: "x", name: "\u009b2Jagent", status: "active" as const }],
+    }),
+  ],
+  locks: [lock("src/\u001b[2J日本語日本語日本語日本語日本語日本語日本語日本語.ts", "e\u0301".repeat(40))],
+  refusals: busy.refusals.map(r => ({ ...r, error: "\u001b[5mblink\u2028line ".repeat(20) })),
+  warnings: ["\u001b[7mstrange\u202e"],
+};
+
+describe("kite status", () => {
+  it("is calm when nobody is here", () => {
+    expect(statusView(empty, screen(80))).toEqual(text`
+Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
+
+No sessions. To have a project's register: kite install --project
+
+No locks.
+`);
+    expect(statusView(empty, screen(40))).toEqual(text`
+Kite 0.1.0 · pid 4711
+up 2h 5m since 11:55:00
+~/.kite/kite.sock
+
+No sessions. To have a project's
+register: kite install --project
+
+No locks.
+`);
+  });
+
+  it("shows one session", () => {
+    expect(statusView(one, screen(80))).toEqual(text`
+Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
+
+Sessions: 1
+  shop  ~/code/shop
+    alice       main  active  now  holds 2 locks
+    └ a1b2c3d4        active
+    └ 1 idle
+
+Locks
+  README.md  alice  turn  3s
+`);
+    expect(statusView(one, screen(40))).toEqual(text`
+Kite 0.1.0 · pid 4711
+up 2h 5m since 11:55:00
+~/.kite/kite.sock
+
+Sessions: 1
+  shop  ~/code/shop
+    alice       main  active  now
+      holds 2 locks
+    └ a1b2c3d4        active
+    └ 1 idle
+
+Locks
+  README.md  alice  turn  3s
+`);
+  });
+
+  it("shows who needs a person first, then who waits and for whom, then who works", () => {
+    expect(statusView(busy, screen(80))).toEqual(text`
+Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
+
+Sessions: 5, 1 waiting, 1 needs you
+  shop  ~/code/shop
+    carol       main           needs you     2m  Bash: npm publish, holds 1 lock
+    bob         shop-pay/ pay  waits         4s  for src/auth.ts behind alice
+    alice       main           active       now  holds 2 locks
+    └ a1b2c3d4                 active
+    └ 1 idle
+    dave        main           idle          9m
+  blog  ~/code/blog
+    hana        main           idle       1h 5m
+
+Locks
+  blog  ~/code/blog
+    posts/kite.md  hana   turn       1m
+  shop  ~/code/shop
+    src/auth.ts    alice  turn      12s
+      then bob 4s, dave/1f3a2b4c 2s (away)
+    src/pay/       carol  explicit   5m
+    README.md      alice  turn       3s
+
+Refused lately
+  2m  dave  src/auth.ts  file locked by alice-00, queue full
+`);
+  });
+
+  it("puts below what has no room beside", () => {
+    expect(statusView(busy, screen(40))).toEqual(text`
+Kite 0.1.0 · pid 4711
+up 2h 5m since 11:55:00
+~/.kite/kite.sock
+
+Sessions: 5, 1 waiting, 1 needs you
+  shop  ~/code/shop
+    carol     main      needs you     2m
+      Bash: npm publish, holds 1 lock
+    bob       shop-pa…  waits         4s
+      for src/auth.ts behind alice
+    alice     main      active       now
+      holds 2 locks
+    └ a1b2c…            active
+    └ 1 idle
+    dave      main      idle          9m
+  blog  ~/code/blog
+    hana      main      idle       1h 5m
+
+Locks
+  blog  ~/code/blog
+    posts/kite.md  hana   turn       1m
+  shop  ~/code/shop
+    src/auth.ts    alice  turn      12s
+      then bob 4s,
+           dave/1f3a2b4c 2s (away)
+    src/pay/       carol  explicit   5m
+    README.md      alice  turn       3s
+
+Refused lately
+  2m  dave  src/auth.ts  file locked by…
+`);
+  });
+
+  it("says the same at 120 columns as at 80: nothing is stretched", () => {
+    expect(statusView(busy, screen(120))).toEqual(statusView(busy, screen(80)));
+  });
+
+  it("condenses the idle ones of fifty and cuts nothing that matters", () => {
+    expect(statusView(crowd, screen(80))).toEqual(text`
+Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
+
+Sessions: 50, 1 waiting, 1 needs you
+  blog  ~/code/blog
+    s40  main  waits      40m  for src/part-19.ts behind s23
+    9 idle: s0 now, s5 5m, s10 10m, s15 15m, s20 20m, s25 25m, s30 30m, s35 35m,
+      s45 45m
+  shop  ~/code/shop
+    s31  main  needs you  31m  Edit: src/auth.ts
+    s13  main  active     13m
+    s23  main  active     23m  holds 3 locks
+    s3   main  active      3m
+    s33  main  active     33m
+    s43  main  active     43m
+    33 idle: s1 1m, s2 2m, s4 4m, s6 6m, s7 7m, s8 8m, s9 9m, s11 11m, s12 12m,
+      s14 14m, s16 16m, s17 17m, s18 18m, s19 19m, s21 21m, s22 22m, 17 more
+    1 lost: s44 44m
+
+Locks
+  shop  ~/code/shop
+    src/part-19.ts  s23  turn  19s
+      then s40 7s, s12 3s, s7 1s
+    src/part-18.ts  s23  turn  18s
+    src/part-17.ts  s23  turn  17s
+    src/part-16.ts  s23  turn  16s
+    src/part-15.ts  s23  turn  15s
+    src/part-14.ts  s23  turn  14s
+    src/part-13.ts  s23  turn  13s
+    src/part-12.ts  s23  turn  12s
+    src/part-11.ts  s23  turn  11s
+    src/part-10.ts  s23  turn  10s
+    src/part-9.ts   s23  turn   9s
+    src/part-8.ts   s23  turn   8s
+    src/part-7.ts   s23  turn   7s
+  and 7 more that nobody waits for: kite locks
+
+Refused lately
+  2m  dave  src/auth.ts  file locked by alice-00, queue full
+`);
+  });
+
+  it("says what is wrong with the whole right below the daemon", () => {
+    const full = { ...empty, warnings: ["The disk is full: locks can be released but not taken."] };
+    expect(statusView(full, screen(40)).slice(3, 5)).toEqual(text`
+! The disk is full: locks can be
+  released but not taken.
+`);
+  });
+
+  it("counts what was not fetched", () => {
+    const cut = { ...busy, stats: { ...busy.stats, sessions: 12_005, locks: 4 } };
+    expect(statusView(cut, screen(80))).toContain("  and 12000 sessions more, not fetched");
+  });
+
+  it("is one line where no daemon runs", () => {
+    expect(notRunningView(screen(80), false)).toEqual(["Kite is not running. Start it: kite up"]);
+    expect(notRunningView(screen(80), true)).toEqual([
+      "Kite is not running, and hooks do not start it. Start it: kite up",
+    ]);
+  });
+
+  it("is the same text with colours, and has none without", () => {
+    for (const data of [empty, one, busy, crowd]) {
+      const plain = statusView(data, screen(80));
+      const colored = statusView(data, screen(80, { color: true }));
+      expect(colored.map(unpainted)).toEqual(plain);
+      expect(colored).not.toEqual(plain);
+      expect(plain.join("")).not.toContain("\u001b");
+    }
+  });
+
+  it.each([20, 40, 80, 120])("has no line wider than %i columns, whatever names say", width => {
+    for (const data of [empty, one, busy, crowd, hostile]) {
+      const lines = [
+        ...statusView(data, screen(width)),
+        ...sessionsView(data, screen(width)),
+        ...locksView(data, screen(width)),
+      ];
+      for (const line of lines) expect(widthOf(line), line).toBeLessThanOrEqual(width);
+    }
+  });
+
+  it("lets nothing through that steers a terminal", () => {
+    const lines = [...statusView(hostile, screen(80)), ...sessionsView(hostile, screen(80))];
+    expect(lines.join("")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    expect(lines.join(" ")).toContain("evil");
+  });
+});
+
+describe("kite sessions", () => {
+  it("names id, process, beginning and directory of each", () => {
+    expect(sessionsView(busy, screen(80))).toEqual(text`
+  shop  ~/code/shop
+    carol       main           needs you     2m  Bash: npm publish, holds 1 lock
+      carol-0000-4000, pid 4800, since 12:55:00, in ~/code/shop
+    bob         shop-pay/ pay  waits         4s  for src/auth.ts behind alice
+      bob-0000-4000, pid 4800, since 12:55:00, in ~/code/shop
+    alice       main           active       now  holds 2 locks
+      alice-0000-4000, pid 4800, since 12:55:00, in ~/code/shop
+    └ a1b2c3d4                 active
+    └ 1 idle
+    dave        main           idle          9m
+      dave-0000-4000, pid 4800, since 12:55:00, in ~/code/shop
+  blog  ~/code/blog
+    hana        main           idle       1h 5m
+      hana-0000-4000, pid 4800, since 12:55:00, in ~/code/blog
+`);
+  });
+
+  it("says so when there is none", () => {
+    expect(sessionsView(empty, screen(80))).toEqual(["No sessions."]);
+  });
+
+  it("leaves nobody out of fifty", () => {
+    const all = sessionsView(crowd, screen(80)).join("\n");
+    for (const { id } of crowd.sessions) expect(all).toContain(`${id},`);
+  });
+
+  it("shows at most eight agents of a session, and how many more", () => {
+    const agents = Array.from({ length: 12 }, (_, i) => ({
+      agent: `agent-${i}`,
+      name: `agent-${i}`,
+      status: i < 10 ? ("active" as const) : ("idle" as const),
+    }));
+    const lines = sessionsView({ sessions: [session("lead", { agents })], locks: [] }, screen(80));
+    expect(lines.filter(line => line.includes("└ agent-"))).toHaveLength(8);
+    expect(lines).toContain("    └ 2 more active, 2 idle");
+  });
+
+  it("says when a session is open twice", () => {
+    const twice = sessionsView({ sessions: [session("eve", { incarnations: 2 })], locks: [] }, screen(80));
+    expect(twice[1]).toBe("    eve  main  active  now  open in 2 terminals");
+  });
+});
+
+describe("kite locks", () => {
+  it("shows each with its line, those that somebody waits for first", () => {
+    expect(locksView(busy, screen(80))).toEqual(text`
+  blog  ~/code/blog
+    posts/kite.md  hana   turn       1m
+  shop  ~/code/shop
+    src/auth.ts    alice  turn      12s
+      then bob 4s, dave/1f3a2b4c 2s (away)
+    src/pay/       carol  explicit   5m
+    README.md      alice  turn       3s
+`);
+    expect(locksView(busy, screen(40))).toEqual(text`
+  blog  ~/code/blog
+    posts/kite.md  hana   turn       1m
+  shop  ~/code/shop
+    src/auth.ts    alice  turn      12s
+      then bob 4s,
+           dave/1f3a2b4c 2s (away)
+    src/pay/       carol  explicit   5m
+    README.md      alice  turn       3s
+`);
+  });
+
+  it("shows a place that is waited for and held by nobody", () => {
+    const freed = lock("a.ts", "x", {
+      holder: null,
+      token: null,
+      waiters: [{ id: "b", agent: null, name: "bob", waitedMs: 5_000, attached: false }],
+    });
+    expect(locksView({ locks: [freed], sessions: [] }, screen(80))).toEqual(text`
+  shop  ~/code/shop
+    a.ts  nobody
+      then bob 5s (away)
+`);
+  });
+
+  it("tells worktrees apart", () => {
+    const pay = session("bob", { worktree: "/home/ana/code/shop-pay", branch: "pay" });
+    const locks = [lock("a.ts", "alice"), lock("a.ts", "bob", { path: "/home/ana/code/shop-pay/a.ts" })];
+    expect(locksView({ locks, sessions: [session("alice"), pay] }, screen(80))).toEqual(text`
+  shop  ~/code/shop
+    a.ts           alice  turn  12s
+    shop-pay:a.ts  bob    turn  12s
+`);
+  });
+});
