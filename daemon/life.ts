@@ -92,8 +92,8 @@ export class Life {
     const { anchors, services } = this.#options;
     if (session.node !== services.node) return;
     const alive = new Set<string>();
-    for (const { ordinal, anchor } of session.incarnations) {
-      const key = `${ordinal} ${session.id}`;
+    for (const { ordinal, begun, anchor } of session.incarnations) {
+      const key = `${ordinal} ${begun} ${session.id}`;
       alive.add(key);
       if (anchor === null || this.#watched.has(key)) continue;
       this.#watched.set(key, session.id);
@@ -106,10 +106,14 @@ export class Life {
 
   #gone(key: string): void {
     this.#watched.delete(key);
-    const cut = key.indexOf(" ");
-    const incarnation = Number(key.slice(0, cut));
-    const session = key.slice(cut + 1);
-    this.#options.services.engine.insist({ type: "session_end", session, incarnation, cause: "anchor_gone" });
+    const [incarnation, begun, ...id] = key.split(" ");
+    this.#options.services.engine.insist({
+      type: "session_end",
+      session: id.join(" "),
+      incarnation: Number(incarnation),
+      begun: Number(begun),
+      cause: "anchor_gone",
+    });
   }
 
   #unwatch(key: string): void {

@@ -37,6 +37,12 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const plan = adapter(request.event, { env, ppid, socket: services.socket, waitMs: services.hookWaitMs });
   counters.hooks.set(plan.event, (counters.hooks.get(plan.event) ?? 0) + 1);
   const done = await new HookRun(services, call).carryOut(plan);
+  const going = done.outcomes.find(o => !o.ok && o.refusal.code === "restarting");
+  if (going !== undefined && !going.ok) {
+    // The client comes back with the same event: nothing is decided yet.
+    call.reply(going.refusal, done.delivered);
+    return;
+  }
   const words = plan.answer(done.outcomes);
   if (request.reply === "raw") call.replyRaw(rawReply(words), done.delivered);
   else call.reply({ ok: true, ...words }, done.delivered);

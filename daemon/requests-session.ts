@@ -96,8 +96,8 @@ export function signOfLife(services: Services, session: string, agent: string | 
 export async function endDeadIncarnations(services: Services, session: string): Promise<void> {
   const known = services.engine.state.sessions.live.get(session);
   const dead = known?.incarnations.filter(i => i.anchor !== null && !services.facts.isAlive(i.anchor)) ?? [];
-  for (const { ordinal } of dead) {
-    await services.engine.ask({ type: "session_end", session, incarnation: ordinal, cause: "anchor_gone" });
+  for (const { ordinal: incarnation, begun } of dead) {
+    await services.engine.ask({ type: "session_end", session, incarnation, begun, cause: "anchor_gone" });
   }
 }
 

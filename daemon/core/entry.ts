@@ -93,6 +93,8 @@ export interface SessionBegin {
 export interface SessionEnd {
   readonly session: string;
   readonly incarnation: number | null;
+  /** `begun` of the incarnation meant, where a later one of the same ordinal must not be hit. */
+  readonly begun?: number;
   readonly cause: "deregistered" | "ended" | "anchor_gone";
   readonly retry?: Retry;
 }

@@ -10,7 +10,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Anchor, LockRequest, SessionBegin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { releaseSession } from "./lock-release.ts";
-import type { Session, State } from "./state.ts";
+import type { Incarnation, Session, State } from "./state.ts";
 import type { Step } from "./step.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
@@ -37,7 +37,7 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
       step.reply = refuse("too_many_sessions", error);
       return;
     }
-    update(state, known, command, step);
+    update(state, known, command, meta, step);
   }
   const session = live.get(command.session);
   if (session === undefined) throw new Error(`session ${command.session} did not begin`);
@@ -51,8 +51,9 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
     step.reply = unknownSession(command.session);
     return;
   }
-  const { incarnation } = command;
-  if (incarnation !== null && !session.incarnations.some(i => i.ordinal === incarnation)) {
+  const { incarnation, begun } = command;
+  const isMeant = (i: Incarnation) => i.ordinal === incarnation && (begun === undefined || i.begun === begun);
+  if (incarnation !== null && !session.incarnations.some(isMeant)) {
     step.reply = refuse("session_ended", `that part of session ${session.id} has ended before`);
     return;
   }
@@ -155,12 +156,12 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
     cwd,
     name,
     lostAt: null,
-    incarnations: [{ ordinal: 0, anchor: command.anchor }],
+    incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
 }
 
-function update(state: State, session: Session, command: SessionBegin, step: Step): void {
+function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
   session.lostAt = null;
   session.worktree = command.worktree;
   session.branch = command.branch;
@@ -176,10 +177,10 @@ function update(state: State, session: Session, command: SessionBegin, step: Ste
   if (anchor === null) return;
   const [only] = session.incarnations;
   if (session.incarnations.length === 1 && only !== undefined && only.anchor === null) {
-    session.incarnations = [{ ordinal: only.ordinal, anchor }];
+    session.incarnations = [{ ...only, anchor }];
   } else if (isNewIncarnation(session, anchor)) {
     const ordinal = 1 + Math.max(...session.incarnations.map(i => i.ordinal));
-    session.incarnations.push({ ordinal, anchor });
+    session.incarnations.push({ ordinal, begun: meta.seq, anchor });
     const { id, name, project } = session;
     const incarnations = session.incarnations.length;
     step.events.push({

@@ -61,6 +61,8 @@ export interface Session {
 
 export interface Incarnation {
   readonly ordinal: number;
+  /** The entry that began it: ordinals come again. */
+  readonly begun: number;
   readonly anchor: Anchor | null;
 }
 

@@ -61,6 +61,10 @@ export interface Host {
   settle(): void;
   /** The daemon is gone. `power`: and the machine too, with what was not synced. */
   crash(power: boolean): void;
+  /** The process or the machine will stop in the middle of one of the next writes. */
+  strike(): void;
+  /** It has. */
+  readonly isDown: boolean;
   /** Everything delivered survives the end of the process alone. */
   readonly keepsDelivered: boolean;
 }
@@ -103,6 +107,14 @@ export class FileHost implements Host {
     this.disk.completeSyncs();
   }
 
+  strike(): void {
+    this.disk.stopAt = this.disk.steps + this.#random.int(0, 3);
+  }
+
+  get isDown(): boolean {
+    return this.disk.isOff;
+  }
+
   crash(power: boolean): void {
     this.#tasks = [];
     this.#process.alive = false;
@@ -143,6 +155,11 @@ export class RemoteHost implements Host {
   settle(): void {
     for (let n = 0; n < 10_000 && this.#journal !== null && !this.#journal.idle; n += 1) this.#journal.tick();
   }
+
+  /** What is under way when its node goes is lost or stored by `crash` itself. */
+  strike(): void {}
+
+  readonly isDown = false;
 
   crash(): void {
     this.#journal?.crash();

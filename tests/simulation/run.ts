@@ -29,7 +29,8 @@ async function attempt(
     await world.start();
     for (let n = 0; n < steps; n += 1) {
       await world.step();
-      if (random.chance(0.004)) await world.crash();
+      if (random.chance(0.003)) await world.crash();
+      else if (random.chance(0.002)) world.strike();
       if (random.chance(0.002)) await world.settle();
     }
     await world.settle();

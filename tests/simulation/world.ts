@@ -5,7 +5,7 @@
  */
 import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { Actor, Command, Entry, LockRequest, Origin } from "../../daemon/core/entry.ts";
+import type { Actor, Command, CommandOf, Entry, LockRequest, Origin } from "../../daemon/core/entry.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { emptyState, type State } from "../../daemon/core/state.ts";
 import type { Reply, Step } from "../../daemon/core/step.ts";
@@ -31,6 +31,8 @@ interface Client {
   readonly waiting: Set<number>;
 }
 
+type LockCommand = CommandOf<"lock_request">;
+
 const sessions = ["ann", "bob", "cyd", "dan", "eve", "fay"] as const;
 const files = ["a", "b", "c", "src/d", "src/e", "src/", "src/deep/f", "src/deep/"] as const;
 
@@ -54,7 +56,7 @@ export class World {
   #connections = 0;
   #life = 0;
   /** Requests with a requestId, some of which are sent again. */
-  #retried: (Command & LockRequest)[] = [];
+  #retried: LockCommand[] = [];
   #lastToken: readonly [number, number] = [0, 0];
   /** Every token so far, with who got it. */
   readonly #tokens = new Map<string, string>();
@@ -77,7 +79,6 @@ export class World {
     this.#life += 1;
     const life = this.#life;
     const journal = this.#watched(this.host.journal());
-    let voided: readonly number[] = [];
     const starting = Engine.start({
       journal,
       clock: this.clock,
@@ -92,8 +93,7 @@ export class World {
       snapshotEntries: 150,
     });
     this.#engine = await this.#pump(starting);
-    voided = this.#engine.voided;
-    this.#shadowVoided = new Set(voided);
+    this.#shadowVoided = new Set(this.#engine.voided);
     const { epoch } = this.#engine;
     if (epoch <= this.#epochSeen) throw new Violation(`epoch ${epoch} was used before`);
     this.#epochSeen = epoch;
@@ -107,16 +107,27 @@ export class World {
     // Promises of the journal and the engine go on here.
     await null;
     await null;
+    if (this.host.isDown) await this.crash();
     if (this.#fatal !== null) throw this.#fatal;
+  }
+
+  /** A crash to come, in the middle of a write if the host has such. */
+  strike(): void {
+    this.host.strike();
   }
 
   /** Everything under way is done: nothing may be overdue, nothing granted to nobody, and replay equals life. */
   async settle(): Promise<void> {
+    if (this.host.isDown) await this.crash();
     const engine = this.#running();
     for (let n = 0; n < 50; n += 1) {
       this.clock.pass(limits.fullRetryMs);
       this.host.settle();
       await this.#turns(8);
+    }
+    if (this.host.isDown) {
+      await this.crash();
+      return this.settle();
     }
     for (const wrong of overdue(engine.state)) throw new Violation(wrong);
     for (const origin of this.#unheard) {
@@ -137,6 +148,7 @@ export class World {
     const lived = { seq: before.seq, text: writeState(before) };
     this.#say(power ? "power cut" : "process killed");
     this.#engine = null;
+    this.#fatal = null;
     this.#life += 1;
     this.host.crash(power);
     this.clock.restart(this.random.pick([0, 5, 1000, -60_000, 3_600_000]));
@@ -162,7 +174,8 @@ export class World {
       if (writeState(state) !== lived.text)
         throw new Violation(`replay to ${last} differs from what was lived`);
     }
-    const whole = rebuild(snapshot, entries, this.#shadowVoided);
+    // An entry that threw once counts unless the log says that it is void: the next start may well apply it.
+    const whole = rebuild(snapshot, entries);
     this.#shadow = whole.state;
     this.#epochSeen = Math.max(this.#epochSeen, this.#shadow.epoch);
     this.host.crash(false);
@@ -242,9 +255,8 @@ export class World {
       this.#submit(client, random.chance(0.9) ? again : { ...again, waitMs: 77, retry: digested(again, 77) });
       return;
     }
-    const command: Command & LockRequest = {
-      type: "lock_request",
-      actor: client.actor,
+    const command: LockCommand = {
+      ...lockOf(client.actor),
       files: [...new Set(wanted)].map(ref),
       single: wanted.length === 1,
       kind: isTurn ? "turn" : "explicit",
@@ -252,12 +264,8 @@ export class World {
       depth: random.pick([1, 3, 16]),
       placeMs: isTurn ? limits.placeMs : 0,
       detach: random.chance(0.1),
-      progress: false,
       prompt: isTurn ? random.pick(["p1", "p2"]) : null,
       bound: bound ? { node: "local", epoch: this.#epochSeen, connection: client.connection } : null,
-      project: "/p",
-      cwd: "/p",
-      wallMs: 0,
     };
     client.bound ||= bound;
     if (!random.chance(0.1)) {
@@ -332,13 +340,17 @@ export class World {
     });
   }
 
-  /** A command with a hole in it, as only a bug makes one: its handler throws. Two in a life, or the daemon stops. */
+  /**
+   * A bug that shows once: the handler throws on the command as proposed, but would not on the one that is stored.
+   * Two in a life, or the daemon stops.
+   */
   #poison(): void {
     if (this.#poisons >= 2 || this.random.chance(0.8)) return;
     this.#poisons += 1;
     const client = this.#client();
-    const hole = { type: "lock_request", actor: client.actor, waitMs: 0 };
-    this.#submit(client, hole as unknown as Command);
+    const whole = [ref(this.random.pick(files))];
+    const command = { ...lockOf(client.actor), files: { toJSON: () => whole } };
+    this.#submit(client, command as unknown as Command);
   }
 
   #close(): void {
@@ -411,7 +423,7 @@ export class World {
   }
 
   /** What a client hears is a token that the log gave to this very actor. */
-  #checkToken(token: string, command: Command & LockRequest): void {
+  #checkToken(token: string, command: LockCommand): void {
     const known = this.#tokens.get(token);
     const who = JSON.stringify(command.actor);
     if (known !== who)
@@ -476,6 +488,26 @@ export class World {
 function ref(file: string) {
   const path = file.replace(/\/$/, "");
   return { file, lexical: `/p/${path}`, key: `local:/p/${path}`, dir: file.endsWith("/") };
+}
+
+/** A request for nothing yet that would be granted where it can be. */
+function lockOf(actor: Actor): Omit<LockCommand, "files"> {
+  return {
+    type: "lock_request",
+    actor,
+    single: true,
+    kind: "explicit",
+    waitMs: 0,
+    depth: 3,
+    placeMs: 0,
+    detach: false,
+    progress: false,
+    prompt: null,
+    bound: null,
+    project: "/p",
+    cwd: "/p",
+    wallMs: 0,
+  };
 }
 
 /** The same requestId with another body. */

@@ -22,7 +22,7 @@ describe("incarnations", () => {
     w.begin("a", { anchor: one });
     w.begin("a", { anchor: one });
     w.begin("a", { anchor: null });
-    expect(w.state.sessions.live.get("a")?.incarnations).toEqual([{ ordinal: 0, anchor: one }]);
+    expect(w.state.sessions.live.get("a")?.incarnations).toEqual([{ ordinal: 0, begun: 2, anchor: one }]);
   });
 
   it("in two terminals contend, and the session ends with the last", () => {
