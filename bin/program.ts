@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { LocalError } from "../client/errors.ts";
+import { kitePaths } from "../protocol/paths.ts";
 import { version } from "./version.ts";
 
 interface Entry {
@@ -51,9 +52,23 @@ export async function run(argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    if (!(error instanceof LocalError)) throw error;
+    if (!isForPeople(error)) throw error;
     process.stderr.write(`kite: ${error.message}\n`);
     process.exitCode = 1;
+  }
+}
+
+/** Whether an error tells of the world (no daemon, no permission, a wrong setting) and not of a bug. */
+function isForPeople(error: unknown): error is Error {
+  return error instanceof LocalError || (error instanceof Error && ("syscall" in error || settingIsWrong()));
+}
+
+function settingIsWrong(): boolean {
+  try {
+    kitePaths(process.env);
+    return false;
+  } catch {
+    return true; // And so every command that asks where Kite lives says it.
   }
 }
 

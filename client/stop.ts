@@ -8,9 +8,13 @@ import { ConnectionClosed, TimedOut } from "./errors.ts";
 /**
  * Asks the daemon to leave and waits until its process is gone, so that the next start finds the lock free.
  * With `handover` its waiting clients are told to come back. Returns its refusal, or null when it has left;
- * throws `TimedOut` when it is still there after twice the time it has for leaving.
+ * throws `TimedOut` when it is still there after `waitMs`, by default twice the time it has for leaving.
  */
-export async function stopDaemon(client: KiteClient, handover: boolean): Promise<Refusal | null> {
+export async function stopDaemon(
+  client: KiteClient,
+  handover: boolean,
+  waitMs = limits.shutdownMs * 2,
+): Promise<Refusal | null> {
   const { pid } = client.daemon;
   try {
     const answer = await client.request("shutdown", handover ? { handover } : {});
@@ -20,7 +24,7 @@ export async function stopDaemon(client: KiteClient, handover: boolean): Promise
     if (!(error instanceof ConnectionClosed)) throw error;
   }
   const patience = new AbortController();
-  const late = delay(limits.shutdownMs * 2, true, { signal: patience.signal }).catch(() => true);
+  const late = delay(waitMs, true, { signal: patience.signal }).catch(() => true);
   try {
     await Promise.race([client.closed, late]);
     // Nobody but a parent is told of a process's end: ask until it is so, or too late.

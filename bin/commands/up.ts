@@ -23,13 +23,14 @@ async function up(options: UpOptions): Promise<void> {
   const { rmSync } = await import("node:fs");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const paths = kitePaths(process.env);
-  rmSync(paths.downFile, { force: true });
   if (options.foreground) {
+    rmSync(paths.downFile, { force: true });
     const { runDaemon } = await import("../daemon.ts");
     await runDaemon({ foreground: true });
     return;
   }
   const { started, replaced, daemon } = await launch(paths);
+  rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
   if (options.json) {
     console.log(JSON.stringify({ started, replaced, version, pid, socket: paths.socket }));
