@@ -84,6 +84,47 @@ describe("a full disk", () => {
     expect(refusals(client).length).toBe(2);
   });
 
+  it("refuses only when what was undone is undone durably, and keeps the order meanwhile", async () => {
+    const { world, client } = await nearlyFull(100);
+    world.disk.holdSyncs = true;
+    client.propose(wants("x".repeat(200)), frees("s1"));
+    await world.settle();
+    client.propose(frees("s2"));
+    let passed = false;
+    const barrier = client.journal.barrier().then(() => {
+      passed = true;
+    });
+    await world.settle();
+    expect([client.failures.length, client.delivered.length, passed]).toEqual([0, 1, false]);
+    world.disk.holdSyncs = false;
+    world.disk.completeSyncs();
+    await world.settle();
+    await barrier;
+    expect(delivered(client)).toEqual([1, 3, 4]);
+    expect(refusals(client)).toEqual(["2 store_full not_stored"]);
+  });
+
+  it("keeps the order of a batch whose end found no space", async () => {
+    const { world, client } = await nearlyFull(3600);
+    world.disk.holdSyncs = true;
+    let seen = -1;
+    client.onBatch = batch => {
+      if (batch[0]?.origin.n !== 2) return;
+      void client.journal.barrier().then(() => {
+        seen = client.delivered.length;
+      });
+      client.propose(frees("late"));
+    };
+    client.propose(wants("x".repeat(3000)), wants("y".repeat(3000)), frees("early"));
+    await world.settle();
+    expect([delivered(client), seen]).toEqual([[1, 2], -1]);
+    world.disk.holdSyncs = false;
+    world.disk.completeSyncs();
+    await world.settle();
+    expect([delivered(client), seen]).toEqual([[1, 2, 4, 5], 4]);
+    expect(refusals(client)).toEqual(["3 store_full not_stored"]);
+  });
+
   it("gives the reserve back, and refuses even what frees when that is used up", async () => {
     const { world, client } = await nearlyFull(0);
     while (client.failures.length === 0) {
@@ -236,6 +277,26 @@ describe("a disk that fails", () => {
       expect(refusals(client)).toEqual(["2 internal_error not_stored"]);
       expect((await world.open()).found.length).toBe(1);
     }
+  });
+
+  it("at two syncs at once: fatal once", async () => {
+    const world = new FileWorld();
+    const client = await world.open();
+    client.propose(wants("one"));
+    await world.settle();
+    client.journal.sync();
+    await world.settle();
+    world.disk.holdSyncs = true;
+    const saved = client.journal.saveSnapshot(1, Buffer.from("x"));
+    client.propose(wants("two"));
+    await world.settle();
+    client.journal.sync();
+    world.disk.failingSyncs = 2;
+    world.disk.completeSyncs();
+    await expect(saved).rejects.toThrow("failed to store");
+    await world.settle();
+    expect(world.disk.failingSyncs).toBe(0);
+    expect(fatal(client)).toEqual(["SyncFailed"]);
   });
 
   it("at the last sync, within close", async () => {

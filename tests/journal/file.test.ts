@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { JournalDamaged } from "../../daemon/journal.ts";
 import { inspectJournal } from "../../daemon/journal-inspect.ts";
-import { checksum } from "../../daemon/journal-segment.ts";
+import { segmentName } from "../../daemon/journal-names.ts";
+import { checksum, encodeEntry } from "../../daemon/journal-segment.ts";
 import { Random } from "../simulation/random.ts";
 import { Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";
@@ -340,10 +341,13 @@ describe("one write a batch", () => {
   it("unless it is larger than a write should be; an entry that is too large alone is refused", async () => {
     const world = await worldWith([]);
     const client = await world.open();
+    const passed: Promise<number>[] = [];
+    client.onBatch = () => passed.push(client.journal.barrier().then(() => client.delivered.length));
     client.propose(wants("a".repeat(2000)), wants("b".repeat(2000)), wants("c".repeat(2000)));
     client.propose(wants("d".repeat(5000)), wants("ü".repeat(3000)), wants("e"));
     await world.settle();
     expect(client.batches).toEqual([1, 1, 1, 1]);
+    expect(await Promise.all(passed)).toEqual([4, 4, 4, 4]);
     expect(client.delivered.map(e => [e.seq, e.origin.n])).toEqual([
       [1, 1],
       [2, 2],
@@ -365,6 +369,23 @@ describe("epochs", () => {
     const opened = await Promise.all(journals.map(journal => journal.open(0, () => {})));
     expect(new Set(opened.map(({ epoch }) => epoch)).size).toBe(4);
     expect(Math.min(...opened.map(({ epoch }) => epoch))).toBeGreaterThan(1);
+  });
+
+  it("are not shared by two who saw logs of different length either", async () => {
+    const world = await worldWith(["one"]);
+    const path = only(world.names(".log"));
+    const { create } = world.disk;
+    world.disk.create = (...args) => {
+      world.disk.create = create;
+      const origin = { node: "n1", epoch: 1, n: 2 };
+      append(world, path, encodeEntry({ seq: 2, at: 1, origin, command: wants("late") }));
+      world.disk.create(join(dir, segmentName(2, 3))).close();
+      return world.disk.create(...args);
+    };
+    const client = await world.open();
+    expect(client.epoch).toBe(3);
+    expect(client.found.map(e => e.seq)).toEqual([1, 2]);
+    expect(world.names(".log").slice(1)).toEqual([segmentName(2, 3), segmentName(3, 3)]);
   });
 
   it("are durable before the journal is open", async () => {
