@@ -5,12 +5,31 @@ import { decode, fileName, isAbsence, type TrailLine, trailFiles } from "../daem
 
 const chunkBytes = 64 * 1024;
 
+/** How often to look for a moment in which nothing is written. */
+const quietTries = 20;
+
 /**
- * Hands over what is written to the trail after this call, in order, until `until` is aborted. The trail's newest
- * file is read on from where it ends now; when the daemon begins the next one, so does this.
+ * Runs `read`, and returns what it read with the place in the trail up to which that was. Where lines come all the
+ * time, some of what was read may come after the place too.
+ */
+export async function readAtEnd<T>(dir: string, read: () => Promise<T>): Promise<{ found: T; place: Place }> {
+  let place = await trailEnd(dir);
+  for (let tries = 1; ; tries += 1) {
+    const found = await read();
+    const end = await trailEnd(dir);
+    const isQuiet = end.n === place.n && end.offset === place.offset;
+    if (isQuiet || tries === quietTries) return { found, place };
+    place = end;
+  }
+}
+
+/**
+ * Hands over what is written to the trail after `from`, in order, until `until` is aborted. When the daemon begins
+ * the next file, so does this.
  */
 export async function followTrail(
   dir: string,
+  from: Place,
   show: (lines: readonly TrailLine[]) => void,
   until: AbortSignal,
 ): Promise<void> {
@@ -21,7 +40,7 @@ export async function followTrail(
   const abort = () => changed();
   until.addEventListener("abort", abort, { once: true });
   try {
-    let place = await endOf(dir);
+    let place = from;
     while (!until.aborted) {
       const change = new Promise<void>(resolve => {
         changed = resolve;
@@ -36,12 +55,12 @@ export async function followTrail(
 }
 
 /** Up to where the trail was read: file number and offset of the first line not shown yet. */
-interface Place {
+export interface Place {
   readonly n: number;
   readonly offset: number;
 }
 
-async function endOf(dir: string): Promise<Place> {
+async function trailEnd(dir: string): Promise<Place> {
   const [newest] = await trailFiles(dir);
   if (newest === undefined) return { n: 0, offset: 0 };
   const handle = await open(join(dir, fileName(newest)), "r");

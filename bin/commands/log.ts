@@ -67,13 +67,17 @@ export async function log(world: World, flags: LogFlags, until: AbortSignal): Pr
     const wide = isTerminal ? screen : { ...screen, width: Number.POSITIVE_INFINITY };
     for (const line of lines) print(world, flags.json ? [JSON.stringify(line)] : logLines(line, wide));
   };
-  const lines = await readTrail(world.paths.trail, { limit, filter: wanted });
-  show(lines);
+  const read = () => readTrail(world.paths.trail, { limit, filter: wanted });
   if (flags.follow) {
-    const { followTrail } = await import("../follow-trail.ts");
-    await followTrail(world.paths.trail, found => show(found.filter(wanted)), until);
-  } else if (lines.length === 0 && isTerminal)
-    world.stderr.write("kite: nothing of this kind was decided yet\n");
+    const { followTrail, readAtEnd } = await import("../follow-trail.ts");
+    const { found, place } = await readAtEnd(world.paths.trail, read);
+    show(found);
+    await followTrail(world.paths.trail, place, lines => show(lines.filter(wanted)), until);
+    return exitCodes.done;
+  }
+  const lines = await read();
+  show(lines);
+  if (lines.length === 0 && isTerminal) world.stderr.write("kite: nothing of this kind was decided yet\n");
   return exitCodes.done;
 }
 
