@@ -1,0 +1,232 @@
+/** The checks of kite doctor, each on a home that is well and on one that is not. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { doctor } from "../../bin/commands/doctor.ts";
+import { checkDaemon } from "../../bin/doctor/daemon.ts";
+import { checkHome, checkNode, checkSocketPath, checkTools } from "../../bin/doctor/machine.ts";
+import { checkConfig, checkInstalls } from "../../bin/doctor/settings.ts";
+import { checkJournal, checkLogs, checkSpace, checkVoided } from "../../bin/doctor/store.ts";
+import { version } from "../../bin/version.ts";
+import { writeDaemonFile } from "../../daemon/daemon-file.ts";
+import { processAnchor } from "../../daemon/facts-process.ts";
+import { segmentName } from "../../daemon/journal-names.ts";
+import type { StatsReply } from "../../protocol/daemon.ts";
+import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
+import { busy } from "./view-rows.ts";
+
+const stats: StatsReply = {
+  ok: true,
+  ...busy.stats,
+  storeId: "k1",
+  epoch: 3,
+  seq: 40,
+  waiters: 0,
+  connections: 1,
+  subscribers: 0,
+  requests: 1,
+  refused: 0,
+  journalBytes: 0,
+  storeFull: false,
+  voided: [],
+  trailDropped: 0,
+  rssBytes: 0,
+  hooks: {},
+};
+
+let root: string;
+let home: string;
+let world: FakeWorld;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "kite-doctor-"));
+  home = join(root, "kite");
+  mkdirSync(home, { mode: 0o700 });
+  world = { ...fakeWorld({ home }), cwd: root };
+});
+
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+describe("the machine", () => {
+  it.each([
+    ["20.18.9", "fail"],
+    ["20.19.0", "ok"],
+    ["18.20.0", "fail"],
+    ["22.1.0", "ok"],
+  ])("Node %s: %s", (node, result) => {
+    expect(checkNode(node).result).toBe(result);
+  });
+
+  it("wants a directory that is one, ours, and closed to others", () => {
+    expect(checkHome(world)).toMatchObject({ result: "ok", detail: `${home}, yours alone (mode 0700)` });
+    expect(checkHome(world, 12345)).toMatchObject({ result: "fail" });
+    chmodSync(home, 0o750);
+    expect(checkHome(world)).toMatchObject({ result: "fail", todo: `if it is Kite's: chmod 700 '${home}'` });
+    const link = join(root, "link");
+    symlinkSync(home, link);
+    expect(checkHome(fakeWorld({ home: link }))).toMatchObject({
+      result: "fail",
+      detail: `${link} is a link`,
+    });
+    writeFileSync(join(root, "file"), "");
+    expect(checkHome(fakeWorld({ home: join(root, "file") })).detail).toContain("is not a directory");
+    expect(checkHome(fakeWorld({ home: join(root, "none") })).result).toBe("ok");
+  });
+
+  it("wants a socket path that the system does not cut", () => {
+    expect(checkSocketPath(world).result).toBe("ok");
+    const fits = fakeWorld({ home: `/${"h".repeat(103 - "//kite.sock".length)}` });
+    const long = fakeWorld({ home: `/${"h".repeat(104 - "//kite.sock".length)}` });
+    expect([checkSocketPath(fits).result, checkSocketPath(long).result]).toEqual(["ok", "fail"]);
+  });
+
+  it("looks for programs in PATH", () => {
+    const bin = join(root, "bin");
+    mkdirSync(bin);
+    const poor = { ...world, env: { PATH: `relative:${bin}` } };
+    expect(checkTools(poor, "linux")).toMatchObject({
+      result: "warn",
+      detail: "flock not found, perl not found, git not found",
+    });
+    expect(checkTools(poor, "darwin").result).toBe("fail");
+    writeFileSync(join(bin, "perl"), "", { mode: 0o755 });
+    expect(checkTools(poor, "darwin")).toMatchObject({
+      result: "ok",
+      detail: "flock not found, perl found, git not found",
+    });
+  });
+});
+
+describe("the daemon", () => {
+  const self = processAnchor(process.pid);
+  const file = {
+    pid: process.pid,
+    startTime: self?.startTime ?? "",
+    version,
+    protocol: 1,
+    storeId: "k1",
+    epoch: 3,
+    socket: "kite.sock",
+  };
+
+  it("is missed, and it is said whether hooks may start it", async () => {
+    expect(await checkDaemon(world)).toEqual({
+      checks: [{ check: "daemon", result: "warn", detail: "not running", todo: "start it: kite up" }],
+      stats: null,
+    });
+    writeFileSync(world.paths.downFile, "");
+    expect((await checkDaemon(world)).checks[0]?.detail).toContain("hooks do not start it");
+  });
+
+  it("is found out when its process lives and does not listen", async () => {
+    writeDaemonFile(world.paths, file);
+    const { checks } = await checkDaemon(world);
+    expect(checks).toMatchObject([{ result: "fail", todo: expect.stringContaining(`kill ${process.pid}`) }]);
+    writeDaemonFile(world.paths, { ...file, startTime: "another process of that number" });
+    expect((await checkDaemon(world)).checks).toMatchObject([{ result: "warn" }]);
+  });
+
+  it("answers, is of this version, and is the one that daemon.json names", async () => {
+    const daemon = fakeDaemon({ ping: { ok: true, pong: true }, stats });
+    const running = { ...daemon.client.daemon, version, pid: process.pid };
+    const asked = { ...world, connect: () => Promise.resolve({ ...daemon.client, daemon: running }) };
+    const results = async (of: typeof asked) =>
+      (await checkDaemon(of)).checks.map(c => `${c.check} ${c.result}`);
+    expect(await results(asked)).toEqual(["daemon ok", "answers ok", "lock fail"]);
+    writeDaemonFile(world.paths, file);
+    expect(await results(asked)).toEqual(["daemon ok", "answers ok", "lock ok"]);
+    const older = { ...daemon.client, daemon: { ...running, version: "0.0.1", pid: 1 } };
+    const other = { ...world, connect: () => Promise.resolve(older) };
+    expect(await results(other)).toEqual(["daemon warn", "answers ok", "lock fail"]);
+    expect((await checkDaemon(asked)).stats).toEqual(stats);
+  });
+});
+
+describe("the store", () => {
+  it("explains a damaged journal", () => {
+    expect(checkJournal(world)).toEqual({ check: "journal", result: "ok", detail: "none yet" });
+    mkdirSync(world.paths.journal);
+    expect(checkJournal(world).result).toBe("ok");
+    writeFileSync(join(world.paths.journal, segmentName(1, 1)), "no record\nno record\n");
+    writeFileSync(join(world.paths.journal, segmentName(2, 9)), "no record\n");
+    expect(checkJournal(world)).toMatchObject({
+      result: "fail",
+      detail: expect.stringContaining(segmentName(1, 1)),
+      todo: expect.stringContaining("keep a copy"),
+    });
+  });
+
+  it("tells a full store and bugs", () => {
+    expect(checkSpace(world, stats).result).toBe("ok");
+    expect(checkSpace(world, { ...stats, storeFull: true })).toMatchObject({
+      result: "fail",
+      detail: expect.stringContaining("the store is full"),
+    });
+    expect(checkVoided(stats, "log").result).toBe("ok");
+    expect(checkVoided({ ...stats, voided: [3, 5, 8, 13, 21, 34] }, "log")).toMatchObject({
+      result: "warn",
+      detail: "6 requests failed inside Kite and did nothing (entry 3, 5, 8, 13, 21, ...)",
+    });
+  });
+
+  it("adds up the logs and tells lines that are missing", () => {
+    mkdirSync(world.paths.trail);
+    writeFileSync(join(world.paths.trail, "trail-1.ndjson"), "x".repeat(2048));
+    writeFileSync(join(world.paths.trail, "other"), "x".repeat(2048));
+    writeFileSync(world.paths.log, "x".repeat(1024));
+    expect(checkLogs(world, stats)).toEqual({
+      check: "logs",
+      result: "ok",
+      detail: "log 1 KiB, trail 2 KiB",
+    });
+    expect(checkLogs(world, { ...stats, trailDropped: 1 })).toMatchObject({
+      result: "warn",
+      detail: "log 1 KiB, trail 2 KiB; 1 line of the trail could not be written in time and is missing",
+    });
+  });
+});
+
+describe("the settings", () => {
+  it("names each thing that was not taken", async () => {
+    expect(await checkConfig(world)).toEqual([{ check: "config", result: "ok", detail: "nothing wrong" }]);
+    writeFileSync(world.paths.config, '{"yieldMS": 1, "logLevel": "loud"}');
+    const found = await checkConfig(world);
+    expect(found.map(c => c.result)).toEqual(["warn", "warn"]);
+    expect(found.map(c => c.detail).join(" ")).toContain("did you mean yieldMs?");
+  });
+
+  it("tells where hooks are installed, and where they are not any more", () => {
+    expect(checkInstalls(world)).toMatchObject([
+      { result: "warn", todo: "in a project: kite install --project" },
+    ]);
+    const install = { backup: null, madeFile: true, madeFolder: true, sha256: null, created: null };
+    const there = join(root, "settings.local.json");
+    writeFileSync(there, "{}");
+    const installs = [
+      { ...install, file: there },
+      { ...install, file: "/nowhere/settings.local.json" },
+    ];
+    writeFileSync(world.paths.installs, JSON.stringify({ version: 1, installs }));
+    expect(checkInstalls(world).map(c => `${c.result} ${c.detail}`)).toEqual([
+      "ok in 1 settings file",
+      "warn /nowhere/settings.local.json was removed",
+    ]);
+    writeFileSync(world.paths.installs, "broken");
+    expect(checkInstalls(world)).toMatchObject([{ result: "fail" }]);
+  });
+});
+
+describe("kite doctor", () => {
+  it("exits with 1 when a check fails, and gives all of them as JSON", async () => {
+    expect(await doctor(world, true)).toBe(0);
+    chmodSync(home, 0o755);
+    const failing = { ...fakeWorld({ home }), cwd: root };
+    expect(await doctor(failing, true)).toBe(1);
+    const { ok, checks } = JSON.parse(failing.out());
+    expect(ok).toBe(false);
+    expect(checks.filter((c: { result: string }) => c.result === "fail")).toMatchObject([{ check: "home" }]);
+  });
+});
