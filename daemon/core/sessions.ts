@@ -7,8 +7,10 @@
  */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { rowsOfSession } from "./actors.ts";
 import type { Anchor, LockRequest, SessionBegin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
+import { attachedOf } from "./lock-blockers.ts";
 import { releaseSession } from "./lock-release.ts";
 import type { Incarnation, Session, State } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -71,6 +73,9 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   step.reply = { ok: true };
   if (session === undefined || session.begun !== command.begun || session.lostAt !== null) return;
   if (session.incarnations.some(i => i.anchor !== null)) return;
+  // Somebody listens for an answer: that is life enough.
+  const rows = rowsOfSession(state.locks.actors, session.id, null);
+  if (rows.some(row => attachedOf(state.locks, row.actor).length > 0)) return;
   session.lostAt = state.t;
   const { id, begun, name, project } = session;
   step.timers.push(

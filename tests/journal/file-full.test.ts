@@ -75,10 +75,11 @@ describe("a full disk", () => {
       { type: "session_lost", session: "s1", begun: 1 },
       { type: "elapse", due: { what: "wait_over", ticket: 1 } },
       { type: "void", seq: 1 },
+      { type: "daemon_started", epoch: 2, storeId: "store" },
     ];
     expect(new Set(all.map(command => command.type))).toEqual(freeingCommands);
     const { world, client } = await nearlyFull(0);
-    client.propose(...all, { type: "rules", level: 1 }, { type: "daemon_started", epoch: 1, storeId: "x" });
+    client.propose(...all, { type: "rules", level: 1 }, { type: "session_found", session: "s1" });
     await world.settle();
     expect(client.delivered.slice(1).map(e => e.command)).toEqual(all);
     expect(refusals(client).length).toBe(2);

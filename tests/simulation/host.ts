@@ -77,8 +77,6 @@ export class FileHost implements Host {
   readonly #random: Random;
   readonly #clock: SimulatedClock;
   #tasks: (() => void)[] = [];
-  /** Of the process that runs now; a dead one does nothing to the disk any more. */
-  #process = { alive: true };
 
   constructor(random: Random, clock: SimulatedClock) {
     this.#random = random;
@@ -89,7 +87,7 @@ export class FileHost implements Host {
   journal(): Journal {
     return new FileJournal({
       dir: "/journal",
-      disk: whileAlive(this.disk, this.#process),
+      disk: this.disk.mount(),
       soon: task => this.#tasks.push(task),
       later: (ms, task) => this.#clock.at(this.#clock.now() + ms, task),
       bounds: { segmentBytes: 20_000, reserveBytes: 4096 },
@@ -117,8 +115,6 @@ export class FileHost implements Host {
 
   crash(power: boolean): void {
     this.#tasks = [];
-    this.#process.alive = false;
-    this.#process = { alive: true };
     if (power) this.disk.powerCut(this.#random);
     else this.disk.processCrash();
   }
@@ -165,18 +161,4 @@ export class RemoteHost implements Host {
     this.#journal?.crash();
     this.#journal = null;
   }
-}
-
-/** The disk as one process has it. */
-function whileAlive(disk: SimulatedDisk, process: { readonly alive: boolean }): SimulatedDisk {
-  return new Proxy(disk, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]) => {
-        if (!process.alive) throw new Error("this process was killed");
-        return value.apply(target, args);
-      };
-    },
-  });
 }

@@ -4,7 +4,6 @@
  */
 import type { Actor, FileRef, Origin } from "../../daemon/core/entry.ts";
 import type { Hold, State, Waiter } from "../../daemon/core/state.ts";
-import type { Step } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";
 
 function same(a: Actor, b: Actor): boolean {
@@ -44,14 +43,17 @@ function blocked(
   );
 }
 
+/** A request that was granted in a step, with the place in line it had; a new one came last. */
+export interface Granted {
+  readonly origin: Origin;
+  readonly ticket: number;
+}
+
 /** What is wrong after a step, a sentence each. */
-export function* wrongs(
-  state: State,
-  step: Step,
-  ticketOf: (origin: Origin) => number | undefined,
-): Generator<string> {
+export function* wrongs(state: State, grants: readonly Granted[]): Generator<string> {
   const holds = [...state.locks.holds.values()];
   const waiters = [...state.locks.waiters.values()];
+  yield* barging(holds, waiters, grants);
   for (const [i, hold] of holds.entries()) {
     for (const other of holds.slice(i + 1)) {
       if (!same(hold.actor, other.actor) && overlap(hold, other))
@@ -71,23 +73,16 @@ export function* wrongs(
     }
     if (circle(holds, waiters, waiter)) yield `ticket ${waiter.ticket} waits in a circle`;
   }
-  yield* barging(holds, waiters, step, ticketOf);
 }
 
-/**
- * Nobody who came first for the same file may still stand in line after a grant of this step. `ticketOf` tells the
- * place a request had in line before the step, by where its answer goes.
- */
+/** Nobody who came first for the same file may still stand in line after a grant. */
 function* barging(
   holds: readonly Hold[],
   waiters: readonly Waiter[],
-  step: Step,
-  ticketOf: (origin: Origin) => number | undefined,
+  grants: readonly Granted[],
 ): Generator<string> {
-  for (const { to, grant } of step.answers) {
-    const ticket = grant ? ticketOf(to) : undefined;
-    if (ticket === undefined) continue;
-    for (const hold of holds.filter(h => h.origin.n === to.n && h.origin.epoch === to.epoch)) {
+  for (const { origin, ticket } of grants) {
+    for (const hold of holds.filter(h => h.origin.n === origin.n && h.origin.epoch === origin.epoch)) {
       // What lies below a directory it had already, it had already.
       const owned = holds.some(h => h.dir && hold.key.startsWith(`${h.key}/`) && same(h.actor, hold.actor));
       for (const w of owned ? [] : waiters) {

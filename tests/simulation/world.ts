@@ -14,7 +14,7 @@ import type { Journal } from "../../daemon/journal.ts";
 import { rebuild } from "../../daemon/recover.ts";
 import { limits } from "../../protocol/limits.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
-import { overdue, wrongs } from "./oracle.ts";
+import { type Granted, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
 
 export class Violation extends Error {
@@ -60,12 +60,14 @@ export class World {
   #lastToken: readonly [number, number] = [0, 0];
   /** Every token so far, with who got it. */
   readonly #tokens = new Map<string, string>();
-  /** Grants that went to nobody; each must be undone. */
-  #unheard: Origin[] = [];
+  /** Requests whose grant a living client heard of; every other grant must be undone. */
+  readonly #heardGrants = new Set<string>();
   #epochSeen = 0;
   #poisons = 0;
   #fatal: Error | null = null;
-  #tickets = new Map<string, number>();
+  readonly #tickets = new Map<string, number>();
+  /** Where the entries stored so far came from. */
+  readonly #stored = new Set<string>();
 
   constructor(seed: number, host: "file" | "remote", tell: boolean) {
     this.random = new Random(seed);
@@ -130,13 +132,10 @@ export class World {
       return this.settle();
     }
     for (const wrong of overdue(engine.state)) throw new Violation(wrong);
-    for (const origin of this.#unheard) {
-      for (const hold of engine.state.locks.holds.values()) {
-        const isSame = hold.origin.n === origin.n && hold.origin.epoch === origin.epoch;
-        if (isSame && !hold.askedAgain) throw new Violation(`${hold.key} stays granted to nobody`);
-      }
+    for (const { key: path, origin, askedAgain } of engine.state.locks.holds.values()) {
+      if (origin.epoch !== engine.epoch || askedAgain || this.#heardGrants.has(key(origin))) continue;
+      throw new Violation(`${path} stays granted to nobody`);
     }
-    this.#unheard = [];
     const text = writeState(engine.state);
     if (text !== writeState(readState(text))) throw new Violation("the state reads back as another one");
     if (text !== writeState(this.#shadow)) throw new Violation("the engine's state is not that of its log");
@@ -155,6 +154,7 @@ export class World {
     for (const client of this.#clients) client.state = "closed";
     this.#clients = [];
     this.#tickets.clear();
+    this.#stored.clear();
     await this.#compareRecovery(lived, power);
     await this.start();
   }
@@ -200,6 +200,7 @@ export class World {
   }
 
   #observe(entry: Entry): void {
+    this.#stored.add(key(entry.origin));
     count(this.counts.commands, entry.command.type);
     const state = this.#shadow;
     let step: Step;
@@ -220,10 +221,19 @@ export class World {
     }
     for (const { to, grant } of step.answers)
       if (grant !== null) this.#say(`   granted to ${grant.session} (${to.n})`);
-    for (const wrong of wrongs(state, step, origin => this.#tickets.get(key(origin))))
-      throw new Violation(wrong);
+    for (const wrong of wrongs(state, this.#granted(entry, step))) throw new Violation(wrong);
     for (const wrong of check(state)) throw new Violation(wrong);
     this.#noteTokens(state);
+  }
+
+  #granted({ origin, seq, command }: Entry, step: Step): Granted[] {
+    const granted: Granted[] = [];
+    for (const { to, grant } of step.answers) {
+      const ticket = this.#tickets.get(key(to));
+      if (grant !== null && ticket !== undefined) granted.push({ origin: to, ticket });
+    }
+    if (command.type === "lock_request" && step.reply?.ok) granted.push({ origin, ticket: seq });
+    return granted;
   }
 
   #happen(): void {
@@ -233,11 +243,11 @@ export class World {
     else if (roll <= 60) this.#unlock();
     else if (roll <= 66) this.#close();
     else if (roll <= 70) this.#turnEnd();
-    else if (roll <= 76) this.#begin();
-    else if (roll <= 80) this.#end();
-    else if (roll <= 82) this.#lose();
-    else if (roll <= 83) this.#revoke();
-    else if (roll <= 84) this.#poison();
+    else if (roll <= 77) this.#begin();
+    else if (roll <= 79) this.#end();
+    else if (roll <= 81) this.#lose();
+    else if (roll <= 82) this.#revoke();
+    else if (roll <= 83) this.#poison();
     else if (roll <= 95) this.clock.pass(random.int(0, 3000));
     else if (roll <= 99) this.clock.pass(random.int(1000, 60_000));
     else this.clock.pass(random.int(60_000, 900_000));
@@ -310,7 +320,7 @@ export class World {
       worktree: "/p",
       branch: null,
       name: this.random.pick([null, "alice", "bob"]),
-      revive: this.random.chance(0.7),
+      revive: this.random.chance(0.95),
       wallMs: 0,
     });
   }
@@ -404,6 +414,10 @@ export class World {
       answer: reply => {
         client.waiting.delete(n);
         if (engine !== this.#engine) return;
+        const origin = { node: "local", epoch: engine.epoch, n };
+        if (reply.ok && !this.#stored.has(key(origin))) {
+          this.#fatal ??= new Violation(`${command.type} (${n}) was answered before it was stored`);
+        }
         count(this.counts.replies, reply.ok ? "ok" : reply.code);
         this.#heard(engine, client, command, n, reply);
       },
@@ -412,13 +426,12 @@ export class World {
 
   #heard(engine: Engine, client: Client, command: Command, n: number, reply: Reply): void {
     if (command.type !== "lock_request" || !reply.ok) return;
-    const origin = { node: "local", epoch: engine.epoch, n };
     if (client.state !== "open") {
-      this.#unheard.push(origin);
       engine.undelivered(n, command.actor);
       if (client.state === "dying") this.#closeNow(client);
       return;
     }
+    this.#heardGrants.add(key({ node: "local", epoch: engine.epoch, n }));
     this.#checkToken(String(reply["token"]), command);
   }
 

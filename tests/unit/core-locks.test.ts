@@ -221,6 +221,42 @@ describe("deadlock", () => {
   });
 });
 
+describe("circles that close without a new request in line", () => {
+  it("are seen when a place is taken up again ahead of one who came later", () => {
+    const w = new World();
+    w.lock("e", "src/");
+    w.lock("a", "src/f", { kind: "turn", placeMs: limits.placeMs, waitMs: 1000 });
+    w.pass(1000);
+    w.lock("d", ["src/", "y"]);
+    expect(w.lock("a", "y")).toBe(waits);
+    // d waits for e alone; with a's old place back it would wait for a, who waits for d.
+    expect(w.lock("a", "src/f", { kind: "turn" })).toMatchObject({ code: "lock_deadlock" });
+  });
+
+  it("are seen when an explicit lock is taken below one's own turn hold", () => {
+    const w = new World();
+    w.lock("c", "deep/", { kind: "turn" });
+    w.lock("e", "a");
+    expect(w.lock("c", "a")).toBe(waits);
+    expect(w.lock("e", "deep/")).toBe(waits);
+    expect(w.lock("c", "deep/f")).toMatchObject({ code: "lock_deadlock" });
+  });
+
+  it("end the wait of who gives up what it also waits for", () => {
+    const w = new World();
+    w.lock("c", "x");
+    w.lock("c", "y");
+    w.lock("e", "z");
+    w.lock("a", ["x", "y"]);
+    w.lock("c", ["x", "z"]);
+    const c = w.n;
+    w.unlock("c", "x");
+    expect(w.answers.get(c)?.reply).toMatchObject({ code: "lock_deadlock" });
+    w.unlock("c", "y");
+    expect(w.holder("x")).toBe("a");
+  });
+});
+
 describe("places in line", () => {
   it("go with their connection", () => {
     const w = new World();

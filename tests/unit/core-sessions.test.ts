@@ -75,6 +75,15 @@ describe("ended ids", () => {
   });
 });
 
+it("an ended part of a session locks nothing, even when nobody remembers its end", () => {
+  const w = new World();
+  w.begin("a", { anchor: one });
+  w.begin("a", { anchor: two });
+  w.do({ type: "session_end", session: "a", incarnation: null, cause: "ended" });
+  w.pass(limits.endedMs);
+  expect(w.lock({ session: "a", agent: null, incarnation: 1 }, "x")).toMatchObject({ code: "session_ended" });
+});
+
 describe("a lost session", () => {
   function lost(): World {
     const w = new World();
@@ -104,6 +113,16 @@ describe("a lost session", () => {
     w.do({ type: "session_found", session: "a" });
     w.pass(limits.turnLeaseMs - 1);
     expect([w.holder("turn"), w.holder("explicit")]).toEqual(["a", "a"]);
+  });
+
+  it("is not one whose request waits for an answer", () => {
+    const w = new World();
+    w.begin("a");
+    w.lock("b", "x");
+    w.lock("a", "x");
+    const begun = w.state.sessions.live.get("a")?.begun ?? -1;
+    w.do({ type: "session_lost", session: "a", begun });
+    expect(w.state.sessions.live.get("a")?.lostAt).toBeNull();
   });
 
   it("is only one without anchor, and only the very session meant", () => {

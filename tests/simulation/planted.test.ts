@@ -1,0 +1,178 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { build, type Plugin } from "esbuild";
+import { describe, expect, it } from "vitest";
+import type { Outcome } from "./run.ts";
+
+/** A bug put into one file of the program: `find` stands there exactly once. */
+interface Planted {
+  readonly bug: string;
+  readonly file: string;
+  readonly find: string;
+  readonly put: string;
+  /** A further change that the bug needs in the same file. */
+  readonly and?: { readonly find: string; readonly put: string };
+  readonly host?: "file" | "remote";
+  /** Words of a violation that tells this bug. */
+  readonly tells: RegExp;
+}
+
+const planted: readonly Planted[] = [
+  {
+    bug: "barging: who comes later is granted past the line",
+    file: "daemon/core/lock-blockers.ts",
+    find: "if (waiter.ticket < ask.ticket && attached",
+    put: "if (waiter.ticket < ask.ticket - 3 && attached",
+    tells: /went past/,
+  },
+  {
+    bug: "two holders: a turn hold keeps nobody out",
+    file: "daemon/core/lock-blockers.ts",
+    find: "if (!sameActor(hold.actor, ask.actor)) yield",
+    put: 'if (!sameActor(hold.actor, ask.actor) && (hold.kind !== "turn" || hold.key !== file.key)) yield',
+    tells: /two holders|overlap|is held already|which went to/,
+  },
+  {
+    bug: "a grant to a closed connection stays",
+    file: "daemon/engine.ts",
+    find: 'if (pending?.command.type !== "lock_request") return;',
+    put: "return;",
+    and: { find: "else if (grant !== null) this.undelivered(to.n, grant);", put: "" },
+    tells: /stays granted to nobody/,
+  },
+  {
+    bug: "a token used again after a restart",
+    file: "daemon/journal-claim.ts",
+    find: "const epoch = chain.files.epoch + 1;",
+    put: "const epoch = Math.max(1, chain.files.epoch);",
+    tells: /epoch|another daemon keeps opening/,
+  },
+  {
+    bug: "tokens that begin anew after a snapshot",
+    file: "daemon/core/snapshot.ts",
+    find: "state.locks.grants = stored.grants;",
+    put: "state.locks.grants = 0;",
+    tells: /differs from what was lived|reads back as another|token/,
+  },
+  {
+    bug: "a set held in part while it waits",
+    file: "daemon/core/lock-request.ts",
+    find: "  addWaiter(locks, waiter);",
+    put: `  addWaiter(locks, waiter);
+  const free = waiter.files.find(f => firstBlocker(locks, { ...ask, files: [f] }) === null);
+  if (free !== undefined && waiter.files.length > 1) take(state, { ...request, files: [free] }, meta.origin, step);`,
+    tells: /of its set while it waits|waits for a set/,
+  },
+  {
+    bug: "an answer before it is stored",
+    file: "daemon/engine.ts",
+    find: "    this.#options.journal.propose([proposal],",
+    put: `    if (command.type === "lock_release") {
+      this.#pending.delete(n);
+      queueMicrotask(() => caller.answer({ ok: true, released: [] }));
+    }
+    this.#options.journal.propose([proposal],`,
+    tells: /answered before it was stored/,
+  },
+  {
+    bug: "a batch that is not written",
+    file: "daemon/journal-file.ts",
+    find: 'const outcome = entries.length === 0 ? "stored" : this.#append(segment, text);',
+    put: 'const outcome = entries.length !== 3 ? this.#append(segment, text) : "stored";',
+    host: "file",
+    tells: /were delivered and are lost|gap|Damaged/,
+  },
+  {
+    bug: "a lease that outlives its holder: an ended session keeps its locks",
+    file: "daemon/core/sessions.ts",
+    find: "  releaseSession(state, session.id, null, cause, step);\n",
+    put: "",
+    tells: /is gone|not alive/,
+  },
+  {
+    bug: "a turn hold whose lease never ends",
+    file: "daemon/core/due.ts",
+    find: 'return hold === null || hold.kind !== "turn" ? null : hold.touched + limits.turnLeaseMs;',
+    put: "return hold === null ? null : null;",
+    tells: /outlives its lease/,
+  },
+  {
+    bug: "a voided entry replayed",
+    file: "daemon/recover.ts",
+    find: "if (voided.has(entry.seq)) {",
+    put: "if (voided.size < 0) {",
+    host: "file",
+    tells: /differs from what was lived|not that of its log|which went to nobody/,
+  },
+  {
+    bug: "a waiter that is never told that its time is over",
+    file: "daemon/core/due.ts",
+    find: "return waiter === undefined || waiter.origin === null ? null : waiter.deadline;",
+    put: "return waiter === undefined || waiter.origin === null ? null : waiter.deadline + 600_000;",
+    tells: /past its time-out/,
+  },
+  {
+    bug: "a release that forgets who waits",
+    file: "daemon/core/lock-release.ts",
+    find: "  passOn(state, freed, step);\n  for (const { actor } of parts)",
+    put: "  for (const { actor } of parts)",
+    tells: /waits for what is free/,
+  },
+];
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The simulation, built with the bug in it. */
+async function simulationWith({
+  file,
+  find,
+  put,
+  and,
+}: Planted): Promise<typeof import("./run.ts")["runSeed"]> {
+  let count = 0;
+  const plant: Plugin = {
+    name: "plant",
+    setup(setup) {
+      setup.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+        if (!path.endsWith(`/${file}`)) return undefined;
+        const text = await readFile(path, "utf8");
+        count += text.split(find).length - 1;
+        const once = text.replace(find, () => put);
+        if (and === undefined) return { contents: once, loader: "ts" };
+        const at = once.lastIndexOf(and.find);
+        expect(at, `"${and.find}" in ${file}`).toBeGreaterThan(0);
+        return { contents: once.slice(0, at) + and.put + once.slice(at + and.find.length), loader: "ts" };
+      });
+    },
+  };
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: ["tests/simulation/run.ts"],
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    write: false,
+    plugins: [plant],
+    logLevel: "silent",
+  });
+  expect(count, `"${find}" in ${file}`).toBe(1);
+  const [output] = outputFiles;
+  if (output === undefined) throw new Error("nothing was built");
+  const module: unknown = await import(
+    `data:text/javascript;base64,${Buffer.from(output.contents).toString("base64")}`
+  );
+  return (module as typeof import("./run.ts")).runSeed;
+}
+
+describe("a planted bug is caught", () => {
+  it.each(planted)("$bug", async bug => {
+    const runSeed = await simulationWith(bug);
+    let caught: Outcome | null = null;
+    for (let seed = 1; seed <= 60 && caught === null; seed += 1) {
+      const host = bug.host ?? (seed % 2 === 0 ? "file" : "remote");
+      const outcome = await runSeed(seed, 2000, host);
+      if (outcome.failure !== null) caught = outcome;
+    }
+    expect(caught?.failure?.split("\n")[0]).toMatch(bug.tells);
+  });
+});

@@ -1,0 +1,68 @@
+import { runSeed } from "./run.ts";
+
+/** What every simulation must have met, or it has proved nothing about it. */
+export const mustOccur = {
+  commands: [
+    "daemon_started",
+    "session_begin",
+    "session_end",
+    "session_lost",
+    "session_found",
+    "lock_request",
+    "lock_detach",
+    "lock_undelivered",
+    "lock_release",
+    "lock_revoke",
+    "lock_unbind",
+    "turn_end",
+    "elapse",
+    "void",
+  ],
+  replies: [
+    "ok",
+    "lock_held",
+    "lock_queue_full",
+    "lock_timeout",
+    "lock_deadlock",
+    "lock_given_up",
+    "already_queued",
+    "not_held",
+    "request_conflict",
+    "session_ended",
+    "unknown_session",
+    "internal_error",
+  ],
+} as const;
+
+/**
+ * Runs seeds one after the other and throws at the first that fails, with the seed, what was violated and the last
+ * entries. Returns what occurred how often.
+ */
+export async function runSeeds(
+  seeds: Iterable<number>,
+  steps: number,
+  host: "file" | "remote",
+): Promise<{
+  readonly commands: Map<string, number>;
+  readonly replies: Map<string, number>;
+  readonly runs: number;
+}> {
+  const total = { commands: new Map<string, number>(), replies: new Map<string, number>(), runs: 0 };
+  for (const seed of seeds) {
+    const outcome = await runSeed(seed, steps, host);
+    total.runs += 1;
+    if (outcome.failure !== null) {
+      const again = `npm run simulate -- --host ${host} --from ${seed} --seeds 1 --steps ${steps}`;
+      throw new Error(
+        `seed ${seed} (${host}): ${outcome.failure}\n${outcome.transcript.join("\n")}\n${again}`,
+      );
+    }
+    add(total.commands, outcome.counts.commands);
+    add(total.replies, outcome.counts.replies);
+  }
+  return total;
+}
+
+function add(into: Map<string, number>, from: ReadonlyMap<string, number>): void {
+  for (const [name, count] of from) into.set(name, (into.get(name) ?? 0) + count);
+}
