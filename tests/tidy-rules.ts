@@ -1,0 +1,195 @@
+import { dirname, normalize } from "node:path/posix";
+import { codeOf, importsOf, type Source } from "./tidy-source.ts";
+
+/** What a folder's files may import: paths as patterns, packages and Node's own modules by name. */
+interface Allowed {
+  readonly folder: RegExp;
+  readonly values: readonly RegExp[];
+  readonly types: readonly RegExp[];
+}
+
+const schemas = /^protocol\//;
+/** The protocol's files that bring no schemas along. */
+const plainProtocol = /^protocol\/(?:codes|limits|paths|wire|nearest)\.ts$/;
+const node = /^node:/;
+
+/** Who may import whom; the first row that fits a file counts. */
+const table: readonly Allowed[] = [
+  {
+    folder: /^protocol\/(?:wire|paths)\.ts$/,
+    values: [plainProtocol, /^node:(?:buffer|os|path)$/],
+    types: [schemas],
+  },
+  { folder: plainProtocol, values: [plainProtocol], types: [schemas] },
+  { folder: /^protocol\//, values: [schemas, /^zod$/], types: [] },
+  {
+    folder: /^daemon\/core\//,
+    values: [/^daemon\/core\//, /^protocol\/(?:codes|limits)\.ts$/],
+    types: [schemas],
+  },
+  { folder: /^daemon\//, values: [/^daemon\//, schemas, node, /^(?:pino|zod)$/], types: [] },
+  {
+    folder: /^hooks\/adapter\//,
+    values: [/^hooks\/adapter\//, /^protocol\/(?:codes|limits)\.ts$/],
+    types: [schemas],
+  },
+  { folder: /^hooks\/client\//, values: [/^hooks\/client\//, node], types: [schemas] },
+  {
+    folder: /^hooks\/install\//,
+    values: [/^hooks\/install\//, /^client\//, plainProtocol, node, /^proper-lockfile$/],
+    types: [schemas],
+  },
+  { folder: /^client\//, values: [/^client\//, plainProtocol, node], types: [schemas] },
+  { folder: /^bin\/build\.mjs$/, values: [node, /^esbuild$/], types: [] },
+  {
+    folder: /^bin\//,
+    values: [
+      /^(?:bin|client|daemon|hooks|protocol)\//,
+      /^package\.json$/,
+      node,
+      /^(?:commander|proper-lockfile|zod)$/,
+    ],
+    types: [],
+  },
+];
+
+/** Imports that the table does not allow, and those that cannot be told. */
+export function forbiddenImports(sources: readonly Source[]): string[] {
+  const found: string[] = [];
+  for (const { path, text } of sources) {
+    const row = table.find(({ folder }) => folder.test(path));
+    if (row === undefined) continue;
+    for (const { from, typeOnly } of importsOf(codeOf(text))) {
+      if (from === null) {
+        found.push(`${path} imports something computed`);
+        continue;
+      }
+      const target = from.startsWith(".") ? normalize(`${dirname(path)}/${from}`) : from;
+      const allowed = typeOnly ? [...row.values, ...row.types] : row.values;
+      if (!allowed.some(pattern => pattern.test(target))) {
+        found.push(`${path} imports ${target}${typeOnly ? " (types)" : ""}`);
+      }
+    }
+  }
+  return found;
+}
+
+const impure = [
+  "Date",
+  "performance",
+  "process",
+  "console",
+  "globalThis",
+  "crypto",
+  "Promise",
+  "async",
+  "await",
+  "setTimeout",
+  "setInterval",
+  "setImmediate",
+  "queueMicrotask",
+];
+
+/** A word of its own: no property of something, no key of an object or a type. */
+const impureWord = new RegExp(
+  `(?<![\\w$]|(?<!\\.\\.)\\.)(?:${impure.join("|")})(?![\\w$])(?!\\??\\s*:(?!:))`,
+  "g",
+);
+
+/** Clock, randomness, waiting, the world: nothing of that where everything has to follow from the arguments. */
+export function impurities(sources: readonly Source[]): string[] {
+  const found: string[] = [];
+  for (const { path, text } of sources) {
+    if (!/^(?:daemon\/core|hooks\/adapter)\//.test(path)) continue;
+    const code = codeOf(text);
+    for (const [word] of code.text.matchAll(impureWord)) found.push(`${path} uses ${word}`);
+    for (const [word] of code.text.matchAll(/\bMath\s*\.\s*random\b/g)) found.push(`${path} uses ${word}`);
+    for (const { from } of importsOf(code))
+      if (from?.startsWith("node:")) found.push(`${path} imports ${from}`);
+  }
+  return found;
+}
+
+export const linesMax = 400;
+
+export function lengthOf({ text }: Source): number {
+  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+}
+
+export function tooLong(sources: readonly Source[]): string[] {
+  return sources.filter(s => lengthOf(s) > linesMax).map(s => `${s.path} has ${lengthOf(s)} lines`);
+}
+
+const vague = "[Uu]til(?:s|ities)?|[Hh]elpers?|[Mm]anagers?|[Mm]isc|[Cc]ommon";
+/** As a word of its own, or as one of a name in camel case. */
+const vagueWord = new RegExp(`(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?:${vague})(?![a-z])`);
+
+/** Names under which anything may hide. */
+export function vagueNames(paths: readonly string[]): string[] {
+  return paths.filter(path => vagueWord.test(path));
+}
+
+const topLevel = new Set([
+  ".ci",
+  ".gitattributes",
+  ".gitignore",
+  ".npmrc",
+  "CHANGELOG.md",
+  "LICENSE",
+  "README.md",
+  "bin",
+  "biome.json",
+  "client",
+  "daemon",
+  "hooks",
+  "package-lock.json",
+  "package.json",
+  "protocol",
+  "tests",
+  "tsconfig.json",
+]);
+
+export function strangersAtTop(paths: readonly string[]): string[] {
+  const tops = paths.map(path => path.split("/")[0] ?? path);
+  return [...new Set(tops)].filter(top => !topLevel.has(top));
+}
+
+/** Places that exist on one machine alone; written so that this file does not name them. */
+const privatePlaces = new RegExp(["\\.\\./shared\\b", "(?<![\\w.~/-])/(?:work|root)/"].join("|"));
+
+export function machinePaths(sources: readonly Source[]): string[] {
+  const found: string[] = [];
+  for (const { path, text } of sources) {
+    const hit = privatePlaces.exec(text);
+    if (hit !== null) found.push(`${path} names ${hit[0]}`);
+  }
+  return found;
+}
+
+/** Tests that do not run, or keep others from running. */
+export function unrunTests(sources: readonly Source[]): string[] {
+  const found: string[] = [];
+  const marks =
+    /(?<![.\w$])(?:(?:it|test|describe|suite|bench)(?:\s*\.\s*\w+)*\s*\.\s*(?:only|skip|todo|skipIf|runIf|fails)|xit|xtest|xdescribe|fit|fdescribe)\b/g;
+  for (const { path, text } of sources) {
+    if (!/\.(?:test|bench)\.ts$/.test(path)) continue;
+    const code = codeOf(text).text;
+    for (const [mark] of code.matchAll(marks)) found.push(`${path} has ${mark}`);
+    for (const [mark] of code.matchAll(/(?<![.\w$])(?:ctx|context|task|t)\s*\.\s*skip\s*\(/g))
+      found.push(`${path} has ${mark}`);
+  }
+  return found;
+}
+
+/** Packages in the hook's bundle; it may hold none. */
+export function packagesIn(inputs: readonly string[]): string[] {
+  const names = inputs.map(input => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1]);
+  return [...new Set(names.filter(name => name !== undefined))].sort();
+}
+
+/** Where packages are downloaded from is each machine's own affair. */
+export function downloadAddresses(lockFile: string): string[] {
+  return [...lockFile.matchAll(/"resolved":\s*"[^"]*"|https?:\/\/[^"\s]*\.tgz[^"\s]*/g)].map(
+    ([match]) => match,
+  );
+}

@@ -1,0 +1,292 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { describe, expect, it } from "vitest";
+import {
+  downloadAddresses,
+  forbiddenImports,
+  impurities,
+  lengthOf,
+  linesMax,
+  machinePaths,
+  packagesIn,
+  strangersAtTop,
+  tooLong,
+  unrunTests,
+  vagueNames,
+} from "./tidy-rules.ts";
+import { codeOf, importsOf, type Source } from "./tidy-source.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Every file that is tracked or about to be. */
+const paths = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+  cwd: root,
+})
+  .toString()
+  .split("\0")
+  .filter(path => path !== "" && existsSync(join(root, path)));
+const files: Source[] = paths.map(path => ({ path, text: readFileSync(join(root, path), "utf8") }));
+const sources = files.filter(({ path }) => /\.(?:ts|mjs)$/.test(path));
+const product = sources.filter(({ path }) => !path.startsWith("tests/"));
+
+function file(path: string, text: string): Source[] {
+  return [{ path, text }];
+}
+
+it("there is something to be tidy about", () => {
+  expect(product.length).toBeGreaterThan(50);
+});
+
+describe("who may import whom", () => {
+  it("is kept to", () => {
+    expect(forbiddenImports(sources)).toEqual([]);
+  });
+
+  it.each([
+    ["client/a.ts", 'import { apply } from "../daemon/core/apply.ts";'],
+    ["client/a.ts", 'import { requests } from "../protocol/requests.ts";'],
+    ["client/a.ts", 'import { type Answer } from "../protocol/requests.ts";'],
+    ["client/a.ts", 'import { z } from "zod";'],
+    ["client/a.ts", 'import type { State } from "../daemon/core/state.ts";'],
+    ["daemon/a.ts", 'import { KiteClient } from "../client/client.ts";'],
+    ["daemon/a.ts", 'const { KiteClient } = await import("../client/client.ts");'],
+    ["daemon/a.ts", 'import type { KiteClient } from "../client/client.ts";'],
+    ["daemon/a.ts", 'import { Command } from "commander";'],
+    ["daemon/a.ts", 'import { plan } from "../hooks/adapter/claude-code.ts";'],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: source code in a string
+    ["daemon/a.ts", "const module = await import(`../${name}.ts`);"],
+    ["daemon/core/a.ts", 'export { requests } from "../../protocol/requests.ts";'],
+    ["daemon/core/a.ts", 'export * from "../../protocol/session.ts";'],
+    ["daemon/core/a.ts", 'import { Engine } from "../engine.ts";'],
+    ["daemon/core/a.ts", 'import "../engine.ts";'],
+    ["daemon/core/a.ts", 'import { createHash } from "node:crypto";'],
+    ["hooks/adapter/a.ts", 'import { connect } from "../client/hook.ts";'],
+    ["hooks/client/a.ts", 'import { limits } from "../../protocol/limits.ts";'],
+    ["hooks/install/a.ts", 'import { start } from "../../daemon/main.ts";'],
+    ["protocol/session.ts", 'import { apply } from "../daemon/core/apply.ts";'],
+    ["protocol/limits.ts", 'import { z } from "zod";'],
+    ["protocol/wire.ts", 'import { readFileSync } from "node:fs";'],
+    ["bin/a.ts", 'import { sample } from "../tests/unit/sample.ts";'],
+    ["bin/a.ts", 'const chalk = require("chalk");'],
+  ])("forbids in %s: %s", (path, text) => {
+    expect(forbiddenImports(file(path, text))).toHaveLength(1);
+  });
+
+  it.each([
+    ["client/a.ts", 'import type { Answer } from "../protocol/requests.ts";'],
+    ["client/a.ts", 'import { LineDecoder } from "../protocol/wire.ts"; import net from "node:net";'],
+    ["client/a.ts", 'type Apply = typeof import("../protocol/requests.ts");'],
+    [
+      "daemon/core/a.ts",
+      'export type { Refusal } from "../../protocol/codes.ts"; import { next } from "./b.ts";',
+    ],
+    [
+      "daemon/a.ts",
+      '// import { KiteClient } from "../client/client.ts";\nconst s = \'import "commander"\';',
+    ],
+    ["bin/a.ts", 'import { Command } from "commander"; await import("./commands/up.ts");'],
+  ])("allows in %s: %s", (path, text) => {
+    expect(forbiddenImports(file(path, text))).toEqual([]);
+  });
+});
+
+describe("reading a file", () => {
+  const sample = [
+    'import a, { type B } from "./a.ts"; /* import "./no.ts" */',
+    'import\n  type\n { C } from "./c.ts";',
+    'import * as d from "./d.ts"; import type from "./type.ts";',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: source code in a string
+    'export const text = `x ${f(`y ${{ z: "import \\"./no.ts\\"" }.z}`)} from "./no.ts"`;',
+    'const pattern = /[/"\'`]\\/import "no"/g; const half = total / 2; const other = a / b;',
+    'export { e } from "./e.ts"; export type * from "./f.ts"; const from = "g";',
+    'const h = import("./h.ts"); const i = object.import("./no.ts"); const j = import(where);',
+  ].join("\n");
+
+  it("finds every import, and nothing in comments, strings, templates and patterns", () => {
+    expect(importsOf(codeOf(sample)).map(({ from, typeOnly }) => [from, typeOnly])).toEqual([
+      ["./a.ts", false],
+      ["./c.ts", true],
+      ["./d.ts", false],
+      ["./type.ts", false],
+      ["./e.ts", false],
+      ["./f.ts", true],
+      ["./h.ts", false],
+      [null, false],
+    ]);
+  });
+
+  it("agrees with the bundler about every file of the project", async () => {
+    const entryPoints = product.map(({ path }) => path).filter(path => path.endsWith(".ts"));
+    const { metafile } = await build({
+      absWorkingDir: root,
+      entryPoints,
+      outdir: "out",
+      write: false,
+      bundle: true,
+      metafile: true,
+      platform: "node",
+      format: "esm",
+      packages: "external",
+      logLevel: "error",
+      treeShaking: false,
+      tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+    });
+    for (const { path, text } of product.filter(({ path }) => path in metafile.inputs)) {
+      const theirs = metafile.inputs[path]?.imports.map(({ original, path: to }) => original ?? to) ?? [];
+      const ours = importsOf(codeOf(text)).filter(({ typeOnly }) => !typeOnly);
+      expect([...new Set(ours.map(({ from }) => from))].sort(), path).toEqual([...new Set(theirs)].sort());
+    }
+  });
+});
+
+describe("the core and the adapter", () => {
+  it("know no clock, no randomness, no waiting and no world", () => {
+    expect(impurities(sources)).toEqual([]);
+  });
+
+  it.each([
+    "const now = Date.now();",
+    "const now = new Date();",
+    "const n = Math.random();",
+    "const t = performance.now();",
+    "export async function f() {}",
+    "const x = await y;",
+    "setTimeout(() => {}, 1);",
+    "queueMicrotask(f);",
+    "if (process.pid) f();",
+    "const all = [...process.argv];",
+    'console.log("x");',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: source code in a string
+    "const text = `${Date.now()}`;",
+    "let p: Promise<void>;",
+    "globalThis.x = 1;",
+    'import { hrtime } from "node:process";',
+  ])("may not contain: %s", text => {
+    expect(impurities(file("daemon/core/a.ts", text))).not.toEqual([]);
+    expect(impurities(file("hooks/adapter/a.ts", text))).not.toEqual([]);
+    expect(impurities(file("daemon/a.ts", text))).toEqual([]);
+  });
+
+  it.each([
+    'const durability = { process: 1, disk: 2 }; const word = "Date";',
+    "interface Facts { readonly process?: string }",
+    "const started = facts.process; // since Date.now()",
+    "const dated = candidate.Date; const updateDate = 1;",
+  ])("may contain: %s", text => {
+    expect(impurities(file("daemon/core/a.ts", text))).toEqual([]);
+  });
+});
+
+describe("files", () => {
+  it(`have at most ${linesMax} lines, and usually about a hundred`, context => {
+    expect(tooLong(product)).toEqual([]);
+    const lengths = product.map(lengthOf).sort((a, b) => a - b);
+    context.annotate(
+      `median ${lengths[lengths.length >> 1]}, longest ${lengths.at(-1)}, files ${lengths.length}`,
+    );
+    expect(tooLong(file("daemon/a.ts", "x\n".repeat(linesMax)))).toEqual([]);
+    expect(tooLong(file("daemon/a.ts", "x\n".repeat(linesMax + 1)))).toHaveLength(1);
+  });
+
+  it("have names that say what is in them", () => {
+    expect(vagueNames(paths)).toEqual([]);
+    const vague = [
+      "daemon/utils.ts",
+      "bin/lock-helper.ts",
+      "client/helpers/a.ts",
+      "daemon/lockManager.ts",
+      "util/a.ts",
+    ];
+    expect(vagueNames(vague)).toEqual(vague);
+    expect(vagueNames(["daemon/utility-poles.ts", "daemon/core/commons.ts"])).toEqual([]);
+  });
+
+  it("lie in the folders everybody knows", () => {
+    expect(strangersAtTop(paths)).toEqual([]);
+    expect(strangersAtTop(["scripts/x.sh", "scripts/y.sh", "notes.md", "bin/a.ts"])).toEqual([
+      "scripts",
+      "notes.md",
+    ]);
+  });
+
+  it("name no place of one machine", () => {
+    expect(machinePaths(files)).toEqual([]);
+    for (const place of ["work", "root"]) {
+      expect(machinePaths(file("a.md", `see /${place}/main`))).toHaveLength(1);
+      expect(machinePaths(file("a.md", `see ./${place}/main and net${place}/x`))).toEqual([]);
+    }
+    expect(machinePaths(file("a.md", `see ${[".."].concat("shared").join("/")}/x`))).toHaveLength(1);
+  });
+});
+
+describe("tests", () => {
+  it("all run", () => {
+    expect(unrunTests(sources)).toEqual([]);
+  });
+
+  it.each([
+    'it.only("x", f);',
+    'describe.skip("x", f);',
+    'test.todo("x");',
+    'it.concurrent.only("x", f);',
+    'it.skipIf(slow)("x", f);',
+    'it\n  .skip("x", f);',
+    'xit("x", f);',
+    "ctx.skip();",
+  ])("may not contain: %s", text => {
+    expect(unrunTests(file("tests/a.test.ts", text))).toHaveLength(1);
+  });
+
+  it("may speak of skipping", () => {
+    const text = 'it("is not skipped", () => list.skip(1)); // it.only\nconst s = "it.skip";';
+    expect(unrunTests(file("tests/a.test.ts", text))).toEqual([]);
+  });
+});
+
+describe("bundles", () => {
+  /** The packages that a bundle of these files would bring along. */
+  async function packagesOf(...entryPoints: string[]): Promise<string[]> {
+    const { metafile } = await build({
+      absWorkingDir: root,
+      entryPoints,
+      outdir: "out",
+      write: false,
+      bundle: true,
+      metafile: true,
+      platform: "node",
+      format: "esm",
+    });
+    return packagesIn(Object.keys(metafile.inputs));
+  }
+
+  it("of the hook hold no package at all, as it was built and as it would be", async () => {
+    const built = JSON.parse(readFileSync(join(root, "dist/.built"), "utf8"));
+    expect(built["hook.cjs"].packages).toEqual([]);
+    expect(built["daemon.mjs"].packages).toContain("zod");
+    expect(await packagesOf("hooks/client/hook.ts")).toEqual([]);
+    expect(readFileSync(join(root, "dist/hook.cjs"), "utf8")).not.toMatch(/ZodError|CommanderError|pino/);
+  });
+
+  it("of the client hold none either: loading zod would double a command's start", async () => {
+    expect(await packagesOf("client/client.ts", "client/launch.ts", "client/stop.ts")).toEqual([]);
+    expect(await packagesOf("protocol/requests.ts")).toEqual(["zod"]);
+  });
+
+  it("are known by their packages, scoped ones too", () => {
+    const inputs = [
+      "bin/a.ts",
+      "node_modules/zod/v4/a.js",
+      "node_modules/zod/b.js",
+      "node_modules/@x/y/a.js",
+    ];
+    expect(packagesIn(inputs)).toEqual(["@x/y", "zod"]);
+  });
+});
+
+it("the lock file leaves it to each machine where packages come from", () => {
+  expect(downloadAddresses(readFileSync(join(root, "package-lock.json"), "utf8"))).toEqual([]);
+  expect(downloadAddresses('{ "resolved": "https://example.org/zod.tgz" }')).toHaveLength(1);
+});
