@@ -242,7 +242,7 @@ describe("circles that close without a new request in line", () => {
     expect(w.lock("c", "deep/f")).toMatchObject({ code: "lock_deadlock" });
   });
 
-  it("end the wait of who gives up what it also waits for", () => {
+  it("end the wait of who loses what it also waits for", () => {
     const w = new World();
     w.lock("c", "x");
     w.lock("c", "y");
@@ -250,7 +250,7 @@ describe("circles that close without a new request in line", () => {
     w.lock("a", ["x", "y"]);
     w.lock("c", ["x", "z"]);
     const c = w.n;
-    w.unlock("c", "x");
+    w.do({ type: "lock_revoke", by: "a person", files: [{ file: "x", lexical: "/p/x", key: "n:/p/x" }] });
     expect(w.answers.get(c)?.reply).toMatchObject({ code: "lock_deadlock" });
     w.unlock("c", "y");
     expect(w.holder("x")).toBe("a");
