@@ -1,0 +1,94 @@
+/** protocol/README.md says what is so: its examples are played against the real daemon, its lists are complete. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { codes } from "../../protocol/codes.ts";
+import { queryTargets } from "../../protocol/daemon.ts";
+import { kitePaths } from "../../protocol/paths.ts";
+import { requests } from "../../protocol/requests.ts";
+
+const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const readme = readFileSync(at("protocol/README.md"), "utf8");
+const examples = [...readme.matchAll(/```wire\n(.*?)```/gs)].map(match =>
+  (match[1] ?? "").trim().split("\n"),
+);
+
+let root: string;
+let shop: string;
+let home: string;
+
+beforeAll(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-wire-")));
+  shop = join(root, "shop");
+  mkdirSync(shop);
+  home = join(root, "kite");
+  kite("up");
+});
+
+afterAll(() => {
+  kite("down");
+  rmSync(root, { recursive: true, force: true });
+});
+
+function kite(...args: readonly string[]): void {
+  const { PATH = "/usr/bin:/bin" } = process.env;
+  execFileSync(process.execPath, [at("dist/kite.mjs"), ...args], {
+    env: { PATH, HOME: root, KITE_HOME: home },
+    stdio: "pipe",
+  });
+}
+
+/** What differs from start to start, made equal. */
+function normal(line: string): unknown {
+  const text = line
+    .replaceAll(shop, "/home/ana/shop")
+    .replace(/"[0-9a-f]{10}\.(\d+)\.(\d+)"/g, '"TOKEN.$1.$2"');
+  return JSON.parse(text);
+}
+
+/** Plays one example: every `←` must be the next line that comes. */
+async function play(lines: readonly string[], socket: Socket): Promise<void> {
+  const received = createInterface({ input: socket })[Symbol.asyncIterator]();
+  for (const line of lines) {
+    const text = line.slice(2);
+    if (line.startsWith("→")) socket.write(`${text.replaceAll("/home/ana/shop", shop)}\n`);
+    else {
+      const next = await received.next();
+      expect(next.done).not.toBe(true);
+      expect(normal(String(next.value))).toEqual(normal(text));
+    }
+  }
+}
+
+describe("protocol/README.md", () => {
+  test.each(examples.map((lines, i) => [i + 1, lines] as const))(
+    "example %i is what happens",
+    async (_, lines) => {
+      expect(lines.filter(line => /^[→←] /.test(line))).toEqual(lines);
+      const socket = connect(kitePaths({ KITE_HOME: home }).socket);
+      try {
+        await play(lines, socket);
+      } finally {
+        socket.destroy();
+      }
+    },
+  );
+
+  test("has examples", () => {
+    expect(examples.length).toBeGreaterThan(1);
+  });
+
+  test("names every request, code, event and target, and no other", () => {
+    const events = [...readFileSync(at("protocol/events.ts"), "utf8").matchAll(/event: "(\w+)"/g)].map(
+      m => m[1],
+    );
+    const firstCells = [...readme.matchAll(/^\| `(\w+)` \|/gm)].map(m => m[1]);
+    const known = [...Object.keys(requests), ...events, ...Object.keys(codes), ...queryTargets];
+    expect(firstCells.sort()).toEqual(known.sort());
+  });
+});
