@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import type { World } from "../world.ts";
 
 const help = `
-A value comes from, first found: a KITE_* variable, config.json in Kite's directory, the default. A project's
-.kite/config.json, around here, may only tighten: ignore more, wait less.
+A value comes from, first found: a KITE_* variable, config.json in Kite's directory, the default. A daemon that runs
+has what it was started with.
 
 --json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
 
@@ -31,9 +31,8 @@ export async function config(world: World, json: boolean): Promise<number> {
   const { clean, wrap } = await import("../view/text.ts");
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config.ts");
-  const { projectRoot } = await import("../../hooks/install/project.ts");
   const { env, paths } = world;
-  const { values, sources, problems } = await loadConfig({ env, paths, projectDir: projectRoot(world.cwd) });
+  const { values, sources, problems } = await loadConfig({ env, paths });
   const sourceOf = new Map(Object.entries(sources));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { limits } from "../../protocol/limits.ts";
 import type { LockRun } from "../hold.ts";
 
 interface LockFlags {
@@ -33,7 +34,11 @@ export function add(program: Command): void {
     .description("hold files while a command runs")
     .argument("<file...>", "files, or directories with a slash at their end")
     .usage("[options] FILE... -- COMMAND...")
-    .option("-w, --wait <seconds>", "how long to wait in line; 0: not at all; at most 600", "30")
+    .option(
+      "-w, --wait <seconds>",
+      `how long to wait in line; 0: not at all; at most ${limits.waitMaxMs / 1000}`,
+      `${limits.waitMs / 1000}`,
+    )
     .option("-E, --conflict-exit-code <n>", "exit code when the files are not held in time", "75")
     .option("--json", "print what happens as JSON on standard error")
     .addHelpText("after", help)
@@ -66,7 +71,8 @@ export function parse(words: readonly string[], argv: readonly string[], flags: 
   }
   if (files.length === 0) return "give a file before the --: kite lock FILE... -- COMMAND...";
   const seconds = /^\d+(\.\d+)?$/.test(flags.wait) ? Number(flags.wait) : -1;
-  if (seconds < 0 || seconds > 600) return `--wait takes seconds from 0 to 600, not ${flags.wait}`;
+  const most = limits.waitMaxMs / 1000;
+  if (seconds < 0 || seconds > most) return `--wait takes seconds from 0 to ${most}, not ${flags.wait}`;
   const refusedCode = /^\d+$/.test(flags.conflictExitCode) ? Number(flags.conflictExitCode) : -1;
   if (refusedCode < 0 || refusedCode > 255) {
     return `--conflict-exit-code takes a number from 0 to 255, not ${flags.conflictExitCode}`;

@@ -3,14 +3,13 @@ import { existsSync } from "node:fs";
 import { loadConfig } from "../../daemon/config.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { readInstalls } from "../../hooks/install/installs.ts";
-import { projectRoot } from "../../hooks/install/project.ts";
 import type { Check } from "../view/doctor.ts";
 import { counted } from "../view/text.ts";
 import type { World } from "../world.ts";
 
 export async function checkConfig(world: World): Promise<Check[]> {
-  const { env, paths, cwd } = world;
-  const { problems } = await loadConfig({ env, paths, projectDir: projectRoot(cwd) });
+  const { env, paths } = world;
+  const { problems } = await loadConfig({ env, paths });
   if (problems.length === 0) return [{ check: "config", result: "ok", detail: "nothing wrong" }];
   const todo = "correct it, then look: kite config";
   return problems.map(detail => ({ check: "config", result: "warn", detail, todo }));

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { unpainted } from "../../bin/view/color.ts";
 import { locksView } from "../../bin/view/locks.ts";
@@ -118,6 +119,11 @@ Locks
 Refused lately
   2m  dave  src/auth.ts  file locked by alice-00, queue full
 `);
+  });
+
+  it("is the picture in the README", () => {
+    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+    expect(readme).toContain(`$ kite status\n${statusView(busy, screen(80)).join("\n")}\n`);
   });
 
   it("puts below what has no room beside", () => {
