@@ -87,7 +87,7 @@ describe("protocol/README.md", () => {
     const events = [...readFileSync(at("protocol/events.ts"), "utf8").matchAll(/event: "(\w+)"/g)].map(
       m => m[1],
     );
-    const firstCells = [...readme.matchAll(/^\| `(\w+)` \|/gm)].map(m => m[1]);
+    const firstCells = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(m => m[1]);
     const known = [...Object.keys(requests), ...events, ...Object.keys(codes), ...queryTargets];
     expect(firstCells.sort()).toEqual(known.sort());
   });
