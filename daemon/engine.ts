@@ -9,14 +9,13 @@
 
 import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
+import { Agenda } from "./agenda.ts";
 import type { Clock } from "./clock.ts";
 import { apply, skip } from "./core/apply.ts";
-import { allDue, dueAt } from "./core/due.ts";
-import type { Actor, Command, Due, Entry, Origin } from "./core/entry.ts";
+import type { Actor, Command, Entry, Origin } from "./core/entry.ts";
 import { writeState } from "./core/snapshot.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
-import type { Answer, CoreEvent, Reply, Step, Timer } from "./core/step.ts";
-import { Deadlines } from "./deadlines.ts";
+import type { Answer, CoreEvent, Reply, Step } from "./core/step.ts";
 import type { Journal, ProposeFailure } from "./journal.ts";
 import { Outbox } from "./outbox.ts";
 import { rebuild } from "./recover.ts";
@@ -62,15 +61,13 @@ export class RepeatedThrows extends Error {
 export class Engine {
   readonly #options: EngineOptions;
   readonly #pending = new Map<number, Pending>();
-  readonly #deadlines = new Deadlines();
+  readonly #agenda: Agenda;
   readonly #outbox = new Outbox();
   readonly #throws: number[] = [];
   readonly #voided = new Set<number>();
   #state: State = emptyState();
   #epoch = 0;
   #count = 0;
-  #cancelTimer: (() => void) | null = null;
-  #timerAt = Number.POSITIVE_INFINITY;
   #queue: Entry[] = [];
   #rebuilding = false;
   #snapshotSeq = 0;
@@ -80,6 +77,12 @@ export class Engine {
 
   private constructor(options: EngineOptions) {
     this.#options = options;
+    this.#agenda = new Agenda({
+      clock: options.clock,
+      now: () => this.now,
+      state: () => this.#state,
+      submit: (command, caller) => this.submit(command, caller),
+    });
   }
 
   /** Recovers the state, opens the journal for writing and begins a new epoch. */
@@ -170,7 +173,7 @@ export class Engine {
     if (this.#closed) return;
     await this.#options.journal.barrier();
     this.#closed = true;
-    this.#cancelTimer?.();
+    this.#agenda.close();
     for (const { caller } of this.#pending.values()) {
       caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"));
     }
@@ -191,14 +194,14 @@ export class Engine {
     this.#snapshotSeq = snapshot?.seq ?? 0;
     this.#snapshotBytes = snapshot?.bytes.length ?? 0;
     for (const { command } of opened.entries) if (command.type === "void") this.#voided.add(command.seq);
-    for (const timer of allDue(this.#state)) this.#deadlines.add(timer);
+    this.#agenda.reset();
     journal.onDurable(seq => this.#outbox.durable(seq));
     journal.onFatal(error => this.#options.onFatal(error));
     for (const seq of recovered.threw)
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
     await this.#begin();
     if (this.#state.rules < rulesLevel) await this.ask({ type: "rules", level: rulesLevel });
-    this.#arm();
+    this.#agenda.arm();
   }
 
   /** Makes the new epoch known. A log elsewhere may fail once, or answer late: what counts is what it delivers. */
@@ -233,7 +236,7 @@ export class Engine {
         return;
       }
     }
-    this.#arm();
+    this.#agenda.arm();
     this.#snapshotIfDue();
   }
 
@@ -253,7 +256,7 @@ export class Engine {
       this.#rebuild().catch(failure => this.#options.onFatal(asError(failure)));
       return false;
     }
-    for (const timer of step.timers) this.#deadlines.add(timer);
+    this.#agenda.add(step.timers);
     this.#outbox.put(() => this.#emit(entry, step));
     return true;
   }
@@ -311,42 +314,9 @@ export class Engine {
     return origin.node === this.#options.node && origin.epoch === this.#epoch;
   }
 
-  /** Sets the one timer to what is due next. */
-  #arm(): void {
-    const next = this.#deadlines.next ?? Number.POSITIVE_INFINITY;
-    if (this.#closed || next === this.#timerAt) return;
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
-    this.#timerAt = next;
-    if (next === Number.POSITIVE_INFINITY) return;
-    this.#cancelTimer = this.#options.clock.at(next, () => {
-      this.#timerAt = Number.POSITIVE_INFINITY;
-      this.proposeDue();
-    });
-  }
-
-  /** Proposes everything that is due by now; called by the engine's own timer. */
+  /** Proposes everything that is due by now. */
   proposeDue(): void {
-    const { now } = this;
-    for (let timer = this.#deadlines.take(now); timer !== null; timer = this.#deadlines.take(now)) {
-      this.#propose(timer, now);
-    }
-    this.#arm();
-  }
-
-  #propose({ due }: Timer, now: number): void {
-    const at = dueAt(this.#state, due);
-    if (at === null) return;
-    if (at > now) this.#deadlines.add({ at, due });
-    else this.submit({ type: "elapse", due }, { answer: reply => this.#elapsed(due, reply) });
-  }
-
-  /** What could not be stored, or came too early by the log's clock, is tried again. */
-  #elapsed(due: Due, reply: Reply): void {
-    if (reply.ok || this.#closed) return;
-    if (dueAt(this.#state, due) === null) return;
-    this.#deadlines.add({ at: this.now + limits.fullRetryMs, due });
-    this.#arm();
+    this.#agenda.proposeDue();
   }
 
   #void(seq: number, error: unknown): void {
@@ -372,8 +342,7 @@ export class Engine {
     const entries = (await journal.read(snapshot?.seq ?? 0)).filter(e => e.seq <= until);
     const { state } = rebuild(snapshot, entries, this.#voided);
     this.#state = state;
-    this.#deadlines.clear();
-    for (const timer of allDue(state)) this.#deadlines.add(timer);
+    this.#agenda.reset();
     this.#rebuilding = false;
     this.#drain();
   }

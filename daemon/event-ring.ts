@@ -1,15 +1,41 @@
-import type { EventLine } from "../protocol/events.ts";
+import type { EventLine, KiteEvent } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { CoreEvent } from "./core/step.ts";
 
 /** An event as it is sent, with whom it is about. */
-export interface Published {
+export class Published {
   readonly cursor: string;
-  readonly line: string;
   readonly name: string;
   readonly about: readonly string[];
   readonly entry: number;
+  readonly #event: KiteEvent;
+  #line: string | null = null;
+
+  constructor(cursor: string, entry: number, { event, about }: CoreEvent) {
+    this.cursor = cursor;
+    this.name = event.event;
+    this.about = about;
+    this.entry = entry;
+    this.#event = event;
+  }
+
+  /** The line, made when somebody first wants it: most events nobody does. */
+  get line(): string {
+    const full: EventLine = { type: "event", cursor: this.cursor, ...this.#event };
+    this.#line ??= `${JSON.stringify(full)}\n`;
+    return this.#line;
+  }
+
+  /** About what it takes, without making the line. */
+  get bytes(): number {
+    const files = "files" in this.#event ? this.#event.files.length : 0;
+    return eventBytes + files * fileBytes;
+  }
 }
+
+/** Rough sizes of an event and of each file it names, for the ring's bound. */
+const eventBytes = 300;
+const fileBytes = 200;
 
 /**
  * The events of the latest entries, for subscribers who come back. A cursor is `"<epoch>.<seq>.<n>"`.
@@ -31,17 +57,14 @@ export class EventRing {
   add(epoch: number, seq: number, events: readonly CoreEvent[]): Published[] {
     const published: Published[] = [];
     let n = 0;
-    for (const { event, about, to } of events) {
-      if (to !== undefined) continue;
+    for (const event of events) {
+      if (event.to !== undefined) continue;
       n += 1;
-      const cursor = `${epoch}.${seq}.${n}`;
-      const full: EventLine = { type: "event", cursor, ...event };
-      const line = `${JSON.stringify(full)}\n`;
-      published.push({ cursor, line, name: event.event, about, entry: seq });
+      published.push(new Published(`${epoch}.${seq}.${n}`, seq, event));
     }
     for (const one of published) {
       this.#events.push(one);
-      this.#bytes += one.line.length;
+      this.#bytes += one.bytes;
       this.#last = one.cursor;
     }
     if (published.length > 0) this.#trim(seq);
@@ -62,7 +85,7 @@ export class EventRing {
       const oldest = this.#events[this.#head];
       if (oldest === undefined) break;
       if (this.#bytes <= limits.ringBytes && oldest.entry > seq - limits.ringEntriesMax) break;
-      this.#bytes -= oldest.line.length;
+      this.#bytes -= oldest.bytes;
       this.#head += 1;
     }
     if (this.#head > 1024 && this.#head * 2 > this.#events.length) {

@@ -2,7 +2,9 @@
 import { refuse } from "../protocol/codes.ts";
 import type { StatsReply } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
+import type { LockRow } from "../protocol/lock.ts";
 import { protocolVersion } from "../protocol/requests.ts";
+import type { SessionRow } from "../protocol/session.ts";
 import type { RequestHandler } from "./dispatch.ts";
 import { type Keyed, lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
@@ -42,14 +44,28 @@ export const query: RequestHandler<"query"> = (services, request, call) => {
   const max = request.limit ?? limits.rowsDefault;
   return services.engine.read(state => {
     const now = services.engine.now;
-    if (request.target === "sessions") {
-      const wanted = keep(sessionRows(state, services.presence, now), r => within(request, r));
-      call.reply(page(wanted, max, request.after));
-    } else if (request.target === "locks") {
-      const own = (r: { holder: { id: string } | null; project: string }) =>
-        (request.id === undefined || r.holder?.id === request.id) && within({ project: request.project }, r);
-      call.reply(page(keep(lockRows(state), own), max, request.after));
-    } else if (request.target === "refusals") {
+    const { target, project, id, after } = request;
+    if (target === "sessions") {
+      const wanted = project === undefined && id === undefined ? null : (r: SessionRow) => within(request, r);
+      call.reply(
+        page(
+          keep(() => sessionRows(state, services.presence, now), wanted),
+          max,
+          after,
+        ),
+      );
+    } else if (target === "locks") {
+      const isHolders = (r: LockRow) => id === undefined || r.holder?.id === id;
+      const own = (r: LockRow) => isHolders(r) && within({ project }, r);
+      const wanted = project === undefined && id === undefined ? null : own;
+      call.reply(
+        page(
+          keep(() => lockRows(state, now), wanted),
+          max,
+          after,
+        ),
+      );
+    } else if (target === "refusals") {
       call.reply({ ok: true, rows: services.recorder.refusals.slice(-max) });
     } else {
       call.reply({ ok: true, rows: [statsOf(services)] });
@@ -112,23 +128,44 @@ function within(
   );
 }
 
-function* keep<Row>(rows: Iterable<Keyed<Row>>, wanted: (row: Row) => boolean): Generator<Keyed<Row>, void> {
-  for (const one of rows) if (wanted(one.row)) yield one;
+function keep<Row>(
+  rows: () => Iterable<Keyed<Row>>,
+  wanted: ((row: Row) => boolean) | null,
+): () => Iterable<Keyed<Row>> {
+  if (wanted === null) return rows;
+  return function* () {
+    for (const one of rows()) {
+      const row = one.row();
+      if (wanted(row)) yield { key: one.key, row: () => row };
+    }
+  };
 }
 
-/** At most `max` rows after the one with key `after`, and where to go on. */
-function page<Row>(rows: Iterable<Keyed<Row>>, max: number, after: string | undefined): object {
-  const found: Row[] = [];
+/**
+ * At most `max` rows after the one that `after` names, and where to go on. Where that one is gone meanwhile, its
+ * number says where it stood.
+ */
+function page<Row>(rows: () => Iterable<Keyed<Row>>, max: number, after: string | undefined): object {
+  const shown: Row[] = [];
   let last = "";
-  let skipping = after !== undefined;
-  for (const { key, row } of rows) {
-    if (skipping) {
-      skipping = key !== after;
-      continue;
-    }
-    if (found.length === max) return { ok: true, rows: found, next: last };
-    found.push(row);
+  let index = 0;
+  const start = after === undefined ? 0 : startAfter(rows(), after);
+  for (const { key, row } of rows()) {
+    index += 1;
+    if (index <= start) continue;
+    if (shown.length === max) return { ok: true, rows: shown, next: `${index - 1} ${last}` };
+    shown.push(row());
     last = key;
   }
-  return { ok: true, rows: found };
+  return { ok: true, rows: shown };
+}
+
+function startAfter<Row>(rows: Iterable<Keyed<Row>>, after: string): number {
+  const wanted = after.slice(after.indexOf(" ") + 1);
+  let index = 0;
+  for (const { key } of rows) {
+    index += 1;
+    if (key === wanted) return index;
+  }
+  return Number.parseInt(after, 10) || 0;
 }

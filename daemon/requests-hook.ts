@@ -159,10 +159,11 @@ class HookRun {
     const self = state.sessions.live.get(session);
     if (self === undefined)
       return { did: "look", ok: true, self: session.slice(0, 8), sessions: [], locks: [] };
-    const sessions = [...sessionRows(state, presence, engine.now)].map(r => r.row);
+    const sessions = [...sessionRows(state, presence, engine.now)].map(r => r.row());
     const locks: LockNote[] = [];
-    for (const { row } of lockRows(state)) {
+    for (const { row: make } of lockRows(state, engine.now)) {
       if (locks.length === limits.rowsDefault) break;
+      const row = make();
       if (row.project !== self.project || row.holder === null || row.holder.id === session) continue;
       const { path: file, holder, heldMs, waiters } = row;
       locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length });

@@ -11,7 +11,8 @@ import type { PresenceTable } from "./presence.ts";
 /** A row and where to go on after it. */
 export interface Keyed<Row> {
   readonly key: string;
-  readonly row: Row;
+  /** Made when it is wanted: a page of a million locks makes a page of rows. */
+  readonly row: () => Row;
 }
 
 export function* sessionRows(
@@ -20,7 +21,7 @@ export function* sessionRows(
   now: number,
 ): Generator<Keyed<SessionRow>, void> {
   for (const session of state.sessions.live.values()) {
-    yield { key: session.id, row: sessionRow(state, session, presence, now) };
+    yield { key: session.id, row: () => sessionRow(state, session, presence, now) };
   }
 }
 
@@ -61,18 +62,19 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
 }
 
 /** Held files in the order they were taken, then files that are only waited for. */
-export function* lockRows(state: State): Generator<Keyed<LockRow>, void> {
-  for (const hold of state.locks.holds.values()) yield { key: hold.key, row: lockRow(state, hold, hold) };
+export function* lockRows(state: State, now: number): Generator<Keyed<LockRow>, void> {
+  for (const hold of state.locks.holds.values())
+    yield { key: hold.key, row: () => lockRow(state, hold, hold, now) };
   for (const waiter of state.locks.waiters.values()) {
     for (const file of waiter.files) {
       const isFirst = state.locks.waitersAt.get(file.key)?.values().next().value === waiter.ticket;
       const overHeld = !state.locks.heldPaths.overlapping(file.key, file.dir).next().done;
-      if (isFirst && !overHeld) yield { key: file.key, row: lockRow(state, file, null) };
+      if (isFirst && !overHeld) yield { key: file.key, row: () => lockRow(state, file, null, now) };
     }
   }
 }
 
-function lockRow(state: State, file: FileRef, hold: Hold | null): LockRow {
+function lockRow(state: State, file: FileRef, hold: Hold | null, now: number): LockRow {
   const waiters: Waiter[] = state.locks.waiters.size === 0 ? [] : [...waitersOver(state.locks, file)];
   const [first] = waiters;
   const session = hold?.actor.session ?? first?.actor.session ?? "";
@@ -83,9 +85,9 @@ function lockRow(state: State, file: FileRef, hold: Hold | null): LockRow {
     kind: hold?.kind ?? first?.kind ?? "explicit",
     holder: hold === null ? null : actorRow(state, hold.actor),
     token: hold === null ? null : tokenText(state, hold.token),
-    heldMs: hold === null ? 0 : state.t - hold.since,
+    heldMs: hold === null ? 0 : now - hold.since,
     waiters: waiters
       .sort((a, b) => a.ticket - b.ticket)
-      .map(w => ({ ...actorRow(state, w.actor), waitedMs: state.t - w.since, attached: w.origin !== null })),
+      .map(w => ({ ...actorRow(state, w.actor), waitedMs: now - w.since, attached: w.origin !== null })),
   };
 }

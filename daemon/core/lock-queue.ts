@@ -86,17 +86,27 @@ export function grantWaiter(state: State, waiter: Waiter, origin: Origin, step: 
   const token = take(state, waiter, origin, step);
   const reply = grantReply(state, waiter, token, true);
   answerWaiter(state, waiter, reply, true, step);
-  const holder = actorRow(state, waiter.actor);
+  announceGrant(state, waiter, String(reply["token"]), state.t - waiter.since, step);
+}
+
+export function announceGrant(
+  state: State,
+  { actor, files }: Pick<LockRequest, "actor" | "files">,
+  token: string,
+  waitedMs: number,
+  step: Step,
+): void {
+  const event = {
+    event: "lock_granted" as const,
+    ...fileLists(files),
+    token,
+    holder: actorRow(state, actor),
+    waitedMs,
+  };
   step.events.push({
-    event: {
-      event: "lock_granted",
-      ...fileLists(waiter.files),
-      token: String(reply["token"]),
-      holder,
-      waitedMs: state.t - waiter.since,
-    },
-    about: [waiter.actor.session],
-    project: state.sessions.live.get(waiter.actor.session)?.project ?? "",
+    event,
+    about: [actor.session],
+    project: state.sessions.live.get(actor.session)?.project ?? "",
   });
 }
 

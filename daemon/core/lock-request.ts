@@ -12,7 +12,7 @@ import {
   firstBlocker,
   waitersOver,
 } from "./lock-blockers.ts";
-import { grantWaiter, passOn, take } from "./lock-queue.ts";
+import { announceGrant, grantWaiter, passOn, take } from "./lock-queue.ts";
 import { addWaiter, attachWaiter, removeWaiter } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
 import { conflict } from "./replies.ts";
@@ -122,8 +122,11 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
       return;
     }
     ensureSession(state, request, meta, step);
+    const before = locks.grants;
     const token = take(state, request, meta.origin, step);
-    step.reply = grantReply(state, request, token, false);
+    const reply = grantReply(state, request, token, false);
+    step.reply = reply;
+    if (locks.grants > before) announceGrant(state, request, String(reply["token"]), 0, step);
     if (place !== null) abandon(state, place, step);
     return;
   }

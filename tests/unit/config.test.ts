@@ -85,7 +85,7 @@ describe("the configuration", () => {
   });
 
   test("lets a project do nothing else", async () => {
-    const longer = await load({ project: { lockWaitMs: 60_000 } });
+    const longer = await load({ project: { lockWaitMs: limits.hookWaitMs + 500 } });
     expect(longer.values).toEqual(defaults);
     expect(longer.problems).toEqual([expect.stringContaining("only lower")]);
     const tooShort = await load({ project: { lockWaitMs: limits.yieldMs } });
