@@ -64,7 +64,7 @@ export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, cal
       call.propose({ type: "lock_revoke", by, files, ...retry }, told);
     } else call.propose({ type: "lock_release", actor, files, ...retry }, told);
   };
-  const now = refsNow(services, cwd, names);
+  const now = heldNow(services, actor, cwd, names) ?? refsNow(services, cwd, names);
   if (now !== null) {
     go(now);
     return undefined;
@@ -120,19 +120,27 @@ export function lockCommand(
   project: string | undefined,
 ): LockRequest & { readonly type: "lock_request" } {
   const known = services.engine.state.sessions.live.get(of.actor.session)?.project;
-  return {
-    type: "lock_request",
-    depth: limits.queueDepth,
-    placeMs: 0,
-    detach: false,
-    progress: false,
-    prompt: null,
-    bound: null,
+  const command = {
+    type: "lock_request" as const,
+    actor: of.actor,
+    files: of.files,
+    single: of.single,
+    kind: of.kind,
+    waitMs: of.waitMs,
+    depth: of.depth ?? limits.queueDepth,
+    placeMs: of.placeMs ?? 0,
+    detach: of.detach ?? false,
+    progress: of.progress ?? false,
+    prompt: of.prompt ?? null,
+    flight: of.flight ?? null,
+    yieldMs: of.yieldMs ?? limits.yieldMs,
+    ancestors: of.ancestors ?? [],
+    bound: of.bound ?? null,
     project: project ?? known ?? "default",
     cwd,
     wallMs: services.clock.wall(),
-    ...of,
   };
+  return of.retry === undefined ? command : { ...command, retry: of.retry };
 }
 
 function proposeLock(
@@ -198,15 +206,16 @@ export function noteLock(
   const { name } = actorRow(services.engine.state, actor);
   const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
   const at = services.clock.wall();
-  const line = { at, event: type, id: actor.session, agent: actor.agent, name, project, type, file, ms };
-  if (reply.ok) services.recorder.note({ ...line, decision: "allow" });
-  else {
-    const { code, error } = reply;
-    services.recorder.refused(
-      { at, type, id: actor.session, name, file, code, error },
-      { ...line, decision: "deny", code, why: error },
-    );
+  const { session: id, agent } = actor;
+  if (reply.ok) {
+    services.recorder.note({ at, event: type, id, agent, name, project, type, file, decision: "allow", ms });
+    return;
   }
+  const { code, error } = reply;
+  services.recorder.refused(
+    { at, type, id, name, file, code, error },
+    { at, event: type, id, agent, name, project, type, file, decision: "deny", ms, code, why: error },
+  );
 }
 
 function checkToken(services: Services, actor: Actor, name: FileName, token: string): Reply {
@@ -263,15 +272,37 @@ function cwdFor(services: Services, id: string, names: readonly string[]): strin
   );
 }
 
+/**
+ * The files under the keys the actor's locks on them were stored with, where it holds them all by these very words:
+ * what is given up need not be looked at again. Else null.
+ */
+function heldNow(
+  services: Services,
+  actor: Actor,
+  cwd: string,
+  names: readonly string[],
+): readonly FileName[] | null {
+  const spelled = locksOf(services.engine.state.locks.actors, actor)?.spelled;
+  if (spelled === undefined) return null;
+  const found = new Map<string, FileName>();
+  for (const file of names) {
+    const lexical = resolve(cwd, file);
+    const key = spelled.get(lexical);
+    if (key === undefined) return null;
+    if (!found.has(key)) found.set(key, { file, lexical, key });
+  }
+  return [...found.values()];
+}
+
 /** The files as keys where all can be had without waiting, each once; else null. */
 function refsNow(services: Services, cwd: string, names: readonly string[]): FileRef[] | null {
-  const found: FileRef[] = [];
+  const found = new Map<string, FileRef>();
   for (const file of names) {
     const fact = services.facts.pathNow(cwd, file);
     if (fact === null) return null;
     addOnce(found, refOf(services, file, fact));
   }
-  return found;
+  return [...found.values()];
 }
 
 /** The files as keys, or a refusal that names the one that could not be looked at. */
@@ -280,7 +311,7 @@ export async function refs(
   cwd: string,
   names: readonly string[],
 ): Promise<FileRef[] | Refusal> {
-  const found: FileRef[] = [];
+  const found = new Map<string, FileRef>();
   for (const file of names) {
     const fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
     if ("unreachable" in fact) {
@@ -290,7 +321,7 @@ export async function refs(
     }
     addOnce(found, refOf(services, file, fact));
   }
-  return found;
+  return [...found.values()];
 }
 
 async function fileName(services: Services, cwd: string, file: string): Promise<FileName> {
@@ -304,8 +335,7 @@ function refOf({ node }: Services, file: string, { lexical, real, dir }: PathFac
   return { file, lexical, key: `${node}:${real === "/" ? "" : real}`, dir };
 }
 
-function addOnce(found: FileRef[], ref: FileRef): void {
-  const same = found.length > 0 ? found.findIndex(f => f.key === ref.key) : -1;
-  if (same === -1) found.push(ref);
-  else if (ref.dir) found[same] = ref;
+/** Of two names for one file the first counts, unless another one asks for the subtree. */
+function addOnce(found: Map<string, FileRef>, ref: FileRef): void {
+  if (ref.dir || !found.has(ref.key)) found.set(ref.key, ref);
 }
