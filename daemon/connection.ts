@@ -49,8 +49,11 @@ export class Connection {
   #parked = 0;
   #ordered: Slot[] = [];
   #out: string[] = [];
+  #outLength = 0;
+  #roomWanted: (() => void)[] = [];
   #outcomes: ((ok: boolean) => void)[] = [];
-  #state: "open" | "half_closed" | "closed" = "open";
+  /** `half_closed`: the client has sent all it will. `ending`: we have; what is under way finds nobody. */
+  #state: "open" | "half_closed" | "ending" | "closed" = "open";
   #hooked = false;
   #paused = false;
   #probe: NodeJS.Timeout | null = null;
@@ -62,7 +65,9 @@ export class Connection {
     socket.on("data", chunk => this.#received(chunk));
     socket.on("end", () => this.#ended());
     socket.on("drain", () => {
-      if (this.#state !== "closed") owner.drained(this);
+      if (this.#state === "closed") return;
+      owner.drained(this);
+      this.#makeRoom();
     });
     // A broken pipe is how a client's death shows; `close` follows and says the rest.
     socket.on("error", () => socket.destroy());
@@ -73,9 +78,23 @@ export class Connection {
     return this.#state === "closed";
   }
 
-  /** Bytes written here that the client has not read. */
+  /** Nothing that comes in is looked at any more. */
+  get #isOver(): boolean {
+    return this.#state === "closed" || this.#state === "ending";
+  }
+
+  /** Bytes (about: text counts in UTF-16 units) sent here that the client has not read. */
   get unreadBytes(): number {
-    return this.#socket.writableLength;
+    return this.#socket.writableLength + this.#outLength;
+  }
+
+  /**
+   * Resolves when the client has read what was sent, or has gone; undefined where little is unread. Who makes long
+   * replies waits for it, so that a client is not closed for replies it had no time to read yet.
+   */
+  room(): Promise<void> | undefined {
+    if (this.isClosed || this.unreadBytes < limits.unreadEventBytes) return undefined;
+    return new Promise(resolve => this.#roomWanted.push(resolve));
   }
 
   /** This connection carries a hook: its end means that the hook is gone. */
@@ -113,7 +132,7 @@ export class Connection {
   /** `reply` with the bytes as they go out. */
   replyText(slot: Slot, text: string, delivered: ((ok: boolean) => void) | null = null): void {
     if (slot.state === "done") throw new Error("a request was answered twice");
-    if (this.#state === "closed") {
+    if (this.#isOver) {
       slot.state = "done";
       delivered?.(false);
       return;
@@ -131,13 +150,14 @@ export class Connection {
 
   /** Sends a line that is no reply: an event, or the blank line that says a request waits. */
   push(text: string): void {
-    if (this.#state !== "closed") this.#send(text, null);
+    if (!this.#isOver) this.#send(text, null);
   }
 
   /** Ends the connection after what was written. */
   end(): void {
-    if (this.#state === "closed") return;
+    if (this.#isOver) return;
     this.#flush();
+    this.#state = "ending";
     this.#socket.end();
   }
 
@@ -159,7 +179,7 @@ export class Connection {
   /** Takes up to a batch of lines; the rest has its turn after the other connections'. */
   #work(): void {
     for (let n = 0; n < limits.batchMax; n += 1) {
-      if (this.#busy || this.#inFlight >= limits.inFlightMax || this.#state === "closed") break;
+      if (this.#busy || this.#inFlight >= limits.inFlightMax || this.#isOver) break;
       const line = this.#lines[this.#taken];
       if (line === undefined) break;
       this.#taken += 1;
@@ -185,8 +205,9 @@ export class Connection {
 
   #tidy(): void {
     const left = this.#lines.length - this.#taken;
-    if (left === 0 && this.#taken > 0) {
-      this.#lines = [];
+    // Under a flood there may always be some left: what was taken goes too, at a cost that evens out.
+    if (this.#taken > left) {
+      this.#lines = this.#lines.slice(this.#taken);
       this.#taken = 0;
     }
     const wait = this.#busy || this.#inFlight >= limits.inFlightMax;
@@ -227,6 +248,7 @@ export class Connection {
   #send(text: string, delivered: ((ok: boolean) => void) | null): void {
     if (this.#out.length === 0) queueMicrotask(() => this.#flush());
     this.#out.push(text);
+    this.#outLength += text.length;
     if (delivered !== null) this.#outcomes.push(delivered);
   }
 
@@ -235,6 +257,7 @@ export class Connection {
     const text = this.#out.length === 1 ? (this.#out[0] ?? "") : this.#out.join("");
     const outcomes = this.#outcomes;
     this.#out = [];
+    this.#outLength = 0;
     this.#outcomes = [];
     if (outcomes.length === 0) this.#socket.write(text);
     else {
@@ -270,6 +293,7 @@ export class Connection {
     if (this.#state !== "half_closed" || this.#busy || this.#scheduled) return;
     if (this.#inFlight > 0 || this.#parked > 0 || this.#out.length > 0 || this.#lines.length > this.#taken)
       return;
+    this.#state = "ending";
     this.#socket.end();
   }
 
@@ -282,6 +306,11 @@ export class Connection {
     this.#taken = 0;
     for (const callback of this.#onClosedOnce()) callback();
     this.#owner.closed(this);
+    this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    for (const resolve of this.#roomWanted.splice(0)) resolve();
   }
 
   #onClosedOnce(): (() => void)[] {

@@ -31,18 +31,20 @@ export class EventHub {
     return this.#subscribers.size;
   }
 
-  /** Begins or changes a subscription; returns where it goes on from, and whether something was missed. */
+  /**
+   * Begins or changes a subscription; returns where it goes on from, and whether something was missed. Nothing is
+   * sent before `drained` says so: the reply comes first.
+   */
   subscribe(
     connection: Connection,
     names: readonly string[] | undefined,
     cursor: string | undefined,
-  ): { cursor: string; lagged: boolean; missed: readonly Published[] } {
-    const missed = cursor === undefined ? [] : this.#ring.after(cursor);
+  ): { cursor: string; lagged: boolean } {
+    const lagged = cursor !== undefined && this.#ring.after(cursor) === null;
+    const from = cursor === undefined || lagged ? this.#ring.cursor : cursor;
     const set = names === undefined ? null : new Set(names);
-    this.#subscribers.set(connection, { names: set, cursor: this.#ring.cursor, stopped: false });
-    const wanted = (missed ?? []).filter(one => set === null || set.has(one.name));
-    const from = cursor !== undefined && missed !== null ? cursor : this.#ring.cursor;
-    return { cursor: from, lagged: missed === null, missed: wanted };
+    this.#subscribers.set(connection, { names: set, cursor: from, stopped: true });
+    return { cursor: from, lagged };
   }
 
   remove(connection: Connection): void {
@@ -62,7 +64,7 @@ export class EventHub {
     if (about.length > 0) this.#tellOwners(about);
   }
 
-  /** The client reads again: what it missed follows, or `lagged` where that is gone. */
+  /** The client reads (again): what came after its cursor follows, or `lagged` where that is gone. */
   drained(connection: Connection): void {
     const subscriber = this.#subscribers.get(connection);
     if (subscriber === undefined || !subscriber.stopped) return;

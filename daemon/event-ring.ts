@@ -46,15 +46,17 @@ export class EventRing {
   #events: Published[] = [];
   #bytes = 0;
   #head = 0;
-  #last = "0.0.0";
+  /** The cursor before everything the ring holds: of what came earlier it knows nothing. */
+  #floor: string | null = null;
 
   /** The cursor after everything so far. */
   get cursor(): string {
-    return this.#last;
+    return this.#events.at(-1)?.cursor ?? this.#floor ?? "0.0.0";
   }
 
   /** Takes in the events of one entry and returns them as they are sent. */
   add(epoch: number, seq: number, events: readonly CoreEvent[]): Published[] {
+    this.#floor ??= `${epoch}.${seq - 1}.0`;
     const published: Published[] = [];
     let n = 0;
     for (const event of events) {
@@ -65,7 +67,6 @@ export class EventRing {
     for (const one of published) {
       this.#events.push(one);
       this.#bytes += one.bytes;
-      this.#last = one.cursor;
     }
     if (published.length > 0) this.#trim(seq);
     return published;
@@ -73,11 +74,10 @@ export class EventRing {
 
   /** What came after `cursor`, or null where the ring no longer (or never) knew it. */
   after(cursor: string): Published[] | null {
-    if (cursor === this.#last) return [];
     for (let i = this.#events.length - 1; i >= this.#head; i -= 1) {
       if (this.#events[i]?.cursor === cursor) return this.#events.slice(i + 1);
     }
-    return null;
+    return cursor === this.#floor ? this.#events.slice(this.#head) : null;
   }
 
   #trim(seq: number): void {
@@ -85,6 +85,7 @@ export class EventRing {
       const oldest = this.#events[this.#head];
       if (oldest === undefined) break;
       if (this.#bytes <= limits.ringBytes && oldest.entry > seq - limits.ringEntriesMax) break;
+      this.#floor = oldest.cursor;
       this.#bytes -= oldest.bytes;
       this.#head += 1;
     }

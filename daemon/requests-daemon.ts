@@ -6,7 +6,8 @@ import type { LockRow } from "../protocol/lock.ts";
 import { protocolVersion } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import type { RequestHandler } from "./dispatch.ts";
-import { type Keyed, lockRows, sessionRows } from "./rows.ts";
+import { page, placeIn } from "./paging.ts";
+import { lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
 
 export const hello: RequestHandler<"hello"> = (services, request, call) => {
@@ -40,31 +41,21 @@ export const stats: RequestHandler<"stats"> = (services, _request, call) => {
   return services.engine.read(() => call.reply(statsOf(services)));
 };
 
-export const query: RequestHandler<"query"> = (services, request, call) => {
-  const max = request.limit ?? limits.rowsDefault;
-  return services.engine.read(state => {
+export const query: RequestHandler<"query"> = async (services, request, call) => {
+  await call.connection.room();
+  await services.engine.read(state => {
+    const { target, id, project, limit: max = limits.rowsDefault } = request;
     const now = services.engine.now;
-    const { target, project, id, after } = request;
-    if (target === "sessions") {
-      const wanted = project === undefined && id === undefined ? null : (r: SessionRow) => within(request, r);
-      call.reply(
-        page(
-          keep(() => sessionRows(state, services.presence, now), wanted),
-          max,
-          after,
-        ),
-      );
+    const mayShow = (row: { project: string }) => project === undefined || row.project === project;
+    const from = request.after === undefined ? null : placeIn(request.after);
+    if (from === "nowhere") {
+      call.reply(refuse("invalid_request", "query: after: give next of the reply before", { path: "after" }));
+    } else if (target === "sessions") {
+      const wanted = (row: SessionRow) => mayShow(row) && (id === undefined || row.id === id);
+      call.reply(page(sessionRows(state, services.presence, now), { wanted, from, max }));
     } else if (target === "locks") {
-      const isHolders = (r: LockRow) => id === undefined || r.holder?.id === id;
-      const own = (r: LockRow) => isHolders(r) && within({ project }, r);
-      const wanted = project === undefined && id === undefined ? null : own;
-      call.reply(
-        page(
-          keep(() => lockRows(state, now), wanted),
-          max,
-          after,
-        ),
-      );
+      const wanted = (row: LockRow) => mayShow(row) && (id === undefined || row.holder?.id === id);
+      call.reply(page(lockRows(state, now), { wanted, from, max }));
     } else if (target === "refusals") {
       call.reply({ ok: true, rows: services.recorder.refusals.slice(-max) });
     } else {
@@ -73,17 +64,13 @@ export const query: RequestHandler<"query"> = (services, request, call) => {
   });
 };
 
-export const subscribe: RequestHandler<"subscribe"> = (services, request, call) => {
-  return services.engine.read(() => {
-    const { cursor, lagged, missed } = services.events.subscribe(
-      call.connection,
-      request.events,
-      request.cursor,
-    );
+export const subscribe: RequestHandler<"subscribe"> = (services, request, call) =>
+  services.engine.read(() => {
+    const { connection } = call;
+    const { cursor, lagged } = services.events.subscribe(connection, request.events, request.cursor);
     call.reply(lagged ? { ok: true, cursor, lagged } : { ok: true, cursor });
-    for (const one of missed) call.connection.push(one.line);
+    services.events.drained(connection);
   });
-};
 
 export const shutdown: RequestHandler<"shutdown"> = (services, request, call) => {
   call.reply({ ok: true });
@@ -117,55 +104,4 @@ function statsOf(services: Services): StatsReply {
     rssBytes: process.memoryUsage.rss(),
     hooks: Object.fromEntries(counters.hooks),
   };
-}
-
-function within(
-  of: { project?: string | undefined; id?: string | undefined },
-  row: { project: string; id?: string },
-): boolean {
-  return (
-    (of.project === undefined || row.project === of.project) && (of.id === undefined || row.id === of.id)
-  );
-}
-
-function keep<Row>(
-  rows: () => Iterable<Keyed<Row>>,
-  wanted: ((row: Row) => boolean) | null,
-): () => Iterable<Keyed<Row>> {
-  if (wanted === null) return rows;
-  return function* () {
-    for (const one of rows()) {
-      const row = one.row();
-      if (wanted(row)) yield { key: one.key, row: () => row };
-    }
-  };
-}
-
-/**
- * At most `max` rows after the one that `after` names, and where to go on. Where that one is gone meanwhile, its
- * number says where it stood.
- */
-function page<Row>(rows: () => Iterable<Keyed<Row>>, max: number, after: string | undefined): object {
-  const shown: Row[] = [];
-  let last = "";
-  let index = 0;
-  const start = after === undefined ? 0 : startAfter(rows(), after);
-  for (const { key, row } of rows()) {
-    index += 1;
-    if (index <= start) continue;
-    if (shown.length === max) return { ok: true, rows: shown, next: `${index - 1} ${last}` };
-    shown.push(row());
-    last = key;
-  }
-  return { ok: true, rows: shown };
-}
-
-function startAfter<Row>(rows: Iterable<Keyed<Row>>, after: string): number {
-  const wanted = after.slice(after.indexOf(" ") + 1);
-  let index = 0;
-  for (const { key } of rows) {
-    index += 1;
-    if (key === wanted) return index;
-  }
-  return Number.parseInt(after, 10) || 0;
 }

@@ -1,4 +1,5 @@
 /** The state as `query` shows it. */
+import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import { rowsOfSession } from "./core/actors.ts";
@@ -8,8 +9,9 @@ import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
 import type { Hold, Session, State, Waiter } from "./core/state.ts";
 import type { PresenceTable } from "./presence.ts";
 
-/** A row and where to go on after it. */
+/** A row with its place: rows come in the order of `place`, and `key` tells those of one place apart. */
 export interface Keyed<Row> {
+  readonly place: number;
   readonly key: string;
   /** Made when it is wanted: a page of a million locks makes a page of rows. */
   readonly row: () => Row;
@@ -21,7 +23,7 @@ export function* sessionRows(
   now: number,
 ): Generator<Keyed<SessionRow>, void> {
   for (const session of state.sessions.live.values()) {
-    yield { key: session.id, row: () => sessionRow(state, session, presence, now) };
+    yield { place: session.begun, key: session.id, row: () => sessionRow(state, session, presence, now) };
   }
 }
 
@@ -54,22 +56,26 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     lastSeenMs: Math.max(0, now - seen.seenAt),
     incarnations: session.incarnations.length,
     agents,
-    files: [...seen.files],
+    files: [...seen.files].slice(-limits.eventFilesMax),
     locks,
     waitingFor,
     attention: seen.attention,
   };
 }
 
+/** Places of files that are only waited for come after those of all grants. */
+const waitingFrom = 2 ** 52;
+
 /** Held files in the order they were taken, then files that are only waited for. */
 export function* lockRows(state: State, now: number): Generator<Keyed<LockRow>, void> {
   for (const hold of state.locks.holds.values())
-    yield { key: hold.key, row: () => lockRow(state, hold, hold, now) };
+    yield { place: hold.first.grant, key: hold.key, row: () => lockRow(state, hold, hold, now) };
   for (const waiter of state.locks.waiters.values()) {
     for (const file of waiter.files) {
       const isFirst = state.locks.waitersAt.get(file.key)?.values().next().value === waiter.ticket;
       const overHeld = !state.locks.heldPaths.overlapping(file.key, file.dir).next().done;
-      if (isFirst && !overHeld) yield { key: file.key, row: () => lockRow(state, file, null, now) };
+      const place = waitingFrom + waiter.ticket;
+      if (isFirst && !overHeld) yield { place, key: file.key, row: () => lockRow(state, file, null, now) };
     }
   }
 }
