@@ -10,6 +10,7 @@ import { hook } from "./requests-hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./requests-lock.ts";
 import { deregister, heartbeat, register } from "./requests-session.ts";
 import type { Services } from "./services.ts";
+import { shapeWithin } from "./shape.ts";
 
 /**
  * Answers one request, now or later. Returns a promise where the connection's next line has to wait until this
@@ -56,6 +57,9 @@ export type Parsed =
 
 export function parseRequest(line: Line): Parsed {
   if ("fault" in line) return { ok: false, rid: undefined, refusal: faults[line.fault] };
+  if (line.text.length > limits.lineBytes && !shapeWithin(line.text, hookDepthMax, limits.containersMax)) {
+    return bad(undefined, tooDeep);
+  }
   let value: unknown;
   try {
     value = JSON.parse(line.text);
@@ -68,7 +72,7 @@ export function parseRequest(line: Line): Parsed {
   const type = value["type"];
   if (!isType(type)) return bad(rid, unknownType(type));
   if (!nested(type, value)) {
-    return bad(rid, refuse("nesting_too_deep", `a request is nested at most ${limits.nestingMax} deep`));
+    return bad(rid, tooDeep);
   }
   const parsed = requests[type].params.safeParse(value);
   if (parsed.success) return { ok: true, rid, type, request: parsed.data };
@@ -96,6 +100,15 @@ const faults = {
   ),
   invalid_utf8: refuse("invalid_utf8", "the line is not UTF-8; send JSON encoded as UTF-8"),
 };
+
+const tooDeep = refuse(
+  "nesting_too_deep",
+  `a request is nested at most ${limits.nestingMax} deep (${limits.hookNestingMax} within event), and a long one ` +
+    `has at most ${limits.containersMax} objects and lists`,
+);
+
+/** The whole line: `event` is one level down. */
+const hookDepthMax = limits.hookNestingMax + 1;
 
 function bad(rid: Rid, refusal: Refusal): Parsed {
   return { ok: false, rid, refusal };

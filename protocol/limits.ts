@@ -14,6 +14,8 @@ export const limits = {
   nestingMax: 32,
   /** Nesting inside the `event` of a `hook` request. */
   hookNestingMax: 128,
+  /** Objects and lists in a line longer than `lineBytes`: parsing many costs far more than its length. */
+  containersMax: 200_000,
   /** Requests in flight on one connection before reading pauses; waiting locks do not count. */
   inFlightMax: 256,
   /** Requests taken from one connection before the next one has its turn. */
