@@ -83,14 +83,15 @@ export class Call {
   }
 }
 
-/** A retry's identity, where the request carries a `requestId`. */
+/** A retry's identity, where the request carries a `requestId`. Its type is part of its body. */
 export function retryOf(
   request: { readonly requestId?: string | undefined; readonly id?: string | undefined },
-  connection: Connection,
+  { type, connection }: Pick<Call, "type" | "connection">,
 ): { readonly retry?: Retry } {
   if (request.requestId === undefined) return {};
   const { rid: _rid, requestId, ...body } = request as Record<string, unknown> & { requestId: string };
-  const digest = createHash("sha256").update(JSON.stringify(body)).digest("base64url").slice(0, 22);
+  const text = JSON.stringify({ ...body, type });
+  const digest = createHash("sha256").update(text).digest("base64url").slice(0, 22);
   return { retry: { by: request.id ?? connection.client ?? "", requestId, digest } };
 }
 

@@ -235,6 +235,7 @@ class HookRun {
           stamp = services.facts.stamp(pathOf(file.key));
           if (connection.isClosed) gone();
           else connection.onClosed.add(gone);
+          this.#call.park();
           connection.push("\n");
         },
       });

@@ -41,7 +41,7 @@ export const fileLock: RequestHandler<"file_lock"> = (services, request, call) =
 export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
   const id = request.id ?? "";
   const actor = actorOf(services, id, request.agent ?? null, call.connection.sessions.get(id) ?? null);
-  const retry = retryOf(request, call.connection);
+  const retry = retryOf(request, call);
   if (request.id !== undefined) signOfLife(services, id, request.agent ?? null);
   const told = (reply: Reply) => {
     noteLock(services, "file_unlock", actor, namesOf(request)[0] ?? "all", reply, 0);
@@ -91,6 +91,7 @@ export const fileCheck: RequestHandler<"file_check"> = (services, request, call)
 };
 
 export const fileTouch: RequestHandler<"file_touch"> = async (services, request, call) => {
+  await services.engine.read(() => {});
   const cwd = cwdFor(services, request.id, [request.file]);
   if (typeof cwd !== "string") {
     call.reply(cwd);
@@ -103,13 +104,14 @@ export const fileTouch: RequestHandler<"file_touch"> = async (services, request,
   signOfLife(services, request.id, request.agent ?? null);
   const { lexical, key } = await fileName(services, cwd, request.file);
   const path = key === null ? lexical : pathOf(key);
+  // The reply first: published clients take the next line for it.
+  call.reply({ ok: true });
   for (const other of services.presence.alsoOpen(request.id, path)) {
     if (!services.engine.state.sessions.live.has(other)) continue;
     const sessions = [request.id, other];
     services.events.tell({ event: "file_conflict", file: request.file, sessions }, sessions);
   }
   services.presence.touched(request.id, path);
-  call.reply({ ok: true });
 };
 
 /** The command for a lock; also what a hook's lock is made of. */
@@ -168,7 +170,7 @@ function proposeLock(
       detach: request.detach ?? false,
       progress: request.progress ?? false,
       bound,
-      ...retryOf(request, connection),
+      ...retryOf(request, call),
     },
     cwd,
     request.project ?? sessionProject(services, call),

@@ -21,17 +21,17 @@ export const register: RequestHandler<"register"> = async (services, request, ca
   await endDeadIncarnations(services, request.id);
   connection.sessions.set(request.id, request.pid ?? null);
   services.presence.seen(request.id);
-  call.propose({ ...command, ...retryOf(request, connection) });
+  call.propose({ ...command, ...retryOf(request, call) });
+  // What follows on this connection may speak of the session: it waits until it is there.
+  await services.engine.read(() => {});
 };
 
-export const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) => {
-  if (!services.engine.state.sessions.live.has(request.id)) {
-    call.reply(unknown(request.id));
-    return undefined;
-  }
-  call.reply(signOfLife(services, request.id));
-  return undefined;
-};
+/** A lock or an end that came before on this connection may begin or end the session. */
+export const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) =>
+  services.engine.read(state => {
+    const known = state.sessions.live.has(request.id);
+    call.reply(known ? signOfLife(services, request.id) : unknown(request.id));
+  });
 
 export const deregister: RequestHandler<"deregister"> = (services, request, call) => {
   const incarnation = incarnationAt(services, request.id, request.pid ?? null);
@@ -41,7 +41,7 @@ export const deregister: RequestHandler<"deregister"> = (services, request, call
     session: request.id,
     incarnation,
     cause: "deregistered",
-    ...retryOf(request, call.connection),
+    ...retryOf(request, call),
   });
   return undefined;
 };
