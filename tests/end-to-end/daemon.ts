@@ -1,0 +1,310 @@
+/** The built daemon in a directory of its own, and a client that speaks lines: what every end-to-end test needs. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+
+const program = fileURLToPath(new URL("../../dist/daemon.mjs", import.meta.url));
+
+/** A line of the daemon, parsed; raw where it is no JSON. */
+export type Message = Readonly<Record<string, unknown>>;
+
+/** A directory that one or more daemons, one after the other, are at home in. All that was started ends with it. */
+export class Home {
+  readonly paths: KitePaths;
+  /** A place for files to lock, by its real path. */
+  readonly work: string;
+  readonly #folder: string;
+  readonly #children = new Set<ChildProcess>();
+  readonly #clients = new Set<Client>();
+  #daemon: Daemon | null = null;
+
+  constructor() {
+    // Short: a socket's path has a bound.
+    this.#folder = realpathSync(mkdtempSync(join(tmpdir(), "kd-")));
+    this.work = join(this.#folder, "work");
+    mkdirSync(this.work);
+    this.paths = kitePaths({ KITE_HOME: join(this.#folder, "h") });
+  }
+
+  /** Nothing of the surroundings but where programs are. */
+  get environment(): Record<string, string> {
+    return { PATH: process.env["PATH"] ?? "", HOME: this.#folder, KITE_HOME: this.paths.home };
+  }
+
+  /** Starts a daemon and waits for its word; throws unless it is `ready`. */
+  async start(command: readonly [string, ...string[]] = [process.execPath, program]): Promise<Daemon> {
+    const [file, ...args] = command;
+    const env = { ...this.environment, KITE_READY_FD: "3" };
+    const child = this.adopt(spawn(file, args, { env, stdio: ["ignore", "ignore", "inherit", "pipe"] }));
+    const pipe = child.stdio[3];
+    if (!(pipe instanceof Readable)) throw new Error("no pipe for the daemon's word");
+    const word = await new Promise<string>(resolve => {
+      let text = "";
+      pipe.on("data", chunk => {
+        text += chunk;
+      });
+      pipe.on("close", () => resolve(text.trim()));
+    });
+    if (word !== "ready") throw new Error(`the daemon said ${JSON.stringify(word)}, not ready`);
+    this.#daemon = new Daemon(child);
+    return this.#daemon;
+  }
+
+  /** The daemon's program, as arguments for Node. */
+  static get program(): string {
+    return program;
+  }
+
+  get daemon(): Daemon {
+    if (this.#daemon === null) throw new Error("no daemon was started");
+    return this.#daemon;
+  }
+
+  /** A child that ends with this home, if it has not before. */
+  adopt<C extends ChildProcess>(child: C): C {
+    this.#children.add(child);
+    child.once("exit", () => this.#children.delete(child));
+    return child;
+  }
+
+  /** A process that does nothing until it is ended. */
+  async bystander(options: { uid?: number } = {}): Promise<ChildProcess & { readonly pid: number }> {
+    const child = this.adopt(
+      spawn("sleep", ["1000"], { env: this.environment, stdio: "ignore", ...options }),
+    );
+    await once(child, "spawn");
+    if (child.pid === undefined) throw new Error("sleep did not start");
+    return Object.assign(child, { pid: child.pid });
+  }
+
+  async connect(): Promise<Client> {
+    const client = await Client.open(this.paths.socket);
+    this.#clients.add(client);
+    return client;
+  }
+
+  /** Connects and registers a session there. */
+  async session(id: string, more: Message = {}): Promise<Client> {
+    const client = await this.connect();
+    const reply = await client.ask({ type: "register", id, cwd: this.work, project: "test", ...more });
+    if (reply["ok"] !== true) throw new Error(`not registered: ${JSON.stringify(reply)}`);
+    return client;
+  }
+
+  async dispose(): Promise<void> {
+    for (const client of this.#clients) client.destroy();
+    await Promise.all([...this.#children].map(child => end(child, "SIGKILL")));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** A running daemon. */
+export class Daemon {
+  readonly pid: number;
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess) {
+    if (child.pid === undefined) throw new Error("the daemon has no pid");
+    this.pid = child.pid;
+    this.#child = child;
+    this.exited = new Promise(resolve => {
+      child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+  }
+
+  /** Ends it at once; resolves when it is gone. */
+  kill(): Promise<void> {
+    return end(this.#child, "SIGKILL");
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Memory in use and the most there ever was, in bytes; null where the system does not tell. */
+  memory(): { readonly now: number; readonly peak: number } | null {
+    if (process.platform !== "linux") return null;
+    const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
+    const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1]);
+    return { now: kilobytes("VmRSS") * 1024, peak: kilobytes("VmHWM") * 1024 };
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill(signal);
+  await exited;
+}
+
+/** What a wait for a line hears when the connection ends first. */
+export class Closed extends Error {
+  override readonly name = "Closed";
+}
+
+interface Wait {
+  readonly wanted: (message: Message) => boolean;
+  readonly resolve: (message: Message) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * A connection by lines. What came and was not asked for yet is kept, in order: `next` takes the oldest line that
+ * fits and waits where there is none. No wait has a time limit of its own; the test's ends it.
+ */
+export class Client {
+  /** Blank lines so far. */
+  blanks = 0;
+  /** Bytes received so far. */
+  received = 0;
+  /** Resolves when the daemon has ended its side, or the connection is gone. */
+  readonly ended: Promise<void>;
+  readonly closed: Promise<void>;
+  readonly #socket: Socket;
+  readonly #kept: Message[] = [];
+  readonly #waits: Wait[] = [];
+  #text = "";
+  #over = false;
+
+  static async open(path: string): Promise<Client> {
+    const socket = connect({ path, allowHalfOpen: true });
+    await once(socket, "connect");
+    return new Client(socket);
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding("utf8");
+    socket.on("data", (text: string) => this.#take(text));
+    // A reset by the daemon is one of the things tests are about; `close` follows.
+    socket.on("error", () => {});
+    this.ended = new Promise(resolve => {
+      socket.once("end", resolve);
+      socket.once("close", () => resolve());
+    });
+    this.closed = new Promise(resolve => socket.once("close", () => resolve()));
+    void this.ended.then(() => this.#finish());
+  }
+
+  /** Lines that came and were not taken. */
+  get kept(): readonly Message[] {
+    return this.#kept;
+  }
+
+  /** Sends a message as a line, or text and bytes as they are; false where the kernel took not all of it yet. */
+  send(message: Message | string | Buffer): boolean {
+    const plain = typeof message === "string" || Buffer.isBuffer(message);
+    return this.#socket.write(plain ? message : `${JSON.stringify(message)}\n`);
+  }
+
+  /** `send`, resolved when the kernel took all of it. */
+  async sent(message: Message | string | Buffer): Promise<void> {
+    const plain = typeof message === "string" || Buffer.isBuffer(message);
+    await new Promise<void>((resolve, reject) => {
+      this.#socket.write(plain ? message : `${JSON.stringify(message)}\n`, error =>
+        error == null ? resolve() : reject(error),
+      );
+    });
+  }
+
+  /** The oldest line that fits, taken out of those kept. */
+  next(wanted: (message: Message) => boolean = () => true): Promise<Message> {
+    const index = this.#kept.findIndex(wanted);
+    const [found] = index === -1 ? [] : this.#kept.splice(index, 1);
+    if (found !== undefined) return Promise.resolve(found);
+    if (this.#over) return Promise.reject(new Closed("the connection has ended"));
+    return new Promise((resolve, reject) => this.#waits.push({ wanted, resolve, reject }));
+  }
+
+  /** The next line that is no event. */
+  reply(): Promise<Message> {
+    return this.next(message => message["type"] !== "event");
+  }
+
+  /** The reply with this `rid`. */
+  replyTo(rid: string | number): Promise<Message> {
+    return this.next(message => message["rid"] === rid);
+  }
+
+  /** The next event of this name (and of what else it has to be). */
+  event(name: string, fits: (event: Message) => boolean = () => true): Promise<Message> {
+    return this.next(message => message["type"] === "event" && message["event"] === name && fits(message));
+  }
+
+  /** Sends, and returns the next line that is no event. */
+  ask(message: Message | string | Buffer): Promise<Message> {
+    this.send(message);
+    return this.reply();
+  }
+
+  /** Closes the sending side. */
+  half(): void {
+    this.#socket.end();
+  }
+
+  /** Closes both sides at once, as the end of a process does. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** Reads nothing any more until `read`. */
+  stopReading(): void {
+    this.#socket.pause();
+  }
+
+  read(): void {
+    this.#socket.resume();
+  }
+
+  #take(text: string): void {
+    this.received += text.length;
+    const lines = (this.#text + text).split("\n");
+    this.#text = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "") this.blanks += 1;
+      else this.#give(parsed(line));
+    }
+  }
+
+  #give(message: Message): void {
+    const index = this.#waits.findIndex(({ wanted }) => wanted(message));
+    const [wait] = index === -1 ? [] : this.#waits.splice(index, 1);
+    if (wait === undefined) this.#kept.push(message);
+    else wait.resolve(message);
+  }
+
+  #finish(): void {
+    this.#over = true;
+    for (const { reject } of this.#waits.splice(0)) reject(new Closed("the connection has ended"));
+  }
+}
+
+function parsed(line: string): Message {
+  try {
+    return JSON.parse(line);
+  } catch {
+    // The raw form of a reply is no JSON; a test that does not expect it fails on what it finds here.
+    return { raw: line };
+  }
+}
+
+/** The part of a token that is compared: (epoch, grant). */
+export function tokenPair(token: unknown): readonly [number, number] {
+  const [, epoch, grant] = /^[0-9a-z]+\.(\d+)\.(\d+)$/.exec(String(token)) ?? [];
+  if (epoch === undefined || grant === undefined) throw new Error(`no token: ${JSON.stringify(token)}`);
+  return [Number(epoch), Number(grant)];
+}
+
+/** Whether `a` was issued after `b`. */
+export function isLater(a: unknown, b: unknown): boolean {
+  const [epochA, grantA] = tokenPair(a);
+  const [epochB, grantB] = tokenPair(b);
+  return epochA > epochB || (epochA === epochB && grantA > grantB);
+}
