@@ -56,6 +56,10 @@ export const limits = {
   locksPerSessionMax: 10_000,
   /** A waiter that lost its connection, or whose hook timed out, keeps its place this long. */
   placeMs: 60_000,
+  /** Writes remembered whose hold ended before they did. */
+  lapsedMax: 1_000,
+  /** After /clear a session's locks wait this long for its process to go on under another id. */
+  suspendMs: 10_000,
   /** A turn hold untouched this long is over. */
   turnLeaseMs: 600_000,
   /** A session without anchor keeps explicit locks this long after its last sign of life. */
@@ -172,6 +176,12 @@ export const limits = {
   // The hook clients.
   firstByteMs: 1_000,
   reconnectMs: 5_000,
+  /** So many hooks without an answer within the window: for a pause, hooks let go without asking. */
+  hookFailuresMax: 3,
+  hookFailuresWindowMs: 60_000,
+  hookPauseMs: 30_000,
+  /** Sessions remembered as having been told that Kite does not answer. */
+  toldSessionsMax: 100,
   /** What a hook may spend on one event; a write's is longer than `hookWaitMs`. */
   hookStartBudgetMs: 3_000,
   hookTurnBudgetMs: 1_000,

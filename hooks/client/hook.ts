@@ -1,21 +1,35 @@
 #!/usr/bin/env node
 /**
  * The hook client: forwards one event from standard input to the daemon and prints the answer. It decides
- * nothing. Whatever goes wrong, it exits 0 without a word and the work goes on; only an answer of the daemon
- * makes it say or refuse anything. `hook.cjs MS`: it spends at most MS milliseconds.
+ * nothing. Whatever goes wrong, it exits 0 and the work goes on; only an answer of the daemon makes it refuse
+ * anything. `hook.cjs MS`: it spends at most MS milliseconds. hook.pl is the same for machines that have perl.
  *
  * It runs at every edit, so it loads two modules and takes types alone from the protocol. No SIGTERM handler:
  * the default ends it at once, the connection closes, and the daemon knows that nobody waits any more.
  */
-import { appendFileSync, lstatSync, readSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmdirSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
 import type { Socket } from "node:net";
-import type { HookReply } from "../../protocol/hook.ts";
 import type { limits } from "../../protocol/limits.ts";
 
 // Literal types of the protocol's own bounds: a different number here does not compile.
 const firstByteMs: typeof limits.firstByteMs = 1_000;
 const reconnectMs: typeof limits.reconnectMs = 5_000;
 const defaultBudgetMs: typeof limits.hookTurnBudgetMs = 1_000;
+const failuresMax: typeof limits.hookFailuresMax = 3;
+const windowMs: typeof limits.hookFailuresWindowMs = 60_000;
+const pauseMs: typeof limits.hookPauseMs = 30_000;
+const toldMax: typeof limits.toldSessionsMax = 100;
 const pathBytes: typeof limits.pathBytes = 4096;
 const lineBytes: typeof limits.hookLineBytes = 32 * 1024 * 1024;
 const replyBytes: typeof limits.lineBytes = 1024 * 1024;
@@ -27,39 +41,37 @@ const forwarded = [
   "CLAUDE_CODE_SESSION_ATTENDED",
   "CLAUDE_CODE_ENTRYPOINT",
 ];
+const unreached = `${JSON.stringify({
+  systemMessage:
+    "kite gives no answer: edits of this session are not coordinated with others (kite doctor says why)",
+})}\n`;
 
-function leave(code = 0): never {
-  process.exit(code);
-}
+let home = "";
+let event = "";
 
-process.on("uncaughtException", () => leave());
+process.on("uncaughtException", () => process.exit(0));
 main();
 
 function main(): void {
   const { env } = process;
-  if (env["KITE"] === "off") leave();
-  const home = env["KITE_HOME"] || `${env["HOME"] || process.getBuiltinModule("node:os").homedir()}/.kite`;
+  if (env["KITE"] === "off") process.exit(0);
+  home = env["KITE_HOME"] || `${env["HOME"] || process.getBuiltinModule("node:os").homedir()}/.kite`;
   const path = `${home}/kite.sock`;
-  if (!home.startsWith("/") || !ours(home, path)) leave();
-  const request = requestLine(readInput());
+  const folder = mine(home);
+  if (!home.startsWith("/") || !folder?.isDirectory() || folder.mode & 0o022) process.exit(0);
+  event = readInput();
+  const socket = mine(path);
+  if (!socket?.isSocket() || isPaused(socket)) letGo();
+  const request = requestLine(event);
   const asked = Number(process.argv[2]);
-  setTimeout(leave, asked > 0 ? asked : defaultBudgetMs);
+  setTimeout(letGo, asked > 0 ? asked : defaultBudgetMs, true);
   forward(path, request);
 }
 
-/** Directory and socket belong to this user and nobody else can put another socket there. */
-function ours(home: string, path: string): boolean {
-  const uid = process.getuid?.();
-  const dir = lstatSync(home, { throwIfNoEntry: false });
-  const socket = lstatSync(path, { throwIfNoEntry: false });
-  if (dir === undefined || socket === undefined) return false;
-  return (
-    dir.isDirectory() &&
-    dir.uid === uid &&
-    (dir.mode & 0o022) === 0 &&
-    socket.isSocket() &&
-    socket.uid === uid
-  );
+/** What is there itself, no link followed, where it is this user's. */
+function mine(path: string): Stats | undefined {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat?.uid === process.getuid?.() ? stat : undefined;
 }
 
 /** All of standard input. Throws where it is longer than a request may be, or not UTF-8. */
@@ -81,18 +93,17 @@ function readInput(): string {
  * close the request early; in valid JSON a line break stands only between tokens, where a space means the same.
  */
 function requestLine(payload: string): Buffer {
-  const event: unknown = JSON.parse(payload);
-  if (typeof event !== "object" || event === null || Array.isArray(event))
+  const parsed: unknown = JSON.parse(payload);
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
     throw new TypeError("not an event");
   const env: Record<string, string> = {};
   for (const name of forwarded) {
     const value = process.env[name];
-    if (value !== undefined && value.length <= pathBytes) env[name] = value;
+    if (value !== undefined && Buffer.byteLength(value) <= pathBytes) env[name] = value;
   }
-  const oneLine = payload.replace(/[\r\n]+/g, " ");
-  const line = Buffer.from(
-    `{"type":"hook","event":${oneLine},"env":${JSON.stringify(env)},"ppid":${process.ppid}}\n`,
-  );
+  const oneLine = payload.replace(/[\r\n]/g, " ");
+  const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"`;
+  const line = Buffer.from(`{"type":"hook","event":${oneLine},${around}}\n`);
   if (line.length > lineBytes) throw new RangeError("the event is too long");
   return line;
 }
@@ -109,98 +120,129 @@ function forward(path: string, request: Buffer): void {
 
   function attempt(): void {
     const socket: Socket = connect(path);
-    const silence = setTimeout(lost, firstByteMs);
+    const silence = setTimeout(lost, firstByteMs, true);
     let heard = false;
-    let text = "";
+    let reply = "";
     let over = false;
-    socket.setEncoding("utf8");
-    socket.on("error", lost);
-    socket.on("close", lost);
+    // One character a byte: the answer's parts are counted in bytes.
+    socket.setEncoding("latin1");
+    socket.on("error", () => lost(false));
+    socket.on("close", () => lost(false));
     socket.on("data", (chunk: string) => {
+      if (over) return;
       clearTimeout(silence);
       heard = true;
-      text += chunk;
-      for (let end = text.indexOf("\n"); end !== -1 && !over; end = text.indexOf("\n")) {
-        take(text.slice(0, end));
-        text = text.slice(end + 1);
+      reply += chunk;
+      for (let end = reply.indexOf("\n"); end !== -1 && !over; end = reply.indexOf("\n")) {
+        if (!take(reply.slice(0, end), reply.slice(end + 1))) break;
+        reply = reply.slice(end + 1);
       }
-      if (text.length > replyBytes) leave();
+      if (reply.length > 2 * replyBytes) letGo(true);
     });
     // A long event takes its time to be read; the daemon's begins when it has all of it.
     socket.write(request, () => heard || silence.refresh());
 
-    function take(line: string): void {
-      if (line.trim() === "") {
+    /** Returns false where an answer has begun that is not whole yet. */
+    function take(head: string, rest: string): boolean {
+      const numbers = /^(\d{1,3}) (\d{1,7}) (\d{1,7}) (\d{1,7})$/.exec(head)?.slice(1).map(Number);
+      if (numbers !== undefined) {
+        const [code = 0, output = 0, error = 0, env = 0] = numbers;
+        const [errorAt, envAt, end] = [output, output + error, output + error + env];
+        if (code > 255 || end > replyBytes) letGo(true);
+        if (rest.length < end) return false;
+        finish(code, rest.slice(0, errorAt), rest.slice(errorAt, envAt), rest.slice(envAt, end));
+      }
+      if (head.trim() === "") {
         parked = true;
         lostAt = 0;
-        return;
-      }
-      const message: unknown = JSON.parse(line);
-      if (isEvent(message)) return;
-      if (isReply(message)) finish(message);
-      if (!isRestarting(message)) leave();
-      lost();
+      } else if (head.startsWith('{"ok":false,')) {
+        if (!head.includes('"code":"restarting"')) letGo();
+        lost(false);
+      } else if (!head.startsWith('{"type":"event",')) letGo(true);
+      return true;
     }
 
-    function lost(): void {
+    function lost(silent: boolean): void {
       if (over) return;
       over = true;
       clearTimeout(silence);
       socket.destroy();
       const now = performance.now();
       if (lostAt === 0) lostAt = now;
-      if (!parked || now - lostAt >= reconnectMs) leave();
+      if (!parked || now - lostAt >= reconnectMs) letGo(silent);
       setTimeout(attempt, retryMs);
     }
   }
 }
 
-/** Does what the daemon said, and ends. */
-function finish(reply: HookReply): never {
+/** Does what the daemon said, and ends. The parts have one character a byte. */
+function finish(code: number, output: string, error: string, env: string): never {
   const envFile = process.env["CLAUDE_ENV_FILE"];
-  if (envFile && reply.env?.length) {
-    const lines = `${reply.env.join("\n")}\n`;
-    quietly(() => appendFileSync(envFile, lines));
-  }
-  quietly(() => writeFileSync(1, reply.output));
-  quietly(() => writeFileSync(2, reply.stderr ?? ""));
-  leave(reply.exitCode ?? 0);
+  // Who does not read any more cannot be told, and an answer stands without its environment file.
+  if (envFile && env !== "") succeeds(() => appendFileSync(envFile, env, "latin1"));
+  succeeds(() => writeFileSync(1, output, "latin1"));
+  succeeds(() => writeFileSync(2, error, "latin1"));
+  process.exit(code);
 }
 
-function quietly(write: () => void): void {
-  try {
-    write();
-  } catch {
-    // The client has gone, or its file: nobody is there who could be told.
-  }
+/** Three failures within a minute: for half a minute nobody is asked, unless the socket is newer than they are. */
+function isPaused(socket: Stats): boolean {
+  const path = `${home}/hook-failures`;
+  let text = "";
+  if (!existsSync(path) || !succeeds(() => (text = readFileSync(path, "latin1")))) return false;
+  const last = text.slice(-11 * failuresMax);
+  const at = [...last.matchAll(/^\d{10}$/gm)].map(([seconds]) => 1000 * Number(seconds));
+  const [first = 0, newest = 0] = [at[0], at.at(-1)];
+  if (at.length < failuresMax || newest - first > windowMs || secondOf(socket.mtimeMs) > newest) return false;
+  const age = secondOf(Date.now()) - newest;
+  return age >= 0 && age < pauseMs;
 }
 
-function isReply(message: unknown): message is HookReply {
-  const reply = fields(message);
+function secondOf(ms: number): number {
+  return ms - (ms % 1000);
+}
+
+/**
+ * Ends without an answer. Where it `failed`, that counts towards a pause. Once in a session, when an edit goes
+ * ahead though nobody looked, the person is told, unless nobody is meant to look.
+ */
+function letGo(failed = false): never {
+  const path = `${home}/hook-failures`;
+  if (failed) {
+    const at = `${Math.floor(Date.now() / 1000)}\n`;
+    const isLong = (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) >= 1024;
+    succeeds(() => writeFileSync(path, at, { flag: isLong ? "w" : "a" }));
+  }
+  const session = /"session_id"\s*:\s*"([\w-]{1,100})"/.exec(event)?.[1];
+  if (session !== undefined && isEdit() && !existsSync(`${home}/down`) && isUntold(session)) {
+    succeeds(() => writeFileSync(1, unreached));
+  }
+  process.exit(0);
+}
+
+function isEdit(): boolean {
   return (
-    reply["ok"] === true &&
-    typeof reply["output"] === "string" &&
-    (reply["stderr"] === undefined || typeof reply["stderr"] === "string") &&
-    (reply["exitCode"] === undefined || isExitCode(reply["exitCode"])) &&
-    (reply["env"] === undefined ||
-      (Array.isArray(reply["env"]) && reply["env"].every(l => typeof l === "string")))
+    /"hook_event_name"\s*:\s*"PreToolUse"/.test(event) &&
+    /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/.test(event)
   );
 }
 
-function isExitCode(value: unknown): boolean {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255;
+/** Whether the session was not told yet; from now on it was. Where that cannot be kept, it counts as told. */
+function isUntold(session: string): boolean {
+  const told = `${home}/unreached`;
+  succeeds(() => mkdirSync(told, { mode: 0o700 }));
+  if (!succeeds(() => mkdirSync(`${told}/${session}`, { mode: 0o700 }))) return false;
+  const others = readdirSync(told).filter(name => name !== session);
+  if (others.length >= toldMax) for (const name of others) succeeds(() => rmdirSync(`${told}/${name}`));
+  return true;
 }
 
-function isRestarting(message: unknown): boolean {
-  const { ok, code } = fields(message);
-  return ok === false && code === "restarting";
-}
-
-/** Pushed to this connection, not an answer. */
-function isEvent(message: unknown): boolean {
-  return fields(message)["type"] === "event";
-}
-
-function fields(message: unknown): Record<string, unknown> {
-  return typeof message === "object" && message !== null ? { ...message } : {};
+/** For what may fail without changing the outcome. */
+function succeeds(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -386,14 +386,20 @@ describe("with the daemon", () => {
   });
 });
 
-test("with the daemon absent every hook exits 0 without a word", async () => {
+test("with the daemon absent every hook exits 0; a session's first edit says so to the person, nothing else", async () => {
   const sessions = [new Replay(), new Replay()];
   await Promise.all(sessions.map(s => s.toTheEnd()));
   for (const { ran } of sessions) {
     expect(ran).toHaveLength(7);
-    for (const one of ran) quiet(one);
+    const [first, ...others] = ran.filter(r => r.event === "PreToolUse");
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(first?.stdout ?? "")).toEqual({
+      systemMessage: expect.stringContaining("edits of this session are not coordinated"),
+    });
+    expect(others).toHaveLength(2);
+    for (const one of ran) if (one !== first) quiet(one);
   }
-  expect(readdirSync(paths.home).sort()).toEqual(["bin", "installs.json"]);
+  expect(readdirSync(paths.home).sort()).toEqual(["bin", "installs.json", "unreached"]);
 });
 
 test("uninstalled, nothing is started any more and nothing is left", async () => {

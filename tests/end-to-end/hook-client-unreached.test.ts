@@ -1,0 +1,228 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { limits } from "../../protocol/limits.ts";
+import { answer, HookWorld, hookPrograms, type Run, silent } from "./hook-clients.ts";
+
+/** What both clients do where the daemon does not answer: they stop asking for a while, and say so once. */
+describe.each(hookPrograms)("the $name client", program => {
+  let world: HookWorld;
+  const run = (options?: Run) => world.run(options);
+  const at = (...names: string[]) => join(world.home, ...names);
+
+  beforeEach(() => {
+    world = new HookWorld(program);
+  });
+
+  afterEach(() => world.dispose());
+
+  describe("the pause after three failures", () => {
+    const failures = () => readFileSync(at("hook-failures"), "latin1");
+    const now = () => Math.floor(Date.now() / 1000);
+
+    /** As if hooks had failed so many seconds ago, with a daemon that is older than that. */
+    function failed(...secondsAgo: number[]): void {
+      writeFileSync(at("hook-failures"), secondsAgo.map(s => `${now() - s}\n`).join(""));
+      utimesSync(world.socketPath, 1, 1);
+    }
+
+    const works = () => world.daemon(socket => socket.end(answer({ output: "x" })));
+
+    test("a daemon that says nothing is asked three times, then nobody connects", async () => {
+      const fake = await world.daemon(() => undefined);
+      utimesSync(world.socketPath, 1, 1);
+      expect(await Promise.all([run(), run(), run()])).toEqual([silent, silent, silent]);
+      expect(failures()).toMatch(/^(\d{10}\n){3}$/);
+      expect(fake.connections).toBe(3);
+      expect(await run()).toEqual(silent);
+      expect(fake.connections).toBe(3);
+    });
+
+    test.each([
+      ["an answer that makes no sense", "what?\n", "52000"],
+      ["a parked request that outlasts its budget", "\n", "100"],
+    ])("%s counts", async (_, reply, budget) => {
+      await world.daemon(socket => socket.write(reply));
+      expect(await run({ budget })).toEqual(silent);
+      expect(failures()).toMatch(/^\d{10}\n$/);
+    });
+
+    test.each([
+      ["an answer", answer()],
+      ["a refusal", '{"ok":false,"error":"x","code":"not_available"}\n'],
+      ["a daemon on its way out", '{"ok":false,"error":"x","code":"restarting"}\n'],
+      ["a daemon that died", "2 10 0 0\nden"],
+    ])("%s does not count", async (_, reply) => {
+      await world.daemon(socket => socket.end(reply));
+      expect(await run()).toEqual(silent);
+      expect(failures).toThrow("ENOENT");
+    });
+
+    test("neither does an absent daemon", async () => {
+      expect(await run()).toEqual(silent);
+      const gone = await world.daemon(() => undefined, undefined, at("first"));
+      await gone.close();
+      writeFileSync(world.socketPath, "");
+      expect(await run()).toEqual(silent);
+      expect(failures).toThrow("ENOENT");
+    });
+
+    test.each([
+      ["three just now", [2, 1, 0]],
+      ["three, the last one 20 s ago", [75, 40, 20]],
+      ["four, of which the last three count", [500, 3, 2, 1]],
+    ])("%s: nobody is asked", async (_, seconds) => {
+      const fake = await works();
+      failed(...seconds);
+      expect(await run()).toEqual(silent);
+      expect(fake.connections).toBe(0);
+    });
+
+    test.each([
+      ["two", [1, 0]],
+      ["three in more than a minute", [62, 1, 0]],
+      ["three, the last one 30 s ago", [32, 31, 30]],
+      ["three to come, by a clock that was set back", [-98, -99, -100]],
+    ])("%s: the daemon is asked", async (_, seconds) => {
+      await works();
+      failed(...seconds);
+      expect(await run()).toEqual({ ...silent, stdout: "x" });
+    });
+
+    test("a socket that is newer than the failures is another daemon's", async () => {
+      await works();
+      failed(2, 1, 0);
+      utimesSync(world.socketPath, now() + 2, now() + 2);
+      expect(await run()).toEqual({ ...silent, stdout: "x" });
+    });
+
+    test("when the pause is over and the daemon still says nothing, one failure begins the next", async () => {
+      const fake = await world.daemon(() => undefined);
+      failed(33, 32, 31);
+      expect(await run()).toEqual(silent);
+      expect(fake.connections).toBe(1);
+      expect(await run()).toEqual(silent);
+      expect(fake.connections).toBe(1);
+    });
+
+    test.each([
+      ["nothing", ""],
+      ["noise", Buffer.alloc(50_000, 0xa7)],
+      ["lines that are no times", "x\n".repeat(1000)],
+      ["times without end", "99999999999999999999\n".repeat(30)],
+    ])("a file of %s is no pause and keeps nobody from counting, within bounds", async (_, content) => {
+      await works();
+      writeFileSync(at("hook-failures"), content);
+      expect(await run()).toEqual({ ...silent, stdout: "x" });
+      rmSync(world.socketPath);
+      await world.daemon(socket => socket.end("what?\n"));
+      expect(await run()).toEqual(silent);
+      expect(failures()).toMatch(/(^|\n)\d{10}\n$/);
+      expect(failures().length).toBeLessThan(1100);
+    });
+
+    test("where the file cannot be written, nothing else changes", async () => {
+      mkdirSync(at("hook-failures"));
+      const fake = await world.daemon((socket, line) =>
+        socket.end(line.includes("well") ? answer({ output: "x" }) : "what?\n"),
+      );
+      for (let n = 0; n < 4; n += 1) expect(await run()).toEqual(silent);
+      expect(fake.connections).toBe(4);
+      expect(await run({ stdin: '{"all":"well"}' })).toEqual({ ...silent, stdout: "x" });
+    });
+  });
+
+  describe("the word to the person", () => {
+    const edit = (session: string, more: object = {}) =>
+      JSON.stringify({ session_id: session, hook_event_name: "PreToolUse", tool_name: "Edit", ...more });
+    const systemMessage = expect.stringMatching(/^kite gives no answer: edits of this session are not coord/);
+
+    async function isTold(options: Run): Promise<boolean> {
+      const { stdout, ...rest } = await run(options);
+      expect({ ...rest, stdout: "" }).toEqual(silent);
+      if (stdout === "") return false;
+      expect(JSON.parse(stdout)).toEqual({ systemMessage });
+      return true;
+    }
+
+    test("without a daemon, at the first edit of a session, and never again in it", async () => {
+      for (const session of ["a", "b-2_C"]) {
+        expect(await isTold({ stdin: edit(session) })).toBe(true);
+        expect(await isTold({ stdin: edit(session, { tool_name: "Write" }) })).toBe(false);
+      }
+      expect(readdirSync(at("unreached")).sort()).toEqual(["a", "b-2_C"]);
+    });
+
+    test("once, though several agents edit at the same time", async () => {
+      const all = await Promise.all([1, 2, 3, 4].map(() => isTold({ stdin: edit("a") })));
+      expect(all.filter(told => told)).toHaveLength(1);
+    });
+
+    test("what the other client said counts", async () => {
+      mkdirSync(at("unreached", "a"), { recursive: true });
+      expect(await isTold({ stdin: edit("a") })).toBe(false);
+    });
+
+    test.each(["Edit", "Write", "NotebookEdit"])("%s is an edit, pretty-printed too", async tool_name => {
+      const stdin = JSON.stringify(JSON.parse(edit("a", { tool_name })), null, 2);
+      expect(await isTold({ stdin })).toBe(true);
+    });
+
+    test.each([
+      ["a prompt", { hook_event_name: "UserPromptSubmit", tool_name: undefined }],
+      ["the end of an edit", { hook_event_name: "PostToolUse" }],
+      ["another tool", { tool_name: "Bash" }],
+      ["a text that speaks of an edit", { tool_name: "Bash", tool_input: { x: '"tool_name":"Edit"' } }],
+      ["an id that is no name", { session_id: "../../a" }],
+      ["no id", { session_id: undefined }],
+    ])("not for %s", async (_, fields) => {
+      expect(await isTold({ stdin: edit("a", fields) })).toBe(false);
+      expect(() => readdirSync(at("unreached"))).toThrow("ENOENT");
+    });
+
+    test.each([
+      ["a daemon that says nothing", ""],
+      ["an answer that makes no sense", "what?\n"],
+      ["a refusal", '{"ok":false,"error":"x","code":"internal_error"}\n'],
+    ])("with %s", async (_, reply) => {
+      await world.daemon(socket => (reply === "" ? undefined : socket.end(reply)));
+      expect(await isTold({ stdin: edit("a") })).toBe(true);
+    });
+
+    test("in a pause", async () => {
+      const fake = await world.daemon(() => undefined);
+      writeFileSync(at("hook-failures"), `${Math.floor(Date.now() / 1000)}\n`.repeat(3));
+      utimesSync(world.socketPath, 1, 1);
+      expect(await isTold({ stdin: edit("a") })).toBe(true);
+      expect(fake.connections).toBe(0);
+    });
+
+    test("not where a daemon answers", async () => {
+      await world.daemon(socket => socket.write(answer()));
+      expect(await isTold({ stdin: edit("a") })).toBe(false);
+      expect(readdirSync(world.home)).toEqual(["kite.sock"]);
+    });
+
+    test("not after kite down, with KITE=off, or where there is no Kite", async () => {
+      expect(await isTold({ stdin: edit("a"), env: { KITE: "off" } })).toBe(false);
+      expect(await isTold({ stdin: edit("a"), env: { KITE_HOME: at("no") } })).toBe(false);
+      writeFileSync(at("down"), "");
+      expect(await isTold({ stdin: edit("a") })).toBe(false);
+      rmSync(at("down"));
+      expect(await isTold({ stdin: edit("a") })).toBe(true);
+    });
+
+    test("where it cannot be remembered it is not said, or it would be said at every edit", async () => {
+      writeFileSync(at("unreached"), "");
+      expect(await isTold({ stdin: edit("a") })).toBe(false);
+    });
+
+    test("what is remembered has a bound", async () => {
+      for (let n = 0; n < limits.toldSessionsMax; n += 1)
+        mkdirSync(at("unreached", `s${n}`), { recursive: true });
+      expect(await isTold({ stdin: edit("a") })).toBe(true);
+      expect(readdirSync(at("unreached"))).toEqual(["a"]);
+      expect(await isTold({ stdin: edit("a") })).toBe(false);
+    });
+  });
+});
