@@ -16,6 +16,7 @@ import type { Actor, Command, Entry, Origin } from "./core/entry.ts";
 import { writeState } from "./core/snapshot.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
 import type { Answer, CoreEvent, Reply, Step } from "./core/step.ts";
+import { CoreClock } from "./core-clock.ts";
 import type { Journal, ProposeFailure } from "./journal.ts";
 import { Outbox } from "./outbox.ts";
 import { rebuild } from "./recover.ts";
@@ -60,6 +61,7 @@ export class RepeatedThrows extends Error {
 
 export class Engine {
   readonly #options: EngineOptions;
+  readonly #clock: CoreClock;
   readonly #pending = new Map<number, Pending>();
   readonly #agenda: Agenda;
   readonly #outbox = new Outbox();
@@ -69,16 +71,19 @@ export class Engine {
   #epoch = 0;
   #count = 0;
   #queue: Entry[] = [];
-  #rebuilding = false;
+  /** The state is torn until this resolves. */
+  #rebuilding: Promise<void> | null = null;
   #snapshotSeq = 0;
   #snapshotBytes = 0;
   #saving = false;
   #closed = false;
+  #dead = false;
 
   private constructor(options: EngineOptions) {
     this.#options = options;
+    this.#clock = new CoreClock(options.clock);
     this.#agenda = new Agenda({
-      clock: options.clock,
+      clock: this.#clock,
       now: () => this.now,
       state: () => this.#state,
       submit: (command, caller) => this.submit(command, caller),
@@ -108,7 +113,7 @@ export class Engine {
 
   /** Core time now. */
   get now(): number {
-    return Math.max(this.#options.clock.now(), this.#state.t);
+    return this.#clock.now();
   }
 
   /** Proposes a command; returns the number to `abandon` it by. */
@@ -120,7 +125,7 @@ export class Engine {
       return n;
     }
     this.#pending.set(n, { caller, command });
-    const proposal = { origin: this.#origin(n), at: this.#options.clock.now(), command };
+    const proposal = { origin: this.#origin(n), at: this.#clock.now(), command };
     this.#options.journal.propose([proposal], (failed, reason) => this.#failed(failed.origin.n, reason));
     return n;
   }
@@ -156,6 +161,7 @@ export class Engine {
    */
   async read(read: (state: State) => void): Promise<void> {
     await this.#options.journal.barrier();
+    await this.#whole();
     await new Promise<void>((resolve, reject) => {
       this.#outbox.put(() => {
         try {
@@ -168,7 +174,10 @@ export class Engine {
     });
   }
 
-  /** Takes a snapshot and closes the journal; everything that still waits is told to come back. */
+  /**
+   * Takes a snapshot and closes the journal; everything that still waits is told to come back. Rejects where the
+   * snapshot could not be taken; the journal is closed then as well.
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     await this.#options.journal.barrier();
@@ -178,8 +187,12 @@ export class Engine {
       caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"));
     }
     this.#pending.clear();
-    if (!this.#rebuilding && this.#state.seq > this.#snapshotSeq) await this.#save();
-    await this.#options.journal.close();
+    try {
+      await this.#whole();
+      if (this.#state.seq > this.#snapshotSeq) await this.#save();
+    } finally {
+      await this.#options.journal.close();
+    }
   }
 
   async #recover(): Promise<void> {
@@ -190,13 +203,14 @@ export class Engine {
       onStep(entry, step, state, true),
     );
     this.#state = recovered.state;
+    this.#clock.catchUp(this.#state.t);
     this.#epoch = opened.epoch;
     this.#snapshotSeq = snapshot?.seq ?? 0;
     this.#snapshotBytes = snapshot?.bytes.length ?? 0;
     for (const { command } of opened.entries) if (command.type === "void") this.#voided.add(command.seq);
     this.#agenda.reset();
     journal.onDurable(seq => this.#outbox.durable(seq));
-    journal.onFatal(error => this.#options.onFatal(error));
+    journal.onFatal(error => this.#die(error));
     for (const seq of recovered.threw)
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
     await this.#begin();
@@ -209,7 +223,8 @@ export class Engine {
     const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
     for (let left: number = limits.startTriesMax; this.#state.epoch !== this.#epoch; left -= 1) {
       const reply = await this.ask(command);
-      if (!reply.ok && left === 1) throw new Error(`the journal took no new epoch: ${reply.error}`);
+      const isOver = left === 1 && this.#state.epoch !== this.#epoch;
+      if (!reply.ok && isOver) throw new Error(`the journal took no new epoch: ${reply.error}`);
     }
   }
 
@@ -222,9 +237,8 @@ export class Engine {
   }
 
   #deliver(batch: readonly Entry[]): void {
-    this.#queue.push(...batch);
-    if (this.#rebuilding) return;
-    this.#drain();
+    for (const entry of batch) this.#queue.push(entry);
+    if (this.#rebuilding === null) this.#drain();
   }
 
   #drain(): void {
@@ -236,6 +250,7 @@ export class Engine {
         return;
       }
     }
+    this.#clock.catchUp(this.#state.t);
     this.#agenda.arm();
     this.#snapshotIfDue();
   }
@@ -251,13 +266,16 @@ export class Engine {
     try {
       step = apply(this.#state, entry);
     } catch (error) {
+      this.#outbox.threw(entry.seq);
+      this.#outbox.put(() => this.#answerBug(entry.origin));
       this.#void(entry.seq, error);
-      this.#answerBug(entry.origin);
-      this.#rebuild().catch(failure => this.#options.onFatal(asError(failure)));
+      this.#rebuilding = this.#rebuild();
+      this.#rebuilding.catch(failure => this.#die(asError(failure)));
       return false;
     }
     this.#agenda.add(step.timers);
     this.#outbox.put(() => this.#emit(entry, step));
+    if (entry.command.type === "void") this.#outbox.voided(entry.command.seq);
     return true;
   }
 
@@ -314,36 +332,40 @@ export class Engine {
     return origin.node === this.#options.node && origin.epoch === this.#epoch;
   }
 
-  /** Proposes everything that is due by now. */
-  proposeDue(): void {
-    this.#agenda.proposeDue();
-  }
-
   #void(seq: number, error: unknown): void {
     this.#voided.add(seq);
     this.#options.onTrouble(`entry ${seq} threw and is void`, error);
-    const now = this.#options.clock.now();
+    const { now } = this;
     this.#throws.push(now);
     const recent = this.#throws.filter(at => at > now - limits.throwsWindowMs).length;
     if (recent >= limits.throwsMax) {
       const minutes = limits.throwsWindowMs / 60_000;
-      this.#options.onFatal(
-        new RepeatedThrows(`${recent} entries threw within ${minutes} minutes; the last is ${seq}`),
-      );
+      this.#die(new RepeatedThrows(`${recent} entries threw within ${minutes} minutes; the last is ${seq}`));
     }
     this.insist({ type: "void", seq });
   }
 
+  #die(error: Error): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    this.#options.onFatal(error);
+  }
+
+  /** Resolves when the state is not torn; rejects where it stays so. */
+  async #whole(): Promise<void> {
+    while (this.#rebuilding !== null) await this.#rebuilding;
+  }
+
   async #rebuild(): Promise<void> {
-    this.#rebuilding = true;
     const { journal } = this.#options;
     const snapshot = await journal.loadSnapshot();
     const until = this.#state.seq;
     const entries = (await journal.read(snapshot?.seq ?? 0)).filter(e => e.seq <= until);
-    const { state } = rebuild(snapshot, entries, this.#voided);
+    const { state, threw } = rebuild(snapshot, entries, this.#voided);
     this.#state = state;
+    for (const seq of threw) this.#void(seq, new Error(`entry ${seq} threw when it was applied again`));
     this.#agenda.reset();
-    this.#rebuilding = false;
+    this.#rebuilding = null;
     this.#drain();
   }
 

@@ -3,6 +3,8 @@
  *
  * An output of entry n leaves when `durableSeq` has reached the last entry of the disk class at or before n.
  * Sessions and locks are of the process class: written, not synced, since a power cut ends their holders too.
+ * Nothing leaves behind an entry that threw before the log says that it is void: until then a new start could find
+ * that it counts.
  */
 import type { CommandType } from "./core/entry.ts";
 
@@ -10,7 +12,9 @@ import type { CommandType } from "./core/entry.ts";
 const diskClass: ReadonlySet<CommandType> = new Set<CommandType>(["daemon_started", "rules"]);
 
 export class Outbox {
-  readonly #waiting: { readonly needs: number; readonly send: () => void }[] = [];
+  #waiting: { readonly needs: number; readonly send: () => void }[] = [];
+  /** Entries that threw and are not void in the log yet. */
+  readonly #undecided = new Set<number>();
   #diskSeq = 0;
   #durableSeq = 0;
 
@@ -23,17 +27,30 @@ export class Outbox {
 
   /** Lets `send` happen as soon as everything applied so far is durable enough. */
   put(send: () => void): void {
-    if (this.#waiting.length === 0 && this.#durableSeq >= this.#diskSeq) send();
+    const isFirst = this.#waiting.length === 0 && this.#undecided.size === 0;
+    if (isFirst && this.#durableSeq >= this.#diskSeq) send();
     else this.#waiting.push({ needs: this.#diskSeq, send });
   }
 
   durable(seq: number): void {
     this.#durableSeq = Math.max(this.#durableSeq, seq);
-    let count = 0;
-    for (const { needs } of this.#waiting) {
-      if (needs > this.#durableSeq) break;
-      count += 1;
-    }
-    for (const { send } of this.#waiting.splice(0, count)) send();
+    this.#send();
+  }
+
+  /** Entry `seq` threw: what comes next waits for `voided`. */
+  threw(seq: number): void {
+    this.#undecided.add(seq);
+  }
+
+  /** The log says that entry `seq` is void. */
+  voided(seq: number): void {
+    if (this.#undecided.delete(seq)) this.#send();
+  }
+
+  #send(): void {
+    if (this.#undecided.size > 0) return;
+    const held = this.#waiting.findIndex(({ needs }) => needs > this.#durableSeq);
+    const ready = this.#waiting.splice(0, held === -1 ? this.#waiting.length : held);
+    for (const { send } of ready) send();
   }
 }
