@@ -1,0 +1,207 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { z } from "zod";
+
+/** One call of a tool. The id comes back with its result. */
+export interface Call {
+  readonly id: string;
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** What the model answers to one request: words end its turn, calls go on. */
+export type Turn = { readonly say: string } | { readonly calls: readonly Call[] };
+
+/** What the model was told of one call. */
+export interface Result {
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+const text = z.object({ type: z.literal("text"), text: z.string() });
+const result = z.object({
+  type: z.literal("tool_result"),
+  tool_use_id: z.string(),
+  content: z.union([z.string(), z.array(z.unknown())]).default(""),
+  is_error: z.boolean().default(false),
+});
+const message = z.object({ role: z.string(), content: z.union([z.string(), z.array(z.unknown())]) });
+const request = z.object({
+  model: z.string().default("scripted"),
+  tools: z.array(z.object({ name: z.string() })).default([]),
+  messages: z.array(message).default([]),
+});
+type Message = z.infer<typeof message>;
+
+/**
+ * A model on loopback that plays a script: enough of the Messages API for one session of the real client in print
+ * mode. It is that client's proxy too, and refuses: whatever the client asks of anybody else fails, and is in
+ * `strays`.
+ */
+export class ScriptedModel {
+  /** When each request of the conversation was there, by the monotonic clock, in milliseconds. */
+  readonly askedAtMs: number[] = [];
+  /** What went beyond the script or the Messages API. */
+  readonly surprises: string[] = [];
+  /** What the client wanted from somewhere else. */
+  readonly strays: string[] = [];
+  readonly #server: Server;
+  readonly #script: readonly (Turn | Promise<Turn>)[];
+  readonly #waits: {
+    readonly count: number;
+    readonly resolve: () => void;
+    readonly reject: (e: Error) => void;
+  }[] = [];
+  #conversation: readonly Message[] = [];
+  #over: Error | null = null;
+
+  /** A turn of the script may be a promise: the model thinks until it is there. */
+  static async start(script: readonly (Turn | Promise<Turn>)[]): Promise<ScriptedModel> {
+    const model = new ScriptedModel(script);
+    model.#server.listen(0, "127.0.0.1");
+    await once(model.#server, "listening");
+    return model;
+  }
+
+  private constructor(script: readonly (Turn | Promise<Turn>)[]) {
+    this.#script = script;
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: unknown) => {
+        this.surprises.push(String(error));
+        response.destroy();
+      });
+    });
+    this.#server.on("connect", (request, socket) => {
+      this.strays.push(`CONNECT ${request.url}`);
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    });
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the model does not listen");
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** Resolves when the model has been asked `count` times: the results of its first `count - 1` turns are there. */
+  async asked(count: number): Promise<void> {
+    if (this.askedAtMs.length >= count) return;
+    if (this.#over !== null) throw this.#over;
+    await new Promise<void>((resolve, reject) => this.#waits.push({ count, resolve, reject }));
+  }
+
+  /** What the model was told of a call; throws where it has not been. */
+  result(id: string): Result {
+    for (const block of this.#blocks()) {
+      const found = result.safeParse(block).data;
+      if (found?.tool_use_id === id) return { text: plain(found.content), isError: found.is_error };
+    }
+    throw new Error(`the model has no result of ${id}: ${JSON.stringify(this.#conversation).slice(-2000)}`);
+  }
+
+  /** All that was said beside prompts and results: what hooks add, in the order in which the model reads it. */
+  get notes(): readonly string[] {
+    return this.#conversation.filter(({ role }) => role === "system").map(({ content }) => plain(content));
+  }
+
+  /** Nobody will ask any more: waits that are left throw `reason`. */
+  over(reason: Error): void {
+    this.#over ??= reason;
+    for (const { reject } of this.#waits.splice(0)) reject(reason);
+  }
+
+  async close(): Promise<void> {
+    this.over(new Error("the model was closed"));
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  *#blocks(): Generator<unknown> {
+    for (const { content } of this.#conversation) if (typeof content !== "string") yield* content;
+  }
+
+  async #serve(asked: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "", url = "" } = asked;
+    if (!url.startsWith("/")) {
+      this.strays.push(`${method} ${url}`);
+      response.writeHead(403).end();
+      return;
+    }
+    const body = await bodyOf(asked);
+    const path = url.split("?")[0];
+    if (method === "POST" && path === "/v1/messages") {
+      await this.#answer(request.parse(JSON.parse(body)), response);
+    } else if (method === "POST" && path === "/v1/messages/count_tokens") {
+      json(response, 200, { input_tokens: 1 });
+    } else {
+      if (method !== "HEAD") this.surprises.push(`${method} ${url}`);
+      json(response, 404, {
+        type: "error",
+        error: { type: "not_found_error", message: "not in the script" },
+      });
+    }
+  }
+
+  /** Only the conversation itself offers tools; what the client asks beside it (a title, say) gets a word. */
+  async #answer(
+    { model, tools, messages }: z.infer<typeof request>,
+    response: ServerResponse,
+  ): Promise<void> {
+    let turn: Turn = { say: "ok" };
+    if (tools.some(({ name }) => name === "Edit")) {
+      this.#conversation = messages;
+      const count = this.askedAtMs.push(performance.now());
+      for (const wait of this.#waits.filter(w => w.count <= count)) wait.resolve();
+      const scripted = this.#script[count - 1];
+      if (scripted === undefined) this.surprises.push(`asked for turn ${count}, the script has fewer`);
+      turn = (await scripted) ?? { say: "The script is over." };
+    }
+    stream(response, model, turn);
+  }
+}
+
+/** Turns into server-sent events: a message, its blocks one after the other, its end. */
+function stream(response: ServerResponse, model: string, turn: Turn): void {
+  const send = (type: string, fields: object) =>
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
+  const calls = "calls" in turn;
+  const blocks = calls
+    ? turn.calls.map(({ id, name, input }) => ({
+        start: { type: "tool_use", id, name, input: {} },
+        delta: { type: "input_json_delta", partial_json: JSON.stringify(input) },
+      }))
+    : [{ start: { type: "text", text: "" }, delta: { type: "text_delta", text: turn.say } }];
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const shape = { id: "msg_kite", type: "message", role: "assistant", model, content: [], usage };
+
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  send("message_start", { message: { ...shape, stop_reason: null, stop_sequence: null } });
+  blocks.forEach(({ start, delta }, index) => {
+    send("content_block_start", { index, content_block: start });
+    send("content_block_delta", { index, delta });
+    send("content_block_stop", { index });
+  });
+  const stop_reason = calls ? "tool_use" : "end_turn";
+  send("message_delta", { delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 1 } });
+  send("message_stop", {});
+  response.end();
+}
+
+function json(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+async function bodyOf(asked: IncomingMessage): Promise<string> {
+  let body = "";
+  asked.setEncoding("utf8");
+  for await (const chunk of asked) body += chunk;
+  return body;
+}
+
+/** The text of a message or a result, in one string. */
+function plain(content: string | readonly unknown[]): string {
+  if (typeof content === "string") return content;
+  return content.map(block => text.safeParse(block).data?.text ?? "").join("\n");
+}

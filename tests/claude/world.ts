@@ -1,0 +1,219 @@
+import { execFile } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { z } from "zod";
+import { KiteClient } from "../../client/client.ts";
+import type { EventLine } from "../../protocol/events.ts";
+import type { LockRow } from "../../protocol/lock.ts";
+import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import { ClaudeSession, type SessionOptions } from "./session.ts";
+
+const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const commandMs = 60_000;
+
+/** What `kite status --json` prints while a daemon runs. */
+export interface Status {
+  readonly running: boolean;
+  readonly sessions: readonly SessionRow[];
+  readonly locks: readonly LockRow[];
+  readonly refusals: readonly {
+    readonly id: string | null;
+    readonly code: string;
+    readonly file: string | null;
+  }[];
+}
+
+/** A repository with Kite installed, a daemon's home, and real sessions; all of it ends with `dispose`. */
+export class World {
+  readonly repository: string;
+  readonly paths: KitePaths;
+  readonly #folder: string;
+  readonly #program: string;
+  #frozen: number | null = null;
+  readonly #sessions: ClaudeSession[] = [];
+  #watcher: Watcher | null = null;
+
+  static async create(program: string): Promise<World> {
+    const world = new World(program);
+    await promisify(execFile)("git", ["init", "-q", world.repository], { env: world.#environment({}) });
+    await world.kite("install", "--project", world.repository);
+    return world;
+  }
+
+  private constructor(program: string) {
+    this.#program = program;
+    // Short: a socket's path has a bound.
+    this.#folder = realpathSync(mkdtempSync(join(tmpdir(), "kite-claude-")));
+    this.repository = join(this.#folder, "project");
+    mkdirSync(this.repository);
+    this.paths = kitePaths({ KITE_HOME: join(this.#folder, "kite") });
+  }
+
+  /** A path in the repository. */
+  path(name: string): string {
+    return join(this.repository, name);
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(this.path(name), text);
+  }
+
+  read(name: string): string {
+    return readFileSync(this.path(name), "utf8");
+  }
+
+  /** Runs the command line; throws unless it exits with 0. */
+  async kite(...args: string[]): Promise<string> {
+    return await this.#run(args, {});
+  }
+
+  /** Starts the daemon with these variables and follows what happens. */
+  async up(variables: Readonly<Record<string, string>> = {}): Promise<Watcher> {
+    await this.#run(["up"], variables);
+    this.#watcher = await Watcher.start(this.paths);
+    return this.#watcher;
+  }
+
+  /** Throws where no daemon runs. */
+  async status(): Promise<Status> {
+    return JSON.parse(await this.kite("status", "--json"));
+  }
+
+  /** Starts a session of the real client in the repository; `name` is the folder with its home. */
+  async session(
+    name: string,
+    script: SessionOptions["script"],
+    more: Pick<SessionOptions, "settings"> = {},
+  ): Promise<ClaudeSession> {
+    const folder = join(this.#folder, name);
+    const session = await ClaudeSession.start({
+      program: this.#program,
+      folder,
+      cwd: this.repository,
+      script,
+      ...more,
+    });
+    this.#sessions.push(session);
+    return session;
+  }
+
+  /** Stops the daemon in its tracks, as a debugger or an overloaded machine does. */
+  freeze(): void {
+    const { pid } = z
+      .object({ pid: z.number() })
+      .parse(JSON.parse(readFileSync(this.paths.daemonFile, "utf8")));
+    process.kill(pid, "SIGSTOP");
+    this.#frozen = pid;
+  }
+
+  /** Lets it go on. Harmless when it does. */
+  thaw(): void {
+    if (this.#frozen !== null) process.kill(this.#frozen, "SIGCONT");
+    this.#frozen = null;
+  }
+
+  /**
+   * Settings in which a person's own hook holds every edit back until `release` is called: the edit is allowed by
+   * Kite, and has not happened yet.
+   */
+  async holdingEdits(): Promise<{ readonly settings: object; readonly release: () => Promise<void> }> {
+    const pipe = join(this.#folder, "edits");
+    await promisify(execFile)("mkfifo", [pipe]);
+    const hook = { type: "command", command: "/bin/cat", args: [pipe] };
+    const settings = { hooks: { PreToolUse: [{ matcher: "Edit", hooks: [hook] }] } };
+    return { settings, release: () => writeFile(pipe, "") };
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.#sessions.map(session => session.dispose()));
+    this.thaw();
+    this.#watcher?.close();
+    if (existsSync(this.paths.daemonFile)) await this.kite("down");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #run(args: readonly string[], variables: Readonly<Record<string, string>>): Promise<string> {
+    const env = this.#environment({ KITE_HOME: this.paths.home, ...variables });
+    const options = { env, cwd: this.#folder, timeout: commandMs };
+    const { stdout } = await promisify(execFile)(process.execPath, [kite, ...args], options);
+    return stdout;
+  }
+
+  #environment(more: Readonly<Record<string, string>>): Record<string, string> {
+    return { PATH: process.env["PATH"] ?? "", HOME: join(this.#folder, "home"), ...more };
+  }
+}
+
+/** A connection that sees what happens. */
+export class Watcher {
+  readonly #client: KiteClient;
+  readonly #seen: EventLine[] = [];
+  readonly #wanted = new Set<() => void>();
+
+  static async start(paths: KitePaths): Promise<Watcher> {
+    const client = await KiteClient.connect({ paths });
+    const watcher = new Watcher(client);
+    await client.subscribe();
+    return watcher;
+  }
+
+  private constructor(client: KiteClient) {
+    this.#client = client;
+    client.onEvent(event => {
+      this.#seen.push(event);
+      for (const look of this.#wanted) look();
+    });
+  }
+
+  /** Resolves when this session has been granted a lock. */
+  async granted(id: string): Promise<void> {
+    await this.#event(e => e.event === "lock_granted" && e.holder.id === id);
+  }
+
+  /** Resolves when this session waits in line for a file. */
+  async queued(id: string): Promise<void> {
+    await this.#event(e => e.event === "lock_queued" && e.waiter.id === id);
+  }
+
+  /** Resolves when the session has ended. */
+  async ended(id: string): Promise<void> {
+    await this.#event(e => e.event === "session_ended" && e.id === id);
+  }
+
+  /** Who was granted a lock, in order; one that waited has `waited`. */
+  get grants(): readonly { readonly id: string; readonly waited: boolean }[] {
+    return this.#seen.flatMap(e =>
+      e.event === "lock_granted" ? [{ id: e.holder.id, waited: e.waitedMs > 0 }] : [],
+    );
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  /** The first event, past or to come, that `fits`. */
+  async #event(fits: (event: EventLine) => boolean): Promise<void> {
+    while (!this.#seen.some(fits)) {
+      await new Promise<void>(resolve => {
+        const look = () => {
+          this.#wanted.delete(look);
+          resolve();
+        };
+        this.#wanted.add(look);
+      });
+    }
+  }
+}
