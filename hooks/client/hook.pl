@@ -79,8 +79,8 @@ sub read_event {
 sub is_one_object {
     my ($rest) = @_;
     return 0 if !utf8::decode(my $copy = $rest);
-    # First escapes, then strings without any: patterns that match both at once give up on long strings.
-    $rest =~ s/\\[^\x00-\x1f]//g;
+    # First the escapes that matter here, then strings: a pattern for both at once gives up on long strings.
+    $rest =~ s/\\["\\]//g;
     $rest =~ s/"[^"\x00-\x1f]*"//g;
     return 0 if $rest =~ /["\x00-\x08\x0b\x0c\x0e-\x1f]/ || $rest !~ /^[ \t\r\n]*\{/;
     return 0 if substr($rest, rindex($rest, '}') + 1) =~ /[^ \t\r\n]/;

@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Client, Home } from "./daemon.ts";
+import { HookWorld, hookPrograms, silent } from "./hook-clients.ts";
+
+/** Both hook clients against the daemon they are made for. */
+describe.each(hookPrograms)("the $name client and the real daemon", program => {
+  let home: Home;
+  let world: HookWorld;
+  let watch: Client;
+  let first: Session;
+  let second: Session;
+
+  beforeEach(async () => {
+    home = new Home();
+    world = new HookWorld(program);
+    await home.start();
+    watch = await watcher();
+    [first, second] = [new Session(), new Session()];
+  });
+
+  afterEach(async () => {
+    await world.dispose();
+    await home.dispose();
+  });
+
+  /** A connection that sees every event. */
+  async function watcher(): Promise<Client> {
+    const client = await home.connect();
+    expect(await client.ask({ type: "subscribe" })).toMatchObject({ ok: true });
+    return client;
+  }
+
+  /** One session of the agent's client: its events, each through a hook of its own. */
+  class Session {
+    readonly id = randomUUID();
+
+    start(event: string, fields: object = {}, env: Record<string, string> = {}) {
+      const common = { session_id: this.id, cwd: home.work, prompt_id: this.id, hook_event_name: event };
+      return world.start({
+        stdin: JSON.stringify({ ...common, ...fields }),
+        env: { KITE_HOME: home.paths.home, ...env },
+      });
+    }
+
+    edit(tool = "Edit") {
+      const tool_input = { file_path: join(home.work, "a.txt"), content: 'é\n"x"' };
+      return this.start("PreToolUse", { tool_name: tool, tool_input, tool_use_id: `toolu_${randomUUID()}` });
+    }
+
+    stop() {
+      return this.start("Stop", { background_tasks: [] });
+    }
+  }
+
+  const waiting = (session: Session) =>
+    watch.event("lock_queued", ({ waiter }) => (waiter as { id?: unknown }).id === session.id);
+
+  async function holders(): Promise<unknown[]> {
+    const { rows } = await watch.ask({ type: "query", target: "locks" });
+    return (rows as { holder: { id: string } | null }[]).map(row => row.holder?.id);
+  }
+
+  test("a session that starts hears of the others and gets its environment", async () => {
+    const envFile = join(home.work, "env");
+    expect(await first.start("SessionStart", { source: "startup" }).ended).toEqual(silent);
+    expect(await first.edit().ended).toEqual(silent);
+    const env = { CLAUDE_ENV_FILE: envFile };
+    const { stdout, ...ended } = await second.start("SessionStart", { source: "startup" }, env).ended;
+    expect({ ...ended, stdout: "" }).toEqual(silent);
+    const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
+    expect(additionalContext).toContain(first.id.slice(0, 8));
+    expect(readFileSync(envFile, "utf8")).toContain(`export KITE_SESSION='${second.id}'\n`);
+  });
+
+  test("an edit of the same file waits for the other session's Stop", async () => {
+    await first.edit().ended;
+    const { ended } = second.edit();
+    await waiting(second);
+    expect(await holders()).toEqual([first.id]);
+    expect(await first.stop().ended).toEqual(silent);
+    expect(await ended).toEqual(silent);
+    expect(await holders()).toEqual([second.id]);
+  });
+
+  test("what the daemon refuses is refused, in its words", async () => {
+    writeFileSync(join(home.work, "a.txt"), "one\n");
+    await first.edit().ended;
+    const { ended } = second.edit("Write");
+    await waiting(second);
+    // The file's stamp is taken when the wait begins; who was answered after that came later.
+    expect(await watch.ask({ type: "ping" })).toMatchObject({ ok: true });
+    writeFileSync(join(home.work, "a.txt"), "two, and longer\n");
+    await first.stop().ended;
+    const { stdout, ...rest } = await ended;
+    expect({ ...rest, stdout: "" }).toEqual(silent);
+    expect(JSON.parse(stdout).hookSpecificOutput).toMatchObject({ permissionDecision: "deny" });
+  });
+
+  test.each(["SIGTERM", "SIGKILL"] as const)(
+    "%s to the daemon: the next one keeps the edit waiting",
+    async signal => {
+      await first.edit().ended;
+      const { child, ended } = second.edit();
+      await waiting(second);
+      home.daemon.signal(signal);
+      await home.daemon.exited;
+      await home.start();
+      watch = await watcher();
+      const isBack = async () => {
+        const { rows } = await watch.ask({ type: "query", target: "locks" });
+        return (rows as { waiters: { attached: boolean }[] }[]).some(row =>
+          row.waiters.some(w => w.attached),
+        );
+      };
+      // An attachment has no event of its own: this asks again.
+      while (!(await isBack())) expect(child.exitCode).toBeNull();
+      await first.stop().ended;
+      expect(await ended).toEqual(silent);
+      expect(await holders()).toEqual([second.id]);
+    },
+  );
+
+  test("a hook that is ended while it waits leaves its place", async () => {
+    await first.edit().ended;
+    const { child, ended } = second.edit();
+    await waiting(second);
+    child.kill("SIGTERM");
+    expect(await ended).toEqual({ ...silent, code: null, signal: "SIGTERM" });
+    await first.stop().ended;
+    expect(await holders()).toEqual([]);
+  });
+
+  test("a stopped daemon is left alone after three tries, then asked again", async () => {
+    utimesSync(home.paths.socket, 1, 1);
+    home.daemon.signal("SIGSTOP");
+    expect(await Promise.all([1, 2, 3].map(() => first.stop().ended))).toEqual([silent, silent, silent]);
+    home.daemon.signal("SIGCONT");
+    expect(await first.start("UserPromptSubmit").ended).toEqual(silent);
+    const file = join(home.paths.home, "hook-failures");
+    const past = readFileSync(file, "latin1").replaceAll(/\d+/g, seconds => String(Number(seconds) - 30));
+    writeFileSync(file, past);
+    expect(await first.start("SessionEnd", { reason: "other" }).ended).toEqual(silent);
+    const { hooks } = await watch.ask({ type: "stats" });
+    expect(hooks).toMatchObject({ SessionEnd: 1 });
+    expect(hooks).not.toHaveProperty("UserPromptSubmit");
+  });
+
+  test("hostile payloads reach nothing but the adapter", async () => {
+    const env = { KITE_HOME: home.paths.home };
+    const payloads = [
+      '{"a":1},"type":"shutdown","x":{"b":1}',
+      '{"a":1}}\n{"type":"shutdown"}',
+      '{"type":"shutdown","event":{"type":"shutdown"},"reply":"x","rid":7}',
+      '{"__proto__":{"type":"shutdown"},"constructor":{"prototype":{"ok":true}}}',
+      `{"session_id":"s","hook_event_name":"PreToolUse","x":"${"\\n{\\u0022type\\u0022:\\u0022shutdown\\u0022}".repeat(9)}"}`,
+      '{"a":\\}, "type":"shutdown", "b":\\{}',
+      `{"a":${"[".repeat(500)}${"]".repeat(500)}}`,
+      Buffer.from('{"a":"\xed\xa0\x80"}', "latin1"),
+    ];
+    for (const stdin of payloads) expect(await world.run({ stdin, env })).toEqual(silent);
+    expect(await watch.ask({ type: "ping" })).toMatchObject({ ok: true });
+    expect(await watch.ask({ type: "query", target: "sessions" })).toMatchObject({ ok: true, rows: [] });
+  });
+});
