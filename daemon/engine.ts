@@ -189,7 +189,7 @@ export class Engine {
     this.#pending.clear();
     try {
       await this.#whole();
-      if (this.#state.seq > this.#snapshotSeq) await this.#save();
+      if (this.#state.seq > this.#snapshotSeq && !this.#options.journal.health.full) await this.#save();
     } finally {
       await this.#options.journal.close();
     }
@@ -373,8 +373,9 @@ export class Engine {
     const entries = this.#state.seq - this.#snapshotSeq;
     const enough = this.#options.snapshotEntries ?? limits.snapshotEntries;
     if (this.#saving || this.#closed || entries < enough) return;
-    // A large state is written less often: each snapshot costs its size.
-    if (this.#options.journal.health.bytes < 2 * this.#snapshotBytes) return;
+    const { bytes, full } = this.#options.journal.health;
+    // On a full disk what is left is for what frees. A large state is written less often: each costs its size.
+    if (full || bytes < 2 * this.#snapshotBytes) return;
     this.#save().catch(error => this.#options.onTrouble("a snapshot could not be written", error));
   }
 
