@@ -1,0 +1,78 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Due } from "../../daemon/core/entry.ts";
+import type { Timer } from "../../daemon/core/step.ts";
+import { Deadlines } from "../../daemon/deadlines.ts";
+
+const wait = (ticket: number): Due => ({ what: "wait_over", ticket });
+
+function takeAll(deadlines: Deadlines, now: number): Timer[] {
+  const taken: Timer[] = [];
+  for (let t = deadlines.take(now); t !== null; t = deadlines.take(now)) taken.push(t);
+  return taken;
+}
+
+describe("deadlines", () => {
+  it("come earliest first, and not before their time", () => {
+    const d = new Deadlines();
+    for (const at of [30, 10, 20]) d.add({ at, due: wait(at) });
+    expect(d.next).toBe(10);
+    expect(takeAll(d, 20).map(t => t.at)).toEqual([10, 20]);
+    expect(d.take(29)).toBeNull();
+    expect(takeAll(d, 30).map(t => t.at)).toEqual([30]);
+    expect(d.next).toBeNull();
+  });
+
+  it("of the same thing count once, by the earliest", () => {
+    const d = new Deadlines();
+    for (const at of [20, 10, 30, 10]) d.add({ at, due: wait(1) });
+    expect(takeAll(d, 100)).toEqual([{ at: 10, due: wait(1) }]);
+  });
+
+  it("of the same thing may be added again once taken", () => {
+    const d = new Deadlines();
+    d.add({ at: 20, due: wait(1) });
+    d.add({ at: 10, due: wait(1) });
+    expect(d.take(10)?.at).toBe(10);
+    d.add({ at: 20, due: wait(1) });
+    expect(takeAll(d, 20)).toEqual([{ at: 20, due: wait(1) }]);
+  });
+
+  it("of a wait and of the place it leaves are two", () => {
+    const d = new Deadlines();
+    d.add({ at: 10, due: wait(1) });
+    d.add({ at: 10, due: { what: "place_over", ticket: 1 } });
+    expect(takeAll(d, 10)).toHaveLength(2);
+  });
+
+  it("are forgotten when cleared, and can be added anew", () => {
+    const d = new Deadlines();
+    d.add({ at: 10, due: wait(1) });
+    d.clear();
+    expect(d.next).toBeNull();
+    d.add({ at: 15, due: wait(1) });
+    expect(takeAll(d, 15)).toEqual([{ at: 15, due: wait(1) }]);
+  });
+
+  it("agree with a sorted list, whatever is added and taken", () => {
+    const step = fc.oneof(fc.record({ at: fc.nat(50), ticket: fc.nat(8) }), fc.record({ now: fc.nat(50) }));
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 100 }), steps => {
+        const d = new Deadlines();
+        const model = new Map<number, number>();
+        for (const s of steps) {
+          if ("now" in s) {
+            const due = [...model].filter(([, at]) => at <= s.now);
+            for (const [ticket] of due) model.delete(ticket);
+            const taken = takeAll(d, s.now);
+            expect(taken.map(t => t.at)).toEqual(due.map(([, at]) => at).sort((a, b) => a - b));
+            expect(new Set(taken.map(t => Object.values(t.due)[1]))).toEqual(new Set(due.map(([t]) => t)));
+          } else {
+            d.add({ at: s.at, due: wait(s.ticket) });
+            model.set(s.ticket, Math.min(s.at, model.get(s.ticket) ?? s.at));
+          }
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import type { CoreEvent } from "../../daemon/core/step.ts";
+import { EventRing } from "../../daemon/event-ring.ts";
+import { limits } from "../../protocol/limits.ts";
+
+function started(id: string): CoreEvent {
+  return { event: { event: "session_started", id, name: id, project: "/p" }, about: [id], project: "/p" };
+}
+
+const names = (events: ReturnType<EventRing["after"]>) => events?.map(e => e.about[0]);
+
+describe("the ring of events", () => {
+  it("gives each event a cursor, and what came after one", () => {
+    const ring = new EventRing();
+    const [a, b] = ring.add(1, 7, [started("a"), started("b")]);
+    ring.add(1, 9, [started("c")]);
+    expect([a?.cursor, b?.cursor, ring.cursor]).toEqual(["1.7.1", "1.7.2", "1.9.1"]);
+    expect(names(ring.after("1.7.1"))).toEqual(["b", "c"]);
+    expect(ring.after("1.9.1")).toEqual([]);
+  });
+
+  it("sends an event as one line with its cursor", () => {
+    const ring = new EventRing();
+    const [event] = ring.add(2, 3, [started("a")]);
+    expect(event?.line.endsWith("}\n")).toBe(true);
+    expect(JSON.parse(event?.line ?? "")).toEqual({
+      type: "event",
+      cursor: "2.3.1",
+      event: "session_started",
+      id: "a",
+      name: "a",
+      project: "/p",
+    });
+  });
+
+  it("knows nothing of a cursor it never gave out", () => {
+    const ring = new EventRing();
+    ring.add(1, 7, [started("a")]);
+    expect(ring.after("1.7.2")).toBeNull();
+    expect(ring.after("1.5.1")).toBeNull();
+    expect(ring.after("rubbish")).toBeNull();
+  });
+
+  it("goes on from the cursor it had before its first event", () => {
+    const ring = new EventRing();
+    ring.add(1, 7, []);
+    const { cursor } = ring;
+    ring.add(1, 8, [started("a")]);
+    expect(names(ring.after(cursor))).toEqual(["a"]);
+  });
+
+  it("keeps to itself what is for one request alone", () => {
+    const ring = new EventRing();
+    const alone = { ...started("a"), to: { node: "n", epoch: 1, n: 1 } };
+    expect(ring.add(1, 1, [alone, started("b")]).map(e => e.cursor)).toEqual(["1.1.1"]);
+  });
+
+  it("forgets events of old entries, and says so to who asks for what came after them", () => {
+    const ring = new EventRing();
+    ring.add(1, 1, [started("old")]);
+    ring.add(1, 2, [started("next")]);
+    ring.add(1, limits.ringEntriesMax + 1, [started("new")]);
+    expect(ring.after("1.1.1")?.length).toBe(2);
+    ring.add(1, limits.ringEntriesMax + 2, [started("newer")]);
+    expect(names(ring.after("1.2.1"))).toEqual(["new", "newer"]);
+    expect(ring.after("1.1.1")).toBeNull();
+  });
+
+  it("is bounded in bytes as well", () => {
+    const ring = new EventRing();
+    const files = Array.from({ length: limits.eventFilesMax }, (_, i) => `a-long-file-name-${i}`);
+    const holder = { id: "a", agent: null, name: "a" };
+    const event = { event: "lock_released" as const, files, paths: files, holder, cause: "unlocked" };
+    for (let seq = 1; seq <= 3000; seq += 1) ring.add(1, seq, [{ event, about: [], project: "/p" }]);
+    expect(ring.after("1.1.1")).toBeNull();
+    const kept = ring.after("1.2900.1") ?? [];
+    expect(kept).toHaveLength(100);
+    const all = Array.from({ length: 3000 }, (_, i) => ring.after(`1.${i + 1}.1`)).find(
+      found => found !== null,
+    );
+    const bytes = (all ?? []).reduce((sum, e) => sum + e.bytes, 0);
+    expect(bytes).toBeLessThanOrEqual(limits.ringBytes);
+    expect(bytes).toBeGreaterThan(limits.ringBytes * 0.9);
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { Outbox } from "../../daemon/outbox.ts";
+
+function world() {
+  const outbox = new Outbox();
+  const sent: string[] = [];
+  return { outbox, sent, put: (name: string) => outbox.put(() => sent.push(name)) };
+}
+
+describe("the outbox", () => {
+  it("lets out at once what no disk has to know of", () => {
+    const { outbox, sent, put } = world();
+    expect(outbox.entered(1, "lock_request")).toBe(false);
+    put("lock");
+    expect(sent).toEqual(["lock"]);
+  });
+
+  it("holds an entry of the disk class and all behind it until that entry is durable, in order", () => {
+    const { outbox, sent, put } = world();
+    expect(outbox.entered(1, "daemon_started")).toBe(true);
+    put("start");
+    outbox.entered(2, "lock_request");
+    put("lock");
+    expect(outbox.entered(3, "rules")).toBe(true);
+    put("rules");
+    outbox.durable(0);
+    expect(sent).toEqual([]);
+    outbox.durable(2);
+    expect(sent).toEqual(["start", "lock"]);
+    outbox.durable(3);
+    expect(sent).toEqual(["start", "lock", "rules"]);
+    put("later");
+    expect(sent.at(-1)).toBe("later");
+  });
+
+  it("takes no step back when an older sync is told late", () => {
+    const { outbox, sent, put } = world();
+    outbox.durable(5);
+    outbox.durable(2);
+    outbox.entered(4, "rules");
+    put("rules");
+    expect(sent).toEqual(["rules"]);
+  });
+
+  it("holds everything behind an entry that threw until the log says that it is void", () => {
+    const { outbox, sent, put } = world();
+    put("before");
+    outbox.threw(2);
+    put("answer");
+    put("behind");
+    outbox.durable(9);
+    outbox.voided(7);
+    expect(sent).toEqual(["before"]);
+    outbox.voided(2);
+    expect(sent).toEqual(["before", "answer", "behind"]);
+  });
+
+  it("waits for every one of several that threw, and for the disk as well", () => {
+    const { outbox, sent, put } = world();
+    outbox.threw(1);
+    outbox.threw(2);
+    outbox.entered(3, "rules");
+    put("rules");
+    outbox.voided(1);
+    outbox.durable(3);
+    expect(sent).toEqual([]);
+    outbox.voided(2);
+    expect(sent).toEqual(["rules"]);
+  });
+});
