@@ -1,7 +1,7 @@
 // The real Claude Code client, one pinned version, kept in a cache folder outside the repository and shared by all
 // runs of one user. It is no dependency of Kite: whoever asks for it first installs it.
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
@@ -43,8 +43,16 @@ function cacheFolder() {
 async function install(cache, home) {
   process.stderr.write(`installing ${name}@${clientVersion} into ${home}\n`);
   mkdirSync(cache, { recursive: true });
+  removeAbandoned(cache);
   const fresh = mkdtempSync(join(cache, "installing-"));
-  const flags = ["--ignore-scripts", "--no-save", "--no-package-lock", "--no-audit", "--no-fund"];
+  const flags = [
+    "--ignore-scripts",
+    "--no-save",
+    "--no-package-lock",
+    "--no-audit",
+    "--no-fund",
+    "--fetch-retries=1",
+  ];
   try {
     const args = ["install", "--prefix", fresh, ...flags, "--loglevel=error", `${name}@${clientVersion}`];
     await run("npm", args, { cwd: fresh, timeout: installMs });
@@ -52,6 +60,16 @@ async function install(cache, home) {
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true });
     if (!existsSync(home)) throw new NoClient(`npm could not install it: ${firstLines(error)}`);
+  }
+}
+
+/** What runs left that were killed while they installed; one that still does is younger. */
+function removeAbandoned(cache) {
+  for (const folder of readdirSync(cache)) {
+    const path = join(cache, folder);
+    const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.birthtimeMs ?? Date.now());
+    if (folder.startsWith("installing-") && ageMs > installMs * 2)
+      rmSync(path, { recursive: true, force: true });
   }
 }
 
