@@ -14,10 +14,12 @@ import type { Step } from "./core/step.ts";
 import { writeDaemonFile } from "./daemon-file.ts";
 import { Engine } from "./engine.ts";
 import { EventHub } from "./event-hub.ts";
+import { parentAgent } from "./facts-agent.ts";
 import { GitFacts } from "./facts-git.ts";
 import { Outside } from "./facts-outside.ts";
 import { PathFacts } from "./facts-path.ts";
 import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
+import { HookLocks } from "./hook-lock.ts";
 import { acquireInstance, type Instance } from "./instance.ts";
 import { listenPrivately, unlinkStaleSocket } from "./instance-socket.ts";
 import type { Journal } from "./journal.ts";
@@ -28,6 +30,7 @@ import { Recorder } from "./recorder.ts";
 import { Server } from "./server.ts";
 import type { Facts, Services } from "./services.ts";
 import { Trail } from "./trail.ts";
+import { Writers } from "./writers.ts";
 
 export interface DaemonOptions {
   readonly paths: KitePaths;
@@ -110,6 +113,9 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     recorder: new Recorder(trail),
     adapter,
     hookWaitMs: config.lockWaitMs,
+    yieldMs: config.yieldMs,
+    hookLocks: new HookLocks(),
+    writers: new Writers(),
     counters: { requests: 0, refused: 0, hooks: new Map() },
     connections: () => server.connections,
     journal: () => journal.health,
@@ -187,6 +193,7 @@ function outsideFacts(): Facts {
     path: (cwd, file) => paths.resolve(cwd, file),
     stamp: path => paths.fileStamp(path),
     repository: cwd => git.repositoryOf(cwd),
+    parentAgent: file => parentAgent(outside, file),
     anchor: processAnchor,
     isAlive,
   };

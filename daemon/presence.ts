@@ -11,9 +11,20 @@ export interface Presence {
   active: boolean;
   /** What waits on a person, or null. */
   attention: string | null;
-  readonly agents: Map<string, { active: boolean; seenAt: number }>;
+  readonly agents: Map<string, AgentPresence>;
+  /** Agents of each type so far: the next one's number. */
+  readonly types: Map<string, number>;
   /** Files touched, latest last. */
   readonly files: Set<string>;
+}
+
+export interface AgentPresence {
+  active: boolean;
+  seenAt: number;
+  /** What people call it; null until an event told. */
+  name: string | null;
+  /** The agent that began it; empty: the main one; null: not looked at. */
+  parent: string | null;
 }
 
 export class PresenceTable {
@@ -29,7 +40,14 @@ export class PresenceTable {
     const known = this.#rows.get(session);
     if (known !== undefined) return known;
     const seenAt = this.#clock.now();
-    const row: Presence = { seenAt, active: false, attention: null, agents: new Map(), files: new Set() };
+    const row: Presence = {
+      seenAt,
+      active: false,
+      attention: null,
+      agents: new Map(),
+      types: new Map(),
+      files: new Set(),
+    };
     this.#rows.set(session, row);
     return row;
   }
@@ -39,9 +57,19 @@ export class PresenceTable {
     const row = this.of(session);
     row.seenAt = this.#clock.now();
     if (agent !== null && (row.agents.has(agent) || row.agents.size < limits.agentsPerSessionMax)) {
-      row.agents.set(agent, { active: true, seenAt: row.seenAt });
+      const known = row.agents.get(agent);
+      if (known === undefined)
+        row.agents.set(agent, { active: true, seenAt: row.seenAt, name: null, parent: null });
+      else Object.assign(known, { active: true, seenAt: row.seenAt });
     }
     return row;
+  }
+
+  /** A teammate's own name, or a type with a number from the second of it on: `Explore`, `Explore-2`. */
+  agentName(row: Presence, type: string): string {
+    const count = (row.types.get(type) ?? 0) + 1;
+    row.types.set(type, count);
+    return count === 1 ? type : `${type}-${count}`;
   }
 
   silentMs(session: string): number {

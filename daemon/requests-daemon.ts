@@ -43,19 +43,18 @@ export const stats: RequestHandler<"stats"> = (services, _request, call) => {
 
 export const query: RequestHandler<"query"> = async (services, request, call) => {
   await call.connection.room();
-  await services.engine.read(state => {
+  await services.engine.read(() => {
     const { target, id, project, limit: max = limits.rowsDefault } = request;
-    const now = services.engine.now;
     const mayShow = (row: { project: string }) => project === undefined || row.project === project;
     const from = request.after === undefined ? null : placeIn(request.after);
     if (from === "nowhere") {
       call.reply(refuse("invalid_request", "query: after: give next of the reply before", { path: "after" }));
     } else if (target === "sessions") {
       const wanted = (row: SessionRow) => mayShow(row) && (id === undefined || row.id === id);
-      call.reply(page(sessionRows(state, services.presence, now), { wanted, from, max }));
+      call.reply(page(sessionRows(services), { wanted, from, max }));
     } else if (target === "locks") {
       const wanted = (row: LockRow) => mayShow(row) && (id === undefined || row.holder?.id === id);
-      call.reply(page(lockRows(state, now), { wanted, from, max }));
+      call.reply(page(lockRows(services), { wanted, from, max }));
     } else if (target === "refusals") {
       call.reply({ ok: true, rows: services.recorder.refusals.slice(-max) });
     } else {

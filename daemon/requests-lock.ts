@@ -116,7 +116,7 @@ export const fileTouch: RequestHandler<"file_touch"> = async (services, request,
 
 /** The command for a lock; also what a hook's lock is made of. */
 export function lockCommand(
-  services: Services,
+  services: Pick<Services, "clock"> & { readonly engine: Pick<Services["engine"], "state"> },
   of: Pick<LockRequest, "actor" | "files" | "single" | "kind" | "waitMs"> & Partial<LockRequest>,
   cwd: string,
   project: string | undefined,

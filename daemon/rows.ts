@@ -1,9 +1,9 @@
 /** The state as `query` shows it. */
 import { limits } from "../protocol/limits.ts";
-import type { LockRow } from "../protocol/lock.ts";
+import type { ActorRow, LockRow } from "../protocol/lock.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import { rowsOfSession } from "./core/actors.ts";
-import type { FileRef } from "./core/entry.ts";
+import type { Actor, FileRef } from "./core/entry.ts";
 import { waitersOver } from "./core/lock-blockers.ts";
 import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
 import type { Hold, Session, State, Waiter } from "./core/state.ts";
@@ -17,11 +17,8 @@ export interface Keyed<Row> {
   readonly row: () => Row;
 }
 
-export function* sessionRows(
-  state: State,
-  presence: PresenceTable,
-  now: number,
-): Generator<Keyed<SessionRow>, void> {
+export function* sessionRows({ engine, presence }: RowSource): Generator<Keyed<SessionRow>, void> {
+  const { state, now } = engine;
   for (const session of state.sessions.live.values()) {
     yield { place: session.begun, key: session.id, row: () => sessionRow(state, session, presence, now) };
   }
@@ -40,7 +37,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
   }
   const agents = [...seen.agents].map(([agent, a]) => ({
     agent,
-    name: agent.slice(0, 8),
+    name: a.name ?? agent.slice(0, 8),
     status: a.active ? ("active" as const) : ("idle" as const),
   }));
   return {
@@ -67,20 +64,22 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
 const waitingFrom = 2 ** 52;
 
 /** Held files in the order they were taken, then files that are only waited for. */
-export function* lockRows(state: State, now: number): Generator<Keyed<LockRow>, void> {
+export function* lockRows(source: RowSource): Generator<Keyed<LockRow>, void> {
+  const { state } = source.engine;
   for (const hold of state.locks.holds.values())
-    yield { place: hold.first.grant, key: hold.key, row: () => lockRow(state, hold, hold, now) };
+    yield { place: hold.first.grant, key: hold.key, row: () => lockRow(source, hold, hold) };
   for (const waiter of state.locks.waiters.values()) {
     for (const file of waiter.files) {
       const isFirst = state.locks.waitersAt.get(file.key)?.values().next().value === waiter.ticket;
       const overHeld = !state.locks.heldPaths.overlapping(file.key, file.dir).next().done;
       const place = waitingFrom + waiter.ticket;
-      if (isFirst && !overHeld) yield { place, key: file.key, row: () => lockRow(state, file, null, now) };
+      if (isFirst && !overHeld) yield { place, key: file.key, row: () => lockRow(source, file, null) };
     }
   }
 }
 
-function lockRow(state: State, file: FileRef, hold: Hold | null, now: number): LockRow {
+function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
+  const { state, now } = source.engine;
   const waiters: Waiter[] = state.locks.waiters.size === 0 ? [] : [...waitersOver(state.locks, file)];
   const [first] = waiters;
   const session = hold?.actor.session ?? first?.actor.session ?? "";
@@ -89,11 +88,23 @@ function lockRow(state: State, file: FileRef, hold: Hold | null, now: number): L
     path: pathOf(file.key),
     project: state.sessions.live.get(session)?.project ?? "",
     kind: hold?.kind ?? first?.kind ?? "explicit",
-    holder: hold === null ? null : actorRow(state, hold.actor),
+    holder: hold === null ? null : namedRow(source, hold.actor),
     token: hold === null ? null : tokenText(state, hold.token),
     heldMs: hold === null ? 0 : now - hold.since,
     waiters: waiters
       .sort((a, b) => a.ticket - b.ticket)
-      .map(w => ({ ...actorRow(state, w.actor), waitedMs: now - w.since, attached: w.origin !== null })),
+      .map(w => ({ ...namedRow(source, w.actor), waitedMs: now - w.since, attached: w.origin !== null })),
   };
+}
+
+/** What people call an actor: its session's name, and its agent's behind a slash. */
+export function nameOf(source: RowSource, actor: Actor): string {
+  return namedRow(source, actor).name;
+}
+
+function namedRow({ engine, presence }: RowSource, actor: Actor): ActorRow {
+  const name = actor.agent === null ? null : presence.of(actor.session).agents.get(actor.agent)?.name;
+  const row = actorRow(engine.state, actor);
+  if (name === undefined || name === null) return row;
+  return { ...row, name: `${row.name.slice(0, row.name.lastIndexOf("/"))}/${name}` };
 }

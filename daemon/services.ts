@@ -7,8 +7,10 @@ import type { EventHub } from "./event-hub.ts";
 import type { Repository } from "./facts-git.ts";
 import type { Unreachable } from "./facts-outside.ts";
 import type { PathFact } from "./facts-path.ts";
+import type { HookLocks } from "./hook-lock.ts";
 import type { PresenceTable } from "./presence.ts";
 import type { Recorder } from "./recorder.ts";
+import type { Writers } from "./writers.ts";
 
 /** Facts of the outside world, gathered before a command is made. */
 export interface Facts {
@@ -17,6 +19,8 @@ export interface Facts {
   path(cwd: string, file: string): Promise<PathFact | Unreachable>;
   /** Changes when the file does; null where it does not exist or cannot be looked at in time. */
   stamp(path: string): Promise<string | null>;
+  /** The parent that a client's own file about a nested agent names, or null. */
+  parentAgent(file: string): Promise<string | null>;
   repository(cwd: string): Promise<Repository | Unreachable>;
   /** The process as an anchor, if the daemon itself can see it and it is the user's. */
   anchor(pid: number): Anchor | null;
@@ -37,6 +41,9 @@ export interface Services {
   readonly recorder: Recorder;
   readonly adapter: HookAdapter | null;
   readonly hookWaitMs: number;
+  readonly yieldMs: number;
+  readonly hookLocks: HookLocks;
+  readonly writers: Writers;
   readonly counters: Counters;
   connections(): Iterable<Connection>;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */

@@ -25,6 +25,10 @@ export type HookAction =
       readonly active?: boolean;
       /** What waits on a person, or null when nothing does any more. */
       readonly attention?: string | null;
+      /** What people call the agent: a teammate's name, a subagent's type. */
+      readonly agentName?: string;
+      /** The agent is no more. */
+      readonly ended?: boolean;
     }
   | {
       /** Take the file for the rest of the actor's turn; may wait. */
@@ -37,6 +41,45 @@ export type HookAction =
       readonly promptId: string | null;
       readonly toolUseId: string;
       readonly waitMs: number;
+      /** Agents of the session whose holds pass to this one; null is the main agent. */
+      readonly ancestors: readonly (string | null)[];
+      /** The client's own file that names a nested agent's parent, or null where there is none to look at. */
+      readonly parentFile: string | null;
+      /** The tool would write over a change it never saw: where there is one, it is denied and not in flight. */
+      readonly overwrites: boolean;
+    }
+  | {
+      /** A write ended; with `toolUseId: null` all of the actor's. */
+      readonly do: "flight_end";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly toolUseId: string | null;
+      /** The file was written, and where, for people: "lines 10-40". */
+      readonly wrote: boolean;
+      readonly file: string | null;
+      readonly cwd: string;
+      readonly lines: string | null;
+    }
+  | {
+      /** A person is asked about the actor's write: its lease begins anew, once. */
+      readonly do: "renew";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
+      /** Agents that are gone have ended their turn, whether an event said so or not. */
+      readonly do: "reconcile";
+      readonly session: string;
+      readonly pid?: number;
+      readonly isGone: (agent: string) => boolean;
+    }
+  | {
+      /** The session's process goes on under another id: what it keeps waits a little for that. */
+      readonly do: "suspend";
+      readonly session: string;
+      readonly pid?: number;
     }
   | {
       /** Release the actor's turn holds; with `keepPrompt` only those of other prompts. */
@@ -59,10 +102,13 @@ export type HookAction =
       readonly session: string;
     };
 
+/** Actions that bring nothing to tell. */
+export type PlainAction = "seen" | "turn_end" | "end" | "flight_end" | "renew" | "reconcile" | "suspend";
+
 /** What an action brought. `lock` tells whether and how long the actor waited, and who held the file before. */
 export type HookOutcome =
   | { readonly did: "begin"; readonly ok: true; readonly name: string; readonly project: string }
-  | { readonly did: "seen" | "turn_end" | "end"; readonly ok: true }
+  | { readonly did: PlainAction; readonly ok: true }
   | {
       readonly did: "look";
       readonly ok: true;
@@ -78,6 +124,8 @@ export type HookOutcome =
       readonly waitedMs: number;
       /** The file is not what it was when the actor began to wait. */
       readonly changedWhileWaiting: boolean;
+      /** Who wrote it meanwhile, as far as it was seen. */
+      readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
       readonly before: string | null;
     }
   | {
@@ -95,6 +143,10 @@ export interface LockNote {
   readonly holder: string;
   readonly heldMs: number;
   readonly waiters: number;
+  /** What the holder does, in a few words, as far as it is known. */
+  readonly doing: string | null;
+  /** In how long it would yield if it does not touch the file again; null where it does not yield. */
+  readonly yieldsInMs: number | null;
 }
 
 /** What a plan needs from outside the payload. */

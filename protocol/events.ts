@@ -68,6 +68,14 @@ export type KiteEvent =
       readonly holder: ActorRow;
       readonly by: string;
     }
+  | {
+      /** A write appeared after its lock had passed on. */
+      readonly event: "lost_update";
+      readonly file: string;
+      readonly path: string;
+      readonly writer: ActorRow;
+      readonly holder: ActorRow | null;
+    }
   | { readonly event: "file_conflict"; readonly file: string; readonly sessions: readonly [string, string] };
 
 export type EventName = KiteEvent["event"];

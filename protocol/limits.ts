@@ -87,6 +87,13 @@ export const limits = {
   /** Files remembered as open per session. */
   touchedMax: 500,
 
+  /** A hook's decision is given again to the same event of the same tool use this long. */
+  decidedMs: 10_000,
+  /** Files named when it is told what a holder does. */
+  doingFilesMax: 3,
+  /** Latest writers remembered, by file. */
+  writersMax: 10_000,
+
   // Retries.
   /** The same `requestId` gets the same reply this long. */
   replyKeptMs: 600_000,

@@ -6,10 +6,11 @@ import { daemonStarted, rules, voidEntry } from "./daemon.ts";
 import { elapse } from "./due.ts";
 import type { CommandOf, CommandType, Entry, Retry } from "./entry.ts";
 import type { Handlers, Meta } from "./handlers.ts";
+import { flightEnd, leaseRenew } from "./lock-flight.ts";
 import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./lock-release.ts";
 import { lockRequest } from "./lock-request.ts";
 import { keepReply, keptReply } from "./replies.ts";
-import { sessionBegin, sessionEnd, sessionFound, sessionLost } from "./sessions.ts";
+import { sessionBegin, sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions.ts";
 import type { State } from "./state.ts";
 import { Step } from "./step.ts";
 
@@ -26,6 +27,9 @@ const handlers: Handlers = {
   lock_revoke: lockRevoke,
   lock_unbind: lockUnbind,
   turn_end: turnEnd,
+  flight_end: flightEnd,
+  lease_renew: leaseRenew,
+  session_suspend: sessionSuspend,
   elapse,
   rules,
   void: voidEntry,

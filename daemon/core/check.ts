@@ -3,7 +3,7 @@ import { actorKey, sameActor } from "./actors.ts";
 import { findCycle, firstBlocker } from "./lock-blockers.ts";
 import { nameKey } from "./sessions.ts";
 import { rebuiltIndexes } from "./snapshot.ts";
-import type { Locks, State } from "./state.ts";
+import type { Hold, Locks, State } from "./state.ts";
 
 /** What is wrong with the state, a sentence each; nothing when all invariants hold. */
 export function check(state: State): string[] {
@@ -38,11 +38,17 @@ function* checkHolds(state: State): Generator<string> {
     if (hold.token.grant > locks.grants) yield `${key} has a token of the future`;
     if (hold.token.grant < hold.first.grant) yield `${key} has a token older than its first`;
     for (const other of locks.heldPaths.overlapping(key, hold.dir)) {
-      const holder = locks.holds.get(other)?.actor;
-      if (holder === undefined || !sameActor(holder, actor))
-        yield `${key} and ${other} overlap with two holders`;
+      const beside = locks.holds.get(other);
+      const isFamily = beside !== undefined && (sameActor(beside.actor, actor) || related(hold, beside));
+      if (!isFamily) yield `${key} and ${other} overlap with two holders`;
     }
   }
+}
+
+/** An ancestor keeps a directory in which a descendant holds a file, or the other way round. */
+function related(a: Hold, b: Hold): boolean {
+  const sameProcess = a.actor.session === b.actor.session && a.actor.incarnation === b.actor.incarnation;
+  return sameProcess && (a.ancestors.includes(b.actor.agent) || b.ancestors.includes(a.actor.agent));
 }
 
 function* checkLine(state: State): Generator<string> {

@@ -28,11 +28,11 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
     leavePlace(state, waiter, limits.placeMs, step);
     freed.push(...waiter.files);
   }
-  for (const { key, token, bound } of state.locks.holds.values()) {
+  for (const { key, first, bound } of state.locks.holds.values()) {
     if (bound?.node !== node) continue;
     step.timers.push({
       at: state.t + limits.boundGraceMs,
-      due: { what: "bound_over", key, token: token.grant },
+      due: { what: "bound_over", key, first: first.grant },
     });
   }
   passOn(state, freed, step);

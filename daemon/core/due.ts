@@ -8,6 +8,7 @@ import { rowsOfSession } from "./actors.ts";
 import type { Due } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { firstBlocker } from "./lock-blockers.ts";
+import { yieldAt } from "./lock-flight.ts";
 import { answerWaiter, dismiss, leavePlace, passOn } from "./lock-queue.ts";
 import { holdsOf, releaseParts } from "./lock-release.ts";
 import { removeWaiter } from "./lock-table.ts";
@@ -29,7 +30,16 @@ export function dueAt(state: State, due: Due): number | null {
     }
     case "turn_lease_over": {
       const hold = meant(state, due);
-      return hold === null || hold.kind !== "turn" ? null : hold.touched + limits.turnLeaseMs;
+      if (hold === null || hold.kind !== "turn") return null;
+      return Math.max(hold.touched, hold.renewed ?? 0) + limits.turnLeaseMs;
+    }
+    case "yield_over": {
+      const hold = meant(state, due);
+      return hold === null ? null : yieldAt(state, hold);
+    }
+    case "suspend_over": {
+      const session = state.sessions.live.get(due.session);
+      return session === undefined || session.begun !== due.begun ? null : session.suspendedUntil;
     }
     case "bound_over": {
       const hold = meant(state, due);
@@ -52,11 +62,13 @@ export function allDue(state: State): Timer[] {
   for (const { ticket } of state.locks.waiters.values()) {
     dues.push({ what: "wait_over", ticket }, { what: "place_over", ticket });
   }
-  for (const { key, token, kind, bound } of state.locks.holds.values()) {
-    if (kind === "turn") dues.push({ what: "turn_lease_over", key, token: token.grant });
-    if (bound !== null) dues.push({ what: "bound_over", key, token: token.grant });
+  for (const { key, first, kind, bound } of state.locks.holds.values()) {
+    const named = { key, first: first.grant };
+    if (kind === "turn") dues.push({ what: "turn_lease_over", ...named }, { what: "yield_over", ...named });
+    if (bound !== null) dues.push({ what: "bound_over", ...named });
   }
-  for (const { id: session, begun, lostAt } of state.sessions.live.values()) {
+  for (const { id: session, begun, lostAt, suspendedUntil } of state.sessions.live.values()) {
+    if (suspendedUntil !== null) dues.push({ what: "suspend_over", session, begun });
     if (lostAt === null) continue;
     dues.push({ what: "lost_turns_over", session, begun });
     dues.push({ what: "lost_leases_over", session, begun }, { what: "lost_over", session, begun });
@@ -81,6 +93,10 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       return removeWaiter(state.locks, waiterOf(state, due.ticket));
     case "turn_lease_over":
       return dropHold(state, meant(state, due), "lease over", step);
+    case "yield_over":
+      return dropHold(state, meant(state, due), "yielded", step);
+    case "suspend_over":
+      return end(state, sessionOf(state, due.session), "ended", step);
     case "bound_over":
       return dropHold(state, meant(state, due), "disconnected", step);
     case "lost_turns_over":
@@ -116,9 +132,9 @@ function releaseKind(state: State, session: string, kind: Hold["kind"], step: St
   releaseParts(state, parts, "lost", step);
 }
 
-function meant(state: State, due: { readonly key: string; readonly token: number }): Hold | null {
+function meant(state: State, due: { readonly key: string; readonly first: number }): Hold | null {
   const hold = state.locks.holds.get(due.key);
-  return hold !== undefined && hold.token.grant === due.token ? hold : null;
+  return hold !== undefined && hold.first.grant === due.first ? hold : null;
 }
 
 function lostSince(

@@ -126,6 +126,12 @@ export interface LockRequest {
   readonly progress: boolean;
   /** The prompt a turn hold belongs to. */
   readonly prompt: string | null;
+  /** The tool use that will write once this is granted: in flight until its end is seen. */
+  readonly flight: string | null;
+  /** A turn hold untouched this long yields to who waits. */
+  readonly yieldMs: number;
+  /** Agents of the same session whose holds pass to this one; null is the main agent. */
+  readonly ancestors: readonly (string | null)[];
   readonly bound: Bound | null;
   /** Project and directory for a session that nobody registered. */
   readonly project: string;
@@ -169,12 +175,32 @@ export interface TurnEnd {
   readonly keepPrompt: string | null;
 }
 
+/** A write ended, or with `flight: null` all of the actor's. */
+export interface FlightEnd {
+  readonly actor: Actor;
+  readonly flight: string | null;
+  /** The file was written. */
+  readonly wrote: boolean;
+}
+
+/** A person is asked whether the actor's write may go on: its lease begins anew, once. */
+export interface LeaseRenew {
+  readonly actor: Actor;
+}
+
+/** The session ends, but its process may go on under another id: what it keeps waits for that. */
+export interface SessionSuspend {
+  readonly session: string;
+}
+
 /** What is due, by name; the core compares and refuses what no longer fits. */
 export type Due =
   | { readonly what: "wait_over"; readonly ticket: number }
   | { readonly what: "place_over"; readonly ticket: number }
-  | { readonly what: "turn_lease_over"; readonly key: string; readonly token: number }
-  | { readonly what: "bound_over"; readonly key: string; readonly token: number }
+  | { readonly what: "turn_lease_over"; readonly key: string; readonly first: number }
+  | { readonly what: "yield_over"; readonly key: string; readonly first: number }
+  | { readonly what: "bound_over"; readonly key: string; readonly first: number }
+  | { readonly what: "suspend_over"; readonly session: string; readonly begun: number }
   | { readonly what: "lost_turns_over"; readonly session: string; readonly begun: number }
   | { readonly what: "lost_leases_over"; readonly session: string; readonly begun: number }
   | { readonly what: "lost_over"; readonly session: string; readonly begun: number };
@@ -207,6 +233,9 @@ export interface Commands {
   lock_revoke: LockRevoke;
   lock_unbind: LockUnbind;
   turn_end: TurnEnd;
+  flight_end: FlightEnd;
+  lease_renew: LeaseRenew;
+  session_suspend: SessionSuspend;
   elapse: Elapse;
   rules: Rules;
   void: Void;

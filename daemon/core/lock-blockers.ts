@@ -7,6 +7,7 @@
  */
 import { actorKey, locksOf, sameActor } from "./actors.ts";
 import type { Actor, FileRef } from "./entry.ts";
+import { lentBy } from "./lock-loan.ts";
 import type { Hold, Locks, Waiter } from "./state.ts";
 
 export interface Ask {
@@ -14,6 +15,7 @@ export interface Ask {
   readonly files: readonly FileRef[];
   /** Its place in line; a new request is last. */
   readonly ticket: number;
+  readonly ancestors: readonly (string | null)[];
 }
 
 export type Blocker =
@@ -28,8 +30,10 @@ export function* blockers(locks: Locks, ask: Ask, resumed = -1): Generator<Block
     for (const key of locks.heldPaths.overlapping(file.key, file.dir)) {
       const hold = locks.holds.get(key);
       if (hold === undefined) throw new Error(`${key} is indexed as held, but is not`);
-      if (!sameActor(hold.actor, ask.actor)) yield { by: "hold", actor: hold.actor, file, hold };
-      else owned ||= covers(hold, file);
+      const mine = isOwn(hold, ask);
+      if (!mine) yield { by: "hold", actor: hold.actor, file, hold };
+      // What is lent comes back: nobody stands before its lender in line.
+      owned ||= (mine || lentBy(hold, ask.actor)) && covers(hold, file);
     }
     if (!owned) wanted.push(file);
   }
@@ -42,6 +46,14 @@ export function* blockers(locks: Locks, ask: Ask, resumed = -1): Generator<Block
       }
     }
   }
+}
+
+/** The actor's own, or an ancestor's that nothing writes to at the moment: it passes on at once. */
+export function isOwn(hold: Hold, { actor, ancestors }: Pick<Ask, "actor" | "ancestors">): boolean {
+  if (sameActor(hold.actor, actor)) return true;
+  const { session, agent, incarnation } = hold.actor;
+  if (session !== actor.session || incarnation !== actor.incarnation) return false;
+  return hold.flights.length === 0 && ancestors.includes(agent);
 }
 
 /** Whether who holds `hold` has all of `file` already: then nobody stands before it in line. */
@@ -80,6 +92,8 @@ export interface Assumed {
   readonly owned?: readonly FileRef[];
   /** The place in line that counts as attached. */
   readonly resumed?: number;
+  /** The actor's own wait that is over. */
+  readonly without?: number;
 }
 
 /** The circle of waits that `ask` closes, or null. */
@@ -92,15 +106,16 @@ export function findCycle(locks: Locks, ask: Ask, assumed: Assumed = {}): CycleS
     const behind = sameActor(asked.actor, ask.actor) ? undefined : overlapOf(asked.files, owned);
     if (behind !== undefined) return [...path, { actor: asked.actor, file: behind.file }];
     for (const blocker of blockers(locks, asked, resumed)) {
-      if (blocker.by === "hold" && blocker.hold.kind !== "explicit") continue;
       const here = [...path, { actor: asked.actor, file: blocker.file.file }];
-      const next = actorKey(blocker.actor);
-      if (next === goal) return here;
-      if (visited.has(next)) continue;
-      visited.add(next);
-      for (const waiter of attachedOf(locks, blocker.actor)) {
-        const found = follow(waiter, here);
-        if (found !== null) return found;
+      for (const actor of mustGiveUp(blocker, asked.actor)) {
+        const next = actorKey(actor);
+        if (next === goal) return here;
+        if (visited.has(next)) continue;
+        visited.add(next);
+        for (const waiter of attachedOf(locks, actor)) {
+          const found = follow(waiter, here);
+          if (found !== null) return found;
+        }
       }
     }
     return null;
@@ -109,9 +124,21 @@ export function findCycle(locks: Locks, ask: Ask, assumed: Assumed = {}): CycleS
   return follow(ask, []);
 }
 
+/** Who has to act before the blocker is out of the asker's way: nobody where it yields by itself. */
+function mustGiveUp(blocker: Blocker, asker: Actor): Actor[] {
+  if (blocker.by === "place") return [blocker.actor];
+  const { hold } = blocker;
+  const actors = hold.kind === "explicit" || hold.flights.length > 0 ? [hold.actor] : [];
+  // What comes back to the asker itself is in nobody's way then.
+  for (let { loan } = hold; loan !== null && !sameActor(loan.actor, asker); loan = loan.loan)
+    actors.push(loan.actor);
+  return actors;
+}
+
 /** A circle through anything the actor waits for: for changes that make others wait for it. */
 export function findCycleOf(locks: Locks, actor: Actor, assumed: Assumed): CycleStep[] | null {
   for (const waiter of attachedOf(locks, actor, assumed.resumed)) {
+    if (waiter.ticket === assumed.without) continue;
     const found = findCycle(locks, waiter, assumed);
     if (found !== null) return found;
   }

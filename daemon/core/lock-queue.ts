@@ -6,15 +6,21 @@
  * what becomes free is granted in the same step; every grant's token is greater than all before it.
  */
 import { limits } from "../../protocol/limits.ts";
+import { sameActor } from "./actors.ts";
 import type { Due, FileRef, LockRequest, Origin } from "./entry.ts";
-import { firstBlocker, waitersOver } from "./lock-blockers.ts";
+import { type CycleStep, findCycleOf, firstBlocker, waitersOver } from "./lock-blockers.ts";
+import { yieldLater } from "./lock-flight.ts";
+import { passHold } from "./lock-loan.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
-import { actorRow, fileLists, grantReply } from "./lock-text.ts";
+import { actorRow, deadlock, fileLists, grantReply } from "./lock-text.ts";
 import { keepReply } from "./replies.ts";
 import type { State, Token, Waiter } from "./state.ts";
 import type { Reply, Step } from "./step.ts";
 
-type Request = Pick<LockRequest, "actor" | "files" | "kind" | "prompt" | "bound"> & {
+type Request = Pick<
+  LockRequest,
+  "actor" | "files" | "kind" | "prompt" | "bound" | "flight" | "yieldMs" | "ancestors"
+> & {
   readonly retry?: LockRequest["retry"] | null;
 };
 
@@ -24,7 +30,10 @@ type Request = Pick<LockRequest, "actor" | "files" | "kind" | "prompt" | "bound"
  */
 export function take(state: State, request: Request, origin: Origin, step: Step): Token {
   const { locks } = state;
-  const held = request.files.map(f => locks.holds.get(f.key));
+  const held = request.files.map(f => {
+    const hold = locks.holds.get(f.key);
+    return hold !== undefined && sameActor(hold.actor, request.actor) ? hold : undefined;
+  });
   const [sample] = held;
   const all = held.every(h => h !== undefined && h.token.grant === sample?.token.grant);
   if (!all || sample === undefined) locks.grants += 1;
@@ -32,7 +41,9 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
     all && sample !== undefined ? sample.token : { epoch: state.epoch, grant: locks.grants };
   for (const file of request.files) {
     const hold = locks.holds.get(file.key);
-    if (hold === undefined) {
+    if (hold !== undefined && !sameActor(hold.actor, request.actor)) {
+      passHold(state, hold, request, token, origin);
+    } else if (hold === undefined) {
       addHold(locks, {
         ...file,
         actor: request.actor,
@@ -43,6 +54,11 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
         first: token,
         since: state.t,
         touched: state.t,
+        renewed: null,
+        yieldMs: request.yieldMs,
+        flights: [],
+        ancestors: request.ancestors,
+        loan: null,
         origin,
         askedAgain: false,
         retry: request.retry ?? null,
@@ -51,11 +67,16 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
       renewHold(locks, hold, { ...request, file });
       hold.token = token;
       hold.touched = state.t;
+      hold.renewed = null;
       hold.askedAgain = true;
     }
-    if (request.kind === "turn") {
-      const due: Due = { what: "turn_lease_over", key: file.key, token: token.grant };
+    const mine = locks.holds.get(file.key);
+    if (mine === undefined) throw new Error(`${file.key} was not taken`);
+    if (request.flight !== null) mine.flights = [request.flight];
+    if (mine.kind === "turn") {
+      const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
       step.timers.push({ at: state.t + limits.turnLeaseMs, due });
+      yieldLater(state, mine, step);
     }
   }
   return token;
@@ -68,16 +89,32 @@ export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant
     step.answers.push({ to: waiter.origin, reply, grant: isGrant ? waiter.actor : null });
 }
 
-/** Grants whatever can be granted now that `freed` are held or waited for by fewer. */
+/**
+ * Grants whatever can be granted now that `freed` are held or waited for by fewer. A grant can let another one
+ * through: what it takes passes on to descendants of its actor.
+ */
 export function passOn(state: State, freed: readonly FileRef[], step: Step): void {
   const { locks } = state;
-  if (locks.waiters.size === 0) return;
-  const candidates = new Set<Waiter>();
-  for (const file of freed) for (const waiter of waitersOver(locks, file)) candidates.add(waiter);
-  for (const waiter of [...candidates].sort((a, b) => a.ticket - b.ticket)) {
-    if (waiter.origin !== null && firstBlocker(locks, waiter) === null)
-      grantWaiter(state, waiter, waiter.origin, step);
+  for (let files = freed; files.length > 0 && locks.waiters.size > 0; ) {
+    const candidates = new Set<Waiter>();
+    for (const file of files) for (const waiter of waitersOver(locks, file)) candidates.add(waiter);
+    const granted: FileRef[] = [];
+    for (const waiter of [...candidates].sort((a, b) => a.ticket - b.ticket)) {
+      if (waiter.origin === null || firstBlocker(locks, waiter) !== null) continue;
+      const circle = inheritedCircle(state, waiter);
+      if (circle === null) grantWaiter(state, waiter, waiter.origin, step);
+      else dismiss(state, waiter, deadlock(state, circle), "deadlock", step);
+      granted.push(...waiter.files);
+    }
+    files = granted;
   }
+}
+
+/** What comes from an ancestor, past the line, can close a circle where its new holder waits elsewhere. */
+function inheritedCircle(state: State, waiter: Waiter): CycleStep[] | null {
+  const lasts = waiter.kind === "explicit" || waiter.flight !== null;
+  if (waiter.ancestors.length === 0 || !lasts) return null;
+  return findCycleOf(state.locks, waiter.actor, { owned: waiter.files, without: waiter.ticket });
 }
 
 /** The request at the head of its line becomes the holder. */

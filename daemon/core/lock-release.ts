@@ -5,35 +5,44 @@ import { type ActorLocks, boundKey, locksOf, originKey, rowsOfSession } from "./
 import type { Actor, FileName, FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { attachedOf, findCycle, overlapOf } from "./lock-blockers.ts";
+import { lapse } from "./lock-flight.ts";
+import { cancelLoan, lentBy, returnHold } from "./lock-loan.ts";
 import { dismiss, leavePlace, passOn } from "./lock-queue.ts";
 import { removeHold } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists } from "./lock-text.ts";
 import { forgetReply } from "./replies.ts";
-import type { Hold, State, Waiter } from "./state.ts";
+import type { Hold, Loan, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
 
 export const lockRelease: Handler<"lock_release"> = (state, request, _meta, step) => {
   const mine = locksOf(state.locks.actors, request.actor);
   if (request.files === "all") {
-    const released = mine === undefined ? [] : [...holdsOf(state, mine).map(h => h.file)];
+    const released = mine === undefined ? [] : holdsOf(state, mine).map(h => h.file);
+    for (const row of rowsOfSession(state.locks.actors, request.actor.session, request.actor.incarnation)) {
+      for (const hold of holdsOf(state, row)) if (cancelLoan(hold, request.actor)) released.push(hold.file);
+    }
     if (mine !== undefined) releaseAll(state, [mine], "unlocked", step);
     step.reply = { ok: true, released };
     return;
   }
   const holds: Hold[] = [];
+  const loans: Hold[] = [];
   const places = new Set<Waiter>();
   for (const file of request.files) {
     const hold = mine === undefined ? undefined : ownHold(state, mine, file);
     const place = mine === undefined ? undefined : ownPlace(state, mine, file);
     if (hold !== undefined) holds.push(hold);
     if (place !== undefined) places.add(place);
-    if (hold === undefined && place === undefined) {
+    const lent = hold === undefined ? lentHold(state, request.actor, file) : undefined;
+    if (lent !== undefined) loans.push(lent);
+    if (hold === undefined && place === undefined && lent === undefined) {
       const error = `${file.file} is neither held nor waited for by ${actorRow(state, request.actor).name}; nothing was released`;
       step.reply = refuse("not_held", error, { file: file.file });
       return;
     }
   }
   step.reply = { ok: true, released: request.files.map(f => f.file) };
+  for (const loan of loans) cancelLoan(loan, request.actor);
   releaseParts(
     state,
     [{ actor: request.actor, holds: [...new Set(holds)], places: [...places] }],
@@ -101,8 +110,8 @@ export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
   const mine = locksOf(state.locks.actors, request.actor);
   if (mine === undefined) return;
-  const over = (of: { kind: string; prompt: string | null }) =>
-    of.kind === "turn" && (request.keepPrompt === null || of.prompt !== request.keepPrompt);
+  const over = (of: { kind: string; prompt: string | null; loan?: Loan | null }) =>
+    (of.kind === "turn" || of.loan) && (request.keepPrompt === null || of.prompt !== request.keepPrompt);
   const holds = holdsOf(state, mine).filter(over);
   const places = placesOf(state, mine).filter(over);
   releaseParts(state, [{ actor: request.actor, holds, places }], "turn ended", step);
@@ -116,13 +125,19 @@ interface Part {
 }
 
 /** Everything these actors hold and wait for. */
-export function releaseAll(state: State, rows: readonly ActorLocks[], cause: string, step: Step): void {
+export function releaseAll(
+  state: State,
+  rows: readonly ActorLocks[],
+  cause: string,
+  step: Step,
+  final = false,
+): void {
   const parts = rows.map(row => ({
     actor: row.actor,
     holds: holdsOf(state, row),
     places: placesOf(state, row),
   }));
-  releaseParts(state, parts, cause, step);
+  releaseParts(state, parts, cause, step, final);
 }
 
 /** Everything of a session, or of one of its incarnations. */
@@ -133,17 +148,31 @@ export function releaseSession(
   cause: string,
   step: Step,
 ): void {
-  releaseAll(state, rowsOfSession(state.locks.actors, session, incarnation), cause, step);
+  releaseAll(state, rowsOfSession(state.locks.actors, session, incarnation), cause, step, true);
 }
 
-/** Removes every part first and passes on after, so that nothing goes to one who is leaving as well. */
-export function releaseParts(state: State, parts: readonly Part[], cause: string, step: Step): void {
+/** Causes that end a hold while its holder may still be writing. */
+const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost"]);
+
+/**
+ * Removes every part first and passes on after, so that nothing goes to one who is leaving as well. What was borrowed
+ * goes back to its lender, unless `final`.
+ */
+export function releaseParts(
+  state: State,
+  parts: readonly Part[],
+  cause: string,
+  step: Step,
+  final = cause === "revoked",
+): void {
   const freed: FileRef[] = [];
   for (const { actor, holds, places } of parts) {
     const holder = actorRow(state, actor);
     const project = projectOf(state, actor);
     for (const hold of holds) {
+      if (cutShort.has(cause)) lapse(state, hold);
       removeHold(state.locks, hold);
+      if (!final) returnHold(state, hold);
       freed.push(hold);
     }
     for (const place of places) {
@@ -161,11 +190,12 @@ export function releaseParts(state: State, parts: readonly Part[], cause: string
 }
 
 /**
- * Who gives up what it also waits for stands in line for it from now on, perhaps behind one who waits for the same
- * actor: then that wait ends, as it would have been refused had it come now.
+ * Who gives up what it also waits for stands in line for it from now on, and so do its descendants, perhaps behind
+ * one who waits for the same actor: then that wait ends, as it would have been refused had it come now.
  */
 function breakCircles(state: State, actor: Actor, freed: readonly FileRef[], step: Step): void {
-  for (const waiter of attachedOf(state.locks, actor)) {
+  const family = rowsOfSession(state.locks.actors, actor.session, actor.incarnation);
+  for (const waiter of family.flatMap(row => attachedOf(state.locks, row.actor))) {
     const cycle = overlapOf(waiter.files, freed) === undefined ? null : findCycle(state.locks, waiter);
     if (cycle === null) continue;
     dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
@@ -186,6 +216,12 @@ function ownHold(state: State, mine: ActorLocks, file: FileName): Hold | undefin
   const spelled = mine.spelled.get(file.lexical);
   if (spelled !== undefined) return state.locks.holds.get(spelled);
   return file.key !== null && mine.holds.has(file.key) ? state.locks.holds.get(file.key) : undefined;
+}
+
+/** A hold of the actor's that a descendant uses just now. */
+function lentHold(state: State, actor: Actor, file: FileName): Hold | undefined {
+  const hold = namedHold(state, file);
+  return hold !== undefined && lentBy(hold, actor) ? hold : undefined;
 }
 
 function ownPlace(state: State, mine: ActorLocks, file: FileName): Waiter | undefined {

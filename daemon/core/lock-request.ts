@@ -12,6 +12,7 @@ import {
   firstBlocker,
   waitersOver,
 } from "./lock-blockers.ts";
+import { endFlights, yieldForWait } from "./lock-flight.ts";
 import { announceGrant, grantWaiter, passOn, take } from "./lock-queue.ts";
 import { addWaiter, attachWaiter, removeWaiter } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
@@ -21,6 +22,8 @@ import type { State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
 
 export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
+  // Who asks for the next write has ended the one before, whatever was or was not heard of it.
+  if (request.flight !== null) endFlights(state, request.actor, null, step);
   const refused = mayAsk(state, request);
   if (refused !== null) {
     step.reply = refused;
@@ -101,6 +104,8 @@ function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, s
   attachWaiter(state.locks, place, meta.origin);
   place.retry = request.retry ?? null;
   place.bound = request.bound;
+  place.prompt = request.prompt;
+  place.flight = request.flight;
   place.waitMs = request.waitMs;
   place.deadline = state.t + request.waitMs;
   const blocker = firstBlocker(state.locks, place);
@@ -113,10 +118,12 @@ function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, s
 
 function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waiter | null, step: Step): void {
   const { locks } = state;
-  const ask: Ask = { actor: request.actor, files: request.files, ticket: meta.seq };
+  const { actor, files, ancestors } = request;
+  const ask: Ask = { actor, files, ancestors, ticket: meta.seq };
   const blocker = firstBlocker(locks, ask);
   if (blocker === null) {
-    const cycle = request.kind === "explicit" ? cycleByHolding(state, request) : null;
+    const lasts = request.kind === "explicit" || request.flight !== null;
+    const cycle = lasts ? cycleByHolding(state, request) : null;
     if (cycle !== null) {
       step.reply = cycle;
       return;
@@ -128,6 +135,8 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
     step.reply = reply;
     if (locks.grants > before) announceGrant(state, request, String(reply["token"]), 0, step);
     if (place !== null) abandon(state, place, step);
+    // Its own waits below what it has now are over, and a descendant's may be.
+    passOn(state, request.files, step);
     return;
   }
   const refused = mayWait(state, request, ask, blocker);
@@ -145,6 +154,9 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
     single: request.single,
     kind: request.kind,
     prompt: request.prompt,
+    flight: request.flight,
+    yieldMs: request.yieldMs,
+    ancestors: request.ancestors,
     bound: request.bound,
     placeMs: request.placeMs,
     detach: request.detach,
@@ -185,6 +197,7 @@ function cycleByHolding(state: State, request: LockRequest): Refusal | null {
 
 function announceWait(state: State, waiter: Waiter, blocker: Blocker, meta: Meta, step: Step): void {
   step.timers.push({ at: waiter.deadline, due: { what: "wait_over", ticket: waiter.ticket } });
+  yieldForWait(state, waiter.actor, waiter.files, step);
   let position = 1;
   const counted = new Set<number>();
   for (const file of waiter.files) {

@@ -57,13 +57,16 @@ export class PathIndex {
     return [...members, ...links].sort();
   }
 
-  *#below(key: string): Generator<string, void> {
+  /** Sorted, so that what is found first does not depend on what came and went before. */
+  #below(key: string): string[] {
+    const found: string[] = [];
     const stack = [...(this.#children.get(key) ?? [])];
     for (let path = stack.pop(); path !== undefined; path = stack.pop()) {
-      if (this.#members.has(path)) yield path;
+      if (this.#members.has(path)) found.push(path);
       const children = this.#children.get(path);
       if (children !== undefined) for (const child of children) stack.push(child);
     }
+    return found.sort();
   }
 
   #link(key: string): void {

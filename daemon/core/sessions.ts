@@ -11,7 +11,8 @@ import { rowsOfSession } from "./actors.ts";
 import type { Anchor, LockRequest, SessionBegin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { attachedOf } from "./lock-blockers.ts";
-import { releaseSession } from "./lock-release.ts";
+import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.ts";
+import { addHold, removeHold } from "./lock-table.ts";
 import type { Incarnation, Session, State } from "./state.ts";
 import type { Step } from "./step.ts";
 
@@ -31,7 +32,9 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
       step.reply = refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
       return;
     }
-    begin(state, command, meta, step);
+    const before = command.anchor === null ? undefined : suspendedAt(state, command.anchor);
+    if (before === undefined) begin(state, command, meta, step);
+    else goOn(state, before, command, meta, step);
   } else {
     const full = known.incarnations.length >= limits.incarnationsMax;
     if (full && isNewIncarnation(known, command.anchor)) {
@@ -96,6 +99,46 @@ export const sessionFound: Handler<"session_found"> = (state, command, _meta, st
   step.reply = { ok: true };
 };
 
+/** The client cleared its conversation: turn holds and places go, the rest waits for its process to go on. */
+export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  if (session === undefined) {
+    step.reply = unknownSession(command.session);
+    return;
+  }
+  step.reply = { ok: true };
+  const parts = rowsOfSession(state.locks.actors, session.id, null).map(row => ({
+    actor: row.actor,
+    holds: holdsOf(state, row).filter(h => h.kind === "turn" || h.actor.agent !== null),
+    places: placesOf(state, row),
+  }));
+  releaseParts(state, parts, "turn ended", step);
+  session.suspendedUntil = state.t + limits.suspendMs;
+  const { id, begun, suspendedUntil: at } = session;
+  step.timers.push({ at, due: { what: "suspend_over", session: id, begun } });
+};
+
+/** A suspended session of that process. */
+function suspendedAt(state: State, anchor: Anchor): Session | undefined {
+  for (const session of state.sessions.live.values()) {
+    if (session.suspendedUntil !== null && session.incarnations.some(i => sameAnchor(i.anchor, anchor)))
+      return session;
+  }
+  return undefined;
+}
+
+/** The process of a suspended session goes on under another id, with its name and its explicit locks. */
+function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, step: Step): void {
+  const kept = rowsOfSession(state.locks.actors, before.id, null)
+    .filter(row => row.actor.agent === null)
+    .flatMap(row => holdsOf(state, row));
+  for (const hold of kept) removeHold(state.locks, hold);
+  end(state, before, "continued", step);
+  begin(state, { ...command, name: command.name ?? before.name }, meta, step);
+  const actor = { session: command.session, agent: null, incarnation: 0 };
+  for (const hold of kept) addHold(state.locks, { ...hold, actor });
+}
+
 /** Explicit locks of a lost session go this long after it was lost: its lease counts from the last sign of life. */
 export const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
 
@@ -104,6 +147,7 @@ export function ensureSession(state: State, request: LockRequest, meta: Meta, st
   const session = state.sessions.live.get(request.actor.session);
   if (session !== undefined) {
     session.lostAt = null;
+    session.suspendedUntil = null;
     return;
   }
   const { project, cwd, wallMs } = request;
@@ -161,6 +205,7 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
     cwd,
     name,
     lostAt: null,
+    suspendedUntil: null,
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
@@ -168,6 +213,7 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
 
 function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
   session.lostAt = null;
+  session.suspendedUntil = null;
   session.worktree = command.worktree;
   session.branch = command.branch;
   session.cwd = command.cwd;

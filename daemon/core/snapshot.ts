@@ -8,6 +8,7 @@ import {
   emptyState,
   type Hold,
   type KeptReply,
+  type Lapsed,
   type Locks,
   type NodeStart,
   type Session,
@@ -28,6 +29,7 @@ interface Stored {
   readonly sessions: readonly Session[];
   readonly ended: readonly (readonly [string, number])[];
   readonly grants: number;
+  readonly lapsed: readonly (readonly [string, Lapsed])[];
   readonly holds: readonly Hold[];
   readonly waiters: readonly Waiter[];
   readonly replies: readonly (readonly [string, KeptReply])[];
@@ -45,6 +47,7 @@ export function writeState(state: State): string {
     sessions: [...state.sessions.live.values()],
     ended: [...state.sessions.ended],
     grants: state.locks.grants,
+    lapsed: [...state.locks.lapsed],
     holds: [...state.locks.holds.values()].map(plainHold),
     waiters: [...state.locks.waiters.values()].map(plainWaiter),
     replies: [...state.replies],
@@ -70,6 +73,7 @@ export function readState(text: string): State {
   }
   for (const [id, at] of stored.ended) state.sessions.ended.set(id, at);
   state.locks.grants = stored.grants;
+  for (const [flight, lapsed] of stored.lapsed) state.locks.lapsed.set(flight, lapsed);
   for (const hold of stored.holds) addHold(state.locks, { ...hold });
   for (const waiter of stored.waiters) addWaiter(state.locks, { ...waiter });
   for (const [key, kept] of stored.replies) state.replies.set(key, kept);
@@ -79,15 +83,17 @@ export function readState(text: string): State {
 /** The fields in one order, whatever made the object. */
 function plainHold(hold: Hold): Hold {
   const { key, file, lexical, dir, actor, kind, prompt, bound } = hold;
-  const { token, first, since, touched, origin, askedAgain, retry } = hold;
+  const { token, first, since, touched, renewed, yieldMs, flights, ancestors, loan } = hold;
+  const { origin, askedAgain, retry } = hold;
   const request = { key, file, lexical, dir, actor, kind, prompt, bound };
-  return { ...request, token, first, since, touched, origin, askedAgain, retry };
+  const time = { token, first, since, touched, renewed, yieldMs, flights, ancestors, loan };
+  return { ...request, ...time, origin, askedAgain, retry };
 }
 
 function plainWaiter(w: Waiter): Waiter {
-  const { ticket, origin, actor, files, single, kind, prompt, bound } = w;
+  const { ticket, origin, actor, files, single, kind, prompt, flight, yieldMs, ancestors, bound } = w;
   const { placeMs, detach, progress, since, waitMs, deadline, retry } = w;
-  const request = { ticket, origin, actor, files, single, kind, prompt, bound };
+  const request = { ticket, origin, actor, files, single, kind, prompt, flight, yieldMs, ancestors, bound };
   return { ...request, placeMs, detach, progress, since, waitMs, deadline, retry };
 }
 

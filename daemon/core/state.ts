@@ -55,6 +55,8 @@ export interface Session {
   name: string;
   /** Since when nothing has been heard of it (core time), or null. */
   lostAt: number | null;
+  /** Until when its process may come back under another id (core time), or null. */
+  suspendedUntil: number | null;
   /** Those alive, in the order they began; never empty. */
   incarnations: Incarnation[];
 }
@@ -72,6 +74,8 @@ export interface Locks {
   readonly waiters: Map<number, Waiter>;
   /** Grants so far; the next token's last part is one more. */
   grants: number;
+  /** Writes whose hold ended before they did, by tool use, oldest first. */
+  readonly lapsed: Map<string, Lapsed>;
   /** derived */
   readonly heldPaths: PathIndex;
   /** derived */
@@ -106,11 +110,36 @@ export interface Hold {
   readonly first: Token;
   readonly since: number;
   touched: number;
+  /** When a person was asked, which renews the lease once; or null. */
+  renewed: number | null;
+  readonly yieldMs: number;
+  /** Tool uses that may write now. */
+  flights: readonly string[];
+  readonly ancestors: readonly (string | null)[];
+  /** Whose explicit hold this is in truth: it comes back when the borrower is done. */
+  loan: Loan | null;
   /** Where the grant that made it was sent; an undelivered one is undone, unless the actor asked again meanwhile. */
   readonly origin: Origin;
   askedAgain: boolean;
   /** The retry the grant that made it was kept for. */
   readonly retry: Retry | null;
+}
+
+/** An explicit hold that a descendant uses. */
+export interface Loan {
+  readonly actor: Actor;
+  readonly bound: Bound | null;
+  readonly first: Token;
+  readonly since: number;
+  readonly ancestors: readonly (string | null)[];
+  readonly loan: Loan | null;
+}
+
+export interface Lapsed {
+  readonly actor: Actor;
+  readonly key: string;
+  readonly file: string;
+  readonly at: number;
 }
 
 export interface Waiter {
@@ -121,7 +150,10 @@ export interface Waiter {
   readonly files: readonly FileRef[];
   readonly single: boolean;
   readonly kind: LockKind;
-  readonly prompt: string | null;
+  prompt: string | null;
+  flight: string | null;
+  readonly yieldMs: number;
+  readonly ancestors: readonly (string | null)[];
   bound: Bound | null;
   readonly placeMs: number;
   readonly detach: boolean;
@@ -153,6 +185,7 @@ export function emptyState(): State {
       holds: new Map(),
       waiters: new Map(),
       grants: 0,
+      lapsed: new Map(),
       heldPaths: new PathIndex(),
       waitedPaths: new PathIndex(),
       waitersAt: new Map(),

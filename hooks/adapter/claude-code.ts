@@ -101,9 +101,41 @@ function preToolUse(event: Event, actor: Actor, context: HookContext): Plan {
   const promptId = field(event, "prompt_id");
   return {
     file,
-    actions: [begin, { do: "lock", ...actor, file, cwd, promptId, toolUseId, waitMs }],
+    actions: [
+      begin,
+      {
+        do: "lock",
+        ...actor,
+        file,
+        cwd,
+        promptId,
+        toolUseId,
+        waitMs,
+        ancestors: ancestorsOf(actor.agent),
+        parentFile: parentFile(event, actor),
+        overwrites: tool !== "Edit",
+      },
+    ],
     answer: outcomes => lockAnswer({ tool, file, cwd, waitMs }, outcomes),
   };
+}
+
+/** A subagent's holds come from the main agent; a teammate is nobody's descendant. Their ids differ in form. */
+function ancestorsOf(agent: string | undefined): readonly null[] {
+  return agent !== undefined && isSubagent(agent) ? [null] : [];
+}
+
+/** `a` and 16 hex digits; a teammate's id has its name in between. */
+export function isSubagent(agent: string): boolean {
+  return /^a[0-9a-f]{16}$/.test(agent);
+}
+
+/** Where the client keeps what it knows of a subagent, beside the session's transcript. */
+function parentFile(event: Event, { session, agent }: Actor): string | null {
+  const transcript = field(event, "transcript_path");
+  if (agent === undefined || !isSubagent(agent) || transcript === null) return null;
+  const folder = transcript.slice(0, transcript.lastIndexOf("/"));
+  return `${folder}/${session}/subagents/agent-${agent}.meta.json`;
 }
 
 function stop(_event: Event, actor: Actor): Plan {

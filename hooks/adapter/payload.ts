@@ -14,6 +14,7 @@ const bounds = {
   tool_name: limits.idBytes,
   reason: limits.nameBytes,
   cwd: limits.pathBytes,
+  transcript_path: limits.pathBytes,
 } as const;
 
 type Field = keyof typeof bounds;

@@ -2,7 +2,7 @@
  * The invariants of locks once more, written without the core's indexes and searches: slow, obvious, and blind to
  * none of their bugs.
  */
-import type { Actor, FileRef, Origin } from "../../daemon/core/entry.ts";
+import type { Actor, Command, FileRef, Origin } from "../../daemon/core/entry.ts";
 import type { Hold, State, Waiter } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -15,11 +15,24 @@ function overlap(a: Pick<FileRef, "key" | "dir">, b: Pick<FileRef, "key" | "dir"
   return (a.dir && b.key.startsWith(`${a.key}/`)) || (b.dir && a.key.startsWith(`${b.key}/`));
 }
 
+/** The actor's own, or an ancestor's without a write in flight. */
+function own(h: Hold, w: Pick<Waiter, "actor" | "ancestors">): boolean {
+  if (same(h.actor, w.actor)) return true;
+  const isFamily = h.actor.session === w.actor.session && h.actor.incarnation === w.actor.incarnation;
+  return isFamily && h.flights.length === 0 && w.ancestors.includes(h.actor.agent);
+}
+
+/** It comes back to the actor. */
+function lent(h: Hold, actor: Actor): boolean {
+  for (let { loan } = h; loan !== null; loan = loan.loan) if (same(loan.actor, actor)) return true;
+  return false;
+}
+
 /** Whether the actor has all of the file already. */
-function has(holds: readonly Hold[], actor: Actor, file: FileRef): boolean {
+function has(holds: readonly Hold[], w: Pick<Waiter, "actor" | "ancestors">, file: FileRef): boolean {
   return holds.some(
     h =>
-      same(h.actor, actor) &&
+      (own(h, w) || lent(h, w.actor)) &&
       ((h.key === file.key && (h.dir || !file.dir)) || (h.dir && file.key.startsWith(`${h.key}/`))),
   );
 }
@@ -27,12 +40,12 @@ function has(holds: readonly Hold[], actor: Actor, file: FileRef): boolean {
 function blocked(
   holds: readonly Hold[],
   waiters: readonly Waiter[],
-  w: Pick<Waiter, "actor" | "files" | "ticket">,
+  w: Pick<Waiter, "actor" | "ancestors" | "files" | "ticket">,
 ): boolean {
   return w.files.some(
     file =>
-      holds.some(h => !same(h.actor, w.actor) && overlap(h, file)) ||
-      (!has(holds, w.actor, file) &&
+      holds.some(h => !own(h, w) && overlap(h, file)) ||
+      (!has(holds, w, file) &&
         waiters.some(
           o =>
             o.ticket < w.ticket &&
@@ -47,6 +60,8 @@ function blocked(
 export interface Granted {
   readonly origin: Origin;
   readonly ticket: number;
+  /** It came from an ancestor, past the line. */
+  readonly inherited: boolean;
 }
 
 /** What is wrong after a step, a sentence each. */
@@ -56,7 +71,10 @@ export function* wrongs(state: State, grants: readonly Granted[]): Generator<str
   yield* barging(holds, waiters, grants);
   for (const [i, hold] of holds.entries()) {
     for (const other of holds.slice(i + 1)) {
-      if (!same(hold.actor, other.actor) && overlap(hold, other))
+      const related =
+        hold.ancestors.includes(other.actor.agent) || other.ancestors.includes(hold.actor.agent);
+      const family = related && hold.key !== other.key && hold.actor.session === other.actor.session;
+      if (!same(hold.actor, other.actor) && !family && overlap(hold, other))
         yield `two holders: ${hold.key} and ${other.key}`;
     }
     if (!alive(state, hold.actor)) yield `${hold.key} is held by ${hold.actor.session}, who is gone`;
@@ -67,7 +85,12 @@ export function* wrongs(state: State, grants: readonly Granted[]): Generator<str
     if (!blocked(holds, waiters, waiter)) yield `ticket ${waiter.ticket} waits for what is free`;
     for (const hold of holds) {
       const own = waiter.files.some(f => f.key === hold.key) && same(hold.actor, waiter.actor);
-      if (own && hold.since >= waiter.since && hold.origin.n === waiter.origin.n) {
+      if (
+        own &&
+        hold.since >= waiter.since &&
+        hold.origin.n === waiter.origin.n &&
+        hold.origin.epoch === waiter.origin.epoch
+      ) {
         yield `ticket ${waiter.ticket} holds ${hold.key} of its set while it waits`;
       }
     }
@@ -81,7 +104,8 @@ function* barging(
   waiters: readonly Waiter[],
   grants: readonly Granted[],
 ): Generator<string> {
-  for (const { origin, ticket } of grants) {
+  for (const { origin, ticket, inherited } of grants) {
+    if (inherited) continue;
     for (const hold of holds.filter(h => h.origin.n === origin.n && h.origin.epoch === origin.epoch)) {
       // What lies below a directory it had already, it had already.
       const owned = holds.some(h => h.dir && hold.key.startsWith(`${h.key}/`) && same(h.actor, hold.actor));
@@ -111,13 +135,27 @@ function circle(holds: readonly Hold[], waiters: readonly Waiter[], start: Waite
 function* waitsFor(holds: readonly Hold[], waiters: readonly Waiter[], w: Waiter): Generator<Actor> {
   for (const file of w.files) {
     for (const h of holds) {
-      if (h.kind === "explicit" && !same(h.actor, w.actor) && overlap(h, file)) yield h.actor;
+      if (own(h, w) || !overlap(h, file)) continue;
+      if (h.kind === "explicit" || h.flights.length > 0) yield h.actor;
+      for (let { loan } = h; loan !== null && !same(loan.actor, w.actor); loan = loan.loan) yield loan.actor;
     }
-    if (has(holds, w.actor, file)) continue;
+    if (has(holds, w, file)) continue;
     for (const o of waiters) {
       const ahead = o.ticket < w.ticket && o.origin !== null && !same(o.actor, w.actor);
       if (ahead && o.files.some(f => overlap(f, file))) yield o.actor;
     }
+  }
+}
+
+/** An explicit hold that a descendant gave up is its lender's again, or another descendant's. */
+export function* notReturned(state: State, before: readonly Hold[], command: Command): Generator<string> {
+  if (command.type !== "turn_end" && command.type !== "lock_release") return;
+  for (const { key, actor, loan } of before) {
+    if (loan === null || !same(actor, command.actor)) continue;
+    const now = state.locks.holds.get(key);
+    const back =
+      now !== undefined && (same(now.actor, actor) || same(now.actor, loan.actor) || lent(now, loan.actor));
+    if (!back) yield `${key} did not come back to ${loan.actor.session}`;
   }
 }
 
@@ -130,8 +168,14 @@ export function* overdue(state: State): Generator<string> {
   }
   for (const h of state.locks.holds.values()) {
     const lostAt = state.sessions.live.get(h.actor.session)?.lostAt ?? null;
-    if (h.kind === "turn" && h.touched + limits.turnLeaseMs < t)
+    const leaseFrom = Math.max(h.touched, h.renewed ?? 0);
+    if (h.kind === "turn" && leaseFrom + limits.turnLeaseMs < t)
       yield `the turn hold on ${h.key} outlives its lease`;
+    const wanted = [...state.locks.waiters.values()].filter(
+      w => w.origin !== null && !own(h, w) && w.files.some(f => overlap(f, h)),
+    );
+    const yields = h.kind === "turn" && h.loan === null && h.flights.length === 0 && wanted.length > 0;
+    if (yields && h.touched + h.yieldMs < t) yield `the turn hold on ${h.key} does not yield`;
     if (lostAt === null) continue;
     const ms = h.kind === "turn" ? limits.lockDelayMs : limits.explicitLeaseMs - limits.silenceMs;
     if (lostAt + ms < t) yield `the ${h.kind} hold on ${h.key} outlives its lost holder`;

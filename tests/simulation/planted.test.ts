@@ -28,8 +28,8 @@ const planted: readonly Planted[] = [
   {
     bug: "two holders: a turn hold keeps nobody out",
     file: "daemon/core/lock-blockers.ts",
-    find: "if (!sameActor(hold.actor, ask.actor)) yield",
-    put: 'if (!sameActor(hold.actor, ask.actor) && (hold.kind !== "turn" || hold.key !== file.key)) yield',
+    find: "if (!mine) yield {",
+    put: 'if (!mine && (hold.kind !== "turn" || hold.key !== file.key)) yield {',
     tells: /two holders|overlap|is held already|which went to/,
   },
   {
@@ -92,9 +92,23 @@ const planted: readonly Planted[] = [
   {
     bug: "a turn hold whose lease never ends",
     file: "daemon/core/due.ts",
-    find: 'return hold === null || hold.kind !== "turn" ? null : hold.touched + limits.turnLeaseMs;',
-    put: "return hold === null ? null : null;",
+    find: 'if (hold === null || hold.kind !== "turn") return null;',
+    put: "return null;",
     tells: /outlives its lease/,
+  },
+  {
+    bug: "a write in flight that is yielded",
+    file: "daemon/core/lock-flight.ts",
+    find: "hold.loan !== null || hold.flights.length > 0) return null;",
+    put: "hold.loan !== null) return null;",
+    tells: /yielded with .* in flight/,
+  },
+  {
+    bug: "an explicit hold that does not come back from a descendant",
+    file: "daemon/core/lock-release.ts",
+    find: "if (!final) returnHold(state, hold);",
+    put: "",
+    tells: /did not come back/,
   },
   {
     bug: "a voided entry replayed",
@@ -102,7 +116,7 @@ const planted: readonly Planted[] = [
     find: "if (voided.has(entry.seq)) {",
     put: "if (voided.size < 0) {",
     host: "file",
-    tells: /differs from what was lived|not that of its log|which went to nobody/,
+    tells: /differs from what was lived|not that of its log|hears of token/,
   },
   {
     bug: "a waiter that is never told that its time is over",

@@ -7,14 +7,14 @@ import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Actor, Command, CommandOf, Entry, LockRequest, Origin } from "../../daemon/core/entry.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { emptyState, type State } from "../../daemon/core/state.ts";
+import { emptyState, type Hold, type State, type Token } from "../../daemon/core/state.ts";
 import type { Reply, Step } from "../../daemon/core/step.ts";
 import { Engine } from "../../daemon/engine.ts";
 import type { Journal } from "../../daemon/journal.ts";
 import { rebuild } from "../../daemon/recover.ts";
 import { limits } from "../../protocol/limits.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
-import { type Granted, overdue, wrongs } from "./oracle.ts";
+import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
 
 export class Violation extends Error {
@@ -60,6 +60,8 @@ export class World {
   #lastToken: readonly [number, number] = [0, 0];
   /** Every token so far, with who got it. */
   readonly #tokens = new Map<string, string>();
+  /** Those of a process that went on under another id: their grants may still be on the way. */
+  readonly #renamed = new Set<string>();
   /** Requests whose grant a living client heard of; every other grant must be undone. */
   readonly #heardGrants = new Set<string>();
   #epochSeen = 0;
@@ -177,6 +179,10 @@ export class World {
     // An entry that threw once counts unless the log says that it is void: the next start may well apply it.
     const whole = rebuild(snapshot, entries);
     this.#shadow = whole.state;
+    // A power cut may have taken a session's new name away again: its tokens are the old one's.
+    for (const { token, actor } of this.#shadow.locks.holds.values()) {
+      this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, JSON.stringify(actor));
+    }
     this.#epochSeen = Math.max(this.#epochSeen, this.#shadow.epoch);
     this.host.crash(false);
   }
@@ -203,6 +209,8 @@ export class World {
     this.#stored.add(key(entry.origin));
     count(this.counts.commands, entry.command.type);
     const state = this.#shadow;
+    const yielding = this.#yielding(state, entry);
+    const before = [...state.locks.holds.values()];
     let step: Step;
     try {
       step = apply(state, entry);
@@ -221,18 +229,33 @@ export class World {
     }
     for (const { to, grant } of step.answers)
       if (grant !== null) this.#say(`   granted to ${grant.session} (${to.n})`);
-    for (const wrong of wrongs(state, this.#granted(entry, step))) throw new Violation(wrong);
+    for (const wrong of wrongs(state, this.#granted(entry, step, before))) throw new Violation(wrong);
+    if (yielding?.length && step.reply?.ok) throw new Violation(`a hold yielded with ${yielding} in flight`);
+    for (const wrong of notReturned(state, before, entry.command)) throw new Violation(wrong);
     for (const wrong of check(state)) throw new Violation(wrong);
-    this.#noteTokens(state);
+    this.#noteTokens(state, step, entry.command.type === "session_begin");
   }
 
-  #granted({ origin, seq, command }: Entry, step: Step): Granted[] {
+  /** The writes in flight of a hold that is about to yield. */
+  #yielding(state: State, { command }: Entry): readonly string[] | undefined {
+    if (command.type !== "elapse" || command.due.what !== "yield_over") return undefined;
+    return state.locks.holds.get(command.due.key)?.flights;
+  }
+
+  #granted({ origin, seq, command }: Entry, step: Step, before: readonly Hold[]): Granted[] {
     const granted: Granted[] = [];
+    const heirs = step.answers.flatMap(a => a.grant ?? []);
+    const isHeir = (actor: Actor) =>
+      actor.agent !== null &&
+      [...before.map(h => h.actor), ...heirs].some(a => a.session === actor.session && a.agent === null);
     for (const { to, grant } of step.answers) {
       const ticket = this.#tickets.get(key(to));
-      if (grant !== null && ticket !== undefined) granted.push({ origin: to, ticket });
+      if (grant !== null && ticket !== undefined)
+        granted.push({ origin: to, ticket, inherited: isHeir(grant) });
     }
-    if (command.type === "lock_request" && step.reply?.ok) granted.push({ origin, ticket: seq });
+    if (command.type === "lock_request" && step.reply?.ok) {
+      granted.push({ origin, ticket: seq, inherited: isHeir(command.actor) });
+    }
     return granted;
   }
 
@@ -240,7 +263,8 @@ export class World {
     const { random } = this;
     const roll = random.int(1, 100);
     if (roll <= 40) this.#lock();
-    else if (roll <= 60) this.#unlock();
+    else if (roll <= 55) this.#unlock();
+    else if (roll <= 60) this.#flight();
     else if (roll <= 66) this.#close();
     else if (roll <= 70) this.#turnEnd();
     else if (roll <= 77) this.#begin();
@@ -275,6 +299,8 @@ export class World {
       placeMs: isTurn ? limits.placeMs : 0,
       detach: random.chance(0.1),
       prompt: isTurn ? random.pick(["p1", "p2"]) : null,
+      flight: isTurn && random.chance(0.5) ? `use${random.int(1, 30)}` : null,
+      ancestors: client.actor.agent === "child" ? [null] : [],
       bound: bound ? { node: "local", epoch: this.#epochSeen, connection: client.connection } : null,
     };
     client.bound ||= bound;
@@ -300,6 +326,20 @@ export class World {
     const named = [{ file, lexical, key: this.random.chance(0.5) ? hold.key : null }];
     const actor = "actor" in hold ? hold.actor : client.actor;
     this.#submit(client, { type: "lock_release", actor, files: all ? "all" : named });
+  }
+
+  #flight(): void {
+    const client = this.#client();
+    const { actor } = client;
+    if (this.random.chance(0.1)) {
+      this.#submit(client, { type: "lease_renew", actor });
+      return;
+    }
+    const flying = [...this.#running().state.locks.holds.values()].filter(h => h.flights.length > 0);
+    const hold = flying.length > 0 ? this.random.pick(flying) : null;
+    const flight = this.random.pick([...(hold?.flights ?? []), `use${this.random.int(1, 30)}`, null]);
+    const wrote = this.random.chance(0.7);
+    this.#submit(client, { type: "flight_end", actor: hold?.actor ?? actor, flight, wrote });
   }
 
   #turnEnd(): void {
@@ -329,6 +369,10 @@ export class World {
     const client = this.#client();
     const session = this.#running().state.sessions.live.get(client.actor.session);
     const incarnation = this.random.chance(0.5) ? null : (session?.incarnations.at(-1)?.ordinal ?? 0);
+    if (this.random.chance(0.2)) {
+      this.#submit(client, { type: "session_suspend", session: client.actor.session });
+      return;
+    }
     const cause = this.random.pick(["deregistered", "ended", "anchor_gone"] as const);
     this.#submit(client, { type: "session_end", session: client.actor.session, incarnation, cause });
   }
@@ -389,7 +433,7 @@ export class World {
     const open = this.#clients.filter(c => c.state === "open");
     if (open.length > 0 && (open.length >= 20 || this.random.chance(0.7))) return this.random.pick(open);
     this.#connections += 1;
-    const agent = this.random.chance(0.2) ? "agent" : null;
+    const agent = this.random.chance(0.25) ? this.random.pick(["child", "child", "mate"]) : null;
     const session = this.random.pick(sessions);
     const incarnations = this.#running().state.sessions.live.get(session)?.incarnations;
     const incarnation = incarnations === undefined ? 0 : this.random.pick(incarnations).ordinal;
@@ -439,18 +483,30 @@ export class World {
   #checkToken(token: string, command: LockCommand): void {
     const known = this.#tokens.get(token);
     const who = JSON.stringify(command.actor);
-    if (known !== who)
+    if (known !== who && !this.#renamed.has(token))
       throw new Violation(`${who} hears of token ${token}, which went to ${known ?? "nobody"}`);
   }
 
   /** Tokens rise over all grants of all lives. */
-  #noteTokens(state: State): void {
-    const held = [...state.locks.holds.values()].sort((a, b) => a.token.grant - b.token.grant);
+  /** `renamed`: a process goes on under another id, and its tokens with it. */
+  #noteTokens(state: State, step: Step, renamed: boolean): void {
+    const held: { token: Token; actor: Actor }[] = [...state.locks.holds.values()];
+    for (const { reply, grant } of step.answers) {
+      // What was passed on within the step is nobody's hold any more, but was granted all the same.
+      const [, epoch, number] = String(reply.ok && reply["token"]).split(".");
+      if (grant !== null) held.push({ token: { epoch: Number(epoch), grant: Number(number) }, actor: grant });
+    }
+    held.sort((a, b) => a.token.epoch - b.token.epoch || a.token.grant - b.token.grant);
     for (const { token, actor } of held) {
       const text = `${state.storeId}.${token.epoch}.${token.grant}`;
       const who = JSON.stringify(actor);
       const known = this.#tokens.get(text);
       if (known === who) continue;
+      if (known !== undefined && renamed) {
+        this.#renamed.add(text);
+        this.#tokens.set(text, who);
+        continue;
+      }
       if (known !== undefined) throw new Violation(`token ${text} went to ${known} and to ${who}`);
       const [epoch, grant] = this.#lastToken;
       if (token.epoch < epoch || (token.epoch === epoch && token.grant <= grant)) {
@@ -516,6 +572,9 @@ function lockOf(actor: Actor): Omit<LockCommand, "files"> {
     detach: false,
     progress: false,
     prompt: null,
+    flight: null,
+    yieldMs: limits.yieldMs,
+    ancestors: [],
     bound: null,
     project: "/p",
     cwd: "/p",

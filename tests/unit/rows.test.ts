@@ -5,7 +5,11 @@ import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";
 
-const locks = (w: World, now = w.now) => [...lockRows(w.state, now)].map(({ row }) => row());
+const source = (w: World, now = w.now, presence = new PresenceTable(new SimulatedClock(now))) => ({
+  engine: { state: w.state, now },
+  presence,
+});
+const locks = (w: World, now = w.now) => [...lockRows(source(w, now))].map(({ row }) => row());
 
 describe("rows of locks", () => {
   it("name the file, its holder, how long it is held, and who waits in which order", () => {
@@ -63,7 +67,7 @@ describe("rows of locks", () => {
 
 describe("rows of sessions", () => {
   function rows(w: World, presence: PresenceTable) {
-    return [...sessionRows(w.state, presence, w.now)].map(({ row }) => row());
+    return [...sessionRows(source(w, w.now, presence))].map(({ row }) => row());
   }
 
   it("tell what is stored and what is only seen", () => {

@@ -1,0 +1,277 @@
+/** The actions of one hook event, carried out in order up to the first refusal. */
+import type { HookAction, HookOutcome, HookPlan, LockNote, PlainAction } from "../protocol/adapter.ts";
+import type { Refusal } from "../protocol/codes.ts";
+import { limits } from "../protocol/limits.ts";
+import { isRefusal } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import { rowsOfSession } from "./core/actors.ts";
+import type { Actor, Command, FileRef } from "./core/entry.ts";
+import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
+import { yieldAt } from "./core/lock-flight.ts";
+import { pathOf } from "./core/lock-text.ts";
+import type { LockAction } from "./hook-lock.ts";
+import { noteLock, refs } from "./requests-lock.ts";
+import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./requests-session.ts";
+import { lockRows, nameOf, sessionRows } from "./rows.ts";
+import { actorOf, type Services } from "./services.ts";
+
+type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
+
+interface Run {
+  readonly services: Services;
+  readonly connection: Connection;
+  readonly plan: HookPlan;
+  /** Hears whether the client got the answer; set by a lock. */
+  delivered: ((ok: boolean) => void) | null;
+}
+
+type Act<D extends HookAction["do"]> = (run: Run, action: ActionOf<D>) => Promise<HookOutcome> | HookOutcome;
+
+const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
+  begin,
+  seen,
+  lock,
+  flight_end: flightEnd,
+  renew: (run, action) => propose(run, "renew", { type: "lease_renew", actor: actorOfAction(run, action) }),
+  turn_end: turnEnd,
+  reconcile,
+  suspend,
+  end,
+  look,
+};
+
+/** Carries the plan out; `delivered` is to hear whether the client got the answer. */
+export async function carryOut(
+  services: Services,
+  connection: Connection,
+  plan: HookPlan,
+): Promise<{
+  readonly outcomes: readonly HookOutcome[];
+  readonly delivered: ((ok: boolean) => void) | null;
+}> {
+  const run: Run = { services, connection, plan, delivered: null };
+  const outcomes: HookOutcome[] = [];
+  for (const action of plan.actions) {
+    const outcome = await act(run, action.do, action);
+    outcomes.push(outcome);
+    if (!outcome.ok) break;
+  }
+  return { outcomes, delivered: run.delivered };
+}
+
+function act<D extends HookAction["do"]>(
+  run: Run,
+  name: D,
+  action: HookAction,
+): Promise<HookOutcome> | HookOutcome {
+  // The table has one entry a name; the compiler cannot see that `action.do` is `name`.
+  return acts[name](run, action as ActionOf<D>);
+}
+
+async function begin({ services }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
+  const { session, cwd, pid = null, revive } = action;
+  const known = services.engine.state.sessions.live.get(session);
+  const isSame = known?.incarnations.some(i => pid === null || i.anchor?.pid === pid) ?? false;
+  signOfLife(services, session);
+  if (known !== undefined && isSame && !revive) {
+    return { did: "begin", ok: true, name: known.name, project: known.project };
+  }
+  await endDeadIncarnations(services, session);
+  const rest = { project: null, worktree: null, branch: null, name: null };
+  const reply = await services.engine.ask(
+    await beginCommand(services, { session, cwd, pid, revive, ...rest }),
+  );
+  if (isRefusal(reply)) return refused("begin", reply);
+  return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]) };
+}
+
+function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
+  const { session, agent, active, attention, agentName, ended } = action;
+  const { engine, presence } = services;
+  if (!engine.state.sessions.live.has(session)) return { did: "seen", ok: true };
+  const row = presence.of(session);
+  if (ended === true && agent !== undefined) {
+    row.agents.delete(agent);
+    signOfLife(services, session);
+    return { did: "seen", ok: true };
+  }
+  signOfLife(services, session, agent ?? null);
+  const known = agent === undefined ? undefined : row.agents.get(agent);
+  if (known !== undefined && agentName !== undefined) known.name ??= presence.agentName(row, agentName);
+  if (known !== undefined && active !== undefined) known.active = active;
+  if (active !== undefined && agent === undefined) row.active = active;
+  if (attention !== undefined) row.attention = attention;
+  return { did: "seen", ok: true };
+}
+
+function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> | HookOutcome {
+  if (!isLive(run, action.session)) return { did: "turn_end", ok: true };
+  const actor = actorOfAction(run, action);
+  return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt: action.keepPrompt ?? null });
+}
+
+async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookOutcome> {
+  const { engine, presence } = run.services;
+  if (!isLive(run, action.session)) return { did: "reconcile", ok: true };
+  const { incarnation } = actorOfAction(run, action);
+  const agents = new Set(presence.of(action.session).agents.keys());
+  for (const { actor } of rowsOfSession(engine.state.locks.actors, action.session, incarnation)) {
+    if (actor.agent !== null) agents.add(actor.agent);
+  }
+  for (const agent of agents) {
+    if (!action.isGone(agent)) continue;
+    const actor: Actor = { session: action.session, agent, incarnation };
+    await engine.ask({ type: "turn_end", actor, keepPrompt: null });
+    presence.of(action.session).agents.delete(agent);
+  }
+  return { did: "reconcile", ok: true };
+}
+
+function suspend(run: Run, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {
+  const known = run.services.engine.state.sessions.live.get(action.session);
+  if (known === undefined) return { did: "suspend", ok: true };
+  if (known.incarnations.length > 1) return end(run, { ...action, cause: "ended" });
+  return propose(run, "suspend", { type: "session_suspend", session: action.session });
+}
+
+async function end(
+  { services }: Run,
+  { session, pid, cause }: ActionOf<"end"> | EndOf,
+): Promise<HookOutcome> {
+  const { engine, recorder, clock } = services;
+  const known = engine.state.sessions.live.get(session);
+  if (known === undefined) return { did: "end", ok: true };
+  const incarnation = incarnationAt(services, session, pid ?? null);
+  const isOthers =
+    incarnation === null && pid !== undefined && known.incarnations.every(i => i.anchor !== null);
+  // It came from a process that is none of the session's: those that are live on.
+  if (isOthers) return { did: "end", ok: true };
+  const reply = await engine.ask({ type: "session_end", session, incarnation, cause: "ended" });
+  const { name, project } = known;
+  const line = { at: clock.wall(), event: "SessionEnd", id: session, agent: null, name, project };
+  recorder.note({ ...line, type: "hook", file: null, decision: "note", why: cause });
+  return isRefusal(reply) && reply.code !== "session_ended"
+    ? refused("end", reply)
+    : { did: "end", ok: true };
+}
+
+function look({ services }: Run, { session }: ActionOf<"look">): HookOutcome {
+  const { engine } = services;
+  const { state } = engine;
+  const self = state.sessions.live.get(session);
+  if (self === undefined)
+    return { did: "look", ok: true, self: session.slice(0, 8), sessions: [], locks: [] };
+  const sessions = [...sessionRows(services)].map(r => r.row());
+  const locks: LockNote[] = [];
+  for (const { row: make } of lockRows(services)) {
+    if (locks.length === limits.rowsDefault) break;
+    const row = make();
+    if (row.project !== self.project || row.holder === null || row.holder.id === session) continue;
+    const { path: file, holder, heldMs, waiters } = row;
+    locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, doing: null, yieldsInMs: null });
+  }
+  const others = sessions.filter(s => s.project === self.project && s.id !== session);
+  return { did: "look", ok: true, self: self.name, sessions: others, locks };
+}
+
+async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
+  const { services } = run;
+  const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines } = action;
+  if (!isLive(run, session)) return { did: "flight_end", ok: true };
+  const actor = actorOfAction(run, action);
+  if (wrote && file !== null) {
+    const files = await refs(services, cwd, [file]);
+    const at = services.clock.now();
+    const name = nameOf(services, actor);
+    if (!isRefusal(files)) {
+      for (const { key } of files) services.writers.wrote(pathOf(key), { session, agent, name, at, lines });
+    }
+  }
+  return propose(run, "flight_end", { type: "flight_end", actor, flight, wrote });
+}
+
+async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
+  const { services, connection, plan } = run;
+  const files = await refs(services, asked.cwd, [asked.file]);
+  if (isRefusal(files)) return refused("lock", files);
+  const [file] = files;
+  if (file === undefined) throw new Error("one name gave no file");
+  const actor = actorOfAction(run, asked);
+  const action = { ...asked, ancestors: await ancestorsOf(services, asked) };
+  if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
+  services.presence.touched(action.session, pathOf(file.key));
+  const { waited, delivered } = services.hookLocks.ask(services, connection, action, actor, file);
+  const { reply, waitedMs, parkedAt, before, stamp } = await waited;
+  noteLock(services, plan.event, actor, action.file, reply, waitedMs);
+  if (isRefusal(reply)) return contested(services, actor, file, reply);
+  run.delivered = delivered;
+  const now = stamp === null ? null : await services.facts.stamp(pathOf(file.key));
+  const changedWhileWaiting = stamp !== null && (await stamp) !== now;
+  if (changedWhileWaiting && action.overwrites) {
+    // The answer will be to read again: nothing is written now.
+    await services.engine.ask({ type: "flight_end", actor, flight: action.toolUseId, wrote: false });
+  }
+  const writer = parkedAt === null ? null : services.writers.since(pathOf(file.key), parkedAt);
+  const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
+  const granted = { ...reply, token: String(reply["token"]) };
+  return { did: "lock", ok: true, reply: granted, waitedMs, changedWhileWaiting, changedBy, before };
+}
+
+/** A nested agent's parents are known to the client alone: its own file names them. */
+async function ancestorsOf(services: Services, { session, agent, ancestors, parentFile }: LockAction) {
+  const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
+  if (row === undefined || parentFile === null) return ancestors;
+  row.parent ??= (await services.facts.parentAgent(parentFile)) ?? "";
+  const all = [...ancestors];
+  const { agents } = services.presence.of(session);
+  for (let parent = row.parent; parent && !all.includes(parent); parent = agents.get(parent)?.parent ?? "") {
+    all.push(parent);
+  }
+  return all;
+}
+
+/** What a refused edit is told of who has the file. */
+function contested(services: Services, actor: Actor, file: FileRef, refusal: Refusal): HookOutcome {
+  const { engine, presence } = services;
+  const { state, now } = engine;
+  const ask = { actor, files: [file], ancestors: [], ticket: Number.POSITIVE_INFINITY };
+  const blocker = firstBlocker(state.locks, ask);
+  const line = [...waitersOver(state.locks, file)].sort((a, b) => a.ticket - b.ticket);
+  const index = line.findIndex(w => w.actor.session === actor.session && w.actor.agent === actor.agent);
+  const place = index === -1 ? {} : { place: index + 1 };
+  if (blocker === null) return { did: "lock", ok: false, refusal, holder: null, ...place };
+  const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
+  const yields = blocker.by === "hold" ? yieldAt(state, blocker.hold) : null;
+  const edited = [...presence.of(blocker.actor.session).files].slice(-limits.doingFilesMax);
+  const holder: LockNote = {
+    file: pathOf(file.key),
+    holder: nameOf(services, blocker.actor),
+    heldMs: Math.max(0, now - since),
+    waiters: line.length,
+    doing: edited.length === 0 ? null : `last edited ${edited.join(", ")}`,
+    yieldsInMs: yields === null ? null : Math.max(0, yields - now),
+  };
+  return { did: "lock", ok: false, refusal, holder, ...place };
+}
+
+type EndOf = { readonly session: string; readonly pid?: number; readonly cause: string };
+
+function isLive({ services }: Run, session: string): boolean {
+  return services.engine.state.sessions.live.has(session);
+}
+
+function actorOfAction(
+  { services }: Run,
+  { session, agent, pid }: { readonly session: string; readonly agent?: string; readonly pid?: number },
+): Actor {
+  return actorOf(services, session, agent ?? null, pid ?? null);
+}
+
+async function propose({ services }: Run, did: PlainAction, command: Command): Promise<HookOutcome> {
+  const reply = await services.engine.ask(command);
+  return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
+}
+
+function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
+  return { did, ok: false, refusal, holder: null };
+}
