@@ -9,6 +9,12 @@ import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
 import type { Hold, Session, State, Waiter } from "./core/state.ts";
 import type { PresenceTable } from "./presence.ts";
 
+/** What rows are made of. */
+export interface RowSource {
+  readonly engine: { readonly state: State; readonly now: number };
+  readonly presence: PresenceTable;
+}
+
 /** A row with its place: rows come in the order of `place`, and `key` tells those of one place apart. */
 export interface Keyed<Row> {
   readonly place: number;
