@@ -5,6 +5,7 @@ import { createLog } from "../daemon/log.ts";
 import { startDaemon } from "../daemon/main.ts";
 import { claudeCode } from "../hooks/adapter/claude-code.ts";
 import { kitePaths } from "../protocol/paths.ts";
+import { closeInherited } from "./inherited.ts";
 import { version } from "./version.ts";
 
 /**
@@ -13,6 +14,7 @@ import { version } from "./version.ts";
  * descriptor named in `KITE_READY_FD`.
  */
 export async function runDaemon({ foreground }: { readonly foreground: boolean }): Promise<never> {
+  if (!foreground) closeInherited(3);
   const say = starter();
   const paths = kitePaths(process.env);
   const { values: config, problems } = await loadConfig({ env: process.env, paths });

@@ -12,6 +12,8 @@ export type Line =
   | { readonly fault: Extract<Code, "line_too_long" | "invalid_utf8"> };
 
 const newline = 0x0a;
+/** Pieces are joined up to this. */
+const joinedBytes = 65_536;
 const hookPrefix = Buffer.from('{"type":"hook"');
 
 export class LineDecoder {
@@ -30,6 +32,11 @@ export class LineDecoder {
   /** Bytes of a line whose newline has not come yet. */
   get unfinishedBytes(): number {
     return this.#size;
+  }
+
+  /** Buffers that hold the unfinished line: what it costs beyond its bytes. */
+  get pieces(): number {
+    return this.#parts.length;
   }
 
   /** Takes what arrived and returns the lines it completed, in order; blank lines are left out. */
@@ -54,12 +61,26 @@ export class LineDecoder {
 
   #take(piece: Buffer, lines: Line[]): void {
     if (this.#discarding || piece.length === 0) return;
-    this.#parts.push(piece);
+    this.#keep(piece);
     this.#size += piece.length;
     if (this.#size > this.#lineBytes && this.#size > this.#bound()) {
       this.discard();
       lines.push({ fault: "line_too_long" });
     }
+  }
+
+  /**
+   * Small pieces are joined, pairs of about the same size at a time, so that a line that comes byte by byte takes
+   * about its size and not a buffer a byte. Each byte is copied a few times at the most.
+   */
+  #keep(piece: Buffer): void {
+    let last = piece;
+    for (let before = this.#parts.at(-1); before !== undefined; before = this.#parts.at(-1)) {
+      if (before.length > last.length || before.length + last.length > joinedBytes) break;
+      this.#parts.pop();
+      last = Buffer.concat([before, last]);
+    }
+    this.#parts.push(last);
   }
 
   #bound(): number {

@@ -199,3 +199,12 @@ it("encodes one line, whatever is in a string", () => {
   const line = encodeLine({ text: "a\nb\u2028c\r" });
   expect(line.indexOf("\n")).toBe(line.length - 1);
 });
+
+it("holds a line that comes byte by byte in a few buffers, not in one a byte", () => {
+  const decoder = new LineDecoder();
+  const line = Buffer.from(`{"type":"ping","x":"${"y".repeat(200_000)}"}\n`);
+  for (const byte of line.subarray(0, -1)) decoder.push(Buffer.from([byte]));
+  expect(decoder.unfinishedBytes).toBe(line.length - 1);
+  expect(decoder.pieces).toBeLessThan(32);
+  expect(decoder.push(line.subarray(-1))).toEqual([{ text: line.toString().trimEnd() }]);
+});
