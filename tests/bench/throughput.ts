@@ -1,0 +1,91 @@
+/** Locks and unlocks per second over the socket, against an echo server of the same framing. */
+import { join } from "node:path";
+import { interleaved, median, ratio } from "./measure.ts";
+import { Bench, heard, type Started, work } from "./processes.ts";
+import { figure, plain, print } from "./report.ts";
+import { ask } from "./talk.ts";
+import { sessionId } from "./wire-words.ts";
+
+const rounds = 7;
+const shapes = [
+  { connections: 100, depth: 1, file: 0.6, memory: 0.7 },
+  { connections: 1, depth: 64, file: 0.4, memory: 0.6 },
+] as const;
+
+interface Server {
+  readonly socket: string;
+  readonly started: Started;
+}
+
+export async function throughput(): Promise<void> {
+  const bench = new Bench();
+  try {
+    const cwd = bench.repository();
+    const socket = join(bench.dir, "echo.sock");
+    const echo = { socket, started: await bench.start("echo-server", [socket]) };
+    const servers = {
+      echo,
+      file: await daemon(bench, cwd, "file"),
+      memory: await daemon(bench, cwd, "memory"),
+    };
+    const generator = await bench.start("load-generator", []);
+    for (const shape of shapes) await one(generator, shape, servers);
+    for (const server of [servers.file, servers.memory]) await nothingRefused(server.socket);
+  } finally {
+    await bench.end();
+  }
+}
+
+async function one(
+  generator: Started,
+  { connections, depth, file, memory }: (typeof shapes)[number],
+  servers: Readonly<Record<"echo" | "file" | "memory", Server>>,
+): Promise<void> {
+  const cpu = new Map<string, number[]>();
+  const rate = (name: "echo" | "file" | "memory") => async () => {
+    const { socket, started } = servers[name];
+    const before = await cpuUs(started);
+    const job = { kind: "throughput", socket, connections, depth, warmMs: 300, ms: 1_000 } as const;
+    const { perSecond, replies } = await work(generator, job);
+    cpu.set(name, [...(cpu.get(name) ?? []), ((await cpuUs(started)) - before) / replies]);
+    return perSecond;
+  };
+  const subjects = { echo: rate("echo"), file: rate("file"), memory: rate("memory") };
+  await interleaved(1, subjects);
+  cpu.clear();
+  const samples = await interleaved(rounds, subjects);
+  const of = (name: string) => samples.get(name) ?? [];
+  const cpuOf = (name: string) => median(cpu.get(name) ?? []);
+  print(`lock and unlock, ${connections} connection(s) at depth ${depth}, ${rounds} rounds interleaved`, [
+    plain("echo server", median(of("echo")), "/s"),
+    plain("Kite, file journal", median(of("file")), "/s"),
+    plain("Kite, memory journal", median(of("memory")), "/s"),
+    figure("file journal / echo", ratio(of("file"), of("echo")), { atLeast: file }),
+    figure("memory journal / echo", ratio(of("memory"), of("echo")), { atLeast: memory }),
+    plain("processor time of the echo server", cpuOf("echo"), " us each"),
+    plain("processor time of Kite, file journal", cpuOf("file"), " us each"),
+    plain("processor time of Kite, memory journal", cpuOf("memory"), " us each"),
+  ]);
+}
+
+async function cpuUs({ child }: Started): Promise<number> {
+  child.send("cpu");
+  const { user, system } = (await heard(child, "a server")) as NodeJS.CpuUsage;
+  return user + system;
+}
+
+/** A daemon with a hundred sessions in `cwd`. */
+async function daemon(bench: Bench, cwd: string, journal: "file" | "memory"): Promise<Server> {
+  const home = join(bench.dir, journal);
+  const started = await bench.start("kite-daemon", [home, journal]);
+  const socket = join(home, "kite.sock");
+  const sessions = Array.from({ length: 100 }, (_, n) => ({ type: "register", id: sessionId(n), cwd }));
+  await ask(socket, sessions);
+  return { socket, started };
+}
+
+/** What was measured were locks, not refusals. */
+async function nothingRefused(socket: string): Promise<void> {
+  const [stats] = await ask(socket, [{ type: "stats" }]);
+  if (stats?.["refused"] !== 0) throw new Error(`${stats?.["refused"]} requests were refused`);
+}
