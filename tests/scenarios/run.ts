@@ -1,0 +1,321 @@
+/**
+ * Plays a transcript: commands, a line of dashes, what came of them, a blank line.
+ *
+ *     alice: file_lock src/a.ts wait=5s      a request of the session `alice`; `alice/helper` is an agent of hers,
+ *     alice#2: edit src/a.ts                 `alice#2` her second terminal
+ *     time +30s                              what is due on the way comes when it is due
+ *     daemon restart                         or `daemon killed`
+ *     locks                                  who holds and waits for what
+ *
+ * Behind the dashes: what each one hears (`bob: ...`) and what everybody may see (`* ...`), in order. Tokens are
+ * written without the name of the store.
+ */
+import type { Actor, Command, LockRequest } from "../../daemon/core/entry.ts";
+import { actorRow } from "../../daemon/core/lock-text.ts";
+import type { State } from "../../daemon/core/state.ts";
+import type { Reply } from "../../daemon/core/step.ts";
+import { Engine } from "../../daemon/engine.ts";
+import { limits } from "../../protocol/limits.ts";
+import { microtasks } from "../journal/commands.ts";
+import { SimulatedClock } from "../simulation/host.ts";
+import { lockOf } from "../unit/core-world.ts";
+import { MemoryPlace } from "../unit/engine-world.ts";
+import { words } from "./words.ts";
+
+/** The transcript once more, with what happens now. */
+export async function play(text: string): Promise<string> {
+  const scene = new Scene();
+  await scene.start();
+  const blocks: string[] = [];
+  for (const block of text.trim().split(/\n\s*\n/)) {
+    const [asked = ""] = block.split(/^-+$/m);
+    const commands = asked.trim().split("\n");
+    const isComment = commands.every(line => line.startsWith("#"));
+    blocks.push(isComment ? asked.trim() : [...commands, "----", ...(await scene.play(commands))].join("\n"));
+  }
+  return `${blocks.join("\n\n")}\n`;
+}
+
+/** A terminal or a hook's process: what it waits for goes when it closes. */
+interface Speaker {
+  readonly name: string;
+  readonly actor: Actor;
+  readonly connection: number;
+  readonly waiting: Set<number>;
+  bound: boolean;
+}
+
+/** What follows a command's name: `word`, or `name=value`. */
+interface Words {
+  readonly plain: readonly string[];
+  readonly named: ReadonlyMap<string, string>;
+}
+
+class Scene {
+  readonly #place = new MemoryPlace();
+  readonly #clock = new SimulatedClock(1_000_000);
+  #engine: Engine | null = null;
+  #speakers = new Map<string, Speaker>();
+  /** The process each terminal runs in. */
+  readonly #pids = new Map<string, number>();
+  #connections = 0;
+  #lines: string[] = [];
+
+  async start(): Promise<void> {
+    const starting = Engine.start({
+      journal: this.#place.journal(),
+      clock: this.#clock,
+      node: "n",
+      storeId: "store",
+      onStep: (_entry, step, _state, replayed) => {
+        for (const { event, to } of step.events) {
+          const { event: name, ...fields } = event;
+          // Who is granted a lock, or begins by asking for one, hears so: no need to write it twice.
+          const isTold =
+            name === "lock_granted" || (event.event === "session_started" && event.id === event.name);
+          if (!replayed && to === undefined && !isTold) this.#lines.push(`* ${name} ${words(fields)}`);
+        }
+      },
+      onTrouble: (message, error) => this.#lines.push(`! ${message}: ${String(error)}`),
+      onFatal: error => this.#lines.push(`! ${String(error)}`),
+    });
+    await this.#settle();
+    this.#engine = await starting;
+  }
+
+  /** Does what the lines say, one after the other; returns what came of it. */
+  async play(commands: readonly string[]): Promise<string[]> {
+    this.#lines = [];
+    for (const line of commands) {
+      if (line.startsWith("#")) continue;
+      await this.#do(line);
+      await this.#settle();
+    }
+    return this.#lines;
+  }
+
+  async #do(line: string): Promise<void> {
+    const [, who, asked = ""] = /^([\w/#-]+): (.+)$/.exec(line) ?? [];
+    if (who !== undefined) return this.#ask(this.#speaker(who), asked);
+    const [, more] = /^time \+(\S+)$/.exec(line) ?? [];
+    if (more !== undefined) return this.#pass(milliseconds(more));
+    if (line === "daemon restart") return this.#restart(true);
+    if (line === "daemon killed") return this.#restart(false);
+    if (line !== "locks") throw new Error(`nobody understands "${line}"`);
+    this.#lines.push(...shown(this.#state));
+  }
+
+  async #pass(ms: number): Promise<void> {
+    const until = this.#clock.now() + ms;
+    // In small steps: what is due on the way is stored before time goes on.
+    for (let left = ms; left > 0; left = until - this.#clock.now()) {
+      this.#clock.pass(Math.min(left > 600_000 ? 60_000 : 1000, left));
+      await this.#settle();
+    }
+  }
+
+  async #restart(inOrder: boolean): Promise<void> {
+    if (inOrder) {
+      const closing = this.#running.close();
+      await this.#settle();
+      await closing;
+    }
+    this.#speakers = new Map();
+    this.#clock.restart(1000);
+    await this.start();
+  }
+
+  #ask(speaker: Speaker, asked: string): void {
+    const [verb = "", ...rest] = asked.split(" ");
+    const isNamed = (word: string) => /^\w+=/.test(word);
+    const given: Words = {
+      plain: rest.filter(word => !isNamed(word)),
+      named: new Map(rest.filter(isNamed).map(word => [word.replace(/=.*/, ""), word.replace(/^\w+=/, "")])),
+    };
+    if (verb === "close") {
+      this.#close(speaker);
+      return;
+    }
+    const command = this.#command(speaker, verb, given);
+    if (command === null) throw new Error(`nobody understands "${asked}"`);
+    this.#submit(speaker, command);
+  }
+
+  #command(speaker: Speaker, verb: string, given: Words): Command | null {
+    const { actor } = speaker;
+    const { session } = actor;
+    const prompt = given.named.get("prompt") ?? null;
+    const cause = verb === "dies" ? "anchor_gone" : "deregistered";
+    switch (verb) {
+      case "register":
+        return this.#begin(speaker, given);
+      case "heartbeat":
+        return { type: "session_found", session };
+      case "silence":
+        return { type: "session_lost", session, begun: this.#state.sessions.live.get(session)?.begun ?? 0 };
+      case "deregister":
+        return { type: "session_end", session, incarnation: null, cause };
+      case "dies":
+        return { type: "session_end", session, incarnation: actor.incarnation, cause };
+      case "file_lock":
+        return this.#lock(speaker, given, {});
+      case "edit":
+        return this.#lock(speaker, given, {
+          kind: "turn",
+          prompt,
+          flight: given.named.get("tool") ?? null,
+          waitMs: limits.hookWaitMs,
+          depth: limits.hookQueueDepth,
+          placeMs: limits.placeMs,
+          ancestors: actor.agent === null ? [] : [null],
+        });
+      case "edited":
+        return { type: "flight_end", actor, flight: given.named.get("tool") ?? null, wrote: true };
+      case "prompt":
+        return { type: "turn_end", actor, keepPrompt: given.plain[0] ?? null };
+      case "stop":
+        return { type: "turn_end", actor, keepPrompt: null };
+      case "file_unlock":
+        return unlock(speaker, given.plain);
+      default:
+        return null;
+    }
+  }
+
+  #begin({ name, actor: { session } }: Speaker, { named }: Words): Command {
+    const pid = Number(named.get("pid") ?? 0);
+    if (pid > 0) this.#pids.set(name, pid);
+    return {
+      type: "session_begin",
+      session,
+      anchor: pid > 0 ? { pid, startTime: "1" } : null,
+      cwd: "/p",
+      project: "/p",
+      worktree: "/p",
+      branch: "main",
+      name: named.get("name") ?? null,
+      revive: true,
+      wallMs: 0,
+    };
+  }
+
+  #lock(speaker: Speaker, { plain, named }: Words, more: Partial<LockRequest>): Command {
+    const asked = lockOf(speaker.actor, plain, this.#clock.now(), more);
+    const wait = named.get("wait");
+    const request = named.get("request");
+    const isBound = plain.includes("bind");
+    speaker.bound ||= isBound;
+    const options = new Set(["bind", "detach"]);
+    return {
+      ...asked,
+      single: plain.filter(word => !options.has(word)).length === 1,
+      files: asked.files.filter(({ file }) => !options.has(file)),
+      waitMs: wait === undefined ? asked.waitMs : milliseconds(wait),
+      depth: Number(named.get("depth") ?? asked.depth),
+      detach: plain.includes("detach"),
+      bound: isBound ? this.#boundTo(speaker) : null,
+      ...(request === undefined
+        ? {}
+        : { retry: { by: speaker.actor.session, requestId: request, digest: plain.join(" ") } }),
+    };
+  }
+
+  #submit(speaker: Speaker, command: Command): void {
+    const engine = this.#running;
+    const n = engine.submit(command, {
+      parked: () => {
+        speaker.waiting.add(n);
+        this.#lines.push(`${speaker.name}: waits`);
+      },
+      answer: reply => {
+        speaker.waiting.delete(n);
+        this.#lines.push(`${speaker.name}: ${told(reply)}`);
+      },
+    });
+  }
+
+  #close(speaker: Speaker): void {
+    this.#speakers.delete(speaker.name);
+    for (const n of speaker.waiting) this.#running.abandon(n);
+    if (speaker.bound) this.#running.insist({ type: "lock_unbind", bound: this.#boundTo(speaker) });
+  }
+
+  /** Who says it, by the process it came from, else the first part of the session alive: as the daemon finds out. */
+  #speaker(name: string): Speaker {
+    const [terminal = name, agent = null] = name.split("/");
+    const [session = terminal] = terminal.split("#");
+    const incarnations = this.#state.sessions.live.get(session)?.incarnations ?? [];
+    const pid = this.#pids.get(terminal);
+    const own = incarnations.find(i => pid !== undefined && i.anchor?.pid === pid) ?? incarnations[0];
+    const actor: Actor = { session, agent, incarnation: own?.ordinal ?? 0 };
+    const known = this.#speakers.get(name);
+    this.#connections += known === undefined ? 1 : 0;
+    const speaker: Speaker = {
+      name,
+      connection: this.#connections,
+      waiting: new Set(),
+      bound: false,
+      ...known,
+      actor,
+    };
+    this.#speakers.set(name, speaker);
+    return speaker;
+  }
+
+  #boundTo({ connection }: Speaker) {
+    return { node: "n", epoch: this.#running.epoch, connection };
+  }
+
+  get #running(): Engine {
+    if (this.#engine === null) throw new Error("no daemon runs");
+    return this.#engine;
+  }
+
+  get #state() {
+    return this.#running.state;
+  }
+
+  /** Everything that takes no time has happened. */
+  async #settle(): Promise<void> {
+    for (let quiet = 0; quiet < 2; quiet = this.#place.tick() ? 0 : quiet + 1) {
+      await microtasks();
+      this.#clock.pass(0);
+    }
+    await microtasks();
+  }
+}
+
+function unlock({ actor }: Speaker, plain: readonly string[]): Command {
+  if (plain.includes("all")) return { type: "lock_release", actor, files: "all" };
+  const named = lockOf(actor, plain, 0).files.filter(({ file }) => file !== "force");
+  if (plain.includes("force")) return { type: "lock_revoke", by: actor.session, files: named };
+  return { type: "lock_release", actor, files: named };
+}
+
+/** Who holds and waits for what, a line each. */
+function shown(state: State): string[] {
+  const { holds, waiters } = state.locks;
+  if (holds.size + waiters.size === 0) return ["nothing is locked"];
+  const name = (actor: Actor) => actorRow(state, actor).name;
+  return [
+    ...[...holds.values()].map(hold => `${hold.file}: ${name(hold.actor)} (${hold.kind})`),
+    ...[...waiters.values()].map(waiter => {
+      const away = waiter.origin === null ? " (away)" : "";
+      return `in line: ${name(waiter.actor)}${away} for ${waiter.files.map(({ file }) => file).join(" + ")}`;
+    }),
+  ];
+}
+
+/** A reply in words: what was answered, or refused and why. */
+function told(reply: Reply): string {
+  if (!reply.ok) return `${reply.code}: ${reply.error}`;
+  const { ok: _ok, ...fields } = reply;
+  return `ok ${words(fields)}`.trimEnd();
+}
+
+function milliseconds(text: string): number {
+  const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+  const [, count, unit] = /^(\d+)(ms|s|m|h)?$/.exec(text) ?? [];
+  if (count === undefined) throw new Error(`"${text}" is no time: 500ms, 30s, 10m, 24h`);
+  return Number(count) * (units[unit ?? "ms"] ?? 1);
+}
