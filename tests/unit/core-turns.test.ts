@@ -1,0 +1,258 @@
+import { describe, expect, it } from "vitest";
+import type { Actor, LockRequest } from "../../daemon/core/entry.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor, World, waits } from "./core-world.ts";
+
+const turn = { kind: "turn", depth: 16, waitMs: limits.hookWaitMs, placeMs: limits.placeMs } as const;
+const one = { pid: 10, startTime: "100" };
+
+function edit(
+  w: World,
+  who: string | Actor,
+  file: string,
+  flight: string | null = null,
+  more: Partial<LockRequest> = {},
+) {
+  return w.lock(who, file, { ...turn, flight, ...more });
+}
+
+function sub(agent: string): Actor {
+  return { session: "a", agent, incarnation: 0 };
+}
+
+function landed(w: World, who: string | Actor, flight: string | null, wrote = true) {
+  return w.step({ type: "flight_end", actor: actor(who), flight, wrote });
+}
+
+describe("a turn hold", () => {
+  it("yields to who waits when it was untouched for 15 seconds", () => {
+    const w = new World();
+    edit(w, "a", "x");
+    w.pass(10_000);
+    edit(w, "b", "x");
+    const b = w.n;
+    w.pass(4_999);
+    expect(w.answers.get(b)).toBeUndefined();
+    w.pass(1);
+    expect(w.answers.get(b)).toMatchObject({ grant: true });
+  });
+
+  it("is touched by every edit, and stays as long as nobody waits", () => {
+    const w = new World();
+    edit(w, "a", "x");
+    w.pass(60_000);
+    expect(w.holder("x")).toBe("a");
+    edit(w, "b", "x");
+    edit(w, "a", "x");
+    w.pass(14_999);
+    expect(w.holder("x")).toBe("a");
+    w.pass(1);
+    expect(w.holder("x")).toBe("b");
+  });
+
+  it("yields at once while its holder waits itself, so that hooks alone never block each other for good", () => {
+    const w = new World();
+    edit(w, "a", "x");
+    edit(w, "b", "y");
+    expect(edit(w, "a", "y")).toBe(waits);
+    const a = w.n;
+    expect(edit(w, "b", "x")).toBe(waits);
+    w.pass(0);
+    expect([w.holder("x"), w.holder("y")]).toEqual(["b", "b"]);
+    w.pass(15_000);
+    expect(w.answers.get(a)).toMatchObject({ grant: true });
+  });
+
+  it("never yields when it is explicit", () => {
+    const w = new World();
+    w.lock("a", "x");
+    edit(w, "b", "x");
+    w.pass(40_000);
+    expect(w.holder("x")).toBe("a");
+  });
+});
+
+describe("a write in flight", () => {
+  it("does not yield, however long a person takes to answer", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    for (let minute = 0; minute < 9; minute += 1) {
+      edit(w, "b", "x", "use2");
+      w.pass(60_000);
+      expect(w.holder("x")).toBe("a");
+    }
+    landed(w, "a", "use1");
+    edit(w, "b", "x", "use2");
+    w.pass(0);
+    expect(w.holder("x")).toBe("b");
+  });
+
+  it("loses its hold with the lease after eleven minutes, and both sides are told when it appears", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    w.pass(limits.turnLeaseMs - 20_000);
+    edit(w, "b", "x", "use2");
+    w.pass(60_000);
+    expect(w.holder("x")).toBe("b");
+    const step = landed(w, "a", "use1");
+    expect(step.events).toMatchObject([
+      {
+        event: { event: "lost_update", path: "/p/x", writer: { id: "a" }, holder: { id: "b" } },
+        about: ["a", "b"],
+      },
+    ]);
+    expect(landed(w, "a", "use1").events).toEqual([]);
+  });
+
+  it("that was not written after all loses nothing", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    w.pass(limits.turnLeaseMs);
+    expect(w.holder("x")).toBeNull();
+    expect(landed(w, "a", "use1", false).events).toEqual([]);
+  });
+
+  it("has its lease renewed once when a person is asked", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    w.pass(300_000);
+    w.do({ type: "lease_renew", actor: actor("a") });
+    w.pass(limits.turnLeaseMs - 1);
+    w.do({ type: "lease_renew", actor: actor("a") });
+    expect(w.holder("x")).toBe("a");
+    w.pass(1);
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("is over with its actor's next write, and with its turn", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    edit(w, "a", "y", "use2");
+    edit(w, "b", "x", "use3");
+    w.pass(15_000);
+    expect([w.holder("x"), w.holder("y")]).toEqual(["b", "a"]);
+    edit(w, "b", "y", "use4");
+    w.do({ type: "turn_end", actor: actor("a"), keepPrompt: null });
+    expect(w.holder("y")).toBe("b");
+  });
+
+  it("counts as an edge of waits, another turn hold does not", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    w.lock("b", "y");
+    w.lock("b", "x");
+    expect(w.lock("a", "y")).toMatchObject({ code: "lock_deadlock" });
+  });
+});
+
+describe("within a session", () => {
+  const child = { ancestors: [null] };
+
+  it("the main agent's hold passes to a subagent at once, past the line", () => {
+    const w = new World();
+    edit(w, "a", "x");
+    edit(w, "b", "x");
+    expect(edit(w, sub("s1"), "x", null, child)).toMatchObject({ ok: true });
+    expect(w.holder("x")).toBe("a/s1");
+    w.do({ type: "turn_end", actor: sub("s1"), keepPrompt: null });
+    expect(w.holder("x")).toBe("b");
+  });
+
+  it("an explicit one comes back when the subagent's turn ends, and its token stays good", () => {
+    const w = new World();
+    w.lock("a", "x");
+    edit(w, sub("s1"), "x", null, child);
+    w.do({ type: "turn_end", actor: sub("s1"), keepPrompt: null });
+    const hold = w.state.locks.holds.get("n:/p/x");
+    expect(hold).toMatchObject({ kind: "explicit", actor: { agent: null }, first: { grant: 1 } });
+    expect(hold?.token.grant).toBeGreaterThan(1);
+    w.unlock("a", "x");
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("an explicit one goes through two generations and back", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock(sub("s1"), "x", { ancestors: [null] });
+    edit(w, sub("s2"), "x", null, { ancestors: [null, "s1"] });
+    expect(w.holder("x")).toBe("a/s2");
+    w.do({ type: "turn_end", actor: sub("s2"), keepPrompt: null });
+    expect(w.holder("x")).toBe("a/s1");
+    w.do({ type: "turn_end", actor: sub("s1"), keepPrompt: null });
+    expect(w.holder("x")).toBe("a");
+  });
+
+  it("what is in flight does not pass until it has landed", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    expect(edit(w, sub("s1"), "x", null, child)).toBe(waits);
+    const n = w.n;
+    landed(w, "a", "use1");
+    expect(w.answers.get(n)).toMatchObject({ grant: true });
+  });
+
+  it("siblings and teammates contend like strangers", () => {
+    const w = new World();
+    edit(w, sub("s1"), "x", null, child);
+    expect(edit(w, sub("s2"), "x", null, child)).toBe(waits);
+    edit(w, "a", "y");
+    expect(edit(w, sub("mate"), "y")).toBe(waits);
+  });
+
+  it("the lender can give up what a subagent uses: it does not come back", () => {
+    const w = new World();
+    w.lock("a", "x");
+    edit(w, sub("s1"), "x", null, child);
+    expect(w.unlock("a", "x")).toEqual({ ok: true, released: ["x"] });
+    expect(w.holder("x")).toBe("a/s1");
+    w.do({ type: "turn_end", actor: sub("s1"), keepPrompt: null });
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("nothing comes back to a session that ends", () => {
+    const w = new World();
+    w.lock("a", "x");
+    edit(w, sub("s1"), "x", null, child);
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "ended" });
+    expect(w.state.locks.holds.size).toBe(0);
+  });
+});
+
+describe("/clear", () => {
+  function cleared(): World {
+    const w = new World();
+    w.begin("a", { anchor: one, name: "alice" });
+    w.lock("a", "kept");
+    edit(w, "a", "turn");
+    w.do({ type: "session_suspend", session: "a" });
+    return w;
+  }
+
+  it("frees turn holds, and hands name and explicit locks to the same process's next session", () => {
+    const w = cleared();
+    expect([w.holder("turn"), w.holder("kept")]).toEqual([null, "a"]);
+    expect(w.begin("b", { anchor: one })).toMatchObject({ name: "alice" });
+    expect(w.holder("kept")).toBe("b");
+    expect(w.state.sessions.live.has("a")).toBe(false);
+  });
+
+  it("ends the session when its process does not go on within ten seconds", () => {
+    const w = cleared();
+    w.pass(limits.suspendMs);
+    expect(w.state.sessions.live.has("a")).toBe(false);
+    expect(w.holder("kept")).toBeNull();
+  });
+
+  it("hands nothing to another process", () => {
+    const w = cleared();
+    w.begin("b", { anchor: { pid: 11, startTime: "100" } });
+    expect(w.holder("kept")).toBe("a");
+  });
+
+  it("is forgotten when the same session goes on after all", () => {
+    const w = cleared();
+    w.begin("a", { anchor: one });
+    w.pass(limits.suspendMs);
+    expect(w.holder("kept")).toBe("a");
+  });
+});
