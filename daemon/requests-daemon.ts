@@ -100,7 +100,16 @@ function statsOf(services: Services): StatsReply {
     storeFull: journal.full,
     voided: engine.voided,
     trailDropped: services.recorder.dropped,
-    rssBytes: process.memoryUsage.rss(),
+    rssBytes: rssBytes(),
     hooks: Object.fromEntries(counters.hooks),
   };
+}
+
+/** 0 where the system does not tell, as when all descriptors are in use: the other numbers matter then. */
+function rssBytes(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return 0;
+  }
 }
