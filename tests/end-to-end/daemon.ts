@@ -170,6 +170,7 @@ export class Client {
   readonly #socket: Socket;
   readonly #kept: Message[] = [];
   readonly #waits: Wait[] = [];
+  readonly #blankWaits: (() => void)[] = [];
   #text = "";
   #over = false;
 
@@ -238,6 +239,11 @@ export class Client {
     return this.next(message => message["type"] === "event" && message["event"] === name && fits(message));
   }
 
+  /** Resolves at the next blank line, which says that the daemon waits with us, or wants to know whether we live. */
+  blank(): Promise<void> {
+    return new Promise(resolve => this.#blankWaits.push(resolve));
+  }
+
   /** Sends, and returns the next line that is no event. */
   ask(message: Message | string | Buffer): Promise<Message> {
     this.send(message);
@@ -268,8 +274,11 @@ export class Client {
     const lines = (this.#text + text).split("\n");
     this.#text = lines.pop() ?? "";
     for (const line of lines) {
-      if (line === "") this.blanks += 1;
-      else this.#give(parsed(line));
+      if (line !== "") this.#give(parsed(line));
+      else {
+        this.blanks += 1;
+        for (const resolve of this.#blankWaits.splice(0)) resolve();
+      }
     }
   }
 
