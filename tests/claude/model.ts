@@ -39,7 +39,7 @@ type Message = z.infer<typeof message>;
  * `strays`.
  */
 export class ScriptedModel {
-  /** When each request of the conversation was there, by the monotonic clock, in milliseconds. */
+  /** When each request of the conversation arrived, by the monotonic clock, in milliseconds. */
   readonly askedAtMs: number[] = [];
   /** What went beyond the script or the Messages API. */
   readonly surprises: string[] = [];
@@ -68,6 +68,7 @@ export class ScriptedModel {
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => {
         this.surprises.push(String(error));
+        this.over(new Error("the model could not answer", { cause: error }));
         response.destroy();
       });
     });
@@ -123,6 +124,7 @@ export class ScriptedModel {
   }
 
   async #serve(asked: IncomingMessage, response: ServerResponse): Promise<void> {
+    const atMs = performance.now();
     const { method = "", url = "" } = asked;
     if (!url.startsWith("/")) {
       this.strays.push(`${method} ${url}`);
@@ -132,7 +134,7 @@ export class ScriptedModel {
     const body = await bodyOf(asked);
     const path = url.split("?")[0];
     if (method === "POST" && path === "/v1/messages") {
-      await this.#answer(request.parse(JSON.parse(body)), response);
+      await this.#answer(request.parse(JSON.parse(body)), atMs, response);
     } else if (method === "POST" && path === "/v1/messages/count_tokens") {
       json(response, 200, { input_tokens: 1 });
     } else {
@@ -145,14 +147,12 @@ export class ScriptedModel {
   }
 
   /** Only the conversation itself offers tools; what the client asks beside it (a title, say) gets a word. */
-  async #answer(
-    { model, tools, messages }: z.infer<typeof request>,
-    response: ServerResponse,
-  ): Promise<void> {
+  async #answer(asked: z.infer<typeof request>, atMs: number, response: ServerResponse): Promise<void> {
+    const { model, tools, messages } = asked;
     let turn: Turn = { say: "ok" };
     if (tools.some(({ name }) => name === "Edit")) {
       this.#conversation = messages;
-      const count = this.askedAtMs.push(performance.now());
+      const count = this.askedAtMs.push(atMs);
       for (const wait of this.#waits.filter(w => w.count <= count)) wait.resolve();
       const scripted = this.#script[count - 1];
       if (scripted === undefined) this.surprises.push(`asked for turn ${count}, the script has fewer`);

@@ -28,6 +28,8 @@ export interface SessionOptions {
   readonly script: readonly (Turn | Promise<Turn>)[];
   /** A user's own settings. */
   readonly settings?: object;
+  /** A session that is not over by then is ended; `sessionMs`. */
+  readonly limitMs?: number;
 }
 
 const hookLine = z.object({
@@ -40,7 +42,6 @@ const hookLine = z.object({
   stderr: z.string().default(""),
 });
 
-/** A session that is not over by then is ended. */
 const sessionMs = 150_000;
 
 /** One session of the real client in print mode, with a model, a home and nothing of the surroundings. */
@@ -58,7 +59,8 @@ export class ClaudeSession {
     return new ClaudeSession(options, await ScriptedModel.start(options.script));
   }
 
-  private constructor({ program, folder, cwd, settings = {} }: SessionOptions, model: ScriptedModel) {
+  private constructor(options: SessionOptions, model: ScriptedModel) {
+    const { program, folder, cwd, settings = {}, limitMs = sessionMs } = options;
     this.id = randomUUID();
     this.model = model;
     this.#log = join(folder, "client.log");
@@ -81,7 +83,7 @@ export class ClaudeSession {
     if (stdout === null || stderr === null) throw new Error("spawn gave no pipes");
     this.#read(stdout);
     stderr.setEncoding("utf8").on("data", (chunk: string) => this.#note(chunk));
-    this.ended = this.#end();
+    this.ended = this.#end(limitMs);
     this.ended.then(
       code => model.over(new Error(`the session has ended with code ${code}; it said last:\n${this.#said}`)),
       (error: Error) => model.over(error),
@@ -121,9 +123,9 @@ export class ClaudeSession {
     });
   }
 
-  async #end(): Promise<number> {
+  async #end(limitMs: number): Promise<number> {
     const closed = once(this.#child, "close");
-    const timer = setTimeout(() => this.#kill(), sessionMs);
+    const timer = setTimeout(() => this.#kill(), limitMs);
     const [code, signal] = await closed.finally(() => clearTimeout(timer));
     if (typeof code === "number") return code;
     throw new Error(`the session was ended by ${signal}; it said last:\n${this.#said}`);

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
 import { call, Moment, say } from "./script.ts";
@@ -8,8 +9,12 @@ import { type Status, World } from "./world.ts";
  * Sessions of the real client side by side in one repository, each with a model that plays a script; nothing but
  * `kite install --project` ties them to Kite.
  */
-const program = process.env["KITE_TEST_CLAUDE"] ?? "";
-if (program === "") throw new Error("these tests need the real client; run them with: npm run test:claude");
+const programs = {
+  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
+  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+};
+if (programs.claude === "")
+  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const file = "shared.txt";
 /** A hold that lasts as long as its turn, however slow the machine is. */
@@ -20,7 +25,7 @@ const impatient = { KITE_LOCK_WAIT_MS: "2000", KITE_YIELD_MS: "1500" };
 let world: World;
 
 beforeEach(async () => {
-  world = await World.create(program);
+  world = await World.create(programs);
   world.write(file, "one\ntwo\nthree\n");
 });
 

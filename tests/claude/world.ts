@@ -11,7 +11,6 @@ import {
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { KiteClient } from "../../client/client.ts";
@@ -21,7 +20,6 @@ import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { ClaudeSession, type SessionOptions } from "./session.ts";
 
-const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 const commandMs = 60_000;
 
 /** What `kite status --json` prints while a daemon runs. */
@@ -36,25 +34,33 @@ export interface Status {
   }[];
 }
 
+export interface Programs {
+  /** The real client. */
+  readonly claude: string;
+  /** The built command line, run by this same Node. */
+  readonly kite: string;
+}
+
 /** A repository with Kite installed, a daemon's home, and real sessions; all of it ends with `dispose`. */
 export class World {
   readonly repository: string;
   readonly paths: KitePaths;
   readonly #folder: string;
-  readonly #program: string;
+  readonly #programs: Programs;
   #frozen: number | null = null;
   readonly #sessions: ClaudeSession[] = [];
   #watcher: Watcher | null = null;
 
-  static async create(program: string): Promise<World> {
-    const world = new World(program);
+  /** `installed` false: a repository that Kite knows nothing of. */
+  static async create(programs: Programs, installed = true): Promise<World> {
+    const world = new World(programs);
     await promisify(execFile)("git", ["init", "-q", world.repository], { env: world.#environment({}) });
-    await world.kite("install", "--project", world.repository);
+    if (installed) await world.kite("install", "--project", world.repository);
     return world;
   }
 
-  private constructor(program: string) {
-    this.#program = program;
+  private constructor(programs: Programs) {
+    this.#programs = programs;
     // Short: a socket's path has a bound.
     this.#folder = realpathSync(mkdtempSync(join(tmpdir(), "kite-claude-")));
     this.repository = join(this.#folder, "project");
@@ -96,11 +102,11 @@ export class World {
   async session(
     name: string,
     script: SessionOptions["script"],
-    more: Pick<SessionOptions, "settings"> = {},
+    more: Pick<SessionOptions, "settings" | "limitMs"> = {},
   ): Promise<ClaudeSession> {
     const folder = join(this.#folder, name);
     const session = await ClaudeSession.start({
-      program: this.#program,
+      program: this.#programs.claude,
       folder,
       cwd: this.repository,
       script,
@@ -148,7 +154,7 @@ export class World {
   async #run(args: readonly string[], variables: Readonly<Record<string, string>>): Promise<string> {
     const env = this.#environment({ KITE_HOME: this.paths.home, ...variables });
     const options = { env, cwd: this.#folder, timeout: commandMs };
-    const { stdout } = await promisify(execFile)(process.execPath, [kite, ...args], options);
+    const { stdout } = await promisify(execFile)(process.execPath, [this.#programs.kite, ...args], options);
     return stdout;
   }
 
