@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { claudeCode } from "../../hooks/adapter/claude-code.ts";
-import type { HookAction, HookContext, HookOutcome, HookPlan } from "../../protocol/adapter.ts";
+import type { HookAction, HookContext, HookOutcome, HookPlan, LockNote } from "../../protocol/adapter.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { hookSchema } from "../../protocol/hook.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -37,7 +37,18 @@ const granted = (fields: Partial<Extract<HookOutcome, { did: "lock"; ok: true }>
   reply: { ok: true, file: "a.txt", path: "/home/dev/project/a.txt", token: "s.1.1" },
   waitedMs: 0,
   changedWhileWaiting: false,
+  changedBy: null,
   before: null,
+  ...fields,
+});
+
+const noteOf = (fields: Partial<LockNote> = {}): LockNote => ({
+  file: "a.txt",
+  holder: "bob",
+  heldMs: 0,
+  waiters: 0,
+  doing: null,
+  yieldsInMs: null,
   ...fields,
 });
 
@@ -49,7 +60,7 @@ const allCodes = Object.keys(codes).filter(isACode);
 const refusals: HookOutcome[] = allCodes.flatMap(code =>
   (["begin", "lock", "look", "seen", "turn_end", "end"] as const).flatMap(did => {
     const refusal = refuse(code, `why: ${code}`, { locked_ago: 3 });
-    const note = { file: "a.txt", holder: "bob", heldMs: 125_000, waiters: 2 };
+    const note = noteOf({ heldMs: 125_000, waiters: 2 });
     return [
       { did, ok: false, refusal, holder: null },
       { did, ok: false, refusal, holder: note, place: 2 },
@@ -76,12 +87,12 @@ const row: SessionRow = {
   attention: null,
 };
 
-const looked: HookOutcome = {
+const looked: Extract<HookOutcome, { did: "look"; ok: true }> = {
   did: "look",
   ok: true,
   self: "alice",
   sessions: [row],
-  locks: [{ file: "/home/dev/project/src/a.ts", holder: "bob", heldMs: 61_000, waiters: 1 }],
+  locks: [noteOf({ file: "/home/dev/project/src/a.ts", heldMs: 61_000, waiters: 1 })],
 };
 
 /** Every way the daemon may answer, whether it fits the plan or not. */
@@ -189,6 +200,9 @@ describe("rows", () => {
           promptId,
           toolUseId: "toolu_main_2_0_3",
           waitMs: 50_000,
+          ancestors: [],
+          parentFile: null,
+          overwrites: false,
         },
       ],
     ],
@@ -341,12 +355,7 @@ describe("what a start is told", () => {
 
   test("one's own locks are not told, and long lists are counted", () => {
     const sessions = Array.from({ length: 15 }, (_, i) => ({ ...row, id: `s${i}`, name: `n${i}` }));
-    const locks = ["alice", "alice/a0954b2b", "alice#2"].map(holder => ({
-      file: "own",
-      holder,
-      heldMs: 0,
-      waiters: 0,
-    }));
+    const locks = ["alice", "alice/a0954b2b", "alice#2"].map(holder => noteOf({ file: "own", holder }));
     const text: string = answerOf(start, begun, { ...looked, sessions, locks }).hookSpecificOutput
       .additionalContext;
     expect(text).not.toContain("own");
@@ -377,14 +386,16 @@ describe("what an edit is told", () => {
   const write = plan(payload("PreToolUse--Write"));
   const notebook = plan(payload("PreToolUse--NotebookEdit"));
   const changed = granted({ waitedMs: 12_400, changedWhileWaiting: true, before: "bob" });
-  const refusedBy = (code: Code, fields: Partial<Extract<HookOutcome, { ok: false }>> = {}) =>
-    ({
-      did: "lock",
-      ok: false,
-      refusal: refuse(code, "what happened", { locked_by_name: "carol", locked_ago: 8 }),
-      holder: { file: "a.txt", holder: "bob", heldMs: 125_000, waiters: 2 },
-      ...fields,
-    }) as const;
+  const refusedBy = (
+    code: Code,
+    fields: Partial<Extract<HookOutcome, { ok: false }>> = {},
+  ): Extract<HookOutcome, { ok: false }> => ({
+    did: "lock",
+    ok: false,
+    refusal: refuse(code, "what happened", { locked_by_name: "carol", locked_ago: 8 }),
+    holder: noteOf({ heldMs: 125_000, waiters: 2 }),
+    ...fields,
+  });
 
   test("granted at once, or after a wait in which nothing changed: nothing", () => {
     for (const p of [edit, write, notebook]) {
