@@ -58,18 +58,24 @@ export class MemoryPlace implements Place {
 
 export class FilePlace implements Place {
   readonly name = "the file journal";
+  readonly dir = "/journal";
   readonly disk = new SimulatedDisk();
+  readonly #segmentBytes: number;
   readonly #tasks = new Tasks();
+
+  constructor(segmentBytes = 20_000) {
+    this.#segmentBytes = segmentBytes;
+  }
 
   journal(clock: SimulatedClock): Journal {
     this.#tasks.forget();
     this.disk.processCrash();
     return new FileJournal({
-      dir: "/journal",
+      dir: this.dir,
       disk: this.disk.mount(),
       soon: this.#tasks.soon,
       later: (ms, task) => clock.at(clock.now() + ms, task),
-      bounds: { segmentBytes: 20_000, reserveBytes: 4096 },
+      bounds: { segmentBytes: this.#segmentBytes, reserveBytes: 4096 },
     });
   }
 
@@ -156,6 +162,8 @@ export class EngineWorld<P extends Place = Place> {
   /** `start` without waiting for it. */
   begin(options: Partial<EngineOptions> = {}): void {
     this.#engine = null;
+    // Its timers went with it.
+    this.clock.restart(0);
     this.log.length = 0;
     this.replayed.length = 0;
     this.engineStarted = Engine.start({

@@ -1,0 +1,91 @@
+/**
+ * Journals of released versions replay to their recorded state for ever. tests/fixtures/journals/make.mjs made them and
+ * says when it may do so again.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { check } from "../../daemon/core/check.ts";
+import type { CommandType } from "../../daemon/core/entry.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { hashOf, type Kept, readJournal, replay } from "../fixtures/journals/read.ts";
+
+const root = fileURLToPath(new URL("../fixtures/journals/", import.meta.url));
+const folders = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isDirectory());
+
+/** Every command there is: one that is added does not compile here until it is named. */
+const everyCommand: Readonly<Record<CommandType, true>> = {
+  daemon_started: true,
+  session_begin: true,
+  session_end: true,
+  session_lost: true,
+  session_found: true,
+  session_suspend: true,
+  lock_request: true,
+  lock_detach: true,
+  lock_undelivered: true,
+  lock_release: true,
+  lock_revoke: true,
+  lock_unbind: true,
+  turn_end: true,
+  flight_end: true,
+  lease_renew: true,
+  elapse: true,
+  rules: true,
+  void: true,
+};
+
+describe.each(folders.map(({ name }) => name))("the journal of %s", version => {
+  const folder = join(root, version);
+  let kept: Kept;
+
+  beforeAll(async () => {
+    kept = await readJournal(folder);
+  });
+
+  it.each([
+    ["by its whole log", false],
+    ["from its snapshot on", true],
+  ])("replays to its recorded state, %s", (_how, fromSnapshot) => {
+    const state = replay(kept, fromSnapshot);
+    // The text shows what differs, the hash says that nothing does.
+    expect(JSON.parse(writeState(state))).toEqual(
+      JSON.parse(readFileSync(join(folder, "state.json"), "utf8")),
+    );
+    expect(hashOf(state)).toBe(readFileSync(join(folder, "state.sha256"), "utf8").trim());
+  });
+
+  it("holds to every invariant, and its state reads back as itself", () => {
+    const state = replay(kept, false);
+    expect(check(state)).toEqual([]);
+    expect(hashOf(readState(writeState(state)))).toBe(hashOf(state));
+  });
+
+  it("was cut by a snapshot in its midst, so that both ways are worth something", () => {
+    const last = kept.entries.at(-1)?.seq ?? 0;
+    expect(kept.snapshot.seq).toBeGreaterThan(10);
+    expect(kept.snapshot.seq).toBeLessThan(last - 10);
+  });
+});
+
+it("the journal of this version tells of every command and of everything that passes with time", async () => {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const { entries } = await readJournal(join(root, String(version)));
+  const told = new Set(entries.map(({ command }) => command.type));
+  expect([...told].sort()).toEqual(Object.keys(everyCommand).sort());
+  const passed = new Set(
+    entries.flatMap(({ command }) => (command.type === "elapse" ? [command.due.what] : [])),
+  );
+  expect([...passed].sort()).toEqual([
+    "bound_over",
+    "lost_leases_over",
+    "lost_over",
+    "lost_turns_over",
+    "place_over",
+    "suspend_over",
+    "turn_lease_over",
+    "wait_over",
+    "yield_over",
+  ]);
+});
