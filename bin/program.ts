@@ -10,6 +10,10 @@ interface Entry {
 
 /** Every command, in the order of `kite --help`. Each file is loaded when its command is called for. */
 const commands: Readonly<Record<string, Entry>> = {
+  demo: {
+    description: "watch four simulated sessions share two files",
+    load: () => import("./commands/demo.ts"),
+  },
   up: { description: "start the daemon, unless it runs already", load: () => import("./commands/up.ts") },
   down: {
     description: "stop the daemon, and keep hooks from starting it",

@@ -1,4 +1,5 @@
 /** The actions of one hook event, carried out in order up to the first refusal. */
+import { isAbsolute, relative } from "node:path";
 import type { HookAction, HookOutcome, HookPlan, LockNote, PlainAction } from "../protocol/adapter.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
@@ -194,8 +195,9 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { services, connection, plan } = run;
   const files = await refs(services, asked.cwd, [asked.file]);
   if (isRefusal(files)) return refused("lock", files);
-  const [file] = files;
-  if (file === undefined) throw new Error("one name gave no file");
+  const [found] = files;
+  if (found === undefined) throw new Error("one name gave no file");
+  const file = { ...found, file: nearName(asked.cwd, asked.file) };
   const actor = actorOfAction(run, asked);
   const action = { ...asked, ancestors: await ancestorsOf(services, asked) };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
@@ -215,6 +217,12 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const granted = { ...reply, token: String(reply["token"]) };
   return { did: "lock", ok: true, reply: granted, waitedMs, changedWhileWaiting, changedBy, before };
+}
+
+/** A file below the working directory by its name from there, as people would write it. */
+function nearName(cwd: string, file: string): string {
+  const near = relative(cwd, file);
+  return isAbsolute(file) && near !== "" && !near.startsWith("..") ? near : file;
 }
 
 /** A nested agent's parents are known to the client alone: its own file names them. */

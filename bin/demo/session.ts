@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Where the demo plays. */
+export interface Stage {
+  readonly repository: string;
+  readonly home: string;
+  /** The hook client, as an installed entry runs it: program and arguments. */
+  readonly hook: readonly [string, ...string[]];
+}
+
+/** What an edit was told. */
+export interface Edited {
+  readonly waitedMs: number;
+  readonly allowed: boolean;
+}
+
+/**
+ * One simulated session: a process that stands for the client, and the real hook client for each of its events. It
+ * edits real files. Its process ends with the demo, whatever happens to that.
+ */
+export class DemoSession {
+  readonly name: string;
+  readonly id: string;
+  readonly #stage: Stage;
+  readonly #process: ChildProcess;
+  #prompts = 0;
+  #uses = 0;
+
+  constructor(stage: Stage, name: string) {
+    this.name = name;
+    this.id = `${name}-${process.pid}`;
+    this.#stage = stage;
+    this.#process = spawn(process.execPath, ["-e", "process.stdin.resume()"], {
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+  }
+
+  async begin(): Promise<void> {
+    await this.#event({ hook_event_name: "SessionStart", source: "startup" });
+  }
+
+  async prompt(): Promise<void> {
+    this.#prompts += 1;
+    await this.#event({ hook_event_name: "UserPromptSubmit", prompt: "go on" });
+  }
+
+  /** Asks for the file as the client does before an edit, edits it where that is allowed, and says so. */
+  async edit(file: string): Promise<Edited> {
+    this.#uses += 1;
+    const path = join(this.#stage.repository, file);
+    const use = {
+      tool_name: "Edit",
+      tool_use_id: `toolu_${this.id}_${this.#uses}`,
+      tool_input: { file_path: path, old_string: "end", new_string: `${this.name}\nend`, replace_all: false },
+    };
+    const began = performance.now();
+    const said = await this.#event({ hook_event_name: "PreToolUse", ...use });
+    const waitedMs = performance.now() - began;
+    const allowed = !said.includes('"deny"');
+    if (allowed) {
+      const text = await readFile(path, "utf8");
+      await writeFile(path, text.replace("end\n", `// ${this.name} was here\nend\n`));
+      await this.#event({ hook_event_name: "PostToolUse", ...use, tool_response: {} });
+    }
+    return { waitedMs, allowed };
+  }
+
+  async stop(): Promise<void> {
+    await this.#event({ hook_event_name: "Stop", stop_hook_active: false, background_tasks: [] });
+  }
+
+  async end(): Promise<void> {
+    await this.#event({ hook_event_name: "SessionEnd", reason: "prompt_input_exit" });
+    await this.kill();
+  }
+
+  /** As a closed terminal or a crash: no event, the process is just gone. */
+  async kill(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const gone = once(this.#process, "exit");
+    this.#process.kill("SIGKILL");
+    await gone;
+  }
+
+  /** Runs the hook client with one event on its standard input; returns what it printed. */
+  async #event(fields: Readonly<Record<string, unknown>>): Promise<string> {
+    const { repository, home, hook } = this.#stage;
+    const prompt = this.#prompts === 0 ? {} : { prompt_id: `prompt-${this.id}-${this.#prompts}` };
+    const event = { session_id: this.id, cwd: repository, permission_mode: "default", ...prompt, ...fields };
+    const [program, ...args] = hook;
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: home,
+      KITE_HOME: home,
+      CLAUDE_PID: `${this.#process.pid}`,
+    };
+    const client = spawn(program, args, { cwd: repository, env, stdio: ["pipe", "pipe", "inherit"] });
+    let said = "";
+    client.stdout.on("data", chunk => {
+      said += String(chunk);
+    });
+    client.stdin.end(JSON.stringify(event));
+    await once(client, "close");
+    return said;
+  }
+}
