@@ -16,7 +16,11 @@ interface Subscriber {
 }
 
 /** What a client hears about itself without asking. */
-const unasked: ReadonlySet<EventName> = new Set<EventName>(["lock_revoked", "session_duplicated"]);
+const unasked: ReadonlySet<EventName> = new Set<EventName>([
+  "lock_revoked",
+  "lost_update",
+  "session_duplicated",
+]);
 
 export class EventHub {
   readonly #ring = new EventRing();
