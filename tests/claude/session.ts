@@ -106,9 +106,14 @@ export class ClaudeSession {
     return [...ends].map(([, name = "", status]) => ({ name, exitCode: Number(status) }));
   }
 
+  /** Kills the client itself and nothing that it started; it has no time to tell anybody. */
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
   /** Ends the process and what it started, and the model. Harmless when it is over. */
   async dispose(): Promise<void> {
-    this.#kill();
+    this.#killAll();
     await Promise.allSettled([this.ended]);
     await this.model.close();
   }
@@ -125,7 +130,7 @@ export class ClaudeSession {
 
   async #end(limitMs: number): Promise<number> {
     const closed = once(this.#child, "close");
-    const timer = setTimeout(() => this.#kill(), limitMs);
+    const timer = setTimeout(() => this.#killAll(), limitMs);
     const [code, signal] = await closed.finally(() => clearTimeout(timer));
     if (typeof code === "number") return code;
     throw new Error(`the session was ended by ${signal}; it said last:\n${this.#said}`);
@@ -135,7 +140,7 @@ export class ClaudeSession {
     this.#said = (this.#said + text).slice(-4000);
   }
 
-  #kill(): void {
+  #killAll(): void {
     const { pid, exitCode, signalCode } = this.#child;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
     process.kill(-pid, "SIGKILL");

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
 import { call, Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
@@ -27,9 +27,8 @@ let world: World;
 beforeEach(async () => {
   world = await World.create(programs);
   world.write(file, "one\ntwo\nthree\n");
+  return () => world.dispose();
 });
-
-afterEach(() => world.dispose());
 
 const read = (id: string): Turn => call(id, "Read", { file_path: world.path(file) });
 const edit = (id: string, from: string, to: string): Turn =>
@@ -179,6 +178,31 @@ test("at the limit the second session is told who holds the file and what to do,
   await endsWell(second);
   expect(first.model.result("toolu_first_2").isError).toBe(false);
   expect(second.model.result("toolu_second_3").isError).toBe(false);
+  expect(world.read(file)).toBe("ONE\ntwo\nTHREE\n");
+  await Promise.all([watch.ended(first.id), watch.ended(second.id)]);
+  expect(await world.status()).toMatchObject({ sessions: [], locks: [] });
+});
+
+test("the first session's process is killed: the second one's edit goes on", async () => {
+  const watch = await world.up(patient);
+  const [firstHasEdited, never] = moments();
+  const first = await world.session("first", [
+    read("toolu_first_1"),
+    edit("toolu_first_2", "one", "ONE"),
+    never.before(say("Done.")),
+  ]);
+  const second = await world.session("second", [
+    read("toolu_second_1"),
+    firstHasEdited.before(edit("toolu_second_2", "three", "THREE")),
+    say("Done."),
+  ]);
+  await Promise.all([first.asked(3), second.asked(2)]);
+  firstHasEdited.reached();
+  await watch.queued(second.id);
+  first.kill();
+  await expect(first.ended).rejects.toThrow("SIGKILL");
+  await endsWell(second);
+  expect(second.model.result("toolu_second_2").isError).toBe(false);
   expect(world.read(file)).toBe("ONE\ntwo\nTHREE\n");
   await Promise.all([watch.ended(first.id), watch.ended(second.id)]);
   expect(await world.status()).toMatchObject({ sessions: [], locks: [] });

@@ -54,8 +54,13 @@ export class World {
   /** `installed` false: a repository that Kite knows nothing of. */
   static async create(programs: Programs, installed = true): Promise<World> {
     const world = new World(programs);
-    await promisify(execFile)("git", ["init", "-q", world.repository], { env: world.#environment({}) });
-    if (installed) await world.kite("install", "--project", world.repository);
+    try {
+      await promisify(execFile)("git", ["init", "-q", world.repository], { env: world.#environment({}) });
+      if (installed) await world.kite("install", "--project", world.repository);
+    } catch (error) {
+      await world.dispose();
+      throw error;
+    }
     return world;
   }
 
