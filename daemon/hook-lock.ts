@@ -1,7 +1,7 @@
 /** A hook's lock: asked once for each tool use, however many hooks of it wait; answered when the file was looked at. */
 import type { HookAction } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
-import type { Connection } from "./connection.ts";
+import type { Call } from "./call.ts";
 import type { Actor, FileRef } from "./core/entry.ts";
 import { firstBlocker } from "./core/lock-blockers.ts";
 import { pathOf } from "./core/lock-text.ts";
@@ -26,7 +26,7 @@ export interface Waited {
 /** One tool use's lock and the hooks that wait for it. */
 interface Asked {
   readonly waited: Promise<Waited>;
-  readonly connections: Set<Connection>;
+  readonly calls: Set<Call>;
   joined: number;
   unheard: number;
   isParked: boolean;
@@ -44,7 +44,7 @@ export class HookLocks {
    */
   ask(
     services: Services,
-    connection: Connection,
+    call: Call,
     action: LockAction,
     actor: Actor,
     file: FileRef,
@@ -56,7 +56,7 @@ export class HookLocks {
       asked = this.#begin(services, action, actor, file);
       this.#asked.set(key, asked);
     }
-    join(asked, connection);
+    join(asked, call);
     const mine = asked;
     return { waited: asked.waited, delivered: ok => heard(mine, ok) };
   }
@@ -64,7 +64,7 @@ export class HookLocks {
   #begin(services: Services, action: LockAction, actor: Actor, file: FileRef): Asked {
     const { engine, clock } = services;
     const began = clock.now();
-    const connections = new Set<Connection>();
+    const calls = new Set<Call>();
     let parkedAt: number | null = null;
     let before: string | null = null;
     let stamp: Promise<string | null> | null = null;
@@ -75,7 +75,7 @@ export class HookLocks {
     });
     const asked: Asked = {
       waited,
-      connections,
+      calls,
       joined: 0,
       unheard: 0,
       isParked: false,
@@ -100,8 +100,8 @@ export class HookLocks {
         });
         before = blocker === null ? null : nameOf(services, blocker.actor);
         stamp = services.facts.stamp(pathOf(file.key));
-        if (connections.size === 0) asked.abandon();
-        for (const connection of connections) connection.push("\n");
+        if (calls.size === 0) asked.abandon();
+        for (const call of calls) wait(call);
       },
     });
     return asked;
@@ -114,15 +114,22 @@ export class HookLocks {
   }
 }
 
-function join(asked: Asked, connection: Connection): void {
+function join(asked: Asked, call: Call): void {
+  const { connection } = call;
   asked.joined += 1;
   if (asked.decidedAt !== null || connection.isClosed) return;
-  asked.connections.add(connection);
+  asked.calls.add(call);
   connection.onClosed.add(() => {
-    asked.connections.delete(connection);
-    if (asked.decidedAt === null && asked.connections.size === 0) asked.abandon();
+    asked.calls.delete(call);
+    if (asked.decidedAt === null && asked.calls.size === 0) asked.abandon();
   });
-  if (asked.isParked) connection.push("\n");
+  if (asked.isParked) wait(call);
+}
+
+/** The client hears that its hook waits; what else it asks on this connection is answered meanwhile. */
+function wait(call: Call): void {
+  call.park();
+  call.connection.push("\n");
 }
 
 /** A grant that none of the hooks could be told is undone. */

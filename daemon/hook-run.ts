@@ -3,8 +3,7 @@ import { isAbsolute, relative } from "node:path";
 import type { HookAction, HookOutcome, HookPlan, LockNote, PlainAction } from "../protocol/adapter.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
-import { isRefusal } from "./call.ts";
-import type { Connection } from "./connection.ts";
+import { type Call, isRefusal } from "./call.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor, Command, FileRef } from "./core/entry.ts";
 import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
@@ -20,7 +19,7 @@ type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
 
 interface Run {
   readonly services: Services;
-  readonly connection: Connection;
+  readonly call: Call;
   readonly plan: HookPlan;
   /** Hears whether the client got the answer; set by a lock. */
   delivered: ((ok: boolean) => void) | null;
@@ -44,13 +43,13 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
 /** Carries the plan out; `delivered` is to hear whether the client got the answer. */
 export async function carryOut(
   services: Services,
-  connection: Connection,
+  call: Call,
   plan: HookPlan,
 ): Promise<{
   readonly outcomes: readonly HookOutcome[];
   readonly delivered: ((ok: boolean) => void) | null;
 }> {
-  const run: Run = { services, connection, plan, delivered: null };
+  const run: Run = { services, call, plan, delivered: null };
   const outcomes: HookOutcome[] = [];
   for (const action of plan.actions) {
     const outcome = await act(run, action.do, action);
@@ -192,7 +191,7 @@ async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<Hook
 }
 
 async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
-  const { services, connection, plan } = run;
+  const { services, call, plan } = run;
   const files = await refs(services, asked.cwd, [asked.file]);
   if (isRefusal(files)) return refused("lock", files);
   const [found] = files;
@@ -202,7 +201,7 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const action = { ...asked, ancestors: await ancestorsOf(services, asked) };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   services.presence.touched(action.session, pathOf(file.key));
-  const { waited, delivered } = services.hookLocks.ask(services, connection, action, actor, file);
+  const { waited, delivered } = services.hookLocks.ask(services, call, action, actor, file);
   const { reply, waitedMs, parkedAt, before, stamp } = await waited;
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
   if (isRefusal(reply)) return contested(services, actor, file, reply);

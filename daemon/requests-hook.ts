@@ -24,7 +24,7 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const { env = {}, ppid = null } = request;
   const plan = adapter(request.event, { env, ppid, socket: services.socket, waitMs: services.hookWaitMs });
   counters.hooks.set(plan.event, (counters.hooks.get(plan.event) ?? 0) + 1);
-  const done = await carryOut(services, call.connection, plan);
+  const done = await carryOut(services, call, plan);
   const going = done.outcomes.find(o => !o.ok && o.refusal.code === "restarting");
   if (going !== undefined && !going.ok) {
     // The client comes back with the same event: nothing is decided yet.
