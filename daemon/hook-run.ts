@@ -86,21 +86,19 @@ async function begin({ services }: Run, action: ActionOf<"begin">): Promise<Hook
 }
 
 function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
-  const { session, agent, active, attention, agentName, ended } = action;
+  const { session, agent = null, active, attention, agentName, ended = false } = action;
   const { engine, presence } = services;
   if (!engine.state.sessions.live.has(session)) return { did: "seen", ok: true };
+  // What says nothing of the agent's turn may come late: it does not bring the agent back.
+  signOfLife(services, session, active === undefined || ended ? null : agent);
   const row = presence.of(session);
-  if (ended === true && agent !== undefined) {
-    row.agents.delete(agent);
-    signOfLife(services, session);
-    return { did: "seen", ok: true };
-  }
-  signOfLife(services, session, agent ?? null);
-  const known = agent === undefined ? undefined : row.agents.get(agent);
+  const known = agent === null ? undefined : row.agents.get(agent);
   if (known !== undefined && agentName !== undefined) known.name ??= presence.agentName(row, agentName);
   if (known !== undefined && active !== undefined) known.active = active;
-  if (active !== undefined && agent === undefined) row.active = active;
-  if (attention !== undefined) row.attention = attention;
+  if (active !== undefined && agent === null) row.active = active;
+  if (typeof attention === "string") row.attention = { text: attention, agent };
+  if (attention === null && row.attention?.agent === agent) row.attention = null;
+  if (ended && agent !== null) row.agents.delete(agent);
   return { did: "seen", ok: true };
 }
 
@@ -122,7 +120,9 @@ async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookO
     if (!action.isGone(agent)) continue;
     const actor: Actor = { session: action.session, agent, incarnation };
     await engine.ask({ type: "turn_end", actor, keepPrompt: null });
-    presence.of(action.session).agents.delete(agent);
+    const row = presence.of(action.session);
+    row.agents.delete(agent);
+    if (row.attention?.agent === agent) row.attention = null;
   }
   return { did: "reconcile", ok: true };
 }

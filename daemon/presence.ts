@@ -9,8 +9,8 @@ export interface Presence {
   /** Clock time of the last sign of life. */
   seenAt: number;
   active: boolean;
-  /** What waits on a person, or null. */
-  attention: string | null;
+  /** What waits on a person, and for which agent (null: the main one); null where nothing does. */
+  attention: { readonly text: string; readonly agent: string | null } | null;
   readonly agents: Map<string, AgentPresence>;
   /** Agents of each type so far: the next one's number. */
   readonly types: Map<string, number>;

@@ -62,7 +62,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     files: [...seen.files].slice(-limits.eventFilesMax),
     locks,
     waitingFor,
-    attention: seen.attention,
+    attention: seen.attention?.text ?? null,
   };
 }
 

@@ -36,12 +36,32 @@ export function field(event: Event, name: Field): string | null {
   return typeof value === "string" ? value : null;
 }
 
+/** A name that only people read; null where there is none that can be used. */
+export function label(event: Event, name: "agent_type"): string | null {
+  const value = event[name];
+  return isText(value, limits.nameBytes) ? value : null;
+}
+
 /** A path within the tool's input; null where there is none that can be used. */
 export function inputPath(event: Event, name: string): string | null {
-  const input = event["tool_input"];
-  if (typeof input !== "object" || input === null) return null;
-  const value: unknown = Reflect.get(input, name);
+  const value = within(event["tool_input"], name);
   return isText(value, limits.pathBytes) ? value : null;
+}
+
+/** An id within the tool's input or response; null where there is none that can be used. */
+export function innerId(event: Event, outer: "tool_input" | "tool_response", name: string): string | null {
+  const value = within(event[outer], name);
+  return isId(value) ? value : null;
+}
+
+/** Whether it can be an id of the client's. */
+export function isId(value: unknown): value is string {
+  return isText(value, limits.idBytes);
+}
+
+/** A property of something that may be no object at all. */
+export function within(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 /** The client's process: what it says itself, else the hook's parent. */

@@ -1,0 +1,42 @@
+import { type Event, field, within } from "./payload.ts";
+import type { Actor } from "./row.ts";
+
+/** A subagent's id is `a` and 16 hex digits; a teammate's has its name in between: `aalice-5d0b10a1332e636f`. */
+export function isSubagent(agent: string): boolean {
+  return /^a[0-9a-f]{16}$/.test(agent);
+}
+
+/** Whether it can be an agent's id: other tasks have ids too. */
+export function isAgent(id: string): boolean {
+  return /^a(?:.*-)?[0-9a-f]{16}$/s.test(id);
+}
+
+/** A subagent's holds come from the main agent; a teammate is nobody's descendant. */
+export function ancestorsOf(agent: string | undefined): readonly null[] {
+  return agent !== undefined && isSubagent(agent) ? [null] : [];
+}
+
+/** Where the client keeps what it knows of a subagent, beside the session's transcript. */
+export function parentFile(event: Event, { session, agent }: Actor): string | null {
+  const transcript = field(event, "transcript_path");
+  if (agent === undefined || !isSubagent(agent) || transcript === null) return null;
+  const folder = transcript.slice(0, transcript.lastIndexOf("/"));
+  return `${folder}/${session}/subagents/agent-${agent}.meta.json`;
+}
+
+/**
+ * Which agents are gone when the main agent stops, told from what still runs; null where that cannot be told.
+ *
+ * A subagent that does not run has ended, unless a teammate or a background agent may wait for it: what they wait for
+ * is not listed. Teammates are listed under other ids than their own, so nothing is told of them.
+ */
+export function goneAgents(event: Event): ((agent: string) => boolean) | null {
+  const tasks = event["background_tasks"];
+  if (!Array.isArray(tasks) || !tasks.every(isShell)) return null;
+  return isSubagent;
+}
+
+/** Shells alone are known to begin no agents. */
+function isShell(task: unknown): boolean {
+  return within(task, "type") === "shell";
+}

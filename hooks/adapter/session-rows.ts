@@ -1,0 +1,42 @@
+/** Events of a session's life: it begins, goes on, ends. */
+import type { HookAction } from "../../protocol/adapter.ts";
+import { field } from "./payload.ts";
+import { begin, idle, mainOf, type Row, seen } from "./row.ts";
+import { startAnswer } from "./start-answer.ts";
+
+/** After a compaction too: what the start told is forgotten by then, and nothing is lost; the turn may go on. */
+export const sessionStart: Row = (event, actor, context) => {
+  const { session } = actor;
+  const cwd = field(event, "cwd");
+  if (cwd === null) return idle;
+  const rests = event["source"] === "compact" ? {} : { active: false };
+  const actions: HookAction[] = [
+    ...begin(event, actor, true),
+    seen(mainOf(actor), { attention: null, ...rests }),
+    { do: "look", session },
+  ];
+  return { actions, answer: outcomes => startAnswer({ session, cwd }, context.socket, outcomes) };
+};
+
+/**
+ * A new prompt shows that the turn before is over, even where an interruption left no event. A prompt typed into a
+ * running turn carries that turn's id; one without id tells nothing about turns, so it ends none. Machine-made
+ * prompts come with the session's id too: the holds of its agents stay.
+ */
+export const userPromptSubmit: Row = (event, actor) => {
+  const main = mainOf(actor);
+  const prompt = field(event, "prompt_id");
+  const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...main, keepPrompt: prompt }];
+  return { actions: [...begin(event, main), ...ended, seen(main, { active: true, attention: null })] };
+};
+
+/** After `clear` and `resume` the same process goes on under another id. */
+export const sessionEnd: Row = (event, actor) => {
+  const main = mainOf(actor);
+  const cause = field(event, "reason") ?? "other";
+  const goesOn = cause === "clear" || cause === "resume";
+  return { actions: [goesOn ? { do: "suspend", ...main } : { do: "end", ...main, cause }] };
+};
+
+/** Whatever else happens shows that the session lives; late as it may come, it says nothing of its agents. */
+export const otherEvent: Row = (_event, actor) => ({ actions: [seen(mainOf(actor))] });

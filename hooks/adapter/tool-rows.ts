@@ -1,0 +1,120 @@
+/** Events of tools. The client waits for PreToolUse alone; the others may come late, so they only end things. */
+import type { HookAction } from "../../protocol/adapter.ts";
+import { limits } from "../../protocol/limits.ts";
+import { ancestorsOf, isAgent, parentFile } from "./agents.ts";
+import { changedLines } from "./changed-lines.ts";
+import { lockAnswer } from "./lock-answer.ts";
+import { type Event, field, innerId, inputPath, isId, within } from "./payload.ts";
+import { quote } from "./quote.ts";
+import { type Actor, agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "./row.ts";
+import { otherEvent } from "./session-rows.ts";
+import { nearPath } from "./words.ts";
+
+/** Which field of a writing tool's input names the file. */
+const writes: ReadonlyMap<string, string> = new Map([
+  ["Edit", "file_path"],
+  ["Write", "file_path"],
+  ["NotebookEdit", "notebook_path"],
+]);
+
+export const preToolUse: Row = (event, actor, context) => {
+  const tool = toolOf(event);
+  if (!writes.has(tool)) return otherEvent(event, actor, context);
+  const file = writtenFile(event);
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  if (file === null || toolUseId === null || cwd === null) return idle;
+  const { waitMs } = context;
+  const lock: HookAction = {
+    do: "lock",
+    ...actor,
+    file,
+    cwd,
+    promptId: field(event, "prompt_id"),
+    toolUseId,
+    waitMs,
+    ancestors: ancestorsOf(actor.agent),
+    parentFile: parentFile(event, actor),
+    overwrites: tool !== "Edit",
+  };
+  return {
+    file,
+    actions: [...begin(event, actor), atWork(event, actor), lock],
+    answer: outcomes => lockAnswer({ tool, file, cwd, waitMs }, outcomes),
+  };
+};
+
+export const postToolUse: Row = (event, actor) => {
+  const tool = toolOf(event);
+  if (writes.has(tool)) return written(event, actor, true);
+  return { actions: [...endOfAgent(event, tool, actor), wentOn(actor)] };
+};
+
+/** A failed Agent call does not name the agent: its StopFailure did. */
+export const postToolUseFailure: Row = (event, actor) =>
+  writes.has(toolOf(event)) ? written(event, actor, false) : { actions: [wentOn(actor)] };
+
+/**
+ * Comes after calls that were refused, too. Ends those it names and no others: it may come when the next one runs.
+ */
+export const postToolBatch: Row = (event, actor) => {
+  const calls: unknown = event["tool_calls"];
+  const cwd = field(event, "cwd");
+  const ends = (Array.isArray(calls) ? calls : []).flatMap((call): readonly HookAction[] => {
+    const toolUseId = within(call, "tool_use_id");
+    const isWrite = writes.has(String(within(call, "tool_name")));
+    return isWrite && isId(toolUseId) && cwd !== null ? [flightEnd(actor, cwd, toolUseId)] : [];
+  });
+  return { actions: [...ends.slice(0, limits.batchWritesMax), wentOn(actor)] };
+};
+
+/** A dialog waits for a person. What the actor is about to write stays its own meanwhile. */
+export const permissionRequest: Row = (event, actor) => {
+  const tool = toolOf(event);
+  const file = writtenFile(event);
+  const name = /^[\w-]+$/.test(tool) ? tool : quote(tool, limits.nameBytes);
+  const of = file === null ? "" : ` of ${quote(nearPath(file, field(event, "cwd") ?? ""))}`;
+  const renew: readonly HookAction[] = writes.has(tool) ? [{ do: "renew", ...actor }] : [];
+  return { actions: [...renew, seen(actor, { attention: `permission for ${name}${of}` })] };
+};
+
+/** A write ended; `wrote` says whether it changed the file. */
+function written(event: Event, actor: Actor, wrote: boolean): Plan {
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  const file = writtenFile(event);
+  if (toolUseId === null || cwd === null) return { actions: [wentOn(actor)] };
+  const lines = wrote ? changedLines(event) : null;
+  const end = { ...flightEnd(actor, cwd, toolUseId), wrote, file, lines };
+  return { ...(file === null ? {} : { file }), actions: [end, wentOn(actor)] };
+}
+
+function flightEnd(actor: Actor, cwd: string, toolUseId: string) {
+  return { do: "flight_end", ...actor, toolUseId, wrote: false, file: null, cwd, lines: null } as const;
+}
+
+/** A subagent that gave its result, or was stopped, is no more, whether it said so itself or not. */
+function endOfAgent(event: Event, tool: string, actor: Actor): readonly HookAction[] {
+  const response = event["tool_response"];
+  const agent =
+    tool === "Agent" && within(response, "status") === "completed"
+      ? innerId(event, "tool_response", "agentId")
+      : tool === "TaskStop"
+        ? (innerId(event, "tool_input", "task_id") ?? innerId(event, "tool_response", "task_id"))
+        : null;
+  return agent !== null && isAgent(agent) ? agentOver({ ...mainOf(actor), agent }) : [];
+}
+
+/** Whatever the actor was asked about is answered. */
+function wentOn(actor: Actor): HookAction {
+  return seen(actor, { attention: null });
+}
+
+function toolOf(event: Event): string {
+  return field(event, "tool_name") ?? "";
+}
+
+function writtenFile(event: Event): string | null {
+  const name = writes.get(toolOf(event));
+  return name === undefined ? null : inputPath(event, name);
+}

@@ -1,0 +1,43 @@
+/** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
+import type { HookAction } from "../../protocol/adapter.ts";
+import { goneAgents, isSubagent } from "./agents.ts";
+import { agentOver, atWork, begin, idle, mainOf, type Row, turnOver } from "./row.ts";
+import { otherEvent } from "./session-rows.ts";
+
+export const stop: Row = (event, actor) => {
+  const main = mainOf(actor);
+  const isGone = goneAgents(event);
+  const reconcile: HookAction[] = isGone === null ? [] : [{ do: "reconcile", ...main, isGone }];
+  return { actions: [...begin(event, main), ...turnOver(main), ...reconcile] };
+};
+
+/** A subagent does not come back from an error; a teammate may be woken again. */
+export const stopFailure: Row = (_event, actor) => {
+  const { agent } = actor;
+  if (agent === undefined || !isSubagent(agent)) return { actions: turnOver(actor) };
+  return { actions: agentOver({ ...actor, agent }) };
+};
+
+/** Comes each time a teammate wakes, and nothing tells the first time: so no words here. */
+export const subagentStart: Row = (event, actor, context) => {
+  if (actor.agent === undefined) return waitingEvent(event, actor, context);
+  return { actions: [...begin(event, actor), atWork(event, actor)] };
+};
+
+/** The end of a turn, not of the agent: it may go on, and teammates come back. */
+export const subagentStop: Row = (event, actor, context) => {
+  // The client's own helper that writes the summary of a compaction: nobody saw it begin.
+  if (event["agent_type"] === "") return idle;
+  if (actor.agent === undefined) return waitingEvent(event, actor, context);
+  return { actions: [...begin(event, actor), ...turnOver(actor)] };
+};
+
+/** A teammate in a pane is a session of its own. */
+export const teammateIdle: Row = (event, actor) => ({
+  actions: [...begin(event, actor), ...turnOver(actor)],
+});
+
+/** Every event that waits makes an unknown session known. */
+export const waitingEvent: Row = (event, actor, context) => ({
+  actions: [...begin(event, actor), ...otherEvent(event, actor, context).actions],
+});
