@@ -193,7 +193,6 @@ export const limits = {
   hookStartBudgetMs: 3_000,
   hookTurnBudgetMs: 1_000,
   hookWriteBudgetMs: 52_000,
-  hookAsyncBudgetMs: 5_000,
   /** Time limits of the entries in the client's settings: longer than the budgets, or the client lets the tool run. */
   hookStartTimeoutMs: 6_000,
   hookTurnTimeoutMs: 3_000,
@@ -201,7 +200,6 @@ export const limits = {
   /** The same for events that nobody waits for. */
   hookObserverBudgetMs: 5_000,
   hookObserverTimeoutMs: 7_000,
-  hookAsyncTimeoutMs: 10_000,
 
   // What an agent reads.
   /** Longest piece of another agent's text, in UTF-16 units. */

@@ -8,6 +8,8 @@ export interface HookEntry {
   /** In seconds, as the client wants it. */
   readonly timeout: number;
   readonly statusMessage?: string;
+  /** The client does not wait for it. */
+  readonly async?: true;
 }
 
 /** A group of entries in the client's settings. */
@@ -24,6 +26,8 @@ export interface EntryOptions {
   readonly node: string;
   /** `KITE_HOME`, where it was set when Kite was installed. */
   readonly home: string | null;
+  /** Also the events that come with every message and every batch of calls. */
+  readonly everyEvent?: boolean;
 }
 
 interface Wanted {
@@ -32,43 +36,83 @@ interface Wanted {
   readonly timeoutMs: number;
   readonly matcher?: string;
   readonly statusMessage?: string;
+  readonly async?: true;
 }
 
 const turn = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
+const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
+const write = { budgetMs: limits.hookWriteBudgetMs, timeoutMs: limits.hookWriteTimeoutMs };
+const observer = {
+  budgetMs: limits.hookObserverBudgetMs,
+  timeoutMs: limits.hookObserverTimeoutMs,
+  async: true,
+} as const;
 
-/** The events Kite asks for: only ones that the oldest supported client (2.1.197) knows. */
+const edits = "Edit|Write|NotebookEdit";
+/** Tools whose end ends a write or an agent. */
+const ends = `${edits}|Agent|TaskStop`;
+
+/**
+ * The events Kite asks for: only ones that the oldest supported client (2.1.197) knows. What must wait waits, other
+ * kinds are observed; those that come with every tool call, for the tools that matter. WorktreeCreate is not among
+ * them: who registers it has to make the worktree.
+ */
 const wanted: readonly Wanted[] = [
-  {
-    event: "SessionStart",
-    budgetMs: limits.hookStartBudgetMs,
-    timeoutMs: limits.hookStartTimeoutMs,
-  },
+  { event: "SessionStart", ...start },
   { event: "UserPromptSubmit", ...turn },
-  {
-    event: "PreToolUse",
-    matcher: "Edit|Write|NotebookEdit",
-    budgetMs: limits.hookWriteBudgetMs,
-    timeoutMs: limits.hookWriteTimeoutMs,
-    statusMessage: "waiting for a file lock (kite)",
-  },
+  { event: "PreToolUse", matcher: edits, ...write, statusMessage: "waiting for a file lock (kite)" },
+  { event: "PostToolUse", matcher: ends, ...observer },
+  { event: "PostToolUseFailure", matcher: ends, ...observer },
+  { event: "PermissionRequest", ...observer },
+  { event: "SubagentStart", ...turn },
+  { event: "SubagentStop", ...turn },
   { event: "Stop", ...turn },
+  // Ends a turn as Stop does: it must not come after the next one began.
+  { event: "StopFailure", ...turn },
+  { event: "TeammateIdle", ...turn },
+  { event: "TaskCreated", ...turn },
+  { event: "TaskCompleted", ...turn },
   { event: "SessionEnd", ...turn },
+  ...[
+    "Setup",
+    "InstructionsLoaded",
+    "UserPromptExpansion",
+    "PermissionDenied",
+    "Notification",
+    "PreCompact",
+    "PostCompact",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "CwdChanged",
+    "FileChanged",
+    "WorktreeRemove",
+  ].map(event => ({ event, ...observer })),
 ];
+
+/** Those that come with every message and every batch of calls. */
+const frequent: readonly Wanted[] = ["PostToolBatch", "MessageDisplay"].map(event => ({
+  event,
+  ...observer,
+}));
 
 /**
  * What belongs into the client's settings. Without a shell between, the hook's parent is the client; `env` keeps
  * out of Node what would make every start slow or load foreign code.
  */
-export function eventGroups({ program, node, home }: EntryOptions): readonly EventGroup[] {
+export function eventGroups(options: EntryOptions): readonly EventGroup[] {
+  const { program, node, home, everyEvent = false } = options;
   const kiteHome = home === null ? [] : [`KITE_HOME=${home}`];
   const prefix = ["-u", "NODE_EXTRA_CA_CERTS", "-u", "NODE_OPTIONS", ...kiteHome, node, program];
-  return wanted.map(({ event, matcher, budgetMs, timeoutMs, statusMessage }) => {
+  const all = everyEvent ? [...wanted, ...frequent] : wanted;
+  return all.map(({ event, matcher, budgetMs, timeoutMs, statusMessage, async }) => {
     const entry: HookEntry = {
       type: "command",
       command: "/usr/bin/env",
       args: [...prefix, String(budgetMs)],
       timeout: timeoutMs / 1000,
       ...(statusMessage === undefined ? {} : { statusMessage }),
+      ...(async === undefined ? {} : { async }),
     };
     return [event, { ...(matcher === undefined ? {} : { matcher }), hooks: [entry] }] as const;
   });
