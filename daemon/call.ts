@@ -4,7 +4,8 @@ import type { Refusal } from "../protocol/codes.ts";
 import type { RequestType } from "../protocol/requests.ts";
 import type { Connection, Slot } from "./connection.ts";
 import type { Actor, Command, Retry } from "./core/entry.ts";
-import type { Reply } from "./core/step.ts";
+import type { CoreEvent, Reply } from "./core/step.ts";
+import type { Caller, Engine } from "./engine.ts";
 import type { Services } from "./services.ts";
 
 export class Call {
@@ -52,36 +53,76 @@ export class Call {
   }
 
   /**
-   * Proposes a command whose answer is this request's reply. `shape` makes the reply of the answer; `then` hears
-   * of both. A lock request that waits gives up its place when the connection closes.
+   * Proposes a command whose answer is this request's reply. `shape` makes the reply of the answer; `parked` hears
+   * that it has to wait. A lock request that waits gives up its place when the connection closes.
    */
-  propose(command: Command, shape: (reply: Reply) => Reply = r => r, parked: () => void = () => {}): void {
+  propose(command: Command, shape: (reply: Reply) => Reply = asItIs, parked: () => void = nothing): void {
     const { engine } = this.#services;
-    const { connection } = this;
-    const gone = () => engine.abandon(n);
-    const actor = command.type === "lock_request" ? command.actor : null;
-    const n = engine.submit(command, {
-      answer: reply => {
-        connection.onClosed.delete(gone);
-        const undo = reply.ok && actor !== null ? (ok: boolean) => undoUnless(ok, actor) : null;
-        this.reply(shape(reply), undo);
-      },
-      parked: () => {
-        if (connection.isClosed) {
-          gone();
-          return;
-        }
-        connection.onClosed.add(gone);
-        this.park();
-        parked();
-      },
-      event: ({ event }) => connection.push(`${JSON.stringify({ type: "event", ...event })}\n`),
-    });
-    function undoUnless(ok: boolean, holder: Actor): void {
-      if (!ok) engine.undelivered(n, holder);
-    }
+    const asked = new Asked(this, engine, command, shape, parked);
+    asked.number = engine.submit(command, asked);
   }
 }
+
+/** A request's command on its way through the log. */
+class Asked implements Caller {
+  /** By which the engine knows it. */
+  number = 0;
+  readonly #call: Call;
+  readonly #engine: Engine;
+  readonly #locker: Actor | null;
+  readonly #shape: (reply: Reply) => Reply;
+  readonly #parked: () => void;
+  #gone: (() => void) | null = null;
+
+  constructor(
+    call: Call,
+    engine: Engine,
+    command: Command,
+    shape: (reply: Reply) => Reply,
+    parked: () => void,
+  ) {
+    this.#call = call;
+    this.#engine = engine;
+    this.#locker = command.type === "lock_request" ? command.actor : null;
+    this.#shape = shape;
+    this.#parked = parked;
+  }
+
+  answer(reply: Reply): void {
+    if (this.#gone !== null) this.#call.connection.onClosed.delete(this.#gone);
+    const { number } = this;
+    const locker = this.#locker;
+    const undo =
+      reply.ok && locker !== null
+        ? (ok: boolean) => {
+            if (!ok) this.#engine.undelivered(number, locker);
+          }
+        : null;
+    this.#call.reply(this.#shape(reply), undo);
+  }
+
+  parked(): void {
+    const { connection } = this.#call;
+    if (connection.isClosed) {
+      this.#engine.abandon(this.number);
+      return;
+    }
+    this.#gone = () => this.#engine.abandon(this.number);
+    connection.onClosed.add(this.#gone);
+    this.#call.park();
+    this.#parked();
+  }
+
+  event({ event }: CoreEvent): void {
+    this.#call.connection.push(`${JSON.stringify({ type: "event", ...event })}\n`);
+  }
+}
+
+function asItIs(reply: Reply): Reply {
+  return reply;
+}
+
+function nothing(): void {}
 
 /** A retry's identity, where the request carries a `requestId`. Its type is part of its body. */
 export function retryOf(

@@ -21,8 +21,10 @@ export class Published {
 
   /** The line, made when somebody first wants it: most events nobody does. */
   get line(): string {
-    const full: EventLine = { type: "event", cursor: this.cursor, ...this.#event };
-    this.#line ??= `${JSON.stringify(full)}\n`;
+    if (this.#line === null) {
+      const full: EventLine = { type: "event", cursor: this.cursor, ...this.#event };
+      this.#line = `${JSON.stringify(full)}\n`;
+    }
     return this.#line;
   }
 
