@@ -10,13 +10,10 @@ export function add(program: Command): void {
   program
     .command("uninstall")
     .description("undo what `kite install` wrote")
-    .option("--project [DIR]", "in the project around DIR (or around here)")
-    .option("--all", "everywhere")
+    .option("--project [DIR]", "in the project around DIR (or around here), not in your own settings")
+    .option("--all", "everywhere: in your own settings and in every project")
     .option("--json", "print one JSON object")
-    .addHelpText(
-      "after",
-      "\nExample:\n  $ kite uninstall --project\n  restored: /home/ada/shop/.claude/settings.local.json",
-    )
+    .addHelpText("after", "\nExample:\n  $ kite uninstall\n  restored: /home/ada/.claude/settings.json")
     .action(uninstall);
 }
 
@@ -28,21 +25,20 @@ const words = {
 
 async function uninstall({ project, all, json }: UninstallFlags): Promise<void> {
   const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
-  if ((project === undefined) !== (all === true)) {
-    throw new InstallFailed("say where: `kite uninstall --project [DIR]`, or `kite uninstall --all`");
+  if (project !== undefined && all === true) {
+    throw new InstallFailed("say either --project or --all; --all takes the project too");
   }
   const hooks = await import("../../hooks/install/install.ts");
-  const { projectSettings } = await import("../../hooks/install/project.ts");
+  const { projectSettings, userSettings } = await import("../../hooks/install/project.ts");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const { clean } = await import("../view/text.ts");
   const paths = kitePaths(process.env);
   const results: { readonly file: string; readonly result: keyof typeof words }[] = [];
   const failures: string[] = [];
   await namingFailures(async () => {
-    const files =
-      project === undefined
-        ? hooks.installedFiles(paths)
-        : [projectSettings(project === true ? "." : project)];
+    const settings =
+      project === undefined ? userSettings(process.env) : projectSettings(project === true ? "." : project);
+    const files = all === true ? hooks.installedFiles(paths) : [settings];
     for (const file of files) {
       // One file that is refused does not keep the others installed.
       try {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { eventGroups } from "./entries.ts";
+import { type ClientName, groupsFor } from "./command.ts";
 import { InstallFailed, SettingsRefused } from "./failed.ts";
 import { backUp, digest, readIfAny, whileLocked, writeWhole } from "./file.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";
@@ -18,11 +18,14 @@ export interface InstallOptions {
   readonly paths: KitePaths;
   /** The settings file as the client names it; may be a link. */
   readonly settings: string;
-  /** The bundled hook client, and the Node that is to run it. */
-  readonly source: string;
+  /** Where the bundled hook clients lie, and the Node that is to run one of them. */
+  readonly dist: string;
   readonly node: string;
+  readonly client: ClientName;
   /** `KITE_HOME`, where it is set. */
   readonly home: string | null;
+  /** Also the events that come with every message and every batch of calls. */
+  readonly everyEvent: boolean;
 }
 
 export interface Installed {
@@ -33,24 +36,31 @@ export interface Installed {
   readonly events: readonly string[];
 }
 
+type Wanted = Pick<InstallOptions, "paths" | "client" | "home" | "everyEvent">;
+
+function wantedGroups({ paths, client, home, everyEvent }: Wanted): ReturnType<typeof groupsFor> {
+  return groupsFor({ program: programPaths(paths.bin), client, home, everyEvent });
+}
+
 /** What the settings file would hold after `install`. Writes nothing. */
-export function preview({ paths, settings, home }: Omit<InstallOptions, "source" | "node">): string {
-  const file = linkTarget(settings);
-  const groups = eventGroups({ ...programPaths(paths.bin), home });
-  return named(file, () => addHooks(read(file) ?? noSettings, groups, paths.bin, null).text);
+export function preview(options: Wanted & Pick<InstallOptions, "settings">): string {
+  const file = linkTarget(options.settings);
+  const { bin } = options.paths;
+  return named(file, () => addHooks(read(file) ?? noSettings, wantedGroups(options), bin, null).text);
 }
 
 /**
  * Puts Kite's hooks into a settings file: program first, so that no entry ever points to nothing. A second call
  * changes nothing. Throws with a sentence for the person where the file cannot be used; it is then as before.
  */
-export async function install({ paths, settings, source, node, home }: InstallOptions): Promise<Installed> {
+export async function install(options: InstallOptions): Promise<Installed> {
+  const { paths, settings, dist, node } = options;
   const file = linkTarget(settings);
-  const groups = eventGroups({ ...programPaths(paths.bin), home });
+  const groups = wantedGroups(options);
   const plan = (text: string, before: Install | undefined) =>
     named(file, () => addHooks(text, groups, paths.bin, before?.created ?? null));
   plan(read(file) ?? noSettings, undefined);
-  const programChanged = putProgram(paths.bin, source, node);
+  const programChanged = putProgram(paths.bin, dist, node);
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
     const known = installs.find(i => i.file === file);
@@ -60,7 +70,8 @@ export async function install({ paths, settings, source, node, home }: InstallOp
     const { backup, changed } = await whileLocked(file, () =>
       retried(() => putHooks({ file, known, madeFolder, plan, record })),
     );
-    return { file, changed: changed || programChanged, backup, events: groups.map(([event]) => event) };
+    const events = [...new Set(groups.map(([event]) => event))];
+    return { file, changed: changed || programChanged, backup, events };
   });
 }
 

@@ -14,33 +14,35 @@ import { limits } from "../../protocol/limits.ts";
 import { InstallFailed } from "./failed.ts";
 import { isCode, readIfAny, writeWhole } from "./file.ts";
 
-/** What the client's settings point to: names that stay, whatever Kite or Node they come from. */
+/** What the client's settings point to: names that stay, whatever Kite, Node or perl they come from. */
 export interface Program {
-  readonly program: string;
+  readonly cjs: string;
+  readonly pl: string;
   readonly node: string;
 }
 
+/** The hook clients by their names, in `dist` and in `bin`. */
+export const clientFiles = ["hook.cjs", "hook.pl"] as const;
+
 export function programPaths(bin: string): Program {
-  return { program: join(bin, "hook.cjs"), node: join(bin, "node") };
+  return { cjs: join(bin, "hook.cjs"), pl: join(bin, "hook.pl"), node: join(bin, "node") };
 }
 
 /**
- * Copies the bundled client from `source` into `bin` and points `bin/node` at the Node that runs now, each in one
- * step, so that a hook that starts meanwhile finds the old or the new one. Returns whether anything changed.
- * Throws where `bin` or its folder belongs to somebody else.
+ * Copies both clients from `dist` into `bin` and points `bin/node` at the Node that runs now, each in one step, so
+ * that a hook that starts meanwhile finds the old or the new one. Both, because settings that were written earlier
+ * may run the other one. Returns whether anything changed. Throws where `bin` or its folder belongs to somebody else.
  */
-export function putProgram(bin: string, source: string, node: string): boolean {
+export function putProgram(bin: string, dist: string, node: string): boolean {
   mkdirSync(bin, { recursive: true, mode: 0o700 });
   for (const dir of [dirname(bin), bin]) refuseForeign(dir);
-  const paths = programPaths(bin);
-  const copied = putCopy(readFileSync(source), paths.program);
-  return putLink(node, paths.node) || copied;
+  const copied = clientFiles.map(name => putCopy(readFileSync(join(dist, name)), join(bin, name)));
+  return putLink(node, programPaths(bin).node) || copied.includes(true);
 }
 
 /** Takes away what `putProgram` made. */
 export function removeProgram(bin: string): void {
-  const { program, node } = programPaths(bin);
-  for (const path of [program, node]) rmSync(path, { force: true });
+  for (const path of Object.values(programPaths(bin))) rmSync(path, { force: true });
   removeIfEmpty(bin);
 }
 

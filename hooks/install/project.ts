@@ -1,6 +1,13 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { InstallFailed } from "./failed.ts";
+
+/** The settings of the user, for all projects: in `CLAUDE_CONFIG_DIR`, else in `.claude` of the home directory. */
+export function userSettings(env: Readonly<Record<string, string | undefined>>): string {
+  const dir = env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] || homedir(), ".claude");
+  return join(resolve(dir), "settings.json");
+}
 
 /** The settings file of a project that its owner does not share: `.claude/settings.local.json`. */
 export function projectSettings(dir: string): string {

@@ -1,0 +1,121 @@
+/** kite install and uninstall as they are typed: for the user, for a project, and what they say. */
+import { execFile, spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const original = '{\n\t"model": "opus",\n\t"hooks": {"Stop": []}\n}';
+
+let root: string;
+let settings: string;
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-installed-")));
+  settings = join(root, ".claude", "settings.json");
+  mkdirSync(join(root, ".claude"));
+  writeFileSync(settings, original);
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+async function kite(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
+    env: { PATH: process.env["PATH"], HOME: root, ...env },
+    cwd: root,
+  });
+  return stdout;
+}
+
+interface Entry {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+function entry(event: string, file = settings): Entry {
+  return JSON.parse(readFileSync(file, "utf8")).hooks[event].at(-1).hooks[0];
+}
+
+describe("kite install", () => {
+  it("writes the user's settings, says which client runs, and is undone byte for byte", async () => {
+    const said = await kite(["install"]);
+    expect(said).toContain(`installed: ${settings}\n`);
+    expect(said).toContain("client: perl\n");
+    expect(said).toMatch(/running sessions of all projects .*; undo: kite uninstall\n$/);
+    expect(entry("Stop")).toMatchObject({ command: "/usr/bin/perl" });
+    const text = readFileSync(settings, "utf8");
+    expect(await kite(["install"])).toBe(`installed already: ${settings}; nothing changed\n`);
+    expect(readFileSync(settings, "utf8")).toBe(text);
+    expect(await kite(["uninstall"])).toBe(`restored: ${settings}\n`);
+    expect(readFileSync(settings, "utf8")).toBe(original);
+    expect(readdirSync(join(root, ".claude"))).toEqual(["settings.json"]);
+    expect(existsSync(join(root, ".kite", "bin"))).toBe(false);
+  });
+
+  it("looks where CLAUDE_CONFIG_DIR says, and shows without writing", async () => {
+    const env = { CLAUDE_CONFIG_DIR: join(root, "config") };
+    expect(JSON.parse(await kite(["install", "--print", "--every-event"], env)).hooks).toHaveProperty(
+      "MessageDisplay",
+    );
+    expect(existsSync(join(root, "config"))).toBe(false);
+    expect(existsSync(join(root, ".kite"))).toBe(false);
+    const done = JSON.parse(await kite(["install", "--json", "--client", "node"], env));
+    expect(done).toMatchObject({
+      file: join(root, "config", "settings.json"),
+      client: "node",
+      changed: true,
+    });
+    expect(entry("Stop", done.file).args).toContain(join(root, ".kite", "bin", "hook.cjs"));
+    expect(readFileSync(settings, "utf8")).toBe(original);
+  });
+
+  it("takes one client's place with the other", async () => {
+    await kite(["install", "--client", "node"]);
+    expect(entry("Stop").command).toBe("/usr/bin/env");
+    await kite(["install", "--client", "perl"]);
+    expect(entry("Stop").command).toBe("/usr/bin/perl");
+    expect(readFileSync(settings, "utf8")).not.toContain("hook.cjs");
+    await kite(["uninstall"]);
+    expect(readFileSync(settings, "utf8")).toBe(original);
+  });
+
+  it.each(["perl", "node"])(
+    "writes commands of %s that let everything through without a daemon",
+    async client => {
+      await kite(["install", "--client", client]);
+      const { command, args } = entry("UserPromptSubmit");
+      const event = '{"hook_event_name":"UserPromptSubmit","session_id":"s"}';
+      const ran = spawnSync(command, args, { input: event, env: { HOME: root }, encoding: "utf8" });
+      expect([ran.status, ran.stdout, ran.stderr]).toEqual([0, "", ""]);
+    },
+  );
+});
+
+describe("kite uninstall", () => {
+  it("takes the user's settings, a project's, or all", async () => {
+    const project = join(root, "shop");
+    mkdirSync(join(project, ".git"), { recursive: true });
+    const local = join(project, ".claude", "settings.local.json");
+    await kite(["install"]);
+    await kite(["install", "--project", project]);
+    expect(await kite(["uninstall"])).toBe(`restored: ${settings}\n`);
+    expect(entry("Stop", local).command).toBe("/usr/bin/perl");
+    await kite(["install"]);
+    const { results } = JSON.parse(await kite(["uninstall", "--all", "--json"]));
+    expect(results.map((r: { readonly file: string }) => r.file).sort()).toEqual([settings, local].sort());
+    expect(readdirSync(project)).toEqual([".git"]);
+    await expect(kite(["uninstall", "--all", "--project"])).rejects.toThrow("say either --project or --all");
+  });
+});

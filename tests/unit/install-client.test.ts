@@ -1,0 +1,96 @@
+/** Which client the entries run, which events they are for, and how the perl one is tried. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { groupsFor } from "../../hooks/install/command.ts";
+import { eventGroups, isOurs } from "../../hooks/install/entries.ts";
+import { programPaths } from "../../hooks/install/program.ts";
+import { userSettings } from "../../hooks/install/project.ts";
+import { tryPerl } from "../../hooks/install/try-client.ts";
+
+const bin = "/home/ana/.kite/bin";
+const program = programPaths(bin);
+const base = { program, client: "perl", home: null, everyEvent: false } as const;
+const entriesOf = (groups: ReturnType<typeof groupsFor>) => groups.flatMap(([, group]) => group.hooks);
+const nodeGroups = eventGroups({ program: program.cjs, node: program.node, home: null });
+
+describe("entries", () => {
+  it("of Node are those of the table", () => {
+    expect(groupsFor({ ...base, client: "node" })).toEqual(nodeGroups);
+  });
+
+  it("of perl differ in the command alone, and keep budget and time limit", () => {
+    const groups = groupsFor(base);
+    const without = (all: typeof groups) =>
+      all.map(([event, { matcher, hooks }]) => [
+        event,
+        matcher,
+        hooks.map(({ command: _, args, ...rest }) => ({ ...rest, last: args.at(-1) })),
+      ]);
+    expect(without(groups)).toEqual(without(nodeGroups));
+    for (const { command, args } of entriesOf(groups)) {
+      expect([command, ...args.slice(0, 2)]).toEqual(["/usr/bin/perl", "-T", `${bin}/hook.pl`]);
+      expect(args).toHaveLength(3);
+    }
+  });
+
+  it("name KITE_HOME where it is set, and are known as Kite's either way", () => {
+    for (const client of ["perl", "node"] as const) {
+      for (const entry of entriesOf(groupsFor({ ...base, client, home: "/k", everyEvent: true }))) {
+        expect(entry.command).toBe("/usr/bin/env");
+        expect(entry.args).toContain("KITE_HOME=/k");
+        expect(isOurs(entry, bin)).toBe(true);
+      }
+    }
+  });
+
+  it("for every event come beside the others, and nobody waits for them", () => {
+    const few = groupsFor(base);
+    const all = groupsFor({ ...base, everyEvent: true });
+    expect(all.slice(0, few.length)).toEqual(few);
+    const more = all.slice(few.length);
+    expect(more.map(([event]) => event)).toEqual(["PostToolBatch", "MessageDisplay"]);
+    for (const entry of entriesOf(more))
+      expect(entry).toMatchObject({ async: true, command: "/usr/bin/perl" });
+  });
+});
+
+it("the user's settings are where the client looks for them", () => {
+  expect(userSettings({ HOME: "/home/ana" })).toBe("/home/ana/.claude/settings.json");
+  expect(userSettings({ HOME: "/home/ana", CLAUDE_CONFIG_DIR: "/c" })).toBe("/c/settings.json");
+});
+
+describe("the perl client, tried", () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "kite-try-test-"));
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  const hook = fileURLToPath(new URL("../../hooks/client/hook.pl", import.meta.url));
+
+  it("works", async () => {
+    expect(await tryPerl(hook)).toBeNull();
+  });
+
+  it.each([
+    ["says nothing to anybody", () => "exit 0;", "it did not reach a daemon"],
+    ["is no perl", () => "syntax error (", "it did not reach a daemon"],
+    [
+      "ends in its own way",
+      (text: string) => text.replace("exit $code;", "exit 3;"),
+      "it answered wrongly (exit 3)",
+    ],
+    [
+      "does not print the answer",
+      (text: string) => text.replace("put(\\*STDOUT, $output);", ""),
+      "it answered wrongly (exit 0)",
+    ],
+  ])("is not used where it %s", async (_, broken, why) => {
+    const file = join(root, "hook.pl");
+    writeFileSync(file, broken(readFileSync(hook, "utf8")));
+    expect(await tryPerl(file)).toBe(why);
+  });
+});
