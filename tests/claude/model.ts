@@ -35,12 +35,14 @@ type Message = z.infer<typeof message>;
 
 /**
  * A model on loopback that plays a script: enough of the Messages API for one session of the real client in print
- * mode. It is that client's proxy too, and refuses: whatever the client asks of anybody else fails, and is in
+ * mode, its subagents included. It is that client's proxy too, and refuses: whatever the client asks of anybody else fails, and is in
  * `strays`.
  */
 export class ScriptedModel {
   /** When each request of the conversation arrived, by the monotonic clock, in milliseconds. */
   readonly askedAtMs: number[] = [];
+  /** All that was said beside prompts and results, in the order in which the model read it: what hooks add. */
+  readonly notes: string[] = [];
   /** What went beyond the script or the Messages API. */
   readonly surprises: string[] = [];
   /** What the client wanted from somewhere else. */
@@ -52,7 +54,7 @@ export class ScriptedModel {
     readonly resolve: () => void;
     readonly reject: (e: Error) => void;
   }[] = [];
-  #conversation: readonly Message[] = [];
+  readonly #results = new Map<string, Result>();
   #over: Error | null = null;
 
   /** A turn of the script may be a promise: the model thinks until it is there. */
@@ -93,16 +95,10 @@ export class ScriptedModel {
 
   /** What the model was told of a call; throws where it has not been. */
   result(id: string): Result {
-    for (const block of this.#blocks()) {
-      const found = result.safeParse(block).data;
-      if (found?.tool_use_id === id) return { text: plain(found.content), isError: found.is_error };
-    }
-    throw new Error(`the model has no result of ${id}: ${JSON.stringify(this.#conversation).slice(-2000)}`);
-  }
-
-  /** All that was said beside prompts and results: what hooks add, in the order in which the model reads it. */
-  get notes(): readonly string[] {
-    return this.#conversation.filter(({ role }) => role === "system").map(({ content }) => plain(content));
+    const found = this.#results.get(id);
+    if (found === undefined)
+      throw new Error(`the model has no result of ${id}, only of ${[...this.#results.keys()]}`);
+    return found;
   }
 
   /** Nobody will ask any more: waits that are left throw `reason`. */
@@ -117,10 +113,6 @@ export class ScriptedModel {
     this.#server.close();
     this.#server.closeAllConnections();
     await closed;
-  }
-
-  *#blocks(): Generator<unknown> {
-    for (const { content } of this.#conversation) if (typeof content !== "string") yield* content;
   }
 
   async #serve(asked: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -151,7 +143,7 @@ export class ScriptedModel {
     const { model, tools, messages } = asked;
     let turn: Turn = { say: "ok" };
     if (tools.some(({ name }) => name === "Edit")) {
-      this.#conversation = messages;
+      this.#hear(messages);
       const count = this.askedAtMs.push(atMs);
       for (const wait of this.#waits.filter(w => w.count <= count)) wait.resolve();
       const scripted = this.#script[count - 1];
@@ -159,6 +151,19 @@ export class ScriptedModel {
       turn = (await scripted) ?? { say: "The script is over." };
     }
     stream(response, model, turn);
+  }
+
+  /** Takes in what is new: all after the model's own last words. */
+  #hear(messages: readonly Message[]): void {
+    const fresh = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+    for (const { role, content } of fresh) {
+      if (role === "system") this.notes.push(plain(content));
+      for (const block of typeof content === "string" ? [] : content) {
+        const told = result.safeParse(block).data;
+        if (told === undefined) continue;
+        this.#results.set(told.tool_use_id, { text: plain(told.content), isError: told.is_error });
+      }
+    }
   }
 }
 

@@ -101,7 +101,9 @@ test("the second session's edit waits for the end of the first one's turn, and b
   for (const id of ["toolu_first_2", "toolu_first_3"]) expect(first.model.result(id).isError).toBe(false);
   expect(second.model.result("toolu_second_2").isError).toBe(false);
   expect(notes(second).later).toEqual([expect.stringContaining("the file changed while you waited")]);
-  expect(notes(second).later[0]).toContain(`"${nameOf(sessions, first)}" held "${file}" before you`);
+  // Which lines, too, where the report of the first one's edit, which nothing waits for, was there in time.
+  const who = `"${nameOf(sessions, first)}" (changed line 2 of "${file}"|held "${file}" before you)`;
+  expect(notes(second).later[0]).toMatch(new RegExp(who));
   expect(watch.grants).toEqual([
     { id: first.id, waited: false },
     { id: second.id, waited: true },
@@ -181,6 +183,27 @@ test("at the limit the second session is told who holds the file and what to do,
   expect(world.read(file)).toBe("ONE\ntwo\nTHREE\n");
   await Promise.all([watch.ended(first.id), watch.ended(second.id)]);
   expect(await world.status()).toMatchObject({ sessions: [], locks: [] });
+});
+
+test("a session does not block itself: its subagent edits the file that it holds", async () => {
+  await world.up(patient);
+  const agent = { description: "Edit", prompt: "Edit it.", subagent_type: "general-purpose" };
+  const session = await world.session("session", [
+    read("toolu_1"),
+    edit("toolu_2", "one", "ONE"),
+    call("toolu_3", "Agent", { ...agent, run_in_background: false }),
+    read("toolu_agent_1"),
+    edit("toolu_agent_2", "two", "TWO"),
+    say("Done, for the session."),
+    edit("toolu_4", "three", "THREE"),
+    say("Done."),
+  ]);
+  await endsWell(session);
+  for (const id of ["toolu_2", "toolu_agent_2", "toolu_4"]) {
+    expect(session.model.result(id)).toMatchObject({ isError: false });
+  }
+  expect(world.read(file)).toBe("ONE\nTWO\nTHREE\n");
+  expect(await world.status()).toMatchObject({ sessions: [], locks: [], refusals: [] });
 });
 
 test("the first session's process is killed: the second one's edit goes on", async () => {
