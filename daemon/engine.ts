@@ -161,7 +161,7 @@ export class Engine {
    */
   async read(read: (state: State) => void): Promise<void> {
     await this.#options.journal.barrier();
-    await this.#whole();
+    // Where the state is torn just now, the outbox waits for more than that to be mended.
     await new Promise<void>((resolve, reject) => {
       this.#outbox.put(() => {
         try {

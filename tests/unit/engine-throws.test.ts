@@ -68,6 +68,19 @@ describe.each(places)("over $name", ({ make }) => {
     expect(seen).toEqual([null, "c"]);
   });
 
+  it("a close in that moment stores no torn state", async () => {
+    const w = await open();
+    await w.lock("b", "z");
+    const poisoned = w.submit(poison("a", "x"));
+    const closing = w.engine.close();
+    await w.settle();
+    await closing;
+    expect(poisoned.reply).toMatchObject({ ok: false });
+    await w.start();
+    expect([w.holder("x"), w.holder("z")]).toEqual([null, "b"]);
+    expect(check(w.state)).toEqual([]);
+  });
+
   it("three within ten minutes end the daemon, once and by name", async () => {
     const w = await open();
     await w.do(poison("a", "x"));

@@ -389,11 +389,12 @@ describe("a log that is full", () => {
   });
 
   it("is not filled further with snapshots, and keeps no daemon from closing", async () => {
-    const { w, disk } = await full();
-    await w.start({ snapshotEntries: 5 });
+    const w = await new EngineWorld(new FilePlace()).start({ snapshotEntries: 5 });
+    const { disk } = w.place;
     disk.capacity = disk.used;
     expect((await w.lock("b", "y")).reply).toMatchObject({ code: "store_full" });
     for (let n = 0; n < 10; n += 1) await w.unlock("a", "n");
+    expect(w.count("lock_release")).toBe(10);
     const closing = w.engine.close();
     await w.settle();
     await closing;
