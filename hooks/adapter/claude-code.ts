@@ -2,7 +2,7 @@ import type { HookAdapter } from "../../protocol/adapter.ts";
 import { nothing } from "./output.ts";
 import { clientPid, field, wellFormed } from "./payload.ts";
 import { idle, type Row } from "./row.ts";
-import { otherEvent, sessionEnd, sessionStart, userPromptSubmit } from "./session-rows.ts";
+import { otherEvent, sessionEnd, sessionStart, userPromptSubmit, waitingEvent } from "./session-rows.ts";
 import * as tool from "./tool-rows.ts";
 import * as turn from "./turn-rows.ts";
 
@@ -27,8 +27,8 @@ const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["Stop", turn.stop],
   ["StopFailure", turn.stopFailure],
   ["TeammateIdle", turn.teammateIdle],
-  ["TaskCreated", turn.waitingEvent],
-  ["TaskCompleted", turn.waitingEvent],
+  ["TaskCreated", waitingEvent],
+  ["TaskCompleted", waitingEvent],
 ]);
 
 /** The adapter for Claude Code. */

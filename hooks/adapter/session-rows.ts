@@ -23,11 +23,11 @@ export const sessionStart: Row = (event, actor, context) => {
  * running turn carries that turn's id; one without id tells nothing about turns, so it ends none. Machine-made
  * prompts come with the session's id too: the holds of its agents stay.
  */
-export const userPromptSubmit: Row = (event, actor) => {
-  const main = mainOf(actor);
+export const userPromptSubmit: Row = (event, actor, context) => {
+  if (actor.agent !== undefined) return waitingEvent(event, actor, context);
   const prompt = field(event, "prompt_id");
-  const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...main, keepPrompt: prompt }];
-  return { actions: [...begin(event, main), ...ended, seen(main, { active: true, attention: null })] };
+  const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...actor, keepPrompt: prompt }];
+  return { actions: [...begin(event, actor), ...ended, seen(actor, { active: true, attention: null })] };
 };
 
 /** After `clear` and `resume` the same process goes on under another id. */
@@ -40,3 +40,8 @@ export const sessionEnd: Row = (event, actor) => {
 
 /** Whatever else happens shows that the session lives; late as it may come, it says nothing of its agents. */
 export const otherEvent: Row = (_event, actor) => ({ actions: [seen(mainOf(actor))] });
+
+/** An event that waits makes an unknown session known. */
+export const waitingEvent: Row = (event, actor, context) => ({
+  actions: [...begin(event, actor), ...otherEvent(event, actor, context).actions],
+});

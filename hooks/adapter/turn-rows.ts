@@ -1,14 +1,13 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
 import type { HookAction } from "../../protocol/adapter.ts";
 import { goneAgents, isSubagent } from "./agents.ts";
-import { agentOver, atWork, begin, idle, mainOf, type Row, turnOver } from "./row.ts";
-import { otherEvent } from "./session-rows.ts";
+import { agentOver, atWork, begin, idle, type Row, turnOver } from "./row.ts";
+import { waitingEvent } from "./session-rows.ts";
 
 export const stop: Row = (event, actor) => {
-  const main = mainOf(actor);
-  const isGone = goneAgents(event);
-  const reconcile: HookAction[] = isGone === null ? [] : [{ do: "reconcile", ...main, isGone }];
-  return { actions: [...begin(event, main), ...turnOver(main), ...reconcile] };
+  const isGone = actor.agent === undefined ? goneAgents(event) : null;
+  const reconcile: HookAction[] = isGone === null ? [] : [{ do: "reconcile", ...actor, isGone }];
+  return { actions: [...begin(event, actor), ...turnOver(actor), ...reconcile] };
 };
 
 /** A subagent does not come back from an error; a teammate may be woken again. */
@@ -35,9 +34,4 @@ export const subagentStop: Row = (event, actor, context) => {
 /** A teammate in a pane is a session of its own. */
 export const teammateIdle: Row = (event, actor) => ({
   actions: [...begin(event, actor), ...turnOver(actor)],
-});
-
-/** Every event that waits makes an unknown session known. */
-export const waitingEvent: Row = (event, actor, context) => ({
-  actions: [...begin(event, actor), ...otherEvent(event, actor, context).actions],
 });

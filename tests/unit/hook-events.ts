@@ -1,0 +1,94 @@
+/** Recorded events of the client, and outcomes of the daemon, for the adapter's tests. */
+import { readdirSync, readFileSync } from "node:fs";
+import { claudeCode } from "../../hooks/adapter/claude-code.ts";
+import type { HookContext, HookOutcome, HookPlan, LockNote } from "../../protocol/adapter.ts";
+import { hookSchema } from "../../protocol/hook.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+
+const folder = new URL("../fixtures/payloads/", import.meta.url);
+
+export const context: HookContext = {
+  env: { CLAUDE_PID: "41" },
+  ppid: 40,
+  socket: "/home/dev/.kite/kite.sock",
+  waitMs: 50_000,
+};
+
+export type Payload = Record<string, unknown>;
+
+/** One recorded payload, as the daemon gets it. */
+export function payload(name: string): Payload {
+  return hookSchema.parse({ event: JSON.parse(readFileSync(new URL(`${name}.json`, folder), "utf8")) }).event;
+}
+
+/** Every recorded payload, those of the sequences included. */
+export function recorded(): { readonly name: string; readonly event: Payload }[] {
+  return readdirSync(folder).flatMap(name => {
+    const text = readFileSync(new URL(name, folder), "utf8");
+    if (name.endsWith(".json")) return [{ name, event: JSON.parse(text) }];
+    return text
+      .trim()
+      .split("\n")
+      .map((line, i) => ({ name: `${name}:${i + 1}`, event: JSON.parse(line).payload }));
+  });
+}
+
+export const plan = (event: Payload, cx: HookContext = context): HookPlan => claudeCode(event, cx);
+
+/** What the plan prints for these outcomes, as the client reads it; null for nothing. */
+export const answerOf = (p: HookPlan, ...outcomes: HookOutcome[]) => {
+  const { output } = p.answer(outcomes);
+  return output === "" ? null : JSON.parse(output);
+};
+
+export type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
+
+export const granted = (fields: Partial<Granted> = {}): HookOutcome => ({
+  did: "lock",
+  ok: true,
+  reply: { ok: true, file: "a.txt", path: "/home/dev/project/a.txt", token: "s.1.1" },
+  waitedMs: 0,
+  changedWhileWaiting: false,
+  changedBy: null,
+  before: null,
+  ...fields,
+});
+
+export const noteOf = (fields: Partial<LockNote> = {}): LockNote => ({
+  file: "a.txt",
+  holder: "bob",
+  heldMs: 0,
+  waiters: 0,
+  doing: null,
+  yieldsInMs: null,
+  ...fields,
+});
+
+export const begun: HookOutcome = { did: "begin", ok: true, name: "alice", project: "/home/dev/project" };
+
+export const row: SessionRow = {
+  id: "bob-id",
+  name: "bob",
+  project: "/home/dev/project",
+  worktree: "/home/dev/project",
+  branch: "main",
+  cwd: "/home/dev/project",
+  pid: 7,
+  status: "active",
+  registeredAt: 0,
+  lastSeenMs: 10,
+  incarnations: 1,
+  agents: [],
+  files: [],
+  locks: 1,
+  waitingFor: null,
+  attention: null,
+};
+
+export const looked: Extract<HookOutcome, { did: "look"; ok: true }> = {
+  did: "look",
+  ok: true,
+  self: "alice",
+  sessions: [row],
+  locks: [noteOf({ file: "/home/dev/project/src/a.ts", heldMs: 61_000, waiters: 1 })],
+};
