@@ -28,6 +28,10 @@ const commands: Readonly<Record<string, Entry>> = {
   lock: { description: "hold files while a command runs", load: () => import("./commands/lock.ts") },
   unlock: { description: "release a lock", load: () => import("./commands/unlock.ts") },
   log: { description: "show what was decided, and why", load: () => import("./commands/log.ts") },
+  explain: {
+    description: "say who waited, was denied or let through, and why",
+    load: () => import("./commands/explain.ts"),
+  },
   doctor: {
     description: "check that everything works, and say what to do",
     load: () => import("./commands/doctor.ts"),

@@ -1,0 +1,131 @@
+/** What was decided, in sentences: made of the trail alone, so it can be said while no daemon runs. */
+import { resolve } from "node:path";
+import type { TrailLine } from "../../daemon/trail-line.ts";
+import { projectRoot, tilde } from "./places.ts";
+import { clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+
+/** One thing that happened to a file or a session. Times are wall time in milliseconds. */
+export interface Explained {
+  readonly at: number;
+  readonly who: string;
+  readonly what: "took" | "waited" | "denied" | "released" | "not_released" | "ended" | "noted";
+  /** Absolute, where the project's directory is known. */
+  readonly file: string | null;
+  readonly project: string | null;
+  /** How long it took, where somebody noticed. */
+  readonly waitedMs: number;
+  /** More of the same that followed at once, and when the last one was. */
+  readonly again: number;
+  readonly until: number;
+  /** Who of the others took the file last, and when. */
+  readonly before: { readonly who: string; readonly at: number } | null;
+  readonly code: string | null;
+  readonly why: string | null;
+}
+
+/** Shorter waits are how long an answer takes. */
+const noticedMs = 100;
+
+/**
+ * What the lines say, oldest first, of those that are `wanted`; the others tell who had a file before. A row of
+ * the same by the same (an agent edits one file many times) is one.
+ */
+export function explain(
+  lines: readonly TrailLine[],
+  wanted: (line: TrailLine) => boolean,
+): readonly Explained[] {
+  const takers = new Map<string, Map<string, number>>();
+  const found: Explained[] = [];
+  for (const line of lines) {
+    const one = explained(line, takers);
+    if (one.file !== null) remember(takers, one);
+    if (!wanted(line)) continue;
+    const last = found.at(-1);
+    if (last !== undefined && isSame(last, one)) {
+      found[found.length - 1] = { ...last, again: last.again + 1, until: one.at };
+    } else found.push(one);
+  }
+  return found;
+}
+
+function explained(line: TrailLine, takers: ReadonlyMap<string, ReadonlyMap<string, number>>): Explained {
+  const { at, project, code = null, why = null, ms = 0 } = line;
+  const who = whoOf(line);
+  const file = line.file === null ? null : resolve(projectRoot(project ?? "/"), line.file);
+  const what = whatOf(line);
+  const others = [...((file === null ? undefined : takers.get(file)) ?? [])].filter(([name]) => name !== who);
+  const [latest] = others.sort((a, b) => b[1] - a[1]);
+  const asked = what === "waited" || what === "denied";
+  const before = asked && latest !== undefined ? { who: latest[0], at: latest[1] } : null;
+  return { at, who, what, file, project, waitedMs: ms, again: 0, until: at, before, code, why };
+}
+
+function whatOf({ event, decision, file, ms = 0 }: TrailLine): Explained["what"] {
+  if (event === "SessionEnd") return "ended";
+  if (file === null || decision === "note" || decision === "wait") return "noted";
+  if (event === "file_unlock") return decision === "allow" ? "released" : "not_released";
+  if (decision === "deny") return "denied";
+  return ms >= noticedMs ? "waited" : "took";
+}
+
+/** Who took which file last and has not released it since. */
+function remember(takers: Map<string, Map<string, number>>, { file, who, what, at }: Explained): void {
+  if (file === null) return;
+  const names = takers.get(file) ?? new Map<string, number>();
+  takers.set(file, names);
+  if (what === "took" || what === "waited") names.set(who, at);
+  if (what === "released") names.delete(who);
+}
+
+function isSame(last: Explained, one: Explained): boolean {
+  const alike = last.who === one.who && last.what === one.what && last.file === one.file;
+  return alike && one.what !== "waited" && last.why === one.why;
+}
+
+function whoOf({ name, id, agent }: TrailLine): string {
+  const who = name ?? id?.slice(0, 8) ?? "somebody";
+  return agent === null || who.includes("/") ? who : `${who}/${agent.slice(0, 8)}`;
+}
+
+/** The sentence, with its time in front; as many lines as the width asks for. */
+export function explainLines(one: Explained, screen: Screen): string[] {
+  return wrap(`${clock(one.at, screen.now)}  ${sentence(one, screen)}`, screen.width, 10);
+}
+
+function sentence(one: Explained, screen: Screen): string {
+  const who = clean(one.who);
+  const file = one.file === null ? "" : fileOf(one.file, one.project, screen.home);
+  const waited = one.waitedMs >= noticedMs ? ` after ${duration(one.waitedMs)}` : "";
+  const why = one.why === null ? "" : `: ${clean(one.why)}`;
+  const again =
+    one.again === 0 ? "" : `, and again ${counted(one.again, "time")} until ${clock(one.until, screen.now)}`;
+  switch (one.what) {
+    case "took":
+      return `${who} took ${file} at once${again}.`;
+    case "waited":
+      return `${who} waited ${duration(one.waitedMs)} for ${file}, then had it.${earlier(one, screen)}`;
+    case "denied":
+      return `${who} was denied ${file}${waited}${again}${ended(why)}${earlier(one, screen)}`;
+    case "released":
+      return `${who} released ${file}${again}.`;
+    case "not_released":
+      return `${who} could not release ${file}${again}${ended(why)}`;
+    case "ended":
+      return `${who}'s session ended${one.why === null ? "" : ` (${clean(one.why)})`}.`;
+    case "noted":
+      return `${who}${file === "" ? "" : `, ${file}`}${again}${ended(why)}`;
+  }
+}
+
+function earlier({ before }: Explained, screen: Screen): string {
+  return before === null ? "" : ` ${clean(before.who)} had taken it at ${clock(before.at, screen.now)}.`;
+}
+
+function ended(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function fileOf(file: string, project: string | null, home: string): string {
+  const root = project?.startsWith("/") === true ? `${projectRoot(project)}/` : "";
+  return clean(root !== "" && file.startsWith(root) ? file.slice(root.length) : tilde(file, home));
+}
