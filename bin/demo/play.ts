@@ -40,6 +40,7 @@ export async function play(stage: Stage): Promise<string[]> {
     const dan1 = await dan.edit("price.ts");
     await pause(beatMs);
 
+    await ben.edit("cart.ts");
     await ada.prompt();
     const adasEdit = ada.edit("cart.ts");
     await pause(beatMs);

@@ -31,7 +31,7 @@ export class DemoSession {
 
   constructor(stage: Stage, name: string) {
     this.name = name;
-    this.id = `${name}-${process.pid}`;
+    this.id = name;
     this.#stage = stage;
     this.#process = spawn(process.execPath, ["-e", "process.stdin.resume()"], {
       stdio: ["pipe", "ignore", "ignore"],
