@@ -3,7 +3,7 @@ import { duration } from "../view/text.ts";
 import { DemoSession, type Stage } from "./session.ts";
 
 /** So long an untouched file waits before it passes on, in the demo: people watch. */
-export const demoYieldMs = 2_000;
+export const demoYieldMs = 4_000;
 /** A moment to read the picture. */
 const beatMs = 900;
 
