@@ -17,6 +17,8 @@ export interface ConnectionOwner {
   unfinished(bytes: number): boolean;
   /** Nothing goes in or out any more. */
   closed(connection: Connection): void;
+  /** The connection has something to send: `flush` it soon, and who waited for it (`first`) before the others. */
+  flushSoon(connection: Connection, first: boolean): void;
   /** Room again for a subscriber that had stopped reading. */
   drained(connection: Connection): void;
 }
@@ -143,7 +145,7 @@ export class Connection {
     slot.state = "done";
     slot.text = text;
     slot.delivered = delivered;
-    if (wasParked || slot.rid !== undefined) this.#send(text, delivered);
+    if (wasParked || slot.rid !== undefined) this.#send(text, delivered, wasParked);
     else this.#flushOrdered();
     this.#resume();
   }
@@ -153,10 +155,28 @@ export class Connection {
     if (!this.#isOver) this.#send(text, null);
   }
 
+  /** Hands what there is to send to the kernel, in one write. */
+  flush(): void {
+    if (this.#out.length === 0) return;
+    const text = this.#out.length === 1 ? (this.#out[0] ?? "") : this.#out.join("");
+    const outcomes = this.#outcomes;
+    this.#out = [];
+    this.#outLength = 0;
+    this.#outcomes = [];
+    if (outcomes.length === 0) this.#socket.write(text);
+    else {
+      this.#socket.write(text, error => {
+        for (const delivered of outcomes) delivered(error == null);
+      });
+    }
+    if (this.#socket.writableLength > limits.unreadReplyBytes) this.#socket.destroy();
+    this.#endIfAnswered();
+  }
+
   /** Ends the connection after what was written. */
   end(): void {
     if (this.#isOver) return;
-    this.#flush();
+    this.flush();
     this.#state = "ending";
     this.#socket.end();
   }
@@ -245,28 +265,11 @@ export class Connection {
     if (count > 0) this.#ordered = this.#ordered.slice(count);
   }
 
-  #send(text: string, delivered: ((ok: boolean) => void) | null): void {
-    if (this.#out.length === 0) queueMicrotask(() => this.#flush());
+  #send(text: string, delivered: ((ok: boolean) => void) | null, first = false): void {
+    if (this.#out.length === 0 || first) this.#owner.flushSoon(this, first);
     this.#out.push(text);
     this.#outLength += text.length;
     if (delivered !== null) this.#outcomes.push(delivered);
-  }
-
-  #flush(): void {
-    if (this.#out.length === 0) return;
-    const text = this.#out.length === 1 ? (this.#out[0] ?? "") : this.#out.join("");
-    const outcomes = this.#outcomes;
-    this.#out = [];
-    this.#outLength = 0;
-    this.#outcomes = [];
-    if (outcomes.length === 0) this.#socket.write(text);
-    else {
-      this.#socket.write(text, error => {
-        for (const delivered of outcomes) delivered(error == null);
-      });
-    }
-    if (this.#socket.writableLength > limits.unreadReplyBytes) this.#socket.destroy();
-    this.#endIfAnswered();
   }
 
   /** The client has sent all it will. A client that died and one that only closed its side look alike here. */

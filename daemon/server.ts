@@ -14,6 +14,8 @@ export class Server implements ConnectionOwner {
   #services: Services | null = null;
   #count = 0;
   #unfinishedBytes = 0;
+  #flushFirst: Connection[] = [];
+  #flushThen: Connection[] = [];
   readonly #onTrouble: (message: string, error: unknown) => void;
 
   constructor(onTrouble: (message: string, error: unknown) => void) {
@@ -62,6 +64,11 @@ export class Server implements ConnectionOwner {
     return this.#unfinishedBytes > limits.unfinishedBytes;
   }
 
+  flushSoon(connection: Connection, first: boolean): void {
+    if (this.#flushFirst.length === 0 && this.#flushThen.length === 0) queueMicrotask(() => this.#flushAll());
+    (first ? this.#flushFirst : this.#flushThen).push(connection);
+  }
+
   closed(connection: Connection): void {
     this.#connections.delete(connection);
     this.#services?.events.remove(connection);
@@ -78,6 +85,14 @@ export class Server implements ConnectionOwner {
 
   destroyAll(): void {
     for (const connection of this.#connections) connection.destroy();
+  }
+
+  /** A write wakes a process, which takes longer than a lock: grants do not wait behind it. */
+  #flushAll(): void {
+    const all = [...this.#flushFirst, ...this.#flushThen];
+    this.#flushFirst = [];
+    this.#flushThen = [];
+    for (const connection of all) connection.flush();
   }
 
   #bug(call: Call, error: unknown): void {
