@@ -101,7 +101,7 @@ export function passOn(state: State, freed: readonly FileRef[], step: Step): voi
     const granted: FileRef[] = [];
     for (const waiter of [...candidates].sort((a, b) => a.ticket - b.ticket)) {
       if (waiter.origin === null || firstBlocker(locks, waiter) !== null) continue;
-      const circle = inheritedCircle(state, waiter);
+      const circle = circleByGrant(state, waiter);
       if (circle === null) grantWaiter(state, waiter, waiter.origin, step);
       else dismiss(state, waiter, deadlock(state, circle), "deadlock", step);
       granted.push(...waiter.files);
@@ -110,10 +110,13 @@ export function passOn(state: State, freed: readonly FileRef[], step: Step): voi
   }
 }
 
-/** What comes from an ancestor, past the line, can close a circle where its new holder waits elsewhere. */
-function inheritedCircle(state: State, waiter: Waiter): CycleStep[] | null {
+/**
+ * A grant can close a circle where its new holder waits elsewhere: what comes from an ancestor comes past the line,
+ * and a turn hold that becomes explicit yields no more.
+ */
+function circleByGrant(state: State, waiter: Waiter): CycleStep[] | null {
   const lasts = waiter.kind === "explicit" || waiter.flight !== null;
-  if (waiter.ancestors.length === 0 || !lasts) return null;
+  if (!lasts) return null;
   return findCycleOf(state.locks, waiter.actor, { owned: waiter.files, without: waiter.ticket });
 }
 

@@ -7,9 +7,9 @@ import type { Handler } from "./handlers.ts";
 import { attachedOf, findCycle, overlapOf } from "./lock-blockers.ts";
 import { lapse } from "./lock-flight.ts";
 import { cancelLoan, lentBy, returnHold } from "./lock-loan.ts";
-import { dismiss, leavePlace, passOn } from "./lock-queue.ts";
+import { announceGrant, dismiss, leavePlace, passOn } from "./lock-queue.ts";
 import { removeHold } from "./lock-table.ts";
-import { actorRow, deadlock, fileLists } from "./lock-text.ts";
+import { actorRow, deadlock, fileLists, tokenText } from "./lock-text.ts";
 import { forgetReply } from "./replies.ts";
 import type { Hold, Loan, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -172,7 +172,9 @@ export function releaseParts(
     for (const hold of holds) {
       if (cutShort.has(cause)) lapse(state, hold);
       removeHold(state.locks, hold);
-      if (!final) returnHold(state, hold);
+      const back = final ? null : returnHold(state, hold);
+      if (back !== null)
+        announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
       freed.push(hold);
     }
     for (const place of places) {

@@ -242,6 +242,19 @@ describe("circles that close without a new request in line", () => {
     expect(w.lock("c", "deep/f")).toMatchObject({ code: "lock_deadlock" });
   });
 
+  it("are seen when a grant makes a turn hold explicit whose holder waits elsewhere", () => {
+    const w = new World();
+    w.lock("fay", "a");
+    w.lock("eve", "g");
+    w.lock("bob", "f", { kind: "turn" });
+    w.lock("cyd", ["f", "a"]);
+    w.lock("bob", ["f", "g"]);
+    const bob = w.n;
+    w.lock("bob", "a");
+    w.unlock("eve", "g");
+    expect(w.answers.get(bob)?.reply).toMatchObject({ code: "lock_deadlock" });
+  });
+
   it("end the wait of who loses what it also waits for", () => {
     const w = new World();
     w.lock("c", "x");
