@@ -42,6 +42,8 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },
   uninstall: { description: "undo what install wrote", load: () => import("./commands/uninstall.ts") },
+  off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
+  on: { description: "undo off", load: () => import("./commands/on.ts") },
 };
 
 /** Runs the command line `argv`. The exit code is 1 where a command failed; a bug shows its stack. */

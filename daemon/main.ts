@@ -29,6 +29,7 @@ import { PresenceTable } from "./presence.ts";
 import { Recorder } from "./recorder.ts";
 import { Server } from "./server.ts";
 import type { Facts, Services } from "./services.ts";
+import { SilenceReader } from "./silence.ts";
 import { Trail } from "./trail.ts";
 import { Writers } from "./writers.ts";
 
@@ -112,6 +113,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     events,
     recorder: new Recorder(trail),
     adapter,
+    silence: new SilenceReader(paths.home),
     hookWaitMs: config.lockWaitMs,
     yieldMs: config.yieldMs,
     hookLocks: new HookLocks(),

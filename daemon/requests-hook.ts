@@ -6,6 +6,7 @@ import type { Call } from "./call.ts";
 import type { RequestHandler } from "./dispatch.ts";
 import { carryOut } from "./hook-run.ts";
 import type { Services } from "./services.ts";
+import { isSilenced, silent } from "./silence.ts";
 
 /** Answers in its own time: hooks on one connection do not wait for each other. */
 export const hook: RequestHandler<"hook"> = (services, request, call) => {
@@ -22,7 +23,8 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
     return;
   }
   const { env = {}, ppid = null } = request;
-  const plan = adapter(request.event, { env, ppid, socket: services.socket, waitMs: services.hookWaitMs });
+  const asked = adapter(request.event, { env, ppid, socket: services.socket, waitMs: services.hookWaitMs });
+  const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
   counters.hooks.set(plan.event, (counters.hooks.get(plan.event) ?? 0) + 1);
   const done = await carryOut(services, call, plan);
   const going = done.outcomes.find(o => !o.ok && o.refusal.code === "restarting");
@@ -34,6 +36,13 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const words = plan.answer(done.outcomes);
   if (request.reply === "raw") call.replyRaw(rawReply(words), done.delivered);
   else call.reply({ ok: true, ...words }, done.delivered);
+}
+
+/** Whether `kite off` was said for the event's session or for where it works. */
+function isOff({ silence, engine, clock }: Services, { session }: HookPlan, cwd: unknown): boolean {
+  const known = session === null ? undefined : engine.state.sessions.live.get(session);
+  const places = [cwd, known?.project, known?.worktree].filter(place => typeof place === "string");
+  return isSilenced(silence.read(), { session, places }, clock.wall());
 }
 
 /** For clients without a JSON parser: a line with exit code and byte counts, then the bytes. */

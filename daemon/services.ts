@@ -10,6 +10,7 @@ import type { PathFact } from "./facts-path.ts";
 import type { HookLocks } from "./hook-lock.ts";
 import type { PresenceTable } from "./presence.ts";
 import type { Recorder } from "./recorder.ts";
+import type { SilenceReader } from "./silence.ts";
 import type { Writers } from "./writers.ts";
 
 /** Facts of the outside world, gathered before a command is made. */
@@ -40,6 +41,7 @@ export interface Services {
   readonly events: EventHub;
   readonly recorder: Recorder;
   readonly adapter: HookAdapter | null;
+  readonly silence: SilenceReader;
   readonly hookWaitMs: number;
   readonly yieldMs: number;
   readonly hookLocks: HookLocks;

@@ -211,6 +211,12 @@ export const limits = {
   /** Writes that the end of one batch of calls ends. */
   batchWritesMax: 100,
 
+  // Switching off.
+  /** Projects and sessions that are off at a time. */
+  silencedMax: 1_000,
+  /** Longest time after which what is off is on again by itself. */
+  offForMs: 365 * 24 * 60 * 60 * 1000,
+
   // Installation.
   /** Longest settings file that is read. */
   settingsBytes: 4 * 1024 * 1024,

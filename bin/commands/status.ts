@@ -4,7 +4,7 @@ import type { World } from "../world.ts";
 
 const help = `
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "refusals":[...], "warnings":[...]},
-rows as \`query\` gives them; without a daemon {"running":false, "socket", "start":"kite up"}.
+rows as \`query\` gives them; without a daemon {"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
@@ -30,9 +30,12 @@ export async function status(world: World, json: boolean): Promise<number> {
   const { notRunningView, statusView } = await import("../view/status.ts");
   const { existsSync } = await import("node:fs");
   const { socket, downFile } = world.paths;
+  const { whatIsOff } = await import("./off.ts");
+  const isOff = await whatIsOff(world);
   const absent = () => {
-    if (json) printJson(world, { running: false, socket, start: "kite up" });
-    else print(world, notRunningView(screenOf(world), existsSync(downFile)));
+    const told = isOff.length === 0 ? {} : { warnings: isOff };
+    if (json) printJson(world, { running: false, socket, start: "kite up", ...told });
+    else print(world, notRunningView(screenOf(world), existsSync(downFile), isOff));
   };
   return withDaemon(
     world,
@@ -46,7 +49,8 @@ export async function status(world: World, json: boolean): Promise<number> {
       ]);
       if (!stats.ok) throw new Refused(stats);
       const { version } = await import("../version.ts");
-      const data = { stats, socket, sessions, locks, refusals, warnings: warnings(stats, version) };
+      const all = [...isOff, ...warnings(stats, version)];
+      const data = { stats, socket, sessions, locks, refusals, warnings: all };
       if (json) printJson(world, { running: true, ...data });
       else print(world, statusView(data, screenOf(world)));
       return 0;

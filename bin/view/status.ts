@@ -46,12 +46,12 @@ export function statusView(data: StatusData, screen: Screen): string[] {
   return lines;
 }
 
-/** The one line of a status without a daemon. */
-export function notRunningView(screen: Screen, keptDown: boolean): string[] {
+/** The one line of a status without a daemon, and what is switched off. */
+export function notRunningView(screen: Screen, keptDown: boolean, isOff: readonly string[] = []): string[] {
   const why = keptDown
     ? "Kite is not running, and hooks do not start it. Start it: kite up"
     : "Kite is not running. Start it: kite up";
-  return wrap(why, screen.width);
+  return [...wrap(why, screen.width), ...warningLines(isOff, screen)];
 }
 
 function daemonLines(data: StatusData, screen: Screen): string[] {

@@ -1,0 +1,133 @@
+import type { Command } from "commander";
+import { limits } from "../../protocol/limits.ts";
+import type { Scope } from "../silencing.ts";
+import type { World } from "../world.ts";
+
+export interface OffFlags {
+  readonly project?: string | true;
+  readonly session?: string;
+  readonly for?: string;
+  readonly json?: boolean;
+}
+
+const help = `
+Hooks stay installed and answer with nothing: no edit waits, none is refused. Without --project or --session it is
+so everywhere. What a session holds ends with its turn as before. For one shell: KITE=off.
+
+--json: {"ok":true, "scope":"all"|"project"|"session", "name":STRING|null, "until":MS|null}
+
+Exit codes: 0 done, 1 refused or failed.
+
+Examples:
+  $ kite off --for 1h
+  Kite is off everywhere until 15:02:11. Switch it on: kite on
+  $ kite off --session alice`;
+
+export function add(program: Command): void {
+  program
+    .command("off")
+    .description("let every edit through, everywhere, in one project or for one session")
+    .option("--project [DIR]", "in the project around DIR (or around here)")
+    .option("--session <name>", "for this session: its name, or how its id begins")
+    .option("--for <time>", "so long, then it is on again: 90s, 15m, 1h, 2d")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (flags: OffFlags) => {
+      const { processWorld } = await import("../world.ts");
+      process.exitCode = await off(processWorld(), flags);
+    });
+}
+
+/** Returns the exit code. */
+export async function off(world: World, flags: OffFlags): Promise<number> {
+  const { exitCodes, fail } = await import("../ask.ts");
+  const { print, printJson } = await import("../world.ts");
+  const { switchOff } = await import("../silencing.ts");
+  const json = flags.json === true;
+  const now = world.now();
+  const forMs = flags.for === undefined ? null : durationOf(flags.for);
+  if (flags.for !== undefined && forMs === null) {
+    fail(world, json, "usage", `--for takes a time like 90s, 15m, 1h or 2d, up to a year, not ${flags.for}`);
+    return exitCodes.failed;
+  }
+  const scope = await scopeOf(world, flags);
+  if (typeof scope === "string") {
+    fail(world, json, "usage", scope);
+    return exitCodes.failed;
+  }
+  // Whole seconds: a file's time is not finer everywhere.
+  const until = forMs === null ? null : Math.ceil((now + forMs) / 1000) * 1000;
+  await switchOff(world.paths.home, scope, until, now);
+  if (json) printJson(world, { ok: true, scope: scope.is, name: nameOf(scope), until });
+  else print(world, await whatIsOff(world));
+  return exitCodes.done;
+}
+
+/** A sentence for each thing that is off now. */
+export async function whatIsOff(world: World): Promise<string[]> {
+  const { SilenceReader } = await import("../../daemon/silence.ts");
+  const { offSentences } = await import("../silencing.ts");
+  const { tilde } = await import("../view/places.ts");
+  const { clean, clock } = await import("../view/text.ts");
+  const now = world.now();
+  const shown = {
+    time: (at: number) => clock(at, now),
+    path: (path: string) => tilde(path, world.env["HOME"] ?? ""),
+  };
+  return offSentences(new SilenceReader(world.paths.home).read(), now, shown).map(clean);
+}
+
+export function nameOf(scope: Scope): string | null {
+  if (scope.is === "all") return null;
+  return scope.is === "project" ? scope.directory : (scope.name ?? scope.id);
+}
+
+/** What the flags mean, or what is wrong with them. A session is looked up where a daemon runs. */
+export async function scopeOf(
+  world: World,
+  { project, session }: Pick<OffFlags, "project" | "session">,
+): Promise<Scope | string> {
+  if (project !== undefined && session !== undefined) return "say either --project or --session";
+  if (session !== undefined) return sessionScope(world, session);
+  if (project === undefined) return { is: "all" };
+  const { projectRoot } = await import("../../hooks/install/project.ts");
+  const { resolve } = await import("node:path");
+  return { is: "project", directory: projectRoot(resolve(world.cwd, project === true ? "." : project)) };
+}
+
+async function sessionScope(world: World, session: string): Promise<Scope | string> {
+  const { rowsOf } = await import("../ask.ts");
+  const { NotRunning } = await import("../../client/errors.ts");
+  try {
+    const client = await world.connect({ name: "kite", reconnect: false });
+    try {
+      const rows = await rowsOf(client, "sessions");
+      const named = rows.filter(row => row.name === session);
+      const found = named.length > 0 ? named : rows.filter(row => row.id.startsWith(session));
+      const [only] = found;
+      if (only !== undefined && found.length === 1) return { is: "session", id: only.id, name: only.name };
+      if (only === undefined) return `no session is called ${session}; see kite sessions`;
+      return `${session} may be ${found.map(row => `${row.name} (${row.id})`).join(" or ")}; say its whole id`;
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    // Nobody to ask what the name stands for: it has to be a whole id.
+    if (!(error instanceof NotRunning)) throw error;
+    if (!/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session)) {
+      return `no daemon runs that could tell which session ${session} is; say its whole id`;
+    }
+    return { is: "session", id: session, name: null };
+  }
+}
+
+const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90s`, `15m`, `1h30m` in milliseconds; null where it is none, or longer than a year. */
+export function durationOf(text: string): number | null {
+  if (!/^(?:\d{1,9}[smhd])+$/.test(text)) return null;
+  let ms = 0;
+  for (const [, count, unit = ""] of text.matchAll(/(\d+)([smhd])/g))
+    ms += Number(count) * (units[unit] ?? 0);
+  return ms > 0 && ms <= limits.offForMs ? ms : null;
+}

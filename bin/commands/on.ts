@@ -1,0 +1,56 @@
+import type { Command } from "commander";
+import type { World } from "../world.ts";
+import type { OffFlags } from "./off.ts";
+
+type OnFlags = Omit<OffFlags, "for">;
+
+const help = `
+It undoes \`kite off\` with the same words; what is off otherwise stays off, and is named.
+
+--json: {"ok":true, "scope":"all"|"project"|"session", "name":STRING|null, "was":"off"|"on", "stillOff":[...]}
+
+Exit codes: 0 done, 1 refused or failed.
+
+Example:
+  $ kite on
+  Kite is on.`;
+
+export function add(program: Command): void {
+  program
+    .command("on")
+    .description("undo kite off")
+    .option("--project [DIR]", "in the project around DIR (or around here)")
+    .option("--session <name>", "for this session: its name, or how its id begins")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (flags: OnFlags) => {
+      const { processWorld } = await import("../world.ts");
+      process.exitCode = await on(processWorld(), flags);
+    });
+}
+
+/** Returns the exit code. */
+export async function on(world: World, { json, ...flags }: OnFlags): Promise<number> {
+  const { exitCodes, fail } = await import("../ask.ts");
+  const { print, printJson } = await import("../world.ts");
+  const { switchOn } = await import("../silencing.ts");
+  const { nameOf, scopeOf, whatIsOff } = await import("./off.ts");
+  // A session may have ended: what was written when it was switched off tells which one is meant.
+  const scope =
+    flags.session === undefined || flags.project !== undefined
+      ? await scopeOf(world, flags)
+      : ({ is: "session", id: flags.session, name: null } as const);
+  if (typeof scope === "string") {
+    fail(world, json === true, "usage", scope);
+    return exitCodes.failed;
+  }
+  const was = await switchOn(world.paths.home, scope, world.now());
+  const stillOff = await whatIsOff(world);
+  if (json) {
+    printJson(world, { ok: true, scope: scope.is, name: nameOf(scope), was: was ? "off" : "on", stillOff });
+    return exitCodes.done;
+  }
+  const where = { all: "", project: " there", session: " for it" }[scope.is];
+  print(world, [was ? `Kite is on${where}.` : `Kite was not off${where}.`, ...stillOff]);
+  return exitCodes.done;
+}

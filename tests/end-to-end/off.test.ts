@@ -1,0 +1,69 @@
+/** kite off against the real daemon: edits that would wait go through, and do again wait after kite on. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type Client, Home, type Message } from "./daemon.ts";
+
+const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+let home: Home;
+let client: Client;
+let calls = 0;
+
+beforeEach(async () => {
+  home = new Home();
+  await home.start();
+  const holder = await home.session("holder", { name: "alice" });
+  expect(await holder.ask({ type: "file_lock", id: "holder", file: `${home.work}/a` })).toMatchObject({
+    ok: true,
+  });
+  client = await home.connect();
+});
+
+afterEach(() => home.dispose());
+
+async function kite(...args: readonly string[]): Promise<string> {
+  const options = { env: home.environment, cwd: home.work };
+  return (await promisify(execFile)(process.execPath, [program, ...args], options)).stdout;
+}
+
+/** What an edit of the held file is told: nothing, or that it waits. */
+async function edit(session = "s-1"): Promise<"silence" | "waits"> {
+  calls += 1;
+  const event = {
+    hook_event_name: "PreToolUse",
+    session_id: session,
+    cwd: home.work,
+    tool_name: "Edit",
+    tool_use_id: `t-${calls}`,
+    tool_input: { file_path: `${home.work}/a` },
+  };
+  const asking = await home.connect();
+  asking.send({ type: "hook", event });
+  const told = await Promise.race([
+    asking.blank().then(() => "waits" as const),
+    asking.reply().then(answered),
+  ]);
+  asking.destroy();
+  return told;
+}
+
+function answered(reply: Message): "silence" {
+  expect(reply).toEqual({ ok: true, output: "" });
+  return "silence";
+}
+
+it("silences everything, a project or a session, and nothing else", async () => {
+  expect(await edit()).toBe("waits");
+  for (const scope of [[], ["--project"], ["--session", "s-1"]]) {
+    await kite("off", ...scope);
+    expect(await edit()).toBe("silence");
+    expect(await kite("status")).toContain("! Kite is off ");
+    await kite("on", ...scope);
+    expect(await edit()).toBe("waits");
+  }
+  await kite("off", "--session", "s-1");
+  expect(await edit("s-2")).toBe("waits");
+  const { rows } = await client.ask({ type: "query", target: "sessions" });
+  expect(rows).toHaveLength(3);
+});

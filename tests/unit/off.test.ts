@@ -1,0 +1,185 @@
+/** kite off and kite on: what they write, what the daemon makes of it, and what people are told. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { durationOf, off } from "../../bin/commands/off.ts";
+import { on } from "../../bin/commands/on.ts";
+import { status } from "../../bin/commands/status.ts";
+import { isSilenced, nothingSilenced, parseSilenced, SilenceReader, silent } from "../../daemon/silence.ts";
+import type { HookAction } from "../../protocol/adapter.ts";
+import { limits } from "../../protocol/limits.ts";
+import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
+import { now, session } from "./view-rows.ts";
+
+const id = "3f8a2b4c-0000-4000-8000-000000000001";
+const hour = 3_600_000;
+
+describe("what is silenced", () => {
+  const who = { session: id, places: ["/home/ana/shop/src", "/home/ana/shop/.git"] };
+  const of = (more: Partial<typeof nothingSilenced>) => ({ ...nothingSilenced, ...more });
+
+  it("everything, until its time", () => {
+    expect(isSilenced(nothingSilenced, who, now)).toBe(false);
+    expect(isSilenced(of({ all: { until: null } }), who, now)).toBe(true);
+    expect(isSilenced(of({ all: { until: now + 1 } }), who, now)).toBe(true);
+    expect(isSilenced(of({ all: { until: now } }), who, now)).toBe(false);
+  });
+
+  it("a session, by its id alone", () => {
+    const sessions = new Map([[id, { until: null, name: "alice" }]]);
+    expect(isSilenced(of({ sessions }), who, now)).toBe(true);
+    expect(isSilenced(of({ sessions }), { ...who, session: "alice" }, now)).toBe(false);
+    expect(isSilenced(of({ sessions }), { ...who, session: null }, now)).toBe(false);
+  });
+
+  it("a directory with all that is in it, and no neighbour", () => {
+    const projects = (directory: string) => of({ projects: new Map([[directory, { until: null }]]) });
+    expect(isSilenced(projects("/home/ana/shop"), who, now)).toBe(true);
+    expect(isSilenced(projects("/home/ana/sho"), who, now)).toBe(false);
+    expect(isSilenced(projects("/home/ana/shop/src/x"), who, now)).toBe(false);
+  });
+
+  it("takes away what waits and what is said, not what begins and ends", () => {
+    const acts: HookAction[] = [
+      { do: "begin", session: id, cwd: "/", revive: false },
+      { do: "look", session: id },
+      { do: "turn_end", session: id },
+    ];
+    const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions: acts };
+    const made = silent({ ...plan, answer: () => ({ output: "words", exitCode: 2, env: ["A=1"] }) });
+    expect(made.actions.map(a => a.do)).toEqual(["begin", "turn_end"]);
+    expect(made.answer([])).toEqual({ output: "" });
+  });
+
+  it.each(["", "{}", "[]", '{"projects":{},"sessions":{"a":1}}', '{"projects":{"/a":{}},"sessions":{}}'])(
+    "is nothing where the file is not Kite's: %j",
+    text => expect(parseSilenced(text)).toBeNull(),
+  );
+});
+
+describe("kite off", () => {
+  let root: string;
+  let shop: string;
+  let world: FakeWorld;
+  let reader: SilenceReader;
+
+  beforeEach(() => {
+    root = realpathSync(mkdtempSync(join(tmpdir(), "kite-off-")));
+    shop = join(root, "shop");
+    mkdirSync(join(shop, ".git"), { recursive: true });
+    mkdirSync(join(shop, "src"));
+    world = make();
+    reader = new SilenceReader(world.paths.home);
+  });
+
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  function make(sessions = [session("alice", { id }), session("bob")]): FakeWorld {
+    const daemon = fakeDaemon({ "query sessions": { ok: true, rows: sessions } });
+    return { ...fakeWorld({ daemon, home: join(root, "kite") }), cwd: join(shop, "src") };
+  }
+
+  it("switches everything off, for good or for a while, and on again", async () => {
+    expect(await off(world, {})).toBe(0);
+    expect(world.out()).toBe("Kite is off everywhere: edits are not coordinated. Switch it on: kite on\n");
+    expect(reader.read().all).toEqual({ until: null });
+    expect(await off(world, { for: "1h" })).toBe(0);
+    expect(world.out()).toContain("off everywhere until 15:00:00: ");
+    expect(reader.read().all).toEqual({ until: now + hour });
+    // What a client has to look at: empty, or a time to come.
+    const file = statSync(join(world.paths.home, "off"));
+    expect([file.size > 0, file.mtimeMs, file.mode & 0o777]).toEqual([true, now + hour, 0o600]);
+    expect(await on(world, {})).toBe(0);
+    expect(world.out()).toMatch(/\nKite is on\.\n$/);
+    expect(reader.read()).toEqual(nothingSilenced);
+    await on(world, {});
+    expect(world.out()).toMatch(/Kite was not off\.\n$/);
+  });
+
+  it("switches a project and a session off beside each other, and names what stays off", async () => {
+    await off(world, { project: true });
+    expect(await off(world, { session: "alice", for: "90s", json: true })).toBe(0);
+    expect(world.out()).toMatch(
+      new RegExp(`\\{"ok":true,"scope":"session","name":"alice","until":${now + 90_000}\\}\\n$`),
+    );
+    expect([...reader.read().projects]).toEqual([[shop, { until: null }]]);
+    expect([...reader.read().sessions]).toEqual([[id, { until: now + 90_000, name: "alice" }]]);
+    expect(await on(world, { project: shop })).toBe(0);
+    expect(world.out()).toMatch(
+      /\nKite is on there\.\nKite is off for session alice until 14:01:30\. .*kite on --session 3f8a2b4c\n$/,
+    );
+    await on(world, { session: "alice" });
+    expect(existsSync(join(world.paths.home, "off.json"))).toBe(false);
+    expect(reader.read()).toEqual(nothingSilenced);
+  });
+
+  it("forgets what has passed when it is written again", async () => {
+    await off(world, { session: "bob", for: "1s" });
+    const later = { ...world, now: () => now + 2_000 };
+    await off(later, { project: shop });
+    expect(reader.read().sessions.size).toBe(0);
+  });
+
+  it("does not guess whom a name means", async () => {
+    expect(await off(world, { session: "carol" })).toBe(1);
+    expect(await off(make([session("a", { id: "x1" }), session("b", { id: "x2" })]), { session: "x" })).toBe(
+      1,
+    );
+    const alone = { ...fakeWorld({ home: join(root, "kite") }), cwd: shop };
+    expect(await off(alone, { session: "alice" })).toBe(1);
+    expect(alone.err()).toContain("say its whole id");
+    expect(await off(alone, { session: id })).toBe(0);
+    expect(alone.out()).toContain("off for session 3f8a2b4c.");
+    expect(await off(world, { project: true, session: "bob" })).toBe(1);
+    expect(await off(world, { for: "soon" })).toBe(1);
+    expect(reader.read().all).toBeNull();
+  });
+
+  it("leaves a file alone that it did not write, and then nothing of it is off", async () => {
+    await off(world, { project: shop });
+    const file = join(world.paths.home, "off.json");
+    writeFileSync(file, "mine");
+    expect(reader.read()).toEqual(nothingSilenced);
+    await expect(off(world, { project: shop })).rejects.toThrow("remove it");
+    expect(readFileSync(file, "utf8")).toBe("mine");
+  });
+
+  it("has a bound", async () => {
+    await off(world, { project: shop });
+    const some = Array.from({ length: limits.silencedMax }, (_, i) => [`/p${i}`, { until: null }]);
+    const text = JSON.stringify({ version: 1, projects: Object.fromEntries(some), sessions: {} });
+    writeFileSync(join(world.paths.home, "off.json"), text);
+    await expect(off(world, { project: shop })).rejects.toThrow("are off already");
+  });
+
+  it("is seen in kite status, also without a daemon", async () => {
+    await off(world, { for: "1h" });
+    const alone = fakeWorld({ home: world.paths.home });
+    expect(await status(alone, false)).toBe(3);
+    expect(alone.out()).toContain("! Kite is off everywhere until 15:00:00");
+    const asked = fakeWorld({ home: world.paths.home });
+    await status(asked, true);
+    expect(JSON.parse(asked.out()).warnings).toHaveLength(1);
+  });
+});
+
+it.each([
+  ["90s", 90_000],
+  ["1h30m", 5_400_000],
+  ["365d", 365 * 24 * hour],
+  ["366d", null],
+  ["0s", null],
+  ["1", null],
+  ["-1h", null],
+  ["1w", null],
+])("--for %s", (text, ms) => expect(durationOf(text)).toBe(ms));
