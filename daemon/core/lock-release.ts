@@ -5,7 +5,7 @@ import { type ActorLocks, boundKey, locksOf, originKey, rowsOfSession } from "./
 import type { Actor, FileName, FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { attachedOf, findCycle, overlapOf } from "./lock-blockers.ts";
-import { lapse } from "./lock-flight.ts";
+import { lapse, yieldLater } from "./lock-flight.ts";
 import { cancelLoan, lentBy, returnHold } from "./lock-loan.ts";
 import { announceGrant, dismiss, leavePlace, passOn } from "./lock-queue.ts";
 import { removeHold } from "./lock-table.ts";
@@ -19,7 +19,11 @@ export const lockRelease: Handler<"lock_release"> = (state, request, _meta, step
   if (request.files === "all") {
     const released = mine === undefined ? [] : holdsOf(state, mine).map(h => h.file);
     for (const row of rowsOfSession(state.locks.actors, request.actor.session, request.actor.incarnation)) {
-      for (const hold of holdsOf(state, row)) if (cancelLoan(hold, request.actor)) released.push(hold.file);
+      for (const hold of holdsOf(state, row)) {
+        if (!cancelLoan(hold, request.actor)) continue;
+        released.push(hold.file);
+        yieldLater(state, hold, step);
+      }
     }
     if (mine !== undefined) releaseAll(state, [mine], "unlocked", step);
     step.reply = { ok: true, released };
@@ -42,7 +46,11 @@ export const lockRelease: Handler<"lock_release"> = (state, request, _meta, step
     }
   }
   step.reply = { ok: true, released: request.files.map(f => f.file) };
-  for (const loan of loans) cancelLoan(loan, request.actor);
+  for (const hold of loans) {
+    cancelLoan(hold, request.actor);
+    // What was lent and explicit in truth may yield from now on.
+    yieldLater(state, hold, step);
+  }
   releaseParts(
     state,
     [{ actor: request.actor, holds: [...new Set(holds)], places: [...places] }],

@@ -209,6 +209,18 @@ describe("within a session", () => {
     expect(w.holder("x")).toBeNull();
   });
 
+  it("what the lender gave up yields like any turn hold", () => {
+    const w = new World();
+    w.lock("a", "x");
+    edit(w, sub("s1"), "x", null, child);
+    edit(w, "b", "x");
+    w.pass(20_000);
+    expect(w.holder("x")).toBe("a/s1");
+    w.unlock("a", "x");
+    w.pass(0);
+    expect(w.holder("x")).toBe("b");
+  });
+
   it("nothing comes back to a session that ends", () => {
     const w = new World();
     w.lock("a", "x");
