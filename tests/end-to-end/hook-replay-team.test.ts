@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Payload, quiet, type Replay, ReplayWorld, type Watcher } from "./hook-replay.ts";
+
+/** Several agents in one session, and what happens to its locks when its life takes a turn. */
+let world: ReplayWorld;
+let watch: Watcher;
+
+beforeEach(async () => {
+  world = await ReplayWorld.make();
+  await world.run("up");
+  watch = await world.watch();
+});
+
+afterEach(() => world.remove());
+
+const alice = "aalice-5d0b10a1332e636f";
+const helper = "a0954b2b04fdf61ec";
+
+const isAlicesWrite = (p: Payload) =>
+  p.hook_event_name === "PreToolUse" && p["tool_name"] === "Write" && p["agent_id"] === alice;
+
+function event(replay: Replay, hook_event_name: string, more: Readonly<Record<string, unknown>>): Payload {
+  return { hook_event_name, session_id: replay.id, cwd: world.repo, ...more };
+}
+
+async function allQuiet(ran: Promise<readonly Parameters<typeof quiet>[0][]>): Promise<void> {
+  const all = await ran;
+  expect(all.length).toBeGreaterThan(0);
+  for (const one of all) quiet(one);
+}
+
+describe("a prompt to the lead in the middle of alice's edit", () => {
+  test.each([
+    ["typed by a person", "go on"],
+    ["made of a teammate's message", '<agent-message from="bob"> bob reports </agent-message>'],
+    ["made of the end of a task", "<task-notification> <task-id>a43c0e5261b2b75ce</task-id>"],
+  ])("%s: alice keeps her hold until her turn ends", async (_, prompt) => {
+    const lead = world.replay("d-team-in-process");
+    const other = world.replay();
+    await lead.until(isAlicesWrite);
+    await lead.next();
+    await other.until("PreToolUse");
+    const held = [`alice.txt: ${lead.id} ${alice}`];
+    expect(await watch.held()).toEqual(held);
+
+    const waits = other.send(other.edit("Write", "alice.txt"));
+    await watch.queued(other.id);
+    await allQuiet(lead.send(event(lead, "UserPromptSubmit", { prompt, prompt_id: randomUUID() })));
+    // The lead's own Stop, in between, ends nothing of alice's either.
+    await lead.until(p => p.hook_event_name === "SubagentStop" && p["agent_id"] === alice);
+    expect(await watch.held()).toEqual(held);
+    await lead.next();
+    await allQuiet(waits);
+    expect(await watch.held()).toEqual([`alice.txt: ${other.id}`]);
+    await lead.toTheEnd();
+    for (const ran of lead.ran) expect(ran).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("within one session", () => {
+  /** A subagent of the session, which has begun. */
+  async function withHelper(): Promise<Replay> {
+    const session = world.replay();
+    await session.until("PreToolUse");
+    const who = { agent_id: helper, agent_type: "Explore" };
+    await allQuiet(session.send(event(session, "SubagentStart", who)));
+    return session;
+  }
+  const asHelper = { agent_id: helper, agent_type: "Explore" };
+  const post = (pre: Payload) => ({ ...pre, hook_event_name: "PostToolUse", tool_response: {} });
+
+  test("a subagent gets its main agent's file at once; the main agent's Stop does not take it", async () => {
+    const session = await withHelper();
+    const write = session.edit("Edit", "a.txt");
+    await allQuiet(session.send(write));
+    await session.send(post(write));
+    await session.settled();
+    await allQuiet(session.send(session.edit("Edit", "a.txt", asHelper)));
+    expect(await watch.held()).toEqual([`a.txt: ${session.id} ${helper}`]);
+    const running = [{ id: helper, type: "subagent", status: "running" }];
+    await allQuiet(session.send(event(session, "Stop", { background_tasks: running })));
+    expect(await watch.held()).toEqual([`a.txt: ${session.id} ${helper}`]);
+    expect((await watch.session(session.id))?.agents).toEqual([
+      { agent: helper, name: "Explore", status: "active" },
+    ]);
+  });
+
+  test("a subagent that ended unseen is gone with the next Stop that does not list it", async () => {
+    const session = await withHelper();
+    await allQuiet(session.send(session.edit("Edit", "a.txt", asHelper)));
+    await allQuiet(session.send(event(session, "Stop", { background_tasks: [] })));
+    expect(await watch.held()).toEqual([]);
+    expect((await watch.session(session.id))?.agents).toEqual([]);
+  });
+
+  test("while a teammate runs, what it may wait for is not taken for gone", async () => {
+    const session = await withHelper();
+    await allQuiet(session.send(session.edit("Edit", "a.txt", asHelper)));
+    const running = [{ id: "t9m7fschg", type: "teammate", status: "running" }];
+    await allQuiet(session.send(event(session, "Stop", { background_tasks: running })));
+    expect(await watch.held()).toEqual([`a.txt: ${session.id} ${helper}`]);
+  });
+
+  test("what waits on a person is shown until that agent goes on", async () => {
+    const session = await withHelper();
+    const write = session.edit("Write", "new.txt", asHelper);
+    await allQuiet(session.send(write));
+    const attention = async () => (await watch.session(session.id))?.attention;
+    await session.send({ ...write, hook_event_name: "PermissionRequest", tool_use_id: undefined });
+    await session.settled();
+    expect(await attention()).toBe('permission for Write of "new.txt"');
+    const running = [{ id: helper, type: "subagent", status: "running" }];
+    await session.send(event(session, "Stop", { background_tasks: running }));
+    expect(await attention()).toBe('permission for Write of "new.txt"');
+    await session.send(post(write));
+    await session.settled();
+    expect(await attention()).toBeNull();
+  });
+
+  test("what comes after the end brings nobody back", async () => {
+    const session = await withHelper();
+    const write = session.edit("Write", "new.txt", asHelper);
+    await session.send(write);
+    const agentEnded = { tool_name: "Agent", tool_response: { status: "completed", agentId: helper } };
+    await session.send(event(session, "PostToolUse", { ...agentEnded, tool_use_id: "toolu_x" }));
+    await session.settled();
+    await session.send(post(write));
+    await session.send({ ...write, hook_event_name: "PermissionRequest", tool_use_id: undefined });
+    await session.settled();
+    expect((await watch.session(session.id))?.agents).toEqual([]);
+    expect(await watch.held()).toEqual([]);
+
+    await allQuiet(session.send(event(session, "SessionEnd", { reason: "other" })));
+    await session.send(post(write));
+    await allQuiet(session.send(event(session, "Stop", { background_tasks: [] })));
+    const [late] = await session.send(session.edit("Edit", "a.txt"));
+    expect(late?.code).toBe(0);
+    expect(JSON.parse(late?.stdout ?? "").systemMessage).toContain("did not coordinate this Edit");
+    await session.settled();
+    expect(await watch.sessions()).toEqual([]);
+    expect(await watch.locks()).toEqual([]);
+  });
+});
+
+test("a cleared session goes on under its new id, with its name and its own locks", async () => {
+  const session = world.replay("g-compact-clear");
+  const [, next = ""] = session.sessions;
+  await session.until(p => p["reason"] === "clear");
+  const before = await watch.session(session.id);
+  await allQuiet(session.send(session.edit("Edit", "a.txt")));
+  const reply = await watch.client.request("file_lock", {
+    id: session.id,
+    file: join(world.repo, "kept.txt"),
+  });
+  expect(reply).toMatchObject({ ok: true });
+  await session.next();
+  expect(await watch.held()).toEqual([`kept.txt: ${session.id}`]);
+  await session.next();
+  expect(await watch.held()).toEqual([`kept.txt: ${next}`]);
+  expect(await watch.session(next)).toMatchObject({ name: before?.name, pid: before?.pid });
+  expect(await watch.session(session.id)).toBeUndefined();
+  await session.toTheEnd();
+  expect(await watch.sessions()).toEqual([]);
+  expect(await watch.locks()).toEqual([]);
+});
