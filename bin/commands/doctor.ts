@@ -57,4 +57,8 @@ async function* allChecks(world: World): AsyncGenerator<Check, void> {
   const settings = await import("../doctor/settings.ts");
   yield* await settings.checkConfig(world);
   yield* settings.checkInstalls(world);
+  const hooks = await import("../doctor/hooks.ts");
+  const { dist } = await import("../places.ts");
+  yield* hooks.checkCopies(world, dist);
+  if (stats !== null) yield* await hooks.checkLive(world);
 }

@@ -49,7 +49,11 @@ export async function status(world: World, json: boolean): Promise<number> {
       ]);
       if (!stats.ok) throw new Refused(stats);
       const { version } = await import("../version.ts");
-      const all = [...isOff, ...warnings(stats, version)];
+      const { unhooked } = await import("../doctor/hooks.ts");
+      const bare = unhooked(world, sessions).map(
+        directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
+      );
+      const all = [...isOff, ...warnings(stats, version), ...bare];
       const data = { stats, socket, sessions, locks, refusals, warnings: all };
       if (json) printJson(world, { running: true, ...data });
       else print(world, statusView(data, screenOf(world)));

@@ -76,13 +76,21 @@ export function removeHooks(text: string, bin: string, created: Created | null):
   return next;
 }
 
+/** Kite's entries, in the order of the file. Throws SettingsRefused as `addHooks` does. */
+export function entriesOf(text: string, bin: string): readonly unknown[] {
+  return present(text, bin).flatMap(([, { hooks }]) => hooks);
+}
+
 /** Whether the settings say nothing at all. */
 export function isEmpty(text: string): boolean {
   return rootOf(text).children.length === 0;
 }
 
 /** Kite's part of every group, in the order of the file. */
-function present(text: string, bin: string): readonly (readonly [string, unknown])[] {
+function present(
+  text: string,
+  bin: string,
+): readonly (readonly [string, { readonly hooks: readonly unknown[] }])[] {
   return groupsOf(text).flatMap(({ event, group }) => {
     const entries = member(group, "hooks")?.value;
     if (entries?.kind !== "array") return [];

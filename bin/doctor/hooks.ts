@@ -1,0 +1,133 @@
+/** The installed hooks: where sessions have none, whether they are of this Kite, and whether an event gets through. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { LocalError } from "../../client/errors.ts";
+import { commandsIn, type HookCommand, settingsAt } from "../../hooks/install/found.ts";
+import { readInstalls } from "../../hooks/install/installs.ts";
+import { clientFiles } from "../../hooks/install/program.ts";
+import { userSettings } from "../../hooks/install/project.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import { rowsOf } from "../ask.ts";
+import type { Check } from "../view/doctor.ts";
+import { projectRoot } from "../view/places.ts";
+import type { Client, World } from "../world.ts";
+
+/** No client of Claude Code sends this event; the daemon counts it and does nothing else. */
+const event = "KiteDoctor";
+const roundTrips = 5;
+
+/**
+ * Directories in which sessions work without Kite's hooks, neither in the user's settings nor in the project's: their
+ * edits are not held back. Those that are not there any more are left out.
+ */
+export function unhooked(world: World, sessions: readonly SessionRow[]): string[] {
+  const { bin } = world.paths;
+  const has = (settings: string) => commandsIn(settings, bin).length > 0;
+  if (has(userSettings(world.env))) return [];
+  const found = new Map<string, boolean>();
+  for (const { worktree, project, id } of sessions) {
+    // Whoever typed `kite lock` in a terminal has no hooks and needs none.
+    if (found.has(worktree) || id.startsWith("terminal-") || !existsSync(worktree)) continue;
+    const places = new Set([worktree, projectRoot(project)]);
+    found.set(worktree, ![...places].flatMap(settingsAt).some(has));
+  }
+  return [...found].filter(([, isBare]) => isBare).map(([worktree]) => worktree);
+}
+
+/** Whether the copies that hooks run are those of this Kite, which was built into `dist`. */
+export function checkCopies({ paths }: World, dist: string): Check[] {
+  const check = "hook client";
+  if (!existsSync(paths.bin)) return [];
+  const [old] = clientFiles.filter(name => !isSame(join(paths.bin, name), join(dist, name)));
+  if (old === undefined) return [{ check, result: "ok", detail: `of this version, in ${paths.bin}` }];
+  const detail = `${join(paths.bin, old)} is of another version of Kite`;
+  return [{ check, result: "warn", detail, todo: "install again: kite install (or kite install --project)" }];
+}
+
+/** Sessions without hooks, and a real round trip of each way in which the installed hooks run. Needs a daemon. */
+export async function checkLive(world: World): Promise<Check[]> {
+  let client: Client;
+  try {
+    client = await world.connect({ name: "kite doctor" });
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+    return []; // That no daemon answers is another check's finding.
+  }
+  try {
+    const bare = unhooked(world, await rowsOf(client, "sessions"));
+    const checks: Check[] = bare.map(directory => {
+      const detail = `sessions work in ${directory} without hooks: their edits are not held back`;
+      const todo = "everywhere: kite install; or there: kite install --project DIR";
+      return { check: "hooks", result: "warn", detail, todo };
+    });
+    for (const command of installedCommands(world)) checks.push(await roundTrip(world, client, command));
+    return checks;
+  } finally {
+    client.close();
+  }
+}
+
+/** The different ways in which installed entries run a hook, budgets aside. */
+function installedCommands({ paths }: World): readonly HookCommand[] {
+  const commands = readInstalls(paths.installs).flatMap(({ file }) => commandsIn(file, paths.bin));
+  const bare = commands.map(({ command, args }) => ({ command, args: args.slice(0, -1) }));
+  return [...new Map(bare.map(one => [JSON.stringify(one), one])).values()];
+}
+
+/** An event that means nothing goes through the hook as installed; the daemon's own count tells that it arrived. */
+async function roundTrip(world: World, client: Client, { command, args }: HookCommand): Promise<Check> {
+  const check = "hook";
+  const program = args.find(word => word.startsWith(`${world.paths.bin}/hook`)) ?? command;
+  const before = await countOf(client);
+  const times: number[] = [];
+  for (let n = 0; n < roundTrips; n += 1) {
+    const began = performance.now();
+    const ended = await run(world, command, [...args, String(limits.hookTurnBudgetMs)]);
+    if (ended !== null) {
+      const todo = "install again: kite install (or kite install --project)";
+      return { check, result: "fail", detail: `${program} does not run: ${ended}`, todo };
+    }
+    times.push(performance.now() - began);
+  }
+  const arrived = (await countOf(client)) - before;
+  if (arrived < roundTrips) {
+    const detail = `${program}: ${arrived} of ${roundTrips} events reached the daemon`;
+    const todo = `hooks pause after failures: try again in ${limits.hookPauseMs / 1000} s, then see ${world.paths.log}`;
+    return { check, result: arrived === 0 ? "fail" : "warn", detail, todo };
+  }
+  const median = times.sort((a, b) => a - b)[roundTrips >> 1] ?? 0;
+  return { check, result: "ok", detail: `${program}: an event and back in ${median.toFixed(1)} ms` };
+}
+
+async function countOf(client: Client): Promise<number> {
+  const stats = await client.request("stats", {});
+  return stats.ok ? (stats.hooks[event] ?? 0) : 0;
+}
+
+/** Runs it as the client does, with little around it. Null, or what went wrong. */
+async function run({ env }: World, command: string, args: readonly string[]): Promise<string | null> {
+  const { HOME, PATH } = env;
+  const child = spawn(command, args, {
+    env: { ...(HOME === undefined ? {} : { HOME }), ...(PATH === undefined ? {} : { PATH }) },
+    stdio: ["pipe", "ignore", "ignore"],
+    timeout: limits.hookTurnTimeoutMs,
+    killSignal: "SIGKILL",
+  });
+  // One that ended before it read the event is told by its code.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(JSON.stringify({ hook_event_name: event, session_id: "kite-doctor" }));
+  try {
+    const [code, signal] = await once(child, "close");
+    return code === 0 ? null : `it ended with ${signal ?? code}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function isSame(one: string, other: string): boolean {
+  if (!existsSync(one) || !existsSync(other)) return false;
+  return readFileSync(one).equals(readFileSync(other));
+}

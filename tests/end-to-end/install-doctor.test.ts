@@ -1,0 +1,77 @@
+/** kite doctor and kite status on installed hooks: they are run for real, and missing ones are named. */
+import { execFile } from "node:child_process";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Home } from "./daemon.ts";
+
+const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+let home: Home;
+
+beforeEach(async () => {
+  home = new Home();
+  mkdirSync(join(home.work, ".git"));
+  await home.start();
+});
+
+afterEach(() => home.dispose());
+
+async function kite(...args: readonly string[]): Promise<string> {
+  const options = { env: home.environment, cwd: home.work };
+  return (await promisify(execFile)(process.execPath, [program, ...args], options)).stdout;
+}
+
+interface Check {
+  readonly check: string;
+  readonly result: string;
+  readonly detail: string;
+}
+
+/** The checks of installed hooks, as doctor has them. A check that fails makes it exit with 1. */
+async function checks(): Promise<Check[]> {
+  const said = await kite("doctor", "--json").catch((error: { readonly stdout: string }) => error.stdout);
+  return JSON.parse(said).checks.filter(({ check }: Check) => check.startsWith("hook"));
+}
+
+it.each(["perl", "node"])("sends an event through the %s client, and times it", async client => {
+  await kite("install", "--project", "--client", client);
+  const [where, copies, trip] = await checks();
+  expect([where?.result, copies?.result, trip?.result]).toEqual(["ok", "ok", "ok"]);
+  expect(copies?.detail).toContain("of this version");
+  expect(trip?.detail).toMatch(
+    client === "perl" ? /hook\.pl: an event and back in [\d.]+ ms$/ : /hook\.cjs: an event and back in/,
+  );
+});
+
+it("sees a client of another version, and one that does not get through", async () => {
+  await kite("install", "--client", "perl");
+  const file = join(home.paths.bin, "hook.pl");
+  appendFileSync(file, "# older\n");
+  expect((await checks()).map(c => c.result)).toEqual(["ok", "warn", "ok"]);
+  writeFileSync(file, "exit 0;");
+  expect((await checks()).at(-1)).toMatchObject({
+    result: "fail",
+    detail: `${file}: 0 of 5 events reached the daemon`,
+  });
+  writeFileSync(file, "exit 7;");
+  expect((await checks()).at(-1)).toMatchObject({
+    result: "fail",
+    detail: `${file} does not run: it ended with 7`,
+  });
+});
+
+it("names where sessions work without hooks, until they have some", async () => {
+  await home.session("bare");
+  await home.session("terminal-1");
+  const warning = `Sessions work in ${home.work} without hooks`;
+  expect(await kite("status")).toContain(warning.slice(0, 40));
+  expect(JSON.parse(await kite("status", "--json")).warnings).toEqual([`${warning}: see kite doctor.`]);
+  expect((await checks()).map(c => c.result)).toEqual(["warn", "warn"]);
+  await kite("install", "--project");
+  expect(JSON.parse(await kite("status", "--json")).warnings).toEqual([]);
+  await kite("uninstall", "--project");
+  await kite("install");
+  expect(JSON.parse(await kite("status", "--json")).warnings).toEqual([]);
+});
