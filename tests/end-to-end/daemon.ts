@@ -38,22 +38,30 @@ export class Home {
   }
 
   /** Starts a daemon and waits for its word; throws unless it is `ready`. */
-  async start(command: readonly [string, ...string[]] = [process.execPath, program]): Promise<Daemon> {
+  async start(command?: readonly [string, ...string[]]): Promise<Daemon> {
+    const { daemon, word } = this.begin(command);
+    const said = await word;
+    if (said !== "ready") throw new Error(`the daemon said ${JSON.stringify(said)}, not ready`);
+    this.#daemon = daemon;
+    return daemon;
+  }
+
+  /** Starts a daemon; `word` is what it says to its starter, or nothing where it ends before. */
+  begin(command: readonly [string, ...string[]] = [process.execPath, program]): {
+    readonly daemon: Daemon;
+    readonly word: Promise<string>;
+  } {
     const [file, ...args] = command;
     const env = { ...this.environment, KITE_READY_FD: "3" };
     const child = this.adopt(spawn(file, args, { env, stdio: ["ignore", "ignore", "inherit", "pipe"] }));
     const pipe = child.stdio[3];
     if (!(pipe instanceof Readable)) throw new Error("no pipe for the daemon's word");
-    const word = await new Promise<string>(resolve => {
-      let text = "";
-      pipe.on("data", chunk => {
-        text += chunk;
-      });
-      pipe.on("close", () => resolve(text.trim()));
+    let text = "";
+    pipe.on("data", chunk => {
+      text += chunk;
     });
-    if (word !== "ready") throw new Error(`the daemon said ${JSON.stringify(word)}, not ready`);
-    this.#daemon = new Daemon(child);
-    return this.#daemon;
+    const word = new Promise<string>(resolve => pipe.on("close", () => resolve(text.trim())));
+    return { daemon: new Daemon(child), word };
   }
 
   /** The daemon's program, as arguments for Node. */

@@ -84,9 +84,8 @@ async function race(how: "request" | "hook", rounds: number): Promise<Line> {
   for (const { stdin } of racers) stdin.write("go\n");
   const line = new Line();
   const total = sixteen.length * rounds;
-  const followed = follow(watcher, line, total);
-  expect(await Promise.all(ended)).toEqual(sixteen.map(() => 0));
-  await followed;
+  const [codes] = await Promise.all([Promise.all(ended), follow(watcher, line, total)]);
+  expect(codes).toEqual(sixteen.map(() => 0));
   expect(JSON.parse(readFileSync(`${file}.counter`, "utf8"))).toMatchObject({ count: total });
   return line;
 }
