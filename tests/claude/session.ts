@@ -161,6 +161,8 @@ function environment(home: string, modelUrl: string): Record<string, string> {
     PATH,
     TERM,
     HOME: home,
+    // Sockets and scratch files of the client: gone with the test.
+    TMPDIR: home,
     ANTHROPIC_BASE_URL: modelUrl,
     ANTHROPIC_API_KEY: "dummy-key-of-a-test",
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
