@@ -65,10 +65,13 @@ export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
   if (siblings?.size === 0) table.bySession.delete(row.actor.session);
 }
 
-/** The rows of a session; with `incarnation` only that one's. */
+/**
+ * The rows of a session, with `incarnation` only that one's; sorted, since what is done in their order must not depend
+ * on how the index came to be.
+ */
 export function rowsOfSession(table: ActorTable, session: string, incarnation: number | null): ActorLocks[] {
   const rows: ActorLocks[] = [];
-  for (const key of table.bySession.get(session) ?? []) {
+  for (const key of [...(table.bySession.get(session) ?? [])].sort()) {
     const row = table.byKey.get(key);
     if (row !== undefined && (incarnation === null || row.actor.incarnation === incarnation)) rows.push(row);
   }

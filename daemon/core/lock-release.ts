@@ -107,7 +107,7 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
 
 export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
-  for (const key of [...(state.locks.byBound.get(boundKey(request.bound)) ?? [])]) {
+  for (const key of [...(state.locks.byBound.get(boundKey(request.bound)) ?? [])].sort()) {
     const hold = state.locks.holds.get(key);
     if (hold === undefined) continue;
     releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "disconnected", step);
@@ -241,10 +241,7 @@ function ownPlace(state: State, mine: ActorLocks, file: FileName): Waiter | unde
 function namedHold(state: State, file: FileName): Hold | undefined {
   const byKey = file.key === null ? undefined : state.locks.holds.get(file.key);
   if (byKey !== undefined) return byKey;
-  for (const row of state.locks.actors.byKey.values()) {
-    const key = row.spelled.get(file.lexical);
-    if (key !== undefined) return state.locks.holds.get(key);
-  }
+  for (const hold of state.locks.holds.values()) if (hold.lexical === file.lexical) return hold;
   return undefined;
 }
 
