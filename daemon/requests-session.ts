@@ -1,4 +1,5 @@
 /** register, heartbeat, deregister. */
+import { isAbsolute } from "node:path";
 import { refuse } from "../protocol/codes.ts";
 import { retryOf } from "./call.ts";
 import type { SessionBegin } from "./core/entry.ts";
@@ -8,6 +9,11 @@ import type { Services } from "./services.ts";
 
 export const register: RequestHandler<"register"> = async (services, request, call) => {
   const { connection } = call;
+  if (!isAbsolute(request.cwd)) {
+    const error = `register: cwd: ${request.cwd} is relative, and nobody knows to what; give an absolute path`;
+    call.reply(refuse("invalid_request", error, { path: "cwd" }));
+    return;
+  }
   const command = await beginCommand(services, {
     session: request.id,
     cwd: request.cwd,

@@ -83,6 +83,7 @@ describe("a line", () => {
     const wrong: readonly [Record<string, unknown>, string][] = [
       [{ type: "register", id, cwd: 7 }, "cwd"],
       [{ type: "register", id }, "cwd"],
+      [{ type: "register", id, cwd: "relative" }, "cwd"],
       [{ type: "register", cwd: home.work }, "id"],
       [{ type: "register", id, cwd: home.work, pid: "1" }, "pid"],
       [{ type: "register", id, cwd: home.work, pid: 1.5 }, "pid"],
