@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Payload, quiet, type Replay, ReplayWorld, type Watcher } from "./hook-replay.ts";
@@ -85,6 +86,32 @@ describe("within one session", () => {
     expect((await watch.session(session.id))?.agents).toEqual([
       { agent: helper, name: "Explore", status: "active" },
     ]);
+  });
+
+  test("a nested agent gets the file of the agent that began it; a sibling waits", async () => {
+    const session = await withHelper();
+    const write = session.edit("Edit", "a.txt", asHelper);
+    await allQuiet(session.send(write));
+    await session.send(post(write));
+    await session.settled();
+    // What the client keeps beside the transcript says who began it.
+    const transcript_path = join(world.root, "claude", "projects", "p", `${session.id}.jsonl`);
+    const [nested, sibling] = ["aba8023534184af07", "aec9c40fb4fbda323"];
+    const agents = join(world.root, "claude", "projects", "p", session.id, "subagents");
+    mkdirSync(agents, { recursive: true });
+    writeFileSync(join(agents, `agent-${nested}.meta.json`), JSON.stringify({ parentAgentId: helper }));
+    const asNested = { agent_id: nested, agent_type: "Explore", transcript_path };
+    const nestedWrite = session.edit("Edit", "a.txt", asNested);
+    await allQuiet(session.send(nestedWrite));
+    expect(await watch.held()).toEqual([`a.txt: ${session.id} ${nested}`]);
+    expect((await watch.session(session.id))?.agents.map(a => a.name)).toEqual(["Explore", "Explore-2"]);
+
+    const asSibling = { agent_id: sibling, agent_type: "Plan", transcript_path };
+    const waits = session.send(session.edit("Edit", "a.txt", asSibling));
+    await watch.event(e => e.event === "lock_queued" && e.waiter.agent === sibling);
+    await allQuiet(session.send(event(session, "SubagentStop", asNested)));
+    await allQuiet(waits);
+    expect(await watch.held()).toEqual([`a.txt: ${session.id} ${sibling}`]);
   });
 
   test("a subagent that ended unseen is gone with the next Stop that does not list it", async () => {
