@@ -58,6 +58,7 @@ async function install({ project, client, everyEvent, print, json }: InstallFlag
       settings: isProject ? projectSettings(project === true ? "." : project) : userSettings(env),
       dist,
       node: process.execPath,
+      env,
       client: chosen.client,
       home: env["KITE_HOME"] || null,
       everyEvent: everyEvent === true,

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
 import { commandsIn, type HookCommand, settingsAt } from "../../hooks/install/found.ts";
 import { readInstalls } from "../../hooks/install/installs.ts";
-import { clientFiles } from "../../hooks/install/program.ts";
+import { launcherPath } from "../../hooks/install/launcher.ts";
+import { clientFiles, launcherFor } from "../../hooks/install/program.ts";
 import { userSettings } from "../../hooks/install/project.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
@@ -38,13 +39,23 @@ export function unhooked(world: World, sessions: readonly SessionRow[]): string[
 }
 
 /** Whether the copies that hooks run are those of this Kite, which was built into `dist`. */
-export function checkCopies({ paths }: World, dist: string): Check[] {
+export function checkCopies({ paths, env }: World, dist: string): Check[] {
   const check = "hook client";
   if (!existsSync(paths.bin)) return [];
+  const todo = "install again: kite install (or kite install --project)";
   const [old] = clientFiles.filter(name => !isSame(join(paths.bin, name), join(dist, name)));
-  if (old === undefined) return [{ check, result: "ok", detail: `of this version, in ${paths.bin}` }];
-  const detail = `${join(paths.bin, old)} is of another version of Kite`;
-  return [{ check, result: "warn", detail, todo: "install again: kite install (or kite install --project)" }];
+  if (old !== undefined) {
+    const detail = `${join(paths.bin, old)} is of another version of Kite`;
+    return [{ check, result: "warn", detail, todo }];
+  }
+  const start = launcherPath(paths.bin);
+  const program = (text: string) => text.trimEnd().split("\n").at(-1);
+  const isOurs =
+    existsSync(start) && program(readFileSync(start, "utf8")) === program(launcherFor({ paths, dist, env }));
+  if (!isOurs) {
+    return [{ check, result: "warn", detail: `${start} starts no daemon of this Kite`, todo }];
+  }
+  return [{ check, result: "ok", detail: `of this version, in ${paths.bin}` }];
 }
 
 /** Sessions without hooks, and a real round trip of each way in which the installed hooks run. Needs a daemon. */

@@ -27,7 +27,7 @@ my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CL
 my $unreached = '{"systemMessage":"kite gives no answer: edits of this session are not coordinated with others'
     . ' (kite doctor says why)"}' . "\n";
 
-my ($home, $event, $asked, $parked, $lost_at) = ('', '', 0, 0, 0);
+my ($home, $event, $started, $asked, $parked, $lost_at) = ('', '', 0, 0, 0, 0);
 $SIG{__DIE__}  = sub { exit 0 };
 $SIG{__WARN__} = sub { };
 $SIG{PIPE}     = 'IGNORE';
@@ -38,12 +38,13 @@ exit 0 if ($ENV{KITE} // '') eq 'off';
 ($home) = ($ENV{KITE_HOME} || ($ENV{HOME} || (getpwuid $<)[7]) . '/.kite') =~ m{^(/.*)}s or exit 0;
 my $socket = "$home/kite.sock";
 my $home_mode = mode_if_mine($home);
-exit 0 if ($home_mode & 0170000) != 0040000 || $home_mode & 0022;
+exit 0 if ($home_mode & 0170000) != 0040000 || $home_mode & 0022 || is_off();
 
 my ($ms) = ($ARGV[0] // '') =~ /^([1-9]\d{0,8})/;
 alarm int((($ms || $budget_ms) + 999) / 1_000);
 $event = read_event();
-let_go() if (mode_if_mine($socket) & 0170000) != 0140000 || is_paused();
+let_go() if !is_socket() && !(start_daemon() && is_socket());
+let_go() if is_paused();
 exit 0 if !is_one_object($event);
 my $request = request_line($event);
 exit 0 if length $request > $line_bytes;
@@ -53,10 +54,44 @@ $asked = 1;
 # request; from then on a lost connection is worth coming back for, with the same bytes.
 while (1) {
     my $why = attempt($request);
+    next if $why eq 'absent' && start_daemon();
     let_go($why eq 'silent' || $why eq 'broken') if !$parked || $why eq 'broken' || $why eq 'refused';
     $lost_at ||= time;
     let_go($why eq 'silent') if time - $lost_at >= $reconnect_ms / 1_000;
     select undef, undef, undef, $retry_ms / 1_000;
+}
+
+# What `kite off` writes: an empty file, or one until the time it carries.
+sub is_off {
+    my ($size, $until) = (lstat "$home/off")[7, 9];
+    return defined $size && ($size == 0 || $until > time);
+}
+
+sub is_socket {
+    return (mode_if_mine($socket) & 0170000) == 0140000;
+}
+
+# Where a session or a turn begins and nobody listens, the launcher that `kite install` wrote starts the daemon and
+# ends when it answers; if that takes longer than this hook may, it goes on without it. Once.
+sub start_daemon {
+    my $start = "$home/bin/start";
+    return 0 if $started || $event !~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/ || !-x $start;
+    $started = 1;
+    my $pid = fork;
+    return 0 if !defined $pid;
+    if (!$pid) {
+        setpgrp 0, 0;
+        $SIG{PIPE} = 'DEFAULT';
+        # What -T does not trust in a program's surroundings; the launcher brings its own.
+        delete @ENV{qw(IFS CDPATH ENV BASH_ENV)};
+        $ENV{PATH} = '/usr/bin:/bin';
+        open STDIN,  '<', '/dev/null';
+        open STDOUT, '>', '/dev/null';
+        open STDERR, '>', '/dev/null';
+        exec {$start} $start or exit 1;
+    }
+    waitpid $pid, 0;
+    return 1;
 }
 
 # The mode of what is there itself, no link followed; 0 where there is nothing or it is somebody else's.

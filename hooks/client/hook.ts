@@ -48,6 +48,8 @@ const unreached = `${JSON.stringify({
 
 let home = "";
 let event = "";
+let isStarted = false;
+let isAsked = false;
 
 process.on("uncaughtException", () => process.exit(0));
 main();
@@ -59,13 +61,40 @@ function main(): void {
   const path = `${home}/kite.sock`;
   const folder = mine(home);
   if (!home.startsWith("/") || !folder?.isDirectory() || folder.mode & 0o022) process.exit(0);
+  if (isOff()) process.exit(0);
   event = readInput();
-  const socket = mine(path);
-  if (!socket?.isSocket() || isPaused(socket)) letGo();
-  const request = requestLine(event);
   const asked = Number(process.argv[2]);
-  setTimeout(letGo, asked > 0 ? asked : defaultBudgetMs, true);
-  forward(path, request);
+  setTimeout(() => letGo(isAsked), asked > 0 ? asked : defaultBudgetMs);
+  const begin = () => {
+    const socket = mine(path);
+    if (!socket?.isSocket() || isPaused(socket)) letGo();
+    const request = requestLine(event);
+    isAsked = true;
+    forward(path, request);
+  };
+  if (mine(path)?.isSocket() || !startDaemon(begin)) begin();
+}
+
+/** What `kite off` writes: an empty file, or one until the time it carries. */
+function isOff(): boolean {
+  const stat = lstatSync(`${home}/off`, { throwIfNoEntry: false });
+  return stat !== undefined && (stat.size === 0 || stat.mtimeMs > Date.now());
+}
+
+/**
+ * Where a session or a turn begins and nobody listens, the launcher that `kite install` wrote starts the daemon and
+ * ends when it answers; if that takes longer than this hook may, it goes on without it. Once: false otherwise.
+ */
+function startDaemon(then: () => void): boolean {
+  const program = `${home}/bin/start`;
+  const isBeginning = /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/.test(event);
+  if (isStarted || !isBeginning || !existsSync(program)) return false;
+  isStarted = true;
+  const { spawn } = process.getBuiltinModule("node:child_process");
+  const child = spawn(program, { detached: true, stdio: "ignore" });
+  child.on("error", then);
+  child.on("exit", then);
+  return true;
 }
 
 /** What is there itself, no link followed, where it is this user's. */
@@ -126,7 +155,12 @@ function forward(path: string, request: Buffer): void {
     let over = false;
     // One character a byte: the answer's parts are counted in bytes.
     socket.setEncoding("latin1");
-    socket.on("error", () => lost(false));
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      const isAbsent = error.syscall === "connect" && !over;
+      if (!isAbsent || !startDaemon(attempt)) return lost(false);
+      over = true;
+      clearTimeout(silence);
+    });
     socket.on("close", () => lost(false));
     socket.on("data", (chunk: string) => {
       if (over) return;

@@ -21,6 +21,8 @@ export interface InstallOptions {
   /** Where the bundled hook clients lie, and the Node that is to run one of them. */
   readonly dist: string;
   readonly node: string;
+  /** What of it a daemon needs goes into the launcher. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly client: ClientName;
   /** `KITE_HOME`, where it is set. */
   readonly home: string | null;
@@ -54,13 +56,13 @@ export function preview(options: Wanted & Pick<InstallOptions, "settings">): str
  * changes nothing. Throws with a sentence for the person where the file cannot be used; it is then as before.
  */
 export async function install(options: InstallOptions): Promise<Installed> {
-  const { paths, settings, dist, node } = options;
+  const { paths, settings, dist, node, env } = options;
   const file = linkTarget(settings);
   const groups = wantedGroups(options);
   const plan = (text: string, before: Install | undefined) =>
     named(file, () => addHooks(text, groups, paths.bin, before?.created ?? null));
   plan(read(file) ?? noSettings, undefined);
-  const programChanged = putProgram(paths.bin, dist, node);
+  const programChanged = putProgram({ paths, dist, node, env });
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
     const known = installs.find(i => i.file === file);

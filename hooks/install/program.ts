@@ -11,8 +11,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
 import { InstallFailed } from "./failed.ts";
 import { isCode, readIfAny, writeWhole } from "./file.ts";
+import { launcherPath, launcherText } from "./launcher.ts";
 
 /** What the client's settings point to: names that stay, whatever Kite, Node or perl they come from. */
 export interface Program {
@@ -28,21 +30,39 @@ export function programPaths(bin: string): Program {
   return { cjs: join(bin, "hook.cjs"), pl: join(bin, "hook.pl"), node: join(bin, "node") };
 }
 
+export interface ProgramOptions {
+  readonly paths: Pick<KitePaths, "home" | "bin">;
+  /** Where the bundles lie. */
+  readonly dist: string;
+  readonly node: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
 /**
- * Copies both clients from `dist` into `bin` and points `bin/node` at the Node that runs now, each in one step, so
- * that a hook that starts meanwhile finds the old or the new one. Both, because settings that were written earlier
- * may run the other one. Returns whether anything changed. Throws where `bin` or its folder belongs to somebody else.
+ * Copies both clients from `dist` into `bin`, writes the launcher and points `bin/node` at the Node that runs now,
+ * each in one step, so that a hook that starts meanwhile finds the old or the new one. Both clients, because
+ * settings that were written earlier may run the other one. Returns whether anything changed. Throws where `bin` or
+ * its folder belongs to somebody else.
  */
-export function putProgram(bin: string, dist: string, node: string): boolean {
+export function putProgram(options: ProgramOptions): boolean {
+  const { paths, dist, node } = options;
+  const { bin } = paths;
   mkdirSync(bin, { recursive: true, mode: 0o700 });
   for (const dir of [dirname(bin), bin]) refuseForeign(dir);
   const copied = clientFiles.map(name => putCopy(readFileSync(join(dist, name)), join(bin, name)));
-  return putLink(node, programPaths(bin).node) || copied.includes(true);
+  copied.push(putLink(node, programPaths(bin).node));
+  copied.push(putCopy(Buffer.from(launcherFor(options)), launcherPath(bin)));
+  return copied.includes(true);
+}
+
+/** The launcher as this Kite writes it. */
+export function launcherFor({ paths: { home, bin }, dist, env }: Omit<ProgramOptions, "node">): string {
+  return launcherText({ home, node: programPaths(bin).node, kite: join(dist, "kite.mjs"), env });
 }
 
 /** Takes away what `putProgram` made. */
 export function removeProgram(bin: string): void {
-  for (const path of Object.values(programPaths(bin))) rmSync(path, { force: true });
+  for (const path of [...Object.values(programPaths(bin)), launcherPath(bin)]) rmSync(path, { force: true });
   removeIfEmpty(bin);
 }
 

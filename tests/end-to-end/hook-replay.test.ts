@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { quiet, ReplayWorld } from "./hook-replay.ts";
@@ -145,6 +145,8 @@ describe("with the daemon", () => {
 });
 
 test("with the daemon absent every hook exits 0; a session's first edit says so to the person, nothing else", async () => {
+  // As after a clone that was moved away: nobody starts it either.
+  rmSync(join(world.paths.bin, "start"));
   const sessions = [world.replay(), world.replay()];
   await Promise.all(sessions.map(s => s.toTheEnd()));
   for (const { ran } of sessions) {

@@ -1,0 +1,45 @@
+import { join } from "node:path";
+
+/**
+ * The launcher: what a hook client runs where a session or a turn begins and no daemon listens. It ends when a daemon
+ * answers. It lies beside the clients and knows by heart what a daemon needs, so that nothing of the hook's
+ * surroundings (keys, the session's own variables) gets into it. `kite up` does the rest: it starts one daemon,
+ * however many ask.
+ */
+export interface LauncherOptions {
+  readonly home: string;
+  /** The Node that runs it: the link beside the clients. */
+  readonly node: string;
+  /** Kite's own program. Where it was moved away, nothing is started. */
+  readonly kite: string;
+  /** Of whoever installs. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** As client/launch.ts has them, without Kite's own variables: those of one shell are not every hook's. */
+const inherited = "PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR XDG_RUNTIME_DIR".split(" ");
+
+export function launcherPath(bin: string): string {
+  return join(bin, "start");
+}
+
+/** The launcher's text, for any POSIX shell. */
+export function launcherText({ home, node, kite, env }: LauncherOptions): string {
+  const kept = inherited.flatMap(name => (env[name] ? [quoted(`${name}=${env[name]}`)] : []));
+  const down = quoted(join(home, "down"));
+  const environment = ["/usr/bin/env -i", ...kept, quoted(`KITE_HOME=${home}`)].join(" \\\n  ");
+  return `#!/bin/sh
+# Written by kite install. Starts Kite's daemon for a hook that found none; ends when it answers.
+# Not after kite down, and not in CI unless KITE_AUTOSTART is 1.
+[ -e ${down} ] && exit 0
+case "\${CI:-false}" in false | 0) ;; *) [ "\${KITE_AUTOSTART:-}" = 1 ] || exit 0 ;; esac
+[ -f ${quoted(kite)} ] || exit 0
+exec ${environment} \\
+  ${quoted(node)} ${quoted(kite)} up </dev/null >/dev/null 2>&1
+`;
+}
+
+/** One word for the shell, whatever is in it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
