@@ -147,6 +147,8 @@ describe("with the daemon", () => {
 test("with the daemon absent every hook exits 0; a session's first edit says so to the person, nothing else", async () => {
   // As after a clone that was moved away: nobody starts it either.
   rmSync(join(world.paths.bin, "start"));
+  // Where nobody is to start one.
+  world.env = { CI: "1" };
   const sessions = [world.replay(), world.replay()];
   await Promise.all(sessions.map(s => s.toTheEnd()));
   for (const { ran } of sessions) {

@@ -79,6 +79,8 @@ export class ReplayWorld {
   readonly paths = kitePaths({ KITE_HOME: join(this.root, "kite") });
   readonly settings = join(this.repo, ".claude", "settings.local.json");
   readonly standIns: ChildProcess[] = [];
+  /** What the hooks' environment holds beside what the client gives them. */
+  env: Readonly<Record<string, string>> = {};
   #watcher: Watcher | null = null;
 
   static async make(...options: string[]): Promise<ReplayWorld> {
@@ -253,6 +255,7 @@ export class Replay {
     const child = spawn(entry.command, entry.args, {
       cwd,
       env: this.#world.scrubbed({
+        ...this.#world.env,
         CLAUDECODE: "1",
         CLAUDE_PID: String(this.#processes.get(id)?.pid),
         CLAUDE_PROJECT_DIR: this.#world.repo,
