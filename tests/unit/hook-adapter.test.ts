@@ -439,7 +439,14 @@ describe("payloads that are not what they should be", () => {
 
   test("nothing throws, nothing allows, and what may come late takes nothing, whatever the fields hold", () => {
     const others = fc.constantFrom(...entries.map(([event]) => event), "Other", "__proto__");
-    const rich = fc.constantFrom("Stop", "PreToolUse", "PostToolUse", "PermissionRequest", "SessionEnd");
+    const rich = fc.constantFrom(
+      "SessionStart",
+      "Stop",
+      "PreToolUse",
+      "PostToolUse",
+      "PermissionRequest",
+      "SessionEnd",
+    );
     const tools = ["Edit", "Write", "NotebookEdit", "Agent", "TaskStop", "Bash"];
     const id = fc.constantFrom("a0954b2b04fdf61ec", "aalice-5d0b10a1332e636f", "toolu_1", "completed");
     const value = fc.oneof({ weight: 3, arbitrary: fc.string() }, id, fc.jsonValue(), fc.constant(undefined));
@@ -482,7 +489,7 @@ describe("payloads that are not what they should be", () => {
           expect(p.answer(outcomes).output).not.toMatch(/"permissionDecision":"allow"/);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: 2_000 },
     );
     // Otherwise nothing was looked at.
     const all: HookAction["do"][] = ["begin", "seen", "lock", "flight_end", "renew", "turn_end"];
