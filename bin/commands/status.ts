@@ -49,11 +49,15 @@ export async function status(world: World, json: boolean): Promise<number> {
       ]);
       if (!stats.ok) throw new Refused(stats);
       const { version } = await import("../version.ts");
-      const { unhooked } = await import("../doctor/hooks.ts");
+      const { checkCopies, unhooked } = await import("../doctor/hooks.ts");
+      const { dist } = await import("../places.ts");
+      const old = checkCopies(world, dist)
+        .filter(({ result }) => result !== "ok")
+        .map(({ detail, todo }) => `${detail}; ${todo}`);
       const bare = unhooked(world, sessions).map(
         directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
       );
-      const all = [...isOff, ...warnings(stats, version), ...bare];
+      const all = [...isOff, ...warnings(stats, version), ...old, ...bare];
       const data = { stats, socket, sessions, locks, refusals, warnings: all };
       if (json) printJson(world, { running: true, ...data });
       else print(world, statusView(data, screenOf(world)));

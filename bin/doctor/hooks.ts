@@ -19,9 +19,11 @@ import type { Client, World } from "../world.ts";
 /** No client of Claude Code sends this event; the daemon counts it and does nothing else. */
 const event = "KiteDoctor";
 const roundTrips = 5;
+/** How Claude Code names its sessions. */
+const claudeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Directories in which sessions work without Kite's hooks, neither in the user's settings nor in the project's: their
+ * Directories in which Claude Code's sessions work without Kite's hooks, neither in the user's settings nor in the project's: their
  * edits are not held back. Those that are not there any more are left out.
  */
 export function unhooked(world: World, sessions: readonly SessionRow[]): string[] {
@@ -30,8 +32,8 @@ export function unhooked(world: World, sessions: readonly SessionRow[]): string[
   if (has(userSettings(world.env))) return [];
   const found = new Map<string, boolean>();
   for (const { worktree, project, id } of sessions) {
-    // Whoever typed `kite lock` in a terminal has no hooks and needs none.
-    if (found.has(worktree) || id.startsWith("terminal-") || !existsSync(worktree)) continue;
+    // Scripts, and whoever typed `kite lock` in a terminal, have no hooks and need none.
+    if (found.has(worktree) || !claudeId.test(id) || !existsSync(worktree)) continue;
     const places = new Set([worktree, projectRoot(project)]);
     found.set(worktree, ![...places].flatMap(settingsAt).some(has));
   }

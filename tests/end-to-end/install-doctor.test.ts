@@ -1,7 +1,7 @@
 /** kite doctor and kite status on installed hooks: they are run for real, and missing ones are named. */
 import { execFile } from "node:child_process";
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -50,6 +50,8 @@ it("sees a client of another version, and one that does not get through", async 
   const file = join(home.paths.bin, "hook.pl");
   appendFileSync(file, "# older\n");
   expect((await checks()).map(c => c.result)).toEqual(["ok", "warn", "ok"]);
+  const { warnings } = JSON.parse(await kite("status", "--json"));
+  expect(warnings).toEqual([expect.stringContaining(`${file} is of another version of Kite; install again`)]);
   writeFileSync(file, "exit 0;");
   expect((await checks()).at(-1)).toMatchObject({
     result: "fail",
@@ -62,9 +64,19 @@ it("sees a client of another version, and one that does not get through", async 
   });
 });
 
+it("sees a launcher that starts a Kite elsewhere", async () => {
+  await kite("install");
+  const start = join(home.paths.bin, "start");
+  writeFileSync(start, readFileSync(start, "utf8").replaceAll("kite.mjs", "moved.mjs"));
+  expect((await checks())[1]).toMatchObject({
+    result: "warn",
+    detail: `${start} starts no daemon of this Kite`,
+  });
+});
+
 it("names where sessions work without hooks, until they have some", async () => {
-  await home.session("bare");
-  await home.session("terminal-1");
+  await home.session("3f8a2b4c-0000-4000-8000-000000000001");
+  await home.session("terminal-1", { cwd: dirname(home.work) });
   const warning = `Sessions work in ${home.work} without hooks`;
   expect(await kite("status")).toContain(warning.slice(0, 40));
   expect(JSON.parse(await kite("status", "--json")).warnings).toEqual([`${warning}: see kite doctor.`]);
