@@ -106,8 +106,8 @@ const planted: readonly Planted[] = [
   {
     bug: "an explicit hold that does not come back from a descendant",
     file: "daemon/core/lock-release.ts",
-    find: "if (!final) returnHold(state, hold);",
-    put: "",
+    find: "const back = final ? null : returnHold(state, hold);",
+    put: "const back = null;",
     tells: /did not come back/,
   },
   {
