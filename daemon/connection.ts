@@ -177,8 +177,7 @@ export class Connection {
   end(): void {
     if (this.#isOver) return;
     this.flush();
-    this.#state = "ending";
-    this.#socket.end();
+    this.#endNow();
   }
 
   destroy(): void {
@@ -296,7 +295,13 @@ export class Connection {
     if (this.#state !== "half_closed" || this.#busy || this.#scheduled) return;
     if (this.#inFlight > 0 || this.#parked > 0 || this.#out.length > 0 || this.#lines.length > this.#taken)
       return;
+    this.#endNow();
+  }
+
+  /** What was written still goes out; the peer need not be asked whether it lives any more. */
+  #endNow(): void {
     this.#state = "ending";
+    if (this.#probe !== null) clearInterval(this.#probe);
     this.#socket.end();
   }
 
