@@ -91,6 +91,35 @@ describe("a client that closes its own side", () => {
     }
   });
 
+  test("and takes its time to read loses nothing of a long answer", async () => {
+    const { file, release, watcher } = await held();
+    const id = fresh();
+    const client = await home.session(id);
+    // Its grant is more than the kernel keeps for a client.
+    const names = Array.from({ length: 999 }, (_, n) => `${file}-${n}-${"x".repeat(200)}`);
+    const blank = client.blank();
+    client.send({ type: "file_lock", id, files: [file, ...names] });
+    client.half();
+    await blank;
+    client.stopReading();
+    await release();
+    // Another one that waits hears a blank line now and then: three of them are a while.
+    const other = await held();
+    const { client: late } = await waiting(other.file);
+    late.half();
+    for (let n = 0; n < 3; n += 1) await late.blank();
+    client.read();
+    expect(await client.reply()).toMatchObject({
+      ok: true,
+      files: [file, ...names],
+      granted_from_queue: true,
+    });
+    await client.closed;
+    expect(await watcher.ask({ type: "file_unlock", id, all: true })).toMatchObject({ ok: true });
+    await other.release();
+    expect(await late.reply()).toMatchObject({ ok: true });
+  });
+
   test("and is killed then is found out, and loses its place", async () => {
     const { file, release, watcher } = await held();
     const first = await waiting(file);

@@ -420,7 +420,9 @@ describe("rows", () => {
     const deep = `${home.work}/${id}/${`${"d".repeat(250)}/`.repeat(14)}`;
     const files = Array.from({ length: 1500 }, (_, n) => `${deep}${n}`);
     for (let n = 0; n < files.length; n += 100) {
-      await client.ask({ type: "file_lock", id, files: files.slice(n, n + 100) });
+      expect(await client.ask({ type: "file_lock", id, files: files.slice(n, n + 100) })).toMatchObject({
+        ok: true,
+      });
     }
     const shown: unknown[] = [];
     let after: unknown;
