@@ -26,6 +26,7 @@ import type { Journal } from "./journal.ts";
 import { FileJournal } from "./journal-file.ts";
 import { Life } from "./life.ts";
 import { PresenceTable } from "./presence.ts";
+import { trailOf } from "./record-events.ts";
 import { Recorder } from "./recorder.ts";
 import { Server } from "./server.ts";
 import type { Facts, Services } from "./services.ts";
@@ -95,9 +96,13 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   const presence = new PresenceTable(clock);
   let life: Life | null = null;
   const onStep = (entry: Entry, step: Step, state: State, replayed: boolean) => {
-    if (replayed) events.recall(state.epoch, entry.seq, step.events);
-    else events.publish(state.epoch, entry.seq, step.events);
-    if (!replayed) for (const { event } of step.events) if ("id" in event) life?.follow(event.id);
+    if (replayed) {
+      events.recall(state.epoch, entry.seq, step.events);
+      return;
+    }
+    events.publish(state.epoch, entry.seq, step.events);
+    for (const { event } of step.events) if ("id" in event) life?.follow(event.id);
+    for (const line of trailOf(step.events, clock.wall())) trail.write(line);
   };
   const storeId = randomBytes(5).toString("hex");
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });

@@ -1,0 +1,31 @@
+import type { CoreEvent } from "./core/step.ts";
+import type { TrailLine } from "./trail.ts";
+
+/** Why a lock went that its holder did not give back, for people. What they give back is in the trail by itself. */
+const causes: ReadonlyMap<string, string> = new Map([
+  ["yielded", "others waited and it was not touched, so it passed on"],
+  ["anchor_gone", "its process is gone, the lock is free"],
+  ["lease over", "not touched for long, the lock is free"],
+  ["lost", "nothing was heard of the session, the lock is free"],
+  ["disconnected", "its connection closed, the lock is free"],
+  ["revoked", "taken away by force"],
+]);
+
+/** The trail's lines for what nobody asked for: locks that ended by themselves, writes that came too late. */
+export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
+  const lines: TrailLine[] = [];
+  for (const { event, project } of events) {
+    if (event.event === "lock_released") {
+      const why = causes.get(event.cause);
+      if (why === undefined) continue;
+      const line = { at, event: event.event, ...event.holder, project, type: event.cause } as const;
+      for (const file of event.paths) lines.push({ ...line, file, decision: "note", why });
+    } else if (event.event === "lost_update") {
+      const whose = event.holder === null ? "" : `; ${event.holder.name} has it now`;
+      const why = `wrote after its lock had passed on${whose}`;
+      const line = { at, event: event.event, ...event.writer, project, type: null } as const;
+      lines.push({ ...line, file: event.path, decision: "note", why });
+    }
+  }
+  return lines;
+}

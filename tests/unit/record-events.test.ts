@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { trailOf } from "../../daemon/record-events.ts";
+import { World } from "./core-world.ts";
+
+it("writes down what ended by itself, and not what was given back", () => {
+  const w = new World();
+  w.begin("a", { name: "alice", project: "/shop" });
+  w.lock("a", "x", { kind: "turn" });
+  w.lock("a", "y");
+  w.lock("b", "x", { kind: "turn" });
+  w.pass(15_000);
+  const yielded = w.steps.flatMap(step => trailOf(step.events, 7));
+  expect(yielded).toEqual([
+    {
+      at: 7,
+      event: "lock_released",
+      id: "a",
+      agent: null,
+      name: "alice",
+      project: "/shop",
+      type: "yielded",
+      file: "/p/x",
+      decision: "note",
+      why: "others waited and it was not touched, so it passed on",
+    },
+  ]);
+  w.unlock("a", "y");
+  expect(trailOf(w.steps.at(-1)?.events ?? [], 8)).toEqual([]);
+});
+
+it("writes down a write that came after its lock had passed", () => {
+  const w = new World();
+  w.begin("a", { name: "alice" });
+  w.begin("b", { name: "bob" });
+  w.lock("a", "x", { kind: "turn", flight: "use" });
+  w.pass(600_000);
+  w.lock("b", "x");
+  const step = w.step({
+    type: "flight_end",
+    actor: { session: "a", agent: null, incarnation: 0 },
+    flight: "use",
+    wrote: true,
+  });
+  expect(trailOf(step.events, 9)).toMatchObject([
+    {
+      event: "lost_update",
+      name: "alice",
+      file: "/p/x",
+      why: "wrote after its lock had passed on; bob has it now",
+    },
+  ]);
+});
