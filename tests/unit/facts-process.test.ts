@@ -97,8 +97,8 @@ describe("an anchor", () => {
     started.push(parent);
     const [line] = await once(parent.stdout, "data");
     const pid = Number(String(line));
-    await vi.waitFor(() => expect(processAnchor(pid)).toBeNull());
-    expect(systemTable().row(pid)).toMatchObject({ zombie: true });
+    await vi.waitFor(() => expect(systemTable().row(pid)).toMatchObject({ zombie: true }));
+    expect(processAnchor(pid)).toBeNull();
   });
 
   test("is nobody else's, and no nonsense", () => {
