@@ -92,8 +92,8 @@ describe("an anchor", () => {
   });
 
   test("is no zombie", async () => {
-    // The shell becomes a program that never collects its child.
-    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"], { env, stdio: "pipe" });
+    // The shell becomes a program that never collects its child, before that one ends.
+    const parent = spawn("sh", ["-c", "sleep 0.3 & echo $!; exec sleep 600"], { env, stdio: "pipe" });
     started.push(parent);
     const [line] = await once(parent.stdout, "data");
     const pid = Number(String(line));
