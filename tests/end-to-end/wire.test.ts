@@ -418,7 +418,7 @@ describe("rows", () => {
     const id = fresh();
     const client = await home.session(id);
     const deep = `${home.work}/${id}/${`${"d".repeat(250)}/`.repeat(14)}`;
-    const files = Array.from({ length: 1500 }, (_, n) => `${deep}${n}`);
+    const files = Array.from({ length: 600 }, (_, n) => `${deep}${n}`);
     for (let n = 0; n < files.length; n += 100) {
       expect(await client.ask({ type: "file_lock", id, files: files.slice(n, n + 100) })).toMatchObject({
         ok: true,
