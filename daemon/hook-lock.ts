@@ -119,10 +119,12 @@ function join(asked: Asked, call: Call): void {
   asked.joined += 1;
   if (asked.decidedAt !== null || connection.isClosed) return;
   asked.calls.add(call);
-  connection.onClosed.add(() => {
+  const gone = () => {
     asked.calls.delete(call);
     if (asked.decidedAt === null && asked.calls.size === 0) asked.abandon();
-  });
+  };
+  connection.onClosed.add(gone);
+  asked.waited.then(() => connection.onClosed.delete(gone));
   if (asked.isParked) wait(call);
 }
 

@@ -315,7 +315,9 @@ export async function refs(
 ): Promise<FileRef[] | Refusal> {
   const found = new Map<string, FileRef>();
   for (const file of names) {
-    const fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
+    let fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
+    // A stall of this process (a suspended or overloaded machine) uses a budget up as a hung mount does: ask twice.
+    if ("unreachable" in fact) fact = await services.facts.path(cwd, file);
     if ("unreachable" in fact) {
       return refuse("path_unreachable", `${file} could not be looked at: ${fact.unreachable}; try again`, {
         file,

@@ -2,7 +2,13 @@ import { z } from "zod";
 import { limits } from "./limits.ts";
 
 /** Text of one line: an id, a name. Bytes are bounded by characters times four at most; see limits. */
-export const idSchema = z.string().min(1).max(limits.idBytes);
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is kept out, since keys are joined by them.
+const noControl = /^[^\u0000-\u001f\u007f]*$/;
+export const idSchema = z
+  .string()
+  .min(1)
+  .max(limits.idBytes)
+  .regex(noControl, { error: "an id has no control characters" });
 export const pathSchema = z.string().min(1).max(limits.pathBytes);
 
 /** Fields that every request may carry. */

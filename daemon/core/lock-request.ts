@@ -101,6 +101,10 @@ function sameFiles(a: readonly FileRef[], b: readonly FileRef[]): boolean {
 
 /** Takes up a place in line again, where it was. */
 function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, step: Step): void {
+  if (place.origin !== null) {
+    const elsewhere = refuse("lock_given_up", "the same request was sent again, and is answered there");
+    step.answers.push({ to: place.origin, reply: elsewhere, grant: null });
+  }
   attachWaiter(state.locks, place, meta.origin);
   place.retry = request.retry ?? null;
   place.bound = request.bound;

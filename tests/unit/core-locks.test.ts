@@ -428,9 +428,11 @@ describe("retries", () => {
     const w = new World();
     w.lock("b", "x");
     w.lock("a", "x", { retry });
+    const first = w.n;
     w.lock("c", "x");
     expect(w.lock("a", "x", { retry })).toBe(waits);
     const again = w.n;
+    expect(w.answers.get(first)?.reply).toMatchObject({ code: "lock_given_up" });
     w.unlock("b", "x");
     expect(w.answers.get(again)).toMatchObject({ grant: true });
     expect(w.lock("a", "x", { retry })).toEqual(w.answers.get(again)?.reply);
