@@ -274,6 +274,8 @@ export class Replay {
     child.stderr.setEncoding("utf8").on("data", chunk => {
       stderr += chunk;
     });
+    // A client that lets go at once may not read it all.
+    child.stdin.on("error", () => {});
     child.stdin.end(JSON.stringify(payload));
     const event = payload.hook_event_name;
     const ran = once(child, "close").then(([code, signal]) => {

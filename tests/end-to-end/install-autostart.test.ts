@@ -63,6 +63,8 @@ describe.each(["perl", "node"])("the %s client", client => {
       prompt_id: "p",
       source: "startup",
     };
+    // A client that has nothing to say may be gone before it has read anything.
+    child.stdin.on("error", () => {});
     child.stdin.end(JSON.stringify(payload));
     return ending(child);
   }
