@@ -74,10 +74,7 @@ async function daemonHolding(bench: Bench, cwd: string, count: number): Promise<
   await ask(socket, [{ type: "register", id: sessionId(1_000), cwd }]);
   for (let from = 0; from < count; from += 1_000) {
     const id = sessionId((from / 1_000) % 100);
-    const names = Array.from(
-      { length: 1_000 },
-      (_, n) => `held/part-${(from + n) % 997}/file-${from + n}.ts`,
-    );
+    const names = Array.from({ length: 1_000 }, (_, n) => `held/part-${n % 100}/file-${from + n}.ts`);
     await ask(socket, [
       { type: "register", id, cwd },
       { type: "file_lock", id, files: names, waitMs: 0 },

@@ -35,7 +35,7 @@ export class Bench {
     return { child, word, readyMs: performance.now() - began };
   }
 
-  /** A temporary repository with `count` files in ten folders; returns its path. */
+  /** A temporary repository: files in ten folders, and a hundred empty folders `held/part-<n>`; returns its path. */
   repository(): string {
     const cwd = join(this.dir, "repository");
     mkdirSync(join(cwd, ".git"), { recursive: true });
@@ -45,6 +45,8 @@ export class Bench {
       mkdirSync(folder, { recursive: true });
       for (let n = 0; n < 160; n += 1) writeFileSync(join(folder, `file-${n}.ts`), "");
     }
+    for (let part = 0; part < 100; part += 1)
+      mkdirSync(join(cwd, "held", `part-${part}`), { recursive: true });
     return cwd;
   }
 

@@ -17,14 +17,15 @@ interface Server {
   readonly started: Started;
 }
 
+type Name = "echo" | "batching" | "file" | "memory";
+
 export async function throughput(): Promise<void> {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
-    const socket = join(bench.dir, "echo.sock");
-    const echo = { socket, started: await bench.start("echo-server", [socket]) };
     const servers = {
-      echo,
+      echo: await echoServer(bench, "line"),
+      batching: await echoServer(bench, "batch"),
       file: await daemon(bench, cwd, "file"),
       memory: await daemon(bench, cwd, "memory"),
     };
@@ -39,10 +40,10 @@ export async function throughput(): Promise<void> {
 async function one(
   generator: Started,
   { connections, depth, file, memory }: (typeof shapes)[number],
-  servers: Readonly<Record<"echo" | "file" | "memory", Server>>,
+  servers: Readonly<Record<Name, Server>>,
 ): Promise<void> {
   const cpu = new Map<string, number[]>();
-  const rate = (name: "echo" | "file" | "memory") => async () => {
+  const rate = (name: Name) => async () => {
     const { socket, started } = servers[name];
     const before = await cpuUs(started);
     const job = { kind: "throughput", socket, connections, depth, warmMs: 300, ms: 1_000 } as const;
@@ -50,22 +51,36 @@ async function one(
     cpu.set(name, [...(cpu.get(name) ?? []), ((await cpuUs(started)) - before) / replies]);
     return perSecond;
   };
-  const subjects = { echo: rate("echo"), file: rate("file"), memory: rate("memory") };
+  const subjects = {
+    echo: rate("echo"),
+    file: rate("file"),
+    memory: rate("memory"),
+    batching: rate("batching"),
+  };
   await interleaved(1, subjects);
   cpu.clear();
   const samples = await interleaved(rounds, subjects);
-  const of = (name: string) => samples.get(name) ?? [];
-  const cpuOf = (name: string) => median(cpu.get(name) ?? []);
+  const of = (name: Name) => samples.get(name) ?? [];
+  const cpuOf = (name: Name) => median(cpu.get(name) ?? []);
   print(`lock and unlock, ${connections} connection(s) at depth ${depth}, ${rounds} rounds interleaved`, [
     plain("echo server", median(of("echo")), "/s"),
+    plain("echo server with one write a batch", median(of("batching")), "/s"),
     plain("Kite, file journal", median(of("file")), "/s"),
     plain("Kite, memory journal", median(of("memory")), "/s"),
     figure("file journal / echo", ratio(of("file"), of("echo")), { atLeast: file }),
     figure("memory journal / echo", ratio(of("memory"), of("echo")), { atLeast: memory }),
+    plain("file journal / echo with one write a batch", ratio(of("file"), of("batching"))),
+    plain("memory journal / echo with one write a batch", ratio(of("memory"), of("batching"))),
     plain("processor time of the echo server", cpuOf("echo"), " us each"),
+    plain("processor time of the echo server with one write a batch", cpuOf("batching"), " us each"),
     plain("processor time of Kite, file journal", cpuOf("file"), " us each"),
     plain("processor time of Kite, memory journal", cpuOf("memory"), " us each"),
   ]);
+}
+
+async function echoServer(bench: Bench, mode: "line" | "batch"): Promise<Server> {
+  const socket = join(bench.dir, `${mode}.sock`);
+  return { socket, started: await bench.start("echo-server", [socket, mode]) };
 }
 
 async function cpuUs({ child }: Started): Promise<number> {

@@ -31,12 +31,12 @@ function handle(socket: Socket, text: string): void {
   const lock = locks.get(file);
   if (type === "file_unlock") {
     const next = lock?.line.shift();
-    socket.write(encodeLine({ rid, ok: true, released: [file] }));
     if (lock === undefined || next === undefined) locks.delete(file);
     else {
       locks.set(file, { ...lock, holder: next.id });
       next.socket.write(grant(next.rid, file));
     }
+    socket.write(encodeLine({ rid, ok: true, released: [file] }));
   } else if (lock === undefined) {
     locks.set(file, { holder: id, line: [] });
     socket.write(grant(rid, file));
