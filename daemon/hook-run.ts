@@ -31,6 +31,7 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   begin,
   seen,
   lock,
+  guard,
   flight_end: flightEnd,
   renew: (run, action) => propose(run, "renew", { type: "lease_renew", actor: actorOfAction(run, action) }),
   turn_end: turnEnd,
@@ -216,6 +217,10 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const granted = { ...reply, token: String(reply["token"]) };
   return { did: "lock", ok: true, reply: granted, waitedMs, changedWhileWaiting, changedBy, before };
+}
+
+function guard(): HookOutcome {
+  return { did: "guard", ok: true, mode: "off", findings: [], unchecked: null, waitedMs: 0, before: null };
 }
 
 /** A file below the working directory by its name from there, as people would write it. */

@@ -3,6 +3,58 @@ import type { HookReply } from "./hook.ts";
 import type { FileLockReply } from "./lock.ts";
 import type { SessionRow } from "./session.ts";
 
+/** A git command found in a shell line, as far as it reaches the working tree or the index. */
+export interface GuardedCommand {
+  /** As people say it: `git stash push`. */
+  readonly name: string;
+  /** Absolute directory it runs in; null: cannot be told. */
+  readonly dir: string | null;
+  /** `--git-dir` and `--work-tree` as they were given, relative to `dir`. */
+  readonly gitDir: string | null;
+  readonly workTree: string | null;
+  /**
+   * `tree`: may wipe uncommitted work. `take_all`: puts whatever changed into the index or a commit. `index`: only
+   * what it names, or what is staged.
+   */
+  readonly reach: "tree" | "take_all" | "index";
+  /** It commits what is staged. */
+  readonly commits: boolean;
+  /** Pathspecs it is limited to, relative to `dir`; null: everything. */
+  readonly paths: readonly string[] | null;
+  /** Untracked files are in reach (`clean`, `stash -u`). */
+  readonly untracked: boolean;
+}
+
+/** The mode in which uncommitted work is guarded; `warn` tells and lets it run. */
+export type GuardMode = "deny" | "warn" | "off";
+
+/** A file with uncommitted work that is not the actor's. */
+export interface ForeignFile {
+  /** Relative to the worktree. */
+  readonly file: string;
+  /** Whose it is, as people see it. */
+  readonly who: string;
+  /** What they do, in a few words, as far as it is known. */
+  readonly doing: string | null;
+  /** They hold it now; else they wrote it, and it was not committed since. */
+  readonly held: boolean;
+}
+
+/** Why a guarded command should not run as it is. */
+export interface GuardFinding {
+  /** Which of the action's commands, counted from 0. */
+  readonly command: number;
+  /** `tell_first`: it passes when it is asked for again and nothing more is in its reach. */
+  readonly verdict: "deny" | "tell_first";
+  /** Those in reach, at most `limits.guardFilesMax`; `more` counts the rest. */
+  readonly foreign: readonly ForeignFile[];
+  readonly more: number;
+  /** The actor's own uncommitted files there, relative to the worktree, at most as many. */
+  readonly own: readonly string[];
+  /** Absolute. */
+  readonly worktree: string;
+}
+
 /**
  * The seam between the daemon and an adapter for one agent's client. The adapter is pure: an event becomes
  * actions, the daemon carries them out in order and stops at the first refusal, and the adapter puts the
@@ -47,6 +99,21 @@ export type HookAction =
       readonly parentFile: string | null;
       /** The tool would write over a change it never saw: where there is one, it is denied and not in flight. */
       readonly overwrites: boolean;
+    }
+  | {
+      /** Look whether git commands reach other actors' uncommitted work, and take the indexes that they write. */
+      readonly do: "guard";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly cwd: string;
+      readonly toolUseId: string;
+      readonly promptId: string | null;
+      /** How long to wait for an index. */
+      readonly waitMs: number;
+      readonly commands: readonly GuardedCommand[];
+      /** For the trail: the line's first word, never more of it. */
+      readonly line: string;
     }
   | {
       /** A write ended; with `toolUseId: null` all of the actor's. */
@@ -126,6 +193,18 @@ export type HookOutcome =
       readonly changedWhileWaiting: boolean;
       /** Who wrote it meanwhile, as far as it was seen. */
       readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
+      readonly before: string | null;
+    }
+  | {
+      readonly did: "guard";
+      readonly ok: true;
+      readonly mode: GuardMode;
+      /** Nothing: the line may run. */
+      readonly findings: readonly GuardFinding[];
+      /** Why not everything could be looked at, a sentence; null where it could. */
+      readonly unchecked: string | null;
+      /** How long the actor waited for an index, and for whom. */
+      readonly waitedMs: number;
       readonly before: string | null;
     }
   | {

@@ -94,6 +94,10 @@ export const limits = {
   /** Latest writers remembered, by file. */
   writersMax: 10_000,
 
+  // The tree guard.
+  /** Files named in one finding. */
+  guardFilesMax: 20,
+
   // Retries.
   /** The same `requestId` gets the same reply this long. */
   replyKeptMs: 600_000,
