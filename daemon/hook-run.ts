@@ -33,6 +33,7 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   lock,
   guard,
   flight_end: flightEnd,
+  shell_end: shellEnd,
   renew: (run, action) => propose(run, "renew", { type: "lease_renew", actor: actorOfAction(run, action) }),
   turn_end: turnEnd,
   reconcile,
@@ -189,6 +190,12 @@ async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<Hook
     }
   }
   return propose(run, "flight_end", { type: "flight_end", actor, flight, wrote });
+}
+
+function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> | HookOutcome {
+  if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
+  const command = { type: "flight_end" as const, flight: action.toolUseId, wrote: false };
+  return propose(run, "shell_end", { ...command, actor: actorOfAction(run, action) });
 }
 
 async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {

@@ -112,6 +112,9 @@ export type HookAction =
       /** How long to wait for an index. */
       readonly waitMs: number;
       readonly commands: readonly GuardedCommand[];
+      /** As for a lock: whose holds pass to this actor, and whose work it may touch. */
+      readonly ancestors: readonly (string | null)[];
+      readonly parentFile: string | null;
       /** For the trail: the line's first word, never more of it. */
       readonly line: string;
     }
@@ -127,6 +130,20 @@ export type HookAction =
       readonly file: string | null;
       readonly cwd: string;
       readonly lines: string | null;
+      /** Agents of the session that this one works for; null is the main agent. */
+      readonly ancestors: readonly (string | null)[];
+    }
+  | {
+      /** A shell command ended: what it changed is looked for among files that are held or not committed yet. */
+      readonly do: "shell_end";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly toolUseId: string;
+      readonly cwd: string;
+      /** How long it ran; null where that is not told. */
+      readonly ranMs: number | null;
+      readonly ancestors: readonly (string | null)[];
     }
   | {
       /** A person is asked about the actor's write: its lease begins anew, once. */
@@ -170,7 +187,15 @@ export type HookAction =
     };
 
 /** Actions that bring nothing to tell. */
-export type PlainAction = "seen" | "turn_end" | "end" | "flight_end" | "renew" | "reconcile" | "suspend";
+export type PlainAction =
+  | "seen"
+  | "turn_end"
+  | "end"
+  | "flight_end"
+  | "shell_end"
+  | "renew"
+  | "reconcile"
+  | "suspend";
 
 /** What an action brought. `lock` tells whether and how long the actor waited, and who held the file before. */
 export type HookOutcome =

@@ -47,12 +47,14 @@ export const preToolUse: Row = (event, actor, context) => {
 export const postToolUse: Row = (event, actor) => {
   const tool = toolOf(event);
   if (writes.has(tool)) return written(event, actor, true);
-  return { actions: [...endOfAgent(event, tool, actor), wentOn(actor)] };
+  return { actions: [...shellEnd(event, actor), ...endOfAgent(event, tool, actor), wentOn(actor)] };
 };
 
 /** A failed Agent call does not name the agent: its StopFailure did. */
 export const postToolUseFailure: Row = (event, actor) =>
-  writes.has(toolOf(event)) ? written(event, actor, false) : { actions: [wentOn(actor)] };
+  writes.has(toolOf(event))
+    ? written(event, actor, false)
+    : { actions: [...shellEnd(event, actor), wentOn(actor)] };
 
 /**
  * Comes after calls that were refused, too. Ends those it names and no others: it may come when the next one runs.
@@ -90,7 +92,27 @@ function written(event: Event, actor: Actor, wrote: boolean): Plan {
 }
 
 function flightEnd(actor: Actor, cwd: string, toolUseId: string) {
-  return { do: "flight_end", ...actor, toolUseId, wrote: false, file: null, cwd, lines: null } as const;
+  const ancestors = ancestorsOf(actor.agent);
+  return {
+    do: "flight_end",
+    ...actor,
+    toolUseId,
+    wrote: false,
+    file: null,
+    cwd,
+    lines: null,
+    ancestors,
+  } as const;
+}
+
+/** A shell command ended, well or not. One in the background goes on, and nothing tells when it is done. */
+function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  if (toolOf(event) !== "Bash" || toolUseId === null || cwd === null) return [];
+  const ran = event["duration_ms"];
+  const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
+  return [{ do: "shell_end", ...actor, toolUseId, cwd, ranMs, ancestors: ancestorsOf(actor.agent) }];
 }
 
 /** A subagent that gave its result, or was stopped, is no more, whether it said so itself or not. */

@@ -53,7 +53,7 @@ function checkAnswers(p: HookPlan): void {
 /** The events that the client waits for. */
 const entries = eventGroups({ program: "/k/hook.cjs", node: "/k/node", home: null, everyEvent: true });
 const waiting = new Set(entries.filter(([, g]) => g.hooks[0]?.async !== true).map(([event]) => event));
-const asyncActions = new Set(["flight_end", "turn_end", "seen", "renew", "reconcile"]);
+const asyncActions = new Set(["flight_end", "shell_end", "turn_end", "seen", "renew", "reconcile"]);
 const kindsOf = (p: HookPlan) => p.actions.map(a => a.do);
 
 /** What must hold for every event there is, or may come to be. */
@@ -139,6 +139,8 @@ describe("rows", () => {
   const reconcile = { do: "reconcile", isGone: expect.any(Function) };
   const starts = [begin(true), { do: "seen", active: false, attention: null }, { do: "look" }] as const;
   const wentOn = { do: "seen", attention: null } as const;
+  const shellEnd = (toolUseId: string, ranMs: number) =>
+    ({ do: "shell_end", toolUseId, cwd, ranMs, ancestors: [] }) as const;
   const alice = "aalice-5d0b10a1332e636f";
   const bob = "abob-339db4d1bd440138";
 
@@ -211,6 +213,7 @@ describe("rows", () => {
           file: "/home/dev/project/a.txt",
           cwd,
           lines: "line 2",
+          ancestors: [],
         },
         wentOn,
       ],
@@ -225,22 +228,32 @@ describe("rows", () => {
           file: "/home/dev/project/n.ipynb",
           cwd,
           lines: null,
+          ancestors: [],
         },
         wentOn,
       ],
     ],
-    ["PostToolUse--Bash", [wentOn]],
+    ["PostToolUse--Bash", [shellEnd("toolu_main_6_0_7", 50), wentOn]],
     ["PostToolUse--Agent-foreground", [...gone("a0954b2b04fdf61ec"), wentOn]],
     ["PostToolUse--Agent-background", [wentOn]],
     ["PostToolUse--Agent-spawn-in-process-teammate", [wentOn]],
     ["PostToolUse--TaskStop", [...gone("a51d5ab064a282b91"), wentOn]],
     ["PostToolUseFailure--Agent-api-error", [wentOn]],
-    ["PostToolUseFailure--Bash-exit-code", [wentOn]],
+    ["PostToolUseFailure--Bash-exit-code", [shellEnd("toolu_main_7_0_8", 10), wentOn]],
     [
       "PostToolBatch--three-writes",
       [
         ...["toolu_main_0_0_1", "toolu_main_0_1_1", "toolu_main_0_2_1"].map(
-          toolUseId => ({ do: "flight_end", toolUseId, wrote: false, file: null, cwd, lines: null }) as const,
+          toolUseId =>
+            ({
+              do: "flight_end",
+              toolUseId,
+              wrote: false,
+              file: null,
+              cwd,
+              lines: null,
+              ancestors: [],
+            }) as const,
         ),
         wentOn,
       ],
