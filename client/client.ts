@@ -13,6 +13,9 @@ import { type Message, Transport } from "./transport.ts";
 /** The compiler holds it against the table's own, whose file would bring the schemas along. */
 const spoken: typeof protocolVersion = 1;
 
+/** No daemon ever gave it out, so it is answered with `lagged`. */
+const foreignCursor = "-";
+
 /** Nothing to apply twice, so nothing for the daemon to keep a reply for. */
 const repeatable: ReadonlySet<RequestType> = new Set<RequestType>([
   "hello",
@@ -137,7 +140,7 @@ export class KiteClient {
     return listen(this.#onEvent, callback);
   }
 
-  /** Calls back when events were missed during an absence: query again. */
+  /** Calls back when events were missed, during an absence or by reading too slowly: query again. */
   onLagged(callback: () => void): () => void {
     return listen(this.#onLagged, callback);
   }
@@ -168,7 +171,10 @@ export class KiteClient {
       const hello = { protocol: spoken, client: this.#options.name ?? `kite-client-${process.pid}` };
       const answer = await this.#ask("hello", hello, { again: false, waitMs: timeoutMs });
       if (answer["ok"] !== true) throw new HelloRefused(taken<Refusal>(answer));
+      const before = this.#daemon;
       this.#daemon = taken<ReplyOf<"hello">>(answer);
+      // Cursors of another store mean nothing here, though they may look alike.
+      if (before !== null && before.storeId !== this.#daemon.storeId) this.#remembered.saw(foreignCursor);
       this.#openedAt = performance.now();
     } catch (error) {
       this.#transport = null;
@@ -209,7 +215,11 @@ export class KiteClient {
   #take(message: Message): void {
     if (message["type"] === "event") {
       this.#remembered.saw(message["cursor"]);
-      for (const callback of this.#onEvent) callback(taken<EventLine>(message));
+      const { event } = message;
+      if (event === "lagged") for (const callback of this.#onLagged) callback();
+      // A bookmark is a cursor and nothing else.
+      else if (event !== "bookmark")
+        for (const callback of this.#onEvent) callback(taken<EventLine>(message));
       return;
     }
     const rid = message["rid"];

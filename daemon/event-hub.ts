@@ -5,14 +5,25 @@
 import type { EventName } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Connection } from "./connection.ts";
-import type { CoreEvent } from "./core/step.ts";
+import type { Step } from "./core/step.ts";
+import { type EventFilter, passes, pathsIn } from "./event-filter.ts";
 import { EventRing, type Published } from "./event-ring.ts";
 
+type Told = Pick<Step, "events" | "told">;
+
 interface Subscriber {
-  readonly names: ReadonlySet<string> | null;
-  /** The last event sent; behind the ring's while the client does not read. */
+  readonly filter: EventFilter;
+  /** The last event sent or passed over; behind the ring's while the client does not read. */
   cursor: string;
+  /** Events passed over since the client was told of a cursor. */
+  skipped: number;
   stopped: boolean;
+}
+
+/** An event that the log does not hold. */
+export interface Volatile {
+  readonly event: string;
+  readonly [field: string]: unknown;
 }
 
 /** What a client hears about itself without asking. */
@@ -41,13 +52,12 @@ export class EventHub {
    */
   subscribe(
     connection: Connection,
-    names: readonly string[] | undefined,
+    filter: EventFilter,
     cursor: string | undefined,
   ): { cursor: string; lagged: boolean } {
     const lagged = cursor !== undefined && this.#ring.after(cursor) === null;
     const from = cursor === undefined || lagged ? this.#ring.cursor : cursor;
-    const set = names === undefined ? null : new Set(names);
-    this.#subscribers.set(connection, { names: set, cursor: from, stopped: true });
+    this.#subscribers.set(connection, { filter, cursor: from, skipped: 0, stopped: true });
     return { cursor: from, lagged };
   }
 
@@ -56,12 +66,12 @@ export class EventHub {
   }
 
   /** Takes in the events of an entry that was replayed: nobody listens yet. */
-  recall(epoch: number, seq: number, events: readonly CoreEvent[]): void {
-    this.#ring.add(epoch, seq, events);
+  recall(epoch: number, seq: number, step: Told): void {
+    this.#ring.add(epoch, seq, step);
   }
 
-  publish(epoch: number, seq: number, events: readonly CoreEvent[]): void {
-    const published = this.#ring.add(epoch, seq, events);
+  publish(epoch: number, seq: number, step: Told): void {
+    const published = this.#ring.add(epoch, seq, step);
     if (published.length === 0) return;
     for (const [connection, subscriber] of this.#subscribers) this.#send(connection, subscriber, published);
     const about = published.filter(one => one.about.length > 0 && isUnasked(one.name));
@@ -82,12 +92,13 @@ export class EventHub {
     connection.push(`${JSON.stringify({ type: "event", event: "lagged", cursor: subscriber.cursor })}\n`);
   }
 
-  /** Sends a volatile event (one the log does not hold) to the sessions it is about and to subscribers. */
-  tell(event: { readonly event: string; readonly [field: string]: unknown }, about: readonly string[]): void {
+  /** Sends a volatile event to the sessions it is about and to subscribers. */
+  tell(event: Volatile, about: readonly string[], project: string): void {
     const line = `${JSON.stringify({ type: "event", ...event })}\n`;
+    const filtered = { name: event.event, project, about, ...pathsIn(event) };
     for (const connection of this.#connections()) {
       const subscriber = this.#subscribers.get(connection);
-      const subscribed = subscriber !== undefined && (subscriber.names?.has(event.event) ?? true);
+      const subscribed = subscriber !== undefined && passes(subscriber.filter, filtered);
       const own = about.some(id => connection.sessions.has(id));
       if ((subscribed || own) && connection.unreadBytes < limits.unreadEventBytes) connection.push(line);
     }
@@ -101,8 +112,19 @@ export class EventHub {
         return;
       }
       subscriber.cursor = one.cursor;
-      if (subscriber.names === null || subscriber.names.has(one.name)) connection.push(one.line);
+      if (passes(subscriber.filter, one)) {
+        connection.push(one.line);
+        subscriber.skipped = 0;
+      } else this.#passOver(connection, subscriber);
     }
+  }
+
+  /** Who wants little would come back with a cursor that the ring has long forgotten: now and then it gets a new one. */
+  #passOver(connection: Connection, subscriber: Subscriber): void {
+    subscriber.skipped += 1;
+    if (subscriber.skipped < limits.bookmarkEvents) return;
+    subscriber.skipped = 0;
+    connection.push(`${JSON.stringify({ type: "event", event: "bookmark", cursor: subscriber.cursor })}\n`);
   }
 
   #tellOwners(events: readonly Published[]): void {

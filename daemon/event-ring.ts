@@ -1,20 +1,23 @@
 import type { EventLine, KiteEvent } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
-import type { CoreEvent } from "./core/step.ts";
+import type { CoreEvent, Step } from "./core/step.ts";
+import { type Filtered, pathsIn } from "./event-filter.ts";
 
 /** An event as it is sent, with whom it is about. */
-export class Published {
+export class Published implements Filtered {
   readonly cursor: string;
   readonly name: string;
   readonly about: readonly string[];
+  readonly project: string;
   readonly entry: number;
   readonly #event: KiteEvent;
   #line: string | null = null;
 
-  constructor(cursor: string, entry: number, { event, about }: CoreEvent) {
+  constructor(cursor: string, entry: number, { event, about, project }: CoreEvent) {
     this.cursor = cursor;
     this.name = event.event;
     this.about = about;
+    this.project = project;
     this.entry = entry;
     this.#event = event;
   }
@@ -26,6 +29,14 @@ export class Published {
       this.#line = `${JSON.stringify(full)}\n`;
     }
     return this.#line;
+  }
+
+  get paths(): readonly string[] {
+    return pathsIn(this.#event).paths;
+  }
+
+  get whole(): boolean {
+    return pathsIn(this.#event).whole;
   }
 
   /** About what it takes, without making the line. */
@@ -57,8 +68,8 @@ export class EventRing {
   }
 
   /** Takes in the events of one entry and returns them as they are sent. */
-  add(epoch: number, seq: number, events: readonly CoreEvent[]): Published[] {
-    this.#floor ??= `${epoch}.${seq - 1}.0`;
+  add(epoch: number, seq: number, { events, told }: Pick<Step, "events" | "told">): Published[] {
+    if (told !== null) this.#floor ??= `${told.epoch}.${told.seq}.${told.n}`;
     const published: Published[] = [];
     let n = 0;
     for (const event of events) {

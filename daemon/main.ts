@@ -97,10 +97,10 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   let life: Life | null = null;
   const onStep = (entry: Entry, step: Step, state: State, replayed: boolean) => {
     if (replayed) {
-      events.recall(state.epoch, entry.seq, step.events);
+      events.recall(state.epoch, entry.seq, step);
       return;
     }
-    events.publish(state.epoch, entry.seq, step.events);
+    events.publish(state.epoch, entry.seq, step);
     for (const { event } of step.events) if ("id" in event) life?.follow(event.id);
     for (const line of trailOf(step.events, clock.wall())) trail.write(line);
   };

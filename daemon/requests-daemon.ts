@@ -1,12 +1,16 @@
 /** hello, ping, stats, query, subscribe, shutdown. */
-import { refuse } from "../protocol/codes.ts";
+import { isAbsolute } from "node:path";
+import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { StatsReply } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import { protocolVersion } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
+import { isRefusal } from "./call.ts";
+import { pathOf } from "./core/lock-text.ts";
 import type { RequestHandler } from "./dispatch.ts";
 import { page, placeIn } from "./paging.ts";
+import { refs } from "./requests-lock.ts";
 import { lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
 
@@ -63,13 +67,32 @@ export const query: RequestHandler<"query"> = async (services, request, call) =>
   });
 };
 
-export const subscribe: RequestHandler<"subscribe"> = (services, request, call) =>
-  services.engine.read(() => {
+export const subscribe: RequestHandler<"subscribe"> = async (services, request, call) => {
+  const { events: names, project = null, id: session = null, file } = request;
+  const path = file === undefined ? null : await realPath(services, file);
+  if (path !== null && typeof path !== "string") {
+    call.reply(path);
+    return;
+  }
+  const filter = { names: names === undefined ? null : new Set(names), project, session, path };
+  await services.engine.read(() => {
     const { connection } = call;
-    const { cursor, lagged } = services.events.subscribe(connection, request.events, request.cursor);
+    const { cursor, lagged } = services.events.subscribe(connection, filter, request.cursor);
     call.reply(lagged ? { ok: true, cursor, lagged } : { ok: true, cursor });
     services.events.drained(connection);
   });
+};
+
+/** Where the file is, links followed, as events name it. */
+async function realPath(services: Services, file: string): Promise<string | Refusal> {
+  if (!isAbsolute(file)) {
+    const error = `subscribe: file: ${file} is relative, and nobody knows to what; give an absolute path`;
+    return refuse("invalid_request", error, { path: "file" });
+  }
+  const found = await refs(services, "/", [file]);
+  if (isRefusal(found)) return found;
+  return found[0] === undefined ? file : pathOf(found[0].key);
+}
 
 export const shutdown: RequestHandler<"shutdown"> = (services, request, call) => {
   call.reply({ ok: true });

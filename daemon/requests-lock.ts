@@ -97,7 +97,8 @@ export const fileTouch: RequestHandler<"file_touch"> = async (services, request,
     call.reply(cwd);
     return;
   }
-  if (!services.engine.state.sessions.live.has(request.id)) {
+  const session = services.engine.state.sessions.live.get(request.id);
+  if (session === undefined) {
     call.reply(refuse("unknown_session", `no session ${request.id} is registered; send register first`));
     return;
   }
@@ -109,7 +110,8 @@ export const fileTouch: RequestHandler<"file_touch"> = async (services, request,
   for (const other of services.presence.alsoOpen(request.id, path)) {
     if (!services.engine.state.sessions.live.has(other)) continue;
     const sessions = [request.id, other];
-    services.events.tell({ event: "file_conflict", file: request.file, sessions }, sessions);
+    const conflict = { event: "file_conflict", file: request.file, path, sessions };
+    services.events.tell(conflict, sessions, session.project);
   }
   services.presence.touched(request.id, path);
 };

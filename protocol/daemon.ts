@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { limits } from "./limits.ts";
-import { baseShape, idSchema } from "./session.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 export const queryTargets = ["sessions", "locks", "refusals", "stats"] as const;
 
@@ -20,6 +20,10 @@ export const subscribeSchema = z.object({
   ...baseShape,
   /** Names of events; none: all. */
   events: z.array(idSchema).max(64).optional(),
+  /** Only events about this session. With `project`, only those of that project. */
+  id: idSchema.optional(),
+  /** Only events about this file, what is below it, or a directory around it; absolute. */
+  file: pathSchema.optional(),
   /** Go on after this event. */
   cursor: idSchema.optional(),
 });

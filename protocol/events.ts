@@ -76,7 +76,12 @@ export type KiteEvent =
       readonly writer: ActorRow;
       readonly holder: ActorRow | null;
     }
-  | { readonly event: "file_conflict"; readonly file: string; readonly sessions: readonly [string, string] };
+  | {
+      readonly event: "file_conflict";
+      readonly file: string;
+      readonly path: string;
+      readonly sessions: readonly [string, string];
+    };
 
 export type EventName = KiteEvent["event"];
 

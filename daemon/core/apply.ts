@@ -44,6 +44,7 @@ export function apply(state: State, entry: Entry): Step {
   state.seq = entry.seq;
   state.t = Math.max(state.t, entry.at);
   const step = new Step();
+  step.told = state.told;
   const retry = retryOf(entry);
   const kept = retry === undefined ? null : keptReply(state, retry);
   if (kept !== null) {
@@ -51,6 +52,8 @@ export function apply(state: State, entry: Entry): Step {
     return step;
   }
   run(state, entry.command, entry, step);
+  const n = step.events.length === 0 ? 0 : step.events.filter(e => e.to === undefined).length;
+  if (n > 0) state.told = { epoch: state.epoch, seq: entry.seq, n };
   if (retry !== undefined && step.reply !== null) keepReply(state, retry, step.reply);
   return step;
 }

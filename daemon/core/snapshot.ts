@@ -13,6 +13,7 @@ import {
   type NodeStart,
   type Session,
   type State,
+  type Told,
   type Waiter,
 } from "./state.ts";
 
@@ -33,6 +34,7 @@ interface Stored {
   readonly holds: readonly Hold[];
   readonly waiters: readonly Waiter[];
   readonly replies: readonly (readonly [string, KeptReply])[];
+  readonly told: Told;
 }
 
 export function writeState(state: State): string {
@@ -51,6 +53,7 @@ export function writeState(state: State): string {
     holds: [...state.locks.holds.values()].map(plainHold),
     waiters: [...state.locks.waiters.values()].map(plainWaiter),
     replies: [...state.replies],
+    told: state.told,
   };
   return JSON.stringify(stored);
 }
@@ -77,6 +80,7 @@ export function readState(text: string): State {
   for (const hold of stored.holds) addHold(state.locks, { ...hold });
   for (const waiter of stored.waiters) addWaiter(state.locks, { ...waiter });
   for (const [key, kept] of stored.replies) state.replies.set(key, kept);
+  state.told = stored.told;
   return state;
 }
 

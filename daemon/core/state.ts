@@ -26,6 +26,14 @@ export interface State {
   readonly locks: Locks;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
+  /** The latest event that anybody could hear of: the epoch and entry it came from, and its number there. */
+  told: Told;
+}
+
+export interface Told {
+  readonly epoch: number;
+  readonly seq: number;
+  readonly n: number;
 }
 
 export interface NodeStart {
@@ -194,5 +202,6 @@ export function emptyState(): State {
       byBound: new Map(),
     },
     replies: new Map(),
+    told: { epoch: 0, seq: 0, n: 0 },
   };
 }

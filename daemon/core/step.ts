@@ -1,6 +1,7 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import type { Actor, Due, Origin } from "./entry.ts";
+import type { Told } from "./state.ts";
 
 /** A success or a refusal, as it goes over the wire. */
 export type Reply = { readonly ok: true; readonly [field: string]: unknown } | Refusal;
@@ -12,6 +13,8 @@ export class Step {
   /** Answers to requests that waited. */
   readonly answers: Answer[] = [];
   readonly events: CoreEvent[] = [];
+  /** The latest event before this entry's. */
+  told: Told | null = null;
   /** What will be due later. */
   readonly timers: Timer[] = [];
 }

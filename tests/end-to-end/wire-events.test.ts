@@ -1,5 +1,6 @@
 /** Who hears what: subscriptions, cursors, and clients that never asked. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { limits } from "../../protocol/limits.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;
@@ -56,7 +57,7 @@ test("a client that did not subscribe hears of itself alone", async () => {
   await first.ask({ type: "ping" });
   await second.ask({ type: "ping" });
   await stranger.ask({ type: "ping" });
-  const conflict = { type: "event", event: "file_conflict", file, sessions: [b, a] };
+  const conflict = { type: "event", event: "file_conflict", file, path: file, sessions: [b, a] };
   expect(first.kept).toMatchObject([
     { type: "event", event: "lock_revoked", paths: [file], holder: { id: a } },
     conflict,
@@ -140,6 +141,60 @@ test("a subscriber hears only the names it asked for, and may ask anew", async (
   expect(client.kept).toEqual([]);
 });
 
+test("project, session and file leave out the rest", async () => {
+  const [a, b] = [fresh(), fresh()];
+  const base = `${home.work}/${fresh()}`;
+  const listen = async (filter: Message) => {
+    const client = await home.connect();
+    expect(await client.ask({ type: "subscribe", ...filter })).toMatchObject({ ok: true });
+    return client;
+  };
+  const within = await listen({ file: `${base}/src`, events: ["lock_granted", "file_conflict"] });
+  const about = await listen({ id: b });
+  const elsewhere = await listen({ project: "another" });
+  const first = await home.session(a);
+  const second = await home.session(b, { project: "another" });
+  await first.ask({ type: "file_lock", id: a, file: `${base}/srcs.ts` });
+  await first.ask({ type: "file_lock", id: a, file: `${base}/src/a.ts` });
+  await first.ask({ type: "file_touch", id: a, file: `${base}/src/b.ts` });
+  await second.ask({ type: "file_touch", id: b, file: `${base}/src/b.ts` });
+  await first.ask({ type: "file_unlock", id: a, all: true });
+  await first.ask({ type: "file_lock", id: a, file: `${base}/` });
+  await first.ask({ type: "file_unlock", id: a, all: true });
+  await second.ask({ type: "deregister", id: b });
+  await Promise.all([within, about, elsewhere].map(client => client.ask({ type: "ping" })));
+  const conflict = { event: "file_conflict", path: `${base}/src/b.ts` };
+  expect(within.kept).toMatchObject([
+    { event: "lock_granted", paths: [`${base}/src/a.ts`] },
+    conflict,
+    { event: "lock_granted", paths: [base] },
+  ]);
+  const life = [
+    { event: "session_started", id: b },
+    { event: "session_ended", id: b },
+  ];
+  expect(about.kept).toMatchObject([life[0], conflict, life[1]]);
+  expect(elsewhere.kept).toMatchObject([life[0], conflict, life[1]]);
+  const client = await home.connect();
+  expect(await client.ask({ type: "subscribe", file: "src" })).toMatchObject({ code: "invalid_request" });
+});
+
+test("who wants little gets a new cursor now and then", async () => {
+  const id = fresh();
+  const first = await home.session(id);
+  const { client, reply } = await subscriber(["session_lost"]);
+  const file = `${home.work}/${id}`;
+  for (let n = 0; n < limits.bookmarkEvents / 2; n += 1) {
+    first.send({ type: "file_lock", id, file });
+    first.send({ type: "file_unlock", id, file });
+  }
+  const bookmark = await client.event("bookmark");
+  expect(bookmark["cursor"]).not.toBe(reply["cursor"]);
+  expect(client.kept).toEqual([]);
+  const again = await subscriber(["session_started"], bookmark["cursor"]);
+  expect(again.reply).toEqual({ ok: true, cursor: bookmark["cursor"] });
+});
+
 test("after a lost connection the last cursor goes on without a gap and without a double", async () => {
   const heard: unknown[] = [];
   const started: string[] = [];
@@ -167,7 +222,7 @@ test("after a lost connection the last cursor goes on without a gap and without 
 });
 
 test("a cursor that is not known is answered with lagged, and events go on from here", async () => {
-  for (const cursor of ["9.9.9", "1.999999.1", "0.0.0", "nonsense", "1.2", "__proto__"]) {
+  for (const cursor of ["9.9.9", "1.999999.1", "0.0.1", "nonsense", "1.2", "__proto__"]) {
     const { client, reply } = await subscriber(undefined, cursor);
     expect(reply, cursor).toEqual({ ok: true, cursor: expect.any(String), lagged: true });
     const id = await mark();
@@ -205,11 +260,16 @@ test("a cursor lives on over a restart, or says that something is missing", asyn
         id: "two",
       });
     }
+    const latest = await at();
     await own.session("three");
+    const three = await latest.client.event("session_started");
     second.signal("SIGTERM");
     await second.exited;
     // The log is gone with the snapshot: what came after these cursors is not known any more.
     await own.start();
+    // But for the latest event: nothing came after it.
+    const same = await at(three["cursor"]);
+    expect(same.reply).toEqual({ ok: true, cursor: three["cursor"] });
     for (const cursor of [empty, one["cursor"]]) {
       expect((await at(cursor)).reply, String(cursor)).toMatchObject({ ok: true, lagged: true });
     }

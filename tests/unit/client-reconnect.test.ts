@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ConnectOptions, KiteClient, type LockLost } from "../../client/client.ts";
 import { ConnectionClosed, HelloRefused, NotRunning } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type FakeDaemon, type Message, type Script, Stage } from "./fake-daemon.ts";
+import { type FakeDaemon, helloReply, type Message, type Script, Stage } from "./fake-daemon.ts";
 
 let stage: Stage;
 
@@ -85,6 +85,32 @@ describe("a daemon that goes and comes back", () => {
     );
     await lagged;
     expect(await next.next("subscribe")).toMatchObject({ cursor: "1.5.0" });
+  });
+
+  it("tells so too when the daemon says it in between, and keeps bookmarks to itself", async () => {
+    const daemon = await stage.daemon(obliging);
+    const client = await connect();
+    await client.subscribe();
+    const events: string[] = [];
+    client.onEvent(({ event }) => events.push(event));
+    const lagged = new Promise<void>(resolve => client.onLagged(resolve));
+    daemon.say({ type: "event", event: "lagged", cursor: "1.6.0" });
+    daemon.say({ type: "event", event: "bookmark", cursor: "1.7.0" });
+    await lagged;
+    await client.request("ping", {});
+    const next = await restart(daemon, obliging);
+    expect(await next.next("subscribe")).toMatchObject({ cursor: "1.7.0" });
+    expect(events).toEqual([]);
+  });
+
+  it("takes no cursor of one store to another", async () => {
+    const daemon = await stage.daemon(obliging);
+    const client = await connect();
+    await client.subscribe();
+    const next = await restart(daemon, message =>
+      message["type"] === "hello" ? { ...helloReply, storeId: "another" } : obliging(message),
+    );
+    expect(await next.next("subscribe")).toMatchObject({ cursor: "-" });
   });
 
   it("gets what was asked while it was away", async () => {

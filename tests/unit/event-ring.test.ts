@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { CoreEvent } from "../../daemon/core/step.ts";
+import type { Told } from "../../daemon/core/state.ts";
+import type { CoreEvent, Step } from "../../daemon/core/step.ts";
 import { EventRing } from "../../daemon/event-ring.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -7,13 +8,19 @@ function started(id: string): CoreEvent {
   return { event: { event: "session_started", id, name: id, project: "/p" }, about: [id], project: "/p" };
 }
 
+const none = { epoch: 0, seq: 0, n: 0 };
+
+function step(events: readonly CoreEvent[], told: Told = none): Pick<Step, "events" | "told"> {
+  return { events: [...events], told };
+}
+
 const names = (events: ReturnType<EventRing["after"]>) => events?.map(e => e.about[0]);
 
 describe("the ring of events", () => {
   it("gives each event a cursor, and what came after one", () => {
     const ring = new EventRing();
-    const [a, b] = ring.add(1, 7, [started("a"), started("b")]);
-    ring.add(1, 9, [started("c")]);
+    const [a, b] = ring.add(1, 7, step([started("a"), started("b")]));
+    ring.add(1, 9, step([started("c")]));
     expect([a?.cursor, b?.cursor, ring.cursor]).toEqual(["1.7.1", "1.7.2", "1.9.1"]);
     expect(names(ring.after("1.7.1"))).toEqual(["b", "c"]);
     expect(ring.after("1.9.1")).toEqual([]);
@@ -21,7 +28,7 @@ describe("the ring of events", () => {
 
   it("sends an event as one line with its cursor", () => {
     const ring = new EventRing();
-    const [event] = ring.add(2, 3, [started("a")]);
+    const [event] = ring.add(2, 3, step([started("a")]));
     expect(event?.line.endsWith("}\n")).toBe(true);
     expect(JSON.parse(event?.line ?? "")).toEqual({
       type: "event",
@@ -35,33 +42,34 @@ describe("the ring of events", () => {
 
   it("knows nothing of a cursor it never gave out", () => {
     const ring = new EventRing();
-    ring.add(1, 7, [started("a")]);
+    ring.add(1, 7, step([started("a")]));
     expect(ring.after("1.7.2")).toBeNull();
     expect(ring.after("1.5.1")).toBeNull();
     expect(ring.after("rubbish")).toBeNull();
   });
 
-  it("goes on from the cursor it had before its first event", () => {
+  it("goes on from the event that was the latest before its first one", () => {
     const ring = new EventRing();
-    ring.add(1, 7, []);
+    ring.add(1, 7, step([], { epoch: 1, seq: 5, n: 2 }));
     const { cursor } = ring;
-    ring.add(1, 8, [started("a")]);
+    expect(cursor).toBe("1.5.2");
+    ring.add(1, 8, step([started("a")]));
     expect(names(ring.after(cursor))).toEqual(["a"]);
   });
 
   it("keeps to itself what is for one request alone", () => {
     const ring = new EventRing();
     const alone = { ...started("a"), to: { node: "n", epoch: 1, n: 1 } };
-    expect(ring.add(1, 1, [alone, started("b")]).map(e => e.cursor)).toEqual(["1.1.1"]);
+    expect(ring.add(1, 1, step([alone, started("b")])).map(e => e.cursor)).toEqual(["1.1.1"]);
   });
 
   it("forgets events of old entries, and says so to who asks for what came after them", () => {
     const ring = new EventRing();
-    ring.add(1, 1, [started("old")]);
-    ring.add(1, 2, [started("next")]);
-    ring.add(1, limits.ringEntriesMax + 1, [started("new")]);
+    ring.add(1, 1, step([started("old")]));
+    ring.add(1, 2, step([started("next")]));
+    ring.add(1, limits.ringEntriesMax + 1, step([started("new")]));
     expect(ring.after("1.1.1")?.length).toBe(2);
-    ring.add(1, limits.ringEntriesMax + 2, [started("newer")]);
+    ring.add(1, limits.ringEntriesMax + 2, step([started("newer")]));
     expect(names(ring.after("1.2.1"))).toEqual(["new", "newer"]);
     expect(ring.after("1.1.1")).toBeNull();
   });
@@ -71,7 +79,7 @@ describe("the ring of events", () => {
     const files = Array.from({ length: limits.eventFilesMax }, (_, i) => `a-long-file-name-${i}`);
     const holder = { id: "a", agent: null, name: "a" };
     const event = { event: "lock_released" as const, files, paths: files, holder, cause: "unlocked" };
-    for (let seq = 1; seq <= 3000; seq += 1) ring.add(1, seq, [{ event, about: [], project: "/p" }]);
+    for (let seq = 1; seq <= 3000; seq += 1) ring.add(1, seq, step([{ event, about: [], project: "/p" }]));
     expect(ring.after("1.1.1")).toBeNull();
     const kept = ring.after("1.2900.1") ?? [];
     expect(kept).toHaveLength(100);
