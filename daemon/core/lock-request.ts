@@ -109,9 +109,13 @@ function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, s
   place.retry = request.retry ?? null;
   place.bound = request.bound;
   place.prompt = request.prompt;
+  // A hook that came back (the daemon went away meanwhile) has waited before: it will not wait that long once more.
+  const goesOn = request.flight !== null && request.flight === place.flight;
+  const end = state.t + request.waitMs;
+  place.waitEnd = goesOn ? Math.min(place.waitEnd, end) : end;
   place.flight = request.flight;
   place.waitMs = request.waitMs;
-  place.deadline = state.t + request.waitMs;
+  place.deadline = Math.max(state.t, place.waitEnd);
   const blocker = firstBlocker(state.locks, place);
   if (blocker === null) {
     grantWaiter(state, place, meta.origin, step);
@@ -168,6 +172,7 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
     since: state.t,
     waitMs: request.waitMs,
     deadline: state.t + request.waitMs,
+    waitEnd: state.t + request.waitMs,
     retry: request.retry ?? null,
   };
   addWaiter(locks, waiter);

@@ -96,9 +96,9 @@ function plainHold(hold: Hold): Hold {
 
 function plainWaiter(w: Waiter): Waiter {
   const { ticket, origin, actor, files, single, kind, prompt, flight, yieldMs, ancestors, bound } = w;
-  const { placeMs, detach, progress, since, waitMs, deadline, retry } = w;
+  const { placeMs, detach, progress, since, waitMs, deadline, waitEnd, retry } = w;
   const request = { ticket, origin, actor, files, single, kind, prompt, flight, yieldMs, ancestors, bound };
-  return { ...request, placeMs, detach, progress, since, waitMs, deadline, retry };
+  return { ...request, placeMs, detach, progress, since, waitMs, deadline, waitEnd, retry };
 }
 
 /** The derived part of the locks, built anew from holds and waiters: to be compared with the living one. */

@@ -170,6 +170,8 @@ export interface Waiter {
   waitMs: number;
   /** End of the wait while attached, of the place while detached. */
   deadline: number;
+  /** End of the wait that `flight` asked for, however often it was interrupted: its hook goes by its own clock. */
+  waitEnd: number;
   retry: Retry | null;
 }
 

@@ -1,5 +1,5 @@
 /** The built daemon in a directory of its own, and a client that speaks lines: what every end-to-end test needs. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -7,9 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 
 const program = fileURLToPath(new URL("../../dist/daemon.mjs", import.meta.url));
+const kiteProgram = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const run = promisify(execFile);
 
 /** A line of the daemon, parsed; raw where it is no JSON. */
 export type Message = Readonly<Record<string, unknown>>;
@@ -79,6 +82,15 @@ export class Home {
     this.#children.add(child);
     child.once("exit", () => this.#children.delete(child));
     return child;
+  }
+
+  /** Runs a command of `kite` here to its end; returns what it printed. Throws where it fails. */
+  async kite(...args: string[]): Promise<string> {
+    const { stdout } = await run(process.execPath, [kiteProgram, ...args], {
+      cwd: this.work,
+      env: this.environment,
+    });
+    return stdout;
   }
 
   /** A process that does nothing until it is ended. */

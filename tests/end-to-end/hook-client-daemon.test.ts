@@ -1,9 +1,21 @@
+import type { ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Client, Home } from "./daemon.ts";
-import { HookWorld, hookPrograms, silent } from "./hook-clients.ts";
+import { type Ended, HookWorld, hookPrograms, silent } from "./hook-clients.ts";
+
+/** The daemon's program, but of a version before every other. */
+function olderDaemon(folder: string): string {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const text = readFileSync(Home.program, "utf8");
+  const older = text.replace(`version: "${version}"`, 'version: "0.0.9"');
+  expect(older).not.toBe(text);
+  const program = join(folder, "older.mjs");
+  writeFileSync(program, older);
+  return program;
+}
 
 /** Both hook clients against the daemon they are made for. */
 describe.each(hookPrograms)("the $name client and the real daemon", program => {
@@ -63,6 +75,13 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
     return (rows as { holder: { id: string } | null }[]).map(row => row.holder?.id);
   }
 
+  /** Who waits and is connected. */
+  async function attached(): Promise<string[]> {
+    const { rows } = await watch.ask({ type: "query", target: "locks" });
+    const waiters = (rows as { waiters: { id: string; attached: boolean }[] }[]).flatMap(row => row.waiters);
+    return waiters.filter(w => w.attached).map(w => w.id);
+  }
+
   test("a session that starts hears of the others and gets its environment", async () => {
     const envFile = join(home.work, "env");
     expect(await first.start("SessionStart", { source: "startup" }).ended).toEqual(silent);
@@ -109,19 +128,50 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
       await home.daemon.exited;
       await home.start();
       watch = await watcher();
-      const isBack = async () => {
-        const { rows } = await watch.ask({ type: "query", target: "locks" });
-        return (rows as { waiters: { attached: boolean }[] }[]).some(row =>
-          row.waiters.some(w => w.attached),
-        );
-      };
       // An attachment has no event of its own: this asks again.
-      while (!(await isBack())) expect(child.exitCode).toBeNull();
+      while ((await attached()).length === 0) expect(child.exitCode).toBeNull();
       await first.stop().ended;
       expect(await ended).toEqual(silent);
       expect(await holders()).toEqual([second.id]);
     },
   );
+
+  test("the daemon replaced by a newer one while two hooks wait: neither edit passes unlocked", async () => {
+    const third = new Session();
+    await home.daemon.kill();
+    await home.start([process.execPath, olderDaemon(home.work)]);
+    watch = await watcher();
+    await first.edit().ended;
+    const hooks: {
+      readonly session: Session;
+      readonly child: ChildProcess;
+      readonly ended: Promise<Ended>;
+    }[] = [];
+    for (const session of [second, third]) {
+      hooks.push({ session, ...session.edit() });
+      await waiting(session);
+    }
+    try {
+      expect(await home.kite("up")).toContain(" in place of 0.0.9: ");
+      await home.daemon.exited;
+      watch = await watcher();
+      // An attachment has no event of its own: this asks again.
+      while ((await attached()).length < 2) {
+        for (const { child } of hooks) expect(child.exitCode).toBeNull();
+      }
+      expect(await holders()).toEqual([first.id]);
+      await first.stop().ended;
+      for (const { session, ended } of hooks) {
+        expect(await ended).toEqual(silent);
+        expect(await holders()).toEqual([session.id]);
+        await session.stop().ended;
+      }
+      expect(await holders()).toEqual([]);
+    } finally {
+      // It is no child of the test.
+      await home.kite("down");
+    }
+  });
 
   test("a hook that is ended while it waits leaves its place", async () => {
     await first.edit().ended;

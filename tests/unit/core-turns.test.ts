@@ -230,6 +230,48 @@ describe("within a session", () => {
   });
 });
 
+describe("a wait that a restart of the daemon interrupts", () => {
+  function interrupted(): World {
+    const w = new World();
+    edit(w, "a", "x", "a1");
+    expect(edit(w, "b", "x", "b1")).toBe(waits);
+    w.pass(limits.hookWaitMs - 5_000);
+    w.start();
+    return w;
+  }
+
+  it("ends when it would have ended, since its hook goes by its own clock", () => {
+    const w = interrupted();
+    w.pass(4_000);
+    expect(edit(w, "b", "x", "b1")).toBe(waits);
+    const b = w.n;
+    w.pass(999);
+    expect(w.answers.get(b)).toBeUndefined();
+    w.pass(1);
+    expect(w.answers.get(b)).toMatchObject({ reply: { ok: false, code: "lock_timeout" } });
+  });
+
+  it("is refused at once where it is over by then, and granted where the file is free", () => {
+    const w = interrupted();
+    w.pass(6_000);
+    edit(w, "b", "x", "b1");
+    w.pass(0);
+    expect(w.answers.get(w.n - 1)).toMatchObject({ reply: { code: "lock_timeout" } });
+    w.do({ type: "turn_end", actor: actor("a"), keepPrompt: null });
+    expect(edit(w, "b", "x", "b1")).toMatchObject({ ok: true });
+  });
+
+  it("begins anew for the agent's next try", () => {
+    const w = interrupted();
+    expect(edit(w, "b", "x", "b2")).toBe(waits);
+    const b = w.n;
+    w.pass(limits.hookWaitMs - 1);
+    expect(w.answers.get(b)).toBeUndefined();
+    w.pass(1);
+    expect(w.answers.get(b)).toMatchObject({ reply: { code: "lock_timeout" } });
+  });
+});
+
 describe("/clear", () => {
   function cleared(): World {
     const w = new World();
