@@ -13,7 +13,14 @@ import { version } from "./version.ts";
  * another daemon runs already, 1 where it could not start or go on. Who started it hears how it went, once, on the
  * descriptor named in `KITE_READY_FD`.
  */
-export async function runDaemon({ foreground }: { readonly foreground: boolean }): Promise<never> {
+export async function runDaemon({
+  foreground,
+  unlessDown = false,
+}: {
+  readonly foreground: boolean;
+  /** Not where `kite down` was said, be it while it starts. */
+  readonly unlessDown?: boolean;
+}): Promise<never> {
   if (!foreground) closeInherited(3);
   const say = starter();
   const paths = kitePaths(process.env);
@@ -26,7 +33,8 @@ export async function runDaemon({ foreground }: { readonly foreground: boolean }
     process.exit(1);
   });
   try {
-    const started = await startDaemon({ paths, version, config, adapter: claudeCode, log: logger });
+    const options = { paths, version, config, adapter: claudeCode, log: logger, unlessDown };
+    const started = await startDaemon(options);
     if (started.is === "refused") throw new Error(started.error);
     if (started.is === "held") {
       say("held");
@@ -69,5 +77,5 @@ function starter(): (line: string) => void {
 
 const program = process.argv[1];
 if (program !== undefined && realpathSync(program) === realpathSync(fileURLToPath(import.meta.url))) {
-  await runDaemon({ foreground: false });
+  await runDaemon({ foreground: false, unlessDown: process.argv.includes("--unless-down") });
 }

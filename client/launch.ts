@@ -12,6 +12,8 @@ export interface LaunchOptions {
   /** The program that becomes the daemon; run by this same Node. */
   readonly daemonProgram: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The daemon ends before it answers anybody where `kite down` was said meanwhile. */
+  readonly unlessDown?: boolean;
   /** How long a started daemon may read its journal; `limits.startReadyMs`. */
   readonly waitMs?: number;
   /** What `hello` calls this client. */
@@ -81,11 +83,11 @@ const callers = new Set(["KITE_SESSION", "KITE_AGENT", "KITE_SOCKET"]);
 
 /** Starts one process and waits for its word. */
 async function start(options: LaunchOptions): Promise<Word> {
-  const { paths, daemonProgram, env, waitMs = limits.startReadyMs } = options;
+  const { paths, daemonProgram, env, unlessDown = false, waitMs = limits.startReadyMs } = options;
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   const log = openLog(paths.log);
   try {
-    const child = spawn(process.execPath, [daemonProgram], {
+    const child = spawn(process.execPath, [daemonProgram, ...(unlessDown ? ["--unless-down"] : [])], {
       detached: true,
       cwd: "/",
       env: daemonEnvironment(env),

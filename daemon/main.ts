@@ -1,5 +1,6 @@
 /** The daemon: instance guard, journal, engine, server; stopped in the opposite order. */
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import type { Logger } from "pino";
 import type { HookAdapter } from "../protocol/adapter.ts";
@@ -40,6 +41,8 @@ export interface DaemonOptions {
   readonly config: ConfigValues;
   readonly adapter: HookAdapter | null;
   readonly log: Logger;
+  /** A hook starts it: not where `kite down` was said, be it meanwhile. */
+  readonly unlessDown?: boolean;
   /** Another log than the file's, for measurements. */
   readonly journal?: Journal;
 }
@@ -70,7 +73,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Started> {
       await acquired.instance.release();
       return stale;
     }
-    return { is: "started", daemon: await run(options, acquired.instance) };
+    const daemon = await run(options, acquired.instance);
+    // Now that it listens, and before it has taken a connection: who said so before this found nobody to stop.
+    if (options.unlessDown === true && existsSync(paths.downFile)) {
+      daemon.stop("kite down was said");
+      await daemon.done;
+      return { is: "refused", error: "kite down was said while the daemon started; kite up starts it" };
+    }
+    return { is: "started", daemon };
   } catch (error) {
     await acquired.instance.release();
     throw error;

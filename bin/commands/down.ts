@@ -28,7 +28,12 @@ async function stop(paths: KitePaths): Promise<number | null> {
   const { ConnectionClosed, NotRunning } = await import("../../client/errors.ts");
   const { stopDaemon } = await import("../../client/stop.ts");
   try {
-    const client = await KiteClient.connect({ paths, name: "kite down" });
+    const connect = () => KiteClient.connect({ paths, name: "kite down" });
+    const client = await connect().catch(error => {
+      // One that listened and left before it answered: then nobody listens now, or the next one does.
+      if (error instanceof ConnectionClosed) return connect();
+      throw error;
+    });
     const { pid } = client.daemon;
     const refusal = await stopDaemon(client, false);
     if (refusal !== null) throw new ConnectionClosed(`the daemon (pid ${pid}) stays: ${refusal.error}`);

@@ -3,6 +3,7 @@ import type { KitePaths } from "../../protocol/paths.ts";
 
 interface UpOptions {
   readonly foreground?: boolean;
+  readonly unlessDown?: boolean;
   readonly json?: boolean;
 }
 
@@ -11,6 +12,7 @@ export function add(program: Command): void {
     .command("up")
     .description("start the daemon, unless it runs already")
     .option("--foreground", "run it here, until interrupted")
+    .option("--unless-down", "do nothing after `kite down`, as hooks do")
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
@@ -20,17 +22,24 @@ export function add(program: Command): void {
 }
 
 async function up(options: UpOptions): Promise<void> {
-  const { rmSync } = await import("node:fs");
+  const { existsSync, rmSync } = await import("node:fs");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const paths = kitePaths(process.env);
+  const unlessDown = options.unlessDown === true;
+  if (unlessDown && existsSync(paths.downFile)) {
+    console.log(
+      options.json ? '{"started":false}' : "kite stays down: kite down was said, and kite up ends that",
+    );
+    return;
+  }
   if (options.foreground) {
     rmSync(paths.downFile, { force: true });
     const { runDaemon } = await import("../daemon.ts");
     await runDaemon({ foreground: true });
     return;
   }
-  const { started, replaced, daemon } = await launch(paths);
-  rmSync(paths.downFile, { force: true });
+  const { started, replaced, daemon } = await launch(paths, unlessDown);
+  if (!unlessDown) rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
   if (options.json) {
     console.log(JSON.stringify({ started, replaced, version, pid, socket: paths.socket }));
@@ -42,11 +51,11 @@ async function up(options: UpOptions): Promise<void> {
 }
 
 /** Makes sure that a daemon not older than this program runs. An older one is asked once to hand over. */
-async function launch(paths: KitePaths) {
+async function launch(paths: KitePaths, unlessDown: boolean) {
   const { ensureDaemon } = await import("../../client/launch.ts");
   const { daemonProgram } = await import("../places.ts");
   const { isOlder, version } = await import("../version.ts");
-  const options = { paths, daemonProgram, env: process.env, name: "kite up" };
+  const options = { paths, daemonProgram, env: process.env, name: "kite up", unlessDown };
   let { started, client } = await ensureDaemon(options);
   let replaced: string | null = null;
   if (isOlder(client.daemon.version, version)) {

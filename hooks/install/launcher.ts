@@ -30,12 +30,12 @@ export function launcherText({ home, node, kite, env }: LauncherOptions): string
   const environment = ["/usr/bin/env -i", ...kept, quoted(`KITE_HOME=${home}`)].join(" \\\n  ");
   return `#!/bin/sh
 # Written by kite install. Starts Kite's daemon for a hook that found none; ends when it answers.
-# Not after kite down, and not in CI unless KITE_AUTOSTART is 1.
+# Not after kite down (which kite looks at too, as often as it must), and not in CI unless KITE_AUTOSTART is 1.
 [ -e ${down} ] && exit 0
 case "\${CI:-false}" in false | 0) ;; *) [ "\${KITE_AUTOSTART:-}" = 1 ] || exit 0 ;; esac
 [ -f ${quoted(kite)} ] || exit 0
 exec ${environment} \\
-  ${quoted(node)} ${quoted(kite)} up </dev/null >/dev/null 2>&1
+  ${quoted(node)} ${quoted(kite)} up --unless-down </dev/null >/dev/null 2>&1
 `;
 }
 

@@ -18,6 +18,7 @@ import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import { FakeDaemon, helloReply } from "../unit/fake-daemon.ts";
 
 const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const daemon = fileURLToPath(new URL("../../dist/daemon.mjs", import.meta.url));
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
 let folder: string;
@@ -128,6 +129,37 @@ describe("kite up", () => {
     expect(existsSync(paths.downFile)).toBe(true);
     await run("up");
     expect(existsSync(paths.downFile)).toBe(false);
+  });
+
+  it("--unless-down leaves it at that", async () => {
+    await run("down");
+    expect(await run("up --unless-down")).toMatchObject({
+      code: 0,
+      err: "",
+      out: expect.stringMatching(/^kite stays down: /),
+    });
+    expect(existsSync(paths.downFile)).toBe(true);
+    expect(existsSync(paths.socket)).toBe(false);
+  });
+
+  it("--unless-down: a daemon that finds it was said while it started ends before it answers", async () => {
+    await run("down");
+    const child = spawn(process.execPath, [daemon, "--unless-down"], {
+      env: { PATH: process.env["PATH"], HOME: folder, KITE_HOME: paths.home },
+      stdio: "ignore",
+    });
+    running.add(child);
+    expect(await once(child, "exit")).toEqual([1, null]);
+    expect(existsSync(paths.downFile)).toBe(true);
+    expect(existsSync(paths.socket)).toBe(false);
+  });
+
+  it("--unless-down does not outrun a `kite down` that is said meanwhile", async () => {
+    // Whichever comes first: in the end it is down, and stays so.
+    const [down] = await Promise.all([run("down"), run("up --unless-down"), run("up --unless-down")]);
+    expect(down).toMatchObject({ code: 0, err: "" });
+    expect(existsSync(paths.downFile)).toBe(true);
+    expect(existsSync(paths.socket)).toBe(false);
   });
 
   it("says why it cannot, in one line", async () => {

@@ -42,7 +42,9 @@ function started(env: Record<string, string> = {}): string | null {
 }
 
 it("runs kite up, with what the installer had and nothing of the hook", () => {
-  expect(started({ ANTHROPIC_API_KEY: "k", NODE_OPTIONS: "--x", CLAUDE_PID: "1" })).toBe(`${kite}\nup\n`);
+  expect(started({ ANTHROPIC_API_KEY: "k", NODE_OPTIONS: "--x", CLAUDE_PID: "1" })).toBe(
+    `${kite}\nup\n--unless-down\n`,
+  );
   const env = readFileSync(join(home, "env"), "utf8");
   expect(env).toContain("HOME=/home/o'hara\n");
   expect(env).toContain(`KITE_HOME=${home}\n`);
