@@ -206,6 +206,7 @@ function outsideFacts(): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   return {
+    lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
     path: (cwd, file) => paths.resolve(cwd, file),
     stamp: path => paths.fileStamp(path),

@@ -15,6 +15,8 @@ import type { Writers } from "./writers.ts";
 
 /** Facts of the outside world, gathered before a command is made. */
 export interface Facts {
+  /** The name as an absolute path, in words alone. */
+  lexical(cwd: string, file: string): string;
   /** The answer where it can be had without waiting, else null. */
   pathNow(cwd: string, file: string): PathFact | null;
   path(cwd: string, file: string): Promise<PathFact | Unreachable>;

@@ -133,6 +133,8 @@ export const limits = {
   /** A directory seen on a local filesystem is taken for local this long. */
   directoryKeptMs: 5_000,
   directoriesMax: 10_000,
+  /** File names, as requests spell them, that are kept with what was found out for them. */
+  namesKeptMax: 10_000,
   /** The table of mounts is read again after this. */
   mountsKeptMs: 1_000,
   /** Symbolic links followed for one path. */

@@ -104,7 +104,7 @@ function actorsOf(locks: Locks): unknown {
     actorKey(row.actor),
     [...row.holds].sort(),
     [...row.waits],
-    locks.actors.bySession.get(row.actor.session)?.has(actorKey(row.actor)) ?? false,
+    locks.actors.bySession.get(row.actor.session)?.includes(row) ?? false,
   ]);
 }
 
