@@ -193,7 +193,7 @@ function bindOnce(services: Services, { connection }: Call): void {
 }
 
 /** The project of a session registered on this connection. */
-function sessionProject(services: Services, { connection }: Call): string | undefined {
+export function sessionProject(services: Services, { connection }: Call): string | undefined {
   for (const id of connection.sessions.keys()) return services.engine.state.sessions.live.get(id)?.project;
   return undefined;
 }

@@ -69,6 +69,26 @@ export const limits = {
   /** After a restart, a lock bound to a connection waits this long for its client to come back. */
   boundGraceMs: 10_000,
 
+  // Tasks.
+  /** All together, and those of one project. */
+  tasksMax: 200_000,
+  tasksPerProjectMax: 150_000,
+  /** Longest description, and longest result, in UTF-16 units; and the texts of all tasks together. */
+  taskTextChars: 8_192,
+  tasksTextChars: 64 * 1024 * 1024,
+  taskLabelsMax: 16,
+  taskDependenciesMax: 100,
+  /** Tasks created, imported or removed by one request. */
+  tasksPerRequestMax: 1_000,
+  /** So many failed attempts end a task. */
+  taskAttemptsMax: 3,
+  /** Tasks that one session works on at a time. */
+  claimsPerSessionMax: 1_000,
+  /** Tasks named in one refusal or event; `more` counts the rest. */
+  tasksNamedMax: 10,
+  /** Tasks looked at for one page of a query. */
+  tasksScannedMax: 20_000,
+
   // Sessions.
   sessionsMax: 10_000,
   incarnationsMax: 8,

@@ -2,12 +2,16 @@
 import { actorKey, sameActor } from "./actors.ts";
 import { findCycle, firstBlocker } from "./lock-blockers.ts";
 import { nameKey } from "./sessions.ts";
-import { rebuiltIndexes } from "./snapshot.ts";
+import { rebuiltIndexes, rebuiltTasks } from "./snapshot.ts";
+import { SortedKeys } from "./sorted-keys.ts";
 import type { Hold, Locks, State } from "./state.ts";
+import { findCircle } from "./task-circle.ts";
+import { claimerOf, isDone } from "./task-table.ts";
 
 /** What is wrong with the state, a sentence each; nothing when all invariants hold. */
 export function check(state: State): string[] {
-  return [...checkSessions(state), ...checkHolds(state), ...checkLine(state), ...checkIndexes(state.locks)];
+  const locks = [...checkHolds(state), ...checkLine(state), ...checkIndexes(state.locks)];
+  return [...checkSessions(state), ...locks, ...checkTasks(state), ...checkTaskIndexes(state)];
 }
 
 function* checkSessions(state: State): Generator<string> {
@@ -97,6 +101,38 @@ function* checkSpelled(locks: Locks): Generator<string> {
         yield `${lexical} is indexed for ${key}, which is not spelled so`;
     }
   }
+}
+
+function* checkTasks(state: State): Generator<string> {
+  const { all, created } = state.tasks;
+  let last = 0;
+  for (const task of all.values()) {
+    if (task.n <= last || task.n > created) yield `${task.id} has number ${task.n} behind ${last}`;
+    last = task.n;
+    for (const id of task.dependsOn)
+      if (!all.has(id)) yield `${task.id} depends on ${id}, which is not there`;
+    if (task.state.status !== "active") continue;
+    const open = task.dependsOn.filter(id => !isDone(state.tasks, id));
+    if (open.length > 0) yield `${task.id} is active before ${open.join(", ")}`;
+    const claimer = claimerOf(task);
+    if (claimer !== null && !isAlive(state, claimer.session, claimer.incarnation))
+      yield `${task.id} is claimed by ${claimer.session}, which is not alive`;
+  }
+  const circle = findCircle(all.keys(), id => all.get(id)?.dependsOn ?? []);
+  if (circle !== null) yield `tasks depend on each other in a circle: ${circle.join(", ")}`;
+}
+
+function* checkTaskIndexes({ tasks }: State): Generator<string> {
+  const fresh = rebuiltTasks(tasks);
+  for (const name of ["ids", "dependents", "open", "lists", "claims", "chars"] as const) {
+    if (flat(plain(tasks[name])) !== flat(plain(fresh[name]))) yield `the tasks' index ${name} is wrong`;
+  }
+}
+
+/** Sorted keys in their own order, which is part of what has to be right. */
+function plain(index: unknown): unknown {
+  if (index instanceof SortedKeys) return [...index].join("\n");
+  return index instanceof Map ? new Map([...index].map(([key, value]) => [key, plain(value)])) : index;
 }
 
 function actorsOf(locks: Locks): unknown {

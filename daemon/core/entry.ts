@@ -3,6 +3,9 @@
  * Commands carry every fact of the outside world they need: the core looks nothing up.
  */
 
+import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import type { Task } from "./task-table.ts";
+
 /** Where a command came from; answers go back there. `n` counts the proposals of one node and epoch. */
 export interface Origin {
   readonly node: string;
@@ -193,6 +196,74 @@ export interface SessionSuspend {
   readonly session: string;
 }
 
+/** A task to be created. `dependsOn`: ids, beginnings of ids, or names of others of the same command. */
+export interface NewTask {
+  readonly name: string | null;
+  readonly description: string;
+  readonly priority: TaskPriority;
+  readonly labels: readonly string[];
+  readonly dependsOn: readonly string[];
+}
+
+/** All of them, or none. */
+export interface TaskCreate {
+  readonly by: Actor | null;
+  readonly tasks: readonly NewTask[];
+  /** The request named several, and is answered so. */
+  readonly many: boolean;
+  readonly project: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+/** Tasks of another store, under their own ids; those that are here stay as they are. */
+export interface TaskImport {
+  readonly by: Actor | null;
+  readonly tasks: readonly Omit<Task, "n" | "createdBy">[];
+  readonly retry?: Retry;
+}
+
+/** Null: as it is. */
+export interface TaskUpdate {
+  readonly by: Actor | null;
+  readonly task: string;
+  readonly status: TaskStatus | null;
+  readonly result: string | null;
+  readonly dependsOn: readonly string[] | null;
+  readonly description: string | null;
+  readonly priority: TaskPriority | null;
+  readonly labels: readonly string[] | null;
+  /** Project and directory for a session that nobody registered. */
+  readonly project: string;
+  readonly cwd: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+/** `task: null`: the best that is ready in the project, with all labels. */
+export interface TaskClaim {
+  readonly actor: Actor;
+  readonly task: string | null;
+  readonly labels: readonly string[];
+  readonly project: string;
+  readonly cwd: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+export interface TaskRelease {
+  readonly by: Actor | null;
+  readonly task: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+export interface TaskRemove {
+  readonly by: Actor | null;
+  readonly tasks: readonly string[];
+  readonly retry?: Retry;
+}
+
 /** What is due, by name; the core compares and refuses what no longer fits. */
 export type Due =
   | { readonly what: "wait_over"; readonly ticket: number }
@@ -236,6 +307,12 @@ export interface Commands {
   flight_end: FlightEnd;
   lease_renew: LeaseRenew;
   session_suspend: SessionSuspend;
+  task_create: TaskCreate;
+  task_import: TaskImport;
+  task_update: TaskUpdate;
+  task_claim: TaskClaim;
+  task_release: TaskRelease;
+  task_remove: TaskRemove;
   elapse: Elapse;
   rules: Rules;
   void: Void;

@@ -2,6 +2,7 @@ import { type ActorTable, actorTable } from "./actors.ts";
 import type { Actor, Anchor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
 import { PathIndex } from "./path-index.ts";
 import type { Reply } from "./step.ts";
+import { noTasks, type Tasks } from "./task-table.ts";
 
 /** The level of rules this program applies; it also knows the one before. */
 export const rulesLevel = 1;
@@ -24,6 +25,7 @@ export interface State {
   readonly nodes: Map<string, NodeStart>;
   readonly sessions: Sessions;
   readonly locks: Locks;
+  readonly tasks: Tasks;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
   /** The latest event that anybody could hear of: the epoch and entry it came from, and its number there. */
@@ -203,6 +205,7 @@ export function emptyState(): State {
       byOrigin: new Map(),
       byBound: new Map(),
     },
+    tasks: noTasks(),
     replies: new Map(),
     told: { epoch: 0, seq: 0, n: 0 },
   };
