@@ -131,6 +131,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     silence: new SilenceReader(paths.home),
     hookWaitMs: config.lockWaitMs,
     yieldMs: config.yieldMs,
+    treeGuard: config.treeGuard,
     hookLocks: new HookLocks(),
     writers: new Writers(),
     counters: { requests: 0, refused: 0, hooks: new Map() },

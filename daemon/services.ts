@@ -1,4 +1,4 @@
-import type { HookAdapter } from "../protocol/adapter.ts";
+import type { GuardMode, HookAdapter } from "../protocol/adapter.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Actor, Anchor } from "./core/entry.ts";
@@ -46,6 +46,7 @@ export interface Services {
   readonly silence: SilenceReader;
   readonly hookWaitMs: number;
   readonly yieldMs: number;
+  readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
   readonly writers: Writers;
   readonly counters: Counters;
