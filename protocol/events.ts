@@ -92,6 +92,15 @@ export type KiteEvent =
       readonly project: string;
     }
   | {
+      /** A shell command changed a file that `holder` holds, or wrote last and has not committed (`held` false). */
+      readonly event: "bypassed";
+      readonly file: string;
+      readonly path: string;
+      readonly writer: ActorRow;
+      readonly holder: ActorRow;
+      readonly held: boolean;
+    }
+  | {
       readonly event: "file_conflict";
       readonly file: string;
       readonly path: string;

@@ -115,6 +115,9 @@ export const limits = {
   writersMax: 10_000,
 
   // The tree guard.
+  /** Files whose uncommitted work is remembered, and writers of each. */
+  writesMax: 10_000,
+  writersPerFileMax: 8,
   /** Files named in one finding. */
   guardFilesMax: 20,
 

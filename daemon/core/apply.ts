@@ -16,6 +16,7 @@ import { Step } from "./step.ts";
 import { taskClaim, taskRelease } from "./task-claim.ts";
 import { taskCreate, taskImport, taskRemove } from "./task-create.ts";
 import { taskUpdate } from "./task-update.ts";
+import { writesNoted, writesSettled } from "./writes.ts";
 
 const handlers: Handlers = {
   daemon_started: daemonStarted,
@@ -31,6 +32,8 @@ const handlers: Handlers = {
   lock_unbind: lockUnbind,
   turn_end: turnEnd,
   flight_end: flightEnd,
+  writes_noted: writesNoted,
+  writes_settled: writesSettled,
   lease_renew: leaseRenew,
   session_suspend: sessionSuspend,
   task_create: taskCreate,

@@ -1,4 +1,5 @@
 /** The invariants of every slice as one function: what a simulation asks after each step. */
+import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actors.ts";
 import { findCycle, firstBlocker } from "./lock-blockers.ts";
 import { nameKey } from "./sessions.ts";
@@ -11,7 +12,8 @@ import { claimerOf, isDone } from "./task-table.ts";
 /** What is wrong with the state, a sentence each; nothing when all invariants hold. */
 export function check(state: State): string[] {
   const locks = [...checkHolds(state), ...checkLine(state), ...checkIndexes(state.locks)];
-  return [...checkSessions(state), ...locks, ...checkTasks(state), ...checkTaskIndexes(state)];
+  const tasks = [...checkTasks(state), ...checkTaskIndexes(state)];
+  return [...checkSessions(state), ...locks, ...tasks, ...checkWrites(state)];
 }
 
 function* checkSessions(state: State): Generator<string> {
@@ -92,6 +94,25 @@ function* checkIndexes(locks: Locks): Generator<string> {
   yield* checkSpelled(locks);
   yield* same("heldPaths", locks.heldPaths.describe(), fresh.heldPaths.describe());
   yield* same("waitedPaths", locks.waitedPaths.describe(), fresh.waitedPaths.describe());
+}
+
+function* checkWrites({ writes, seq }: State): Generator<string> {
+  if (writes.files.size > limits.writesMax) yield "more writes are remembered than may be";
+  const indexed = new Map<string, Set<string>>();
+  let last = 0;
+  for (const [key, { writers, worktree }] of writes.files) {
+    if (writers.length === 0 || writers.length > limits.writersPerFileMax)
+      yield `${key} has ${writers.length} writers`;
+    if (new Set(writers.map(w => actorKey(w.actor))).size !== writers.length)
+      yield `${key} has a writer twice`;
+    if (writers.some((w, i) => i > 0 && w.seq < (writers[i - 1]?.seq ?? 0)))
+      yield `the latest writer of ${key} is not last`;
+    const latest = writers.at(-1)?.seq ?? 0;
+    if (latest < last || latest > seq) yield `${key} stands in the wrong place among the writes`;
+    last = latest;
+    indexed.set(worktree, (indexed.get(worktree) ?? new Set()).add(key));
+  }
+  if (flat(indexed) !== flat(writes.byWorktree)) yield "the index byWorktree is wrong";
 }
 
 function* checkSpelled(locks: Locks): Generator<string> {

@@ -184,6 +184,37 @@ export interface FlightEnd {
   readonly flight: string | null;
   /** The file was written. */
   readonly wrote: boolean;
+  /** Where it was written, in a repository. */
+  readonly noted?: WriteNote;
+}
+
+/** A file of a repository that was written: `file` is its path from the worktree's top, for people. */
+export interface Written {
+  readonly key: string;
+  readonly file: string;
+  /** Real path of the worktree's top. */
+  readonly worktree: string;
+  readonly project: string;
+}
+
+export interface WriteNote {
+  readonly files: readonly Written[];
+  /** By a tool whose hook told so, or by a shell command, as was seen afterwards. */
+  readonly by: "edit" | "shell";
+  /** Agents of the same session that the writer works for; null is the main agent. */
+  readonly ancestors: readonly (string | null)[];
+  readonly wallMs: number;
+}
+
+/** A shell command of the actor's ended, and these files changed while it ran. */
+export interface WritesNoted {
+  readonly actor: Actor;
+  readonly noted: WriteNote;
+}
+
+/** Git says that nothing uncommitted is left in these; `seq` is the latest write known when it was asked. */
+export interface WritesSettled {
+  readonly settled: readonly { readonly key: string; readonly seq: number }[];
 }
 
 /** A person is asked whether the actor's write may go on: its lease begins anew, once. */
@@ -305,6 +336,8 @@ export interface Commands {
   lock_unbind: LockUnbind;
   turn_end: TurnEnd;
   flight_end: FlightEnd;
+  writes_noted: WritesNoted;
+  writes_settled: WritesSettled;
   lease_renew: LeaseRenew;
   session_suspend: SessionSuspend;
   task_create: TaskCreate;

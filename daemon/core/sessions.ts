@@ -16,6 +16,7 @@ import { addHold, removeHold } from "./lock-table.ts";
 import type { Incarnation, Session, State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { endClaims, passClaims } from "./task-claim.ts";
+import { renameWriters } from "./writes.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
   const { live, ended } = state.sessions;
@@ -139,6 +140,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   passClaims(state, before.id, actor);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
+  renameWriters(state, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...hold, actor });
 }
 

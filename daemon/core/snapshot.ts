@@ -6,6 +6,7 @@ import { addHold, addWaiter } from "./lock-table.ts";
 import { nameKey } from "./sessions.ts";
 import {
   emptyState,
+  type FileWork,
   type Hold,
   type KeptReply,
   type Lapsed,
@@ -17,6 +18,7 @@ import {
   type Waiter,
 } from "./state.ts";
 import { enroll, noTasks, type Task, type Tasks } from "./task-table.ts";
+import { addWork } from "./writes.ts";
 
 const format = 1;
 
@@ -36,6 +38,7 @@ interface Stored {
   readonly waiters: readonly Waiter[];
   readonly taskCount: number;
   readonly tasks: readonly Task[];
+  readonly writes: readonly FileWork[];
   readonly replies: readonly (readonly [string, KeptReply])[];
   readonly told: Told;
 }
@@ -57,6 +60,7 @@ export function writeState(state: State): string {
     waiters: [...state.locks.waiters.values()].map(plainWaiter),
     taskCount: state.tasks.created,
     tasks: [...state.tasks.all.values()].map(plainTask),
+    writes: [...state.writes.files.values()],
     replies: [...state.replies],
     told: state.told,
   };
@@ -89,6 +93,7 @@ export function readState(text: string): State {
     state.tasks,
     stored.tasks.map(task => ({ ...task })),
   );
+  for (const work of stored.writes) addWork(state.writes, work);
   for (const [key, kept] of stored.replies) state.replies.set(key, kept);
   state.told = stored.told;
   return state;

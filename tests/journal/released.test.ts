@@ -30,6 +30,8 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   lock_unbind: true,
   turn_end: true,
   flight_end: true,
+  writes_noted: true,
+  writes_settled: true,
   lease_renew: true,
   task_create: true,
   task_import: true,
