@@ -227,7 +227,16 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
 }
 
 function guard(): HookOutcome {
-  return { did: "guard", ok: true, mode: "off", findings: [], unchecked: null, waitedMs: 0, before: null };
+  return {
+    did: "guard",
+    ok: true,
+    mode: "off",
+    aliased: [],
+    findings: [],
+    unchecked: null,
+    waitedMs: 0,
+    before: null,
+  };
 }
 
 /** A file below the working directory by its name from there, as people would write it. */

@@ -131,7 +131,6 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     silence: new SilenceReader(paths.home),
     hookWaitMs: config.lockWaitMs,
     yieldMs: config.yieldMs,
-    treeGuard: config.treeGuard,
     hookLocks: new HookLocks(),
     writers: new Writers(),
     counters: { requests: 0, refused: 0, hooks: new Map() },
@@ -207,7 +206,6 @@ function outsideFacts(): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   return {
-    lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
     path: (cwd, file) => paths.resolve(cwd, file),
     stamp: path => paths.fileStamp(path),

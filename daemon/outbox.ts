@@ -9,16 +9,7 @@
 import type { CommandType } from "./core/entry.ts";
 
 /** Commands whose effects must survive a power cut before anybody hears of them. */
-const diskClass: ReadonlySet<CommandType> = new Set<CommandType>([
-  "daemon_started",
-  "rules",
-  "task_create",
-  "task_import",
-  "task_update",
-  "task_claim",
-  "task_release",
-  "task_remove",
-]);
+const diskClass: ReadonlySet<CommandType> = new Set<CommandType>(["daemon_started", "rules"]);
 
 export class Outbox {
   #waiting: { readonly needs: number; readonly send: () => void }[] = [];

@@ -1,4 +1,4 @@
-import type { GuardMode, HookAdapter } from "../protocol/adapter.ts";
+import type { HookAdapter } from "../protocol/adapter.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Actor, Anchor } from "./core/entry.ts";
@@ -15,8 +15,6 @@ import type { Writers } from "./writers.ts";
 
 /** Facts of the outside world, gathered before a command is made. */
 export interface Facts {
-  /** The name as an absolute path, in words alone. */
-  lexical(cwd: string, file: string): string;
   /** The answer where it can be had without waiting, else null. */
   pathNow(cwd: string, file: string): PathFact | null;
   path(cwd: string, file: string): Promise<PathFact | Unreachable>;
@@ -46,7 +44,6 @@ export interface Services {
   readonly silence: SilenceReader;
   readonly hookWaitMs: number;
   readonly yieldMs: number;
-  readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
   readonly writers: Writers;
   readonly counters: Counters;

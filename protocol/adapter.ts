@@ -25,6 +25,17 @@ export interface GuardedCommand {
   readonly untracked: boolean;
 }
 
+/** A git command by a name that git itself does not have: perhaps an alias, which git's configuration tells. */
+export interface AliasedCommand {
+  /** The alias: letters, digits, `.`, `_` and `-`. */
+  readonly name: string;
+  readonly dir: string | null;
+  readonly gitDir: string | null;
+  readonly workTree: string | null;
+  /** What it comes to where `alias.<name>` is this text. Pure; never throws; an alias in it is not followed. */
+  readonly commandsOf: (text: string) => readonly GuardedCommand[];
+}
+
 /** The mode in which uncommitted work is guarded; `warn` tells and lets it run. */
 export type GuardMode = "deny" | "warn" | "off";
 
@@ -42,7 +53,7 @@ export interface ForeignFile {
 
 /** Why a guarded command should not run as it is. */
 export interface GuardFinding {
-  /** Which of the action's commands, counted from 0. */
+  /** Which of the action's commands, counted from 0; after them come those of `aliased`. */
   readonly command: number;
   /** `tell_first`: it passes when it is asked for again and nothing more is in its reach. */
   readonly verdict: "deny" | "tell_first";
@@ -112,6 +123,10 @@ export type HookAction =
       /** How long to wait for an index. */
       readonly waitMs: number;
       readonly commands: readonly GuardedCommand[];
+      /** Those that may come to further ones. */
+      readonly aliases: readonly AliasedCommand[];
+      /** Why a part of the line could not be read, and passes; for the trail. null: all of it was. */
+      readonly unread: string | null;
       /** As for a lock: whose holds pass to this actor, and whose work it may touch. */
       readonly ancestors: readonly (string | null)[];
       readonly parentFile: string | null;
@@ -224,6 +239,8 @@ export type HookOutcome =
       readonly did: "guard";
       readonly ok: true;
       readonly mode: GuardMode;
+      /** What the aliases came to. */
+      readonly aliased: readonly GuardedCommand[];
       /** Nothing: the line may run. */
       readonly findings: readonly GuardFinding[];
       /** Why not everything could be looked at, a sentence; null where it could. */

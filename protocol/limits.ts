@@ -69,26 +69,6 @@ export const limits = {
   /** After a restart, a lock bound to a connection waits this long for its client to come back. */
   boundGraceMs: 10_000,
 
-  // Tasks.
-  /** All together, and those of one project. */
-  tasksMax: 200_000,
-  tasksPerProjectMax: 150_000,
-  /** Longest description, and longest result, in UTF-16 units; and the texts of all tasks together. */
-  taskTextChars: 8_192,
-  tasksTextChars: 64 * 1024 * 1024,
-  taskLabelsMax: 16,
-  taskDependenciesMax: 100,
-  /** Tasks created, imported or removed by one request. */
-  tasksPerRequestMax: 1_000,
-  /** So many failed attempts end a task. */
-  taskAttemptsMax: 3,
-  /** Tasks that one session works on at a time. */
-  claimsPerSessionMax: 1_000,
-  /** Tasks named in one refusal or event; `more` counts the rest. */
-  tasksNamedMax: 10,
-  /** Tasks looked at for one page of a query. */
-  tasksScannedMax: 20_000,
-
   // Sessions.
   sessionsMax: 10_000,
   incarnationsMax: 8,
@@ -115,11 +95,18 @@ export const limits = {
   writersMax: 10_000,
 
   // The tree guard.
-  /** Files whose uncommitted work is remembered, and writers of each. */
-  writesMax: 10_000,
-  writersPerFileMax: 8,
   /** Files named in one finding. */
   guardFilesMax: 20,
+  /** Git commands looked at in one shell line. */
+  guardedCommandsMax: 32,
+  /** Longest shell line that is read, in UTF-16 units: file texts in here-documents are part of it. */
+  shellLineChars: 256 * 1024,
+  /** Brackets, quotes and functions within each other. */
+  shellDepthMax: 32,
+  /** Commands gone through, those of loops and functions as often as they run. */
+  shellStepsMax: 10_000,
+  /** Rounds of a loop over words that are known, before it counts as one round with a word that is not. */
+  shellRoundsMax: 32,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */
@@ -156,8 +143,6 @@ export const limits = {
   /** A directory seen on a local filesystem is taken for local this long. */
   directoryKeptMs: 5_000,
   directoriesMax: 10_000,
-  /** File names, as requests spell them, that are kept with what was found out for them. */
-  namesKeptMax: 10_000,
   /** The table of mounts is read again after this. */
   mountsKeptMs: 1_000,
   /** Symbolic links followed for one path. */

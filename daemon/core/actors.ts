@@ -2,7 +2,7 @@ import type { Actor, Bound, Origin } from "./entry.ts";
 
 /** What one actor holds and waits for; derived from holds and waiters. */
 export interface ActorLocks {
-  actor: Actor;
+  readonly actor: Actor;
   /** Held keys, in the order they were taken. */
   readonly holds: Set<string>;
   /** Tickets, in the order of the line. */
@@ -14,15 +14,11 @@ export interface ActorLocks {
 /** All actors that hold or wait for something, by session and key. */
 export interface ActorTable {
   readonly byKey: Map<string, ActorLocks>;
-  readonly bySession: Map<string, ActorLocks[]>;
-  /** Rows of nobody, to be used again: a row costs more than the lock it is made for. */
-  readonly spare: ActorLocks[];
+  readonly bySession: Map<string, Set<string>>;
 }
 
-const spareRowsMax = 256;
-
 export function actorTable(): ActorTable {
-  return { byKey: new Map(), bySession: new Map(), spare: [] };
+  return { byKey: new Map(), bySession: new Map() };
 }
 
 /** One string an actor; the first incarnation's main agent is just its session id. */
@@ -52,30 +48,21 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
   const key = actorKey(actor);
   const known = table.byKey.get(key);
   if (known !== undefined) return known;
-  const row = table.spare.pop() ?? { actor, holds: new Set(), waits: new Set(), spelled: new Map() };
-  row.actor = actor;
+  const row: ActorLocks = { actor, holds: new Set(), waits: new Set(), spelled: new Map() };
   table.byKey.set(key, row);
   const siblings = table.bySession.get(actor.session);
-  if (siblings === undefined) table.bySession.set(actor.session, [row]);
-  else siblings.push(row);
+  if (siblings === undefined) table.bySession.set(actor.session, new Set([key]));
+  else siblings.add(key);
   return row;
 }
 
 export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
   if (row.holds.size > 0 || row.waits.size > 0) return;
-  const { actor } = row;
-  table.byKey.delete(actorKey(actor));
-  const siblings = table.bySession.get(actor.session) ?? [];
-  if (siblings.length > 1) siblings.splice(siblings.indexOf(row), 1);
-  else table.bySession.delete(actor.session);
-  if (table.spare.length < spareRowsMax && row.spelled.size === 0) table.spare.push(row);
-}
-
-/** How many locks and places in line a session has. */
-export function countOfSession(table: ActorTable, session: string): number {
-  let count = 0;
-  for (const row of table.bySession.get(session) ?? []) count += row.holds.size + row.waits.size;
-  return count;
+  const key = actorKey(row.actor);
+  table.byKey.delete(key);
+  const siblings = table.bySession.get(row.actor.session);
+  siblings?.delete(key);
+  if (siblings?.size === 0) table.bySession.delete(row.actor.session);
 }
 
 /**
@@ -83,7 +70,10 @@ export function countOfSession(table: ActorTable, session: string): number {
  * on how the index came to be.
  */
 export function rowsOfSession(table: ActorTable, session: string, incarnation: number | null): ActorLocks[] {
-  const rows = table.bySession.get(session) ?? [];
-  const own = incarnation === null ? [...rows] : rows.filter(row => row.actor.incarnation === incarnation);
-  return own.length < 2 ? own : own.sort((a, b) => (actorKey(a.actor) < actorKey(b.actor) ? -1 : 1));
+  const rows: ActorLocks[] = [];
+  for (const key of [...(table.bySession.get(session) ?? [])].sort()) {
+    const row = table.byKey.get(key);
+    if (row !== undefined && (incarnation === null || row.actor.incarnation === incarnation)) rows.push(row);
+  }
+  return rows;
 }
