@@ -42,6 +42,7 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },
   uninstall: { description: "undo what install wrote", load: () => import("./commands/uninstall.ts") },
+  mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
   off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
   on: { description: "undo off", load: () => import("./commands/on.ts") },
 };

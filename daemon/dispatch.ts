@@ -9,6 +9,7 @@ import { hello, ping, query, shutdown, stats, subscribe } from "./requests-daemo
 import { hook } from "./requests-hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./requests-lock.ts";
 import { deregister, heartbeat, register } from "./requests-session.ts";
+import { whoami } from "./requests-whoami.ts";
 import type { Services } from "./services.ts";
 import { shapeWithin } from "./shape.ts";
 
@@ -29,6 +30,7 @@ const handlers: RequestHandlers = {
   register,
   heartbeat,
   deregister,
+  whoami,
   file_lock: fileLock,
   file_unlock: fileUnlock,
   file_check: fileCheck,

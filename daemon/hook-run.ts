@@ -35,6 +35,7 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   flight_end: flightEnd,
   shell_end: shellEnd,
   renew: (run, action) => propose(run, "renew", { type: "lease_renew", actor: actorOfAction(run, action) }),
+  acts: noteUse,
   turn_end: turnEnd,
   reconcile,
   suspend,
@@ -102,6 +103,13 @@ function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
   if (attention === null && row.attention?.agent === agent) row.attention = null;
   if (ended && agent !== null) row.agents.delete(agent);
   return { did: "seen", ok: true };
+}
+
+/** What the call itself cannot say: which of a process's agents makes it. */
+function noteUse({ services }: Run, action: ActionOf<"acts">): HookOutcome {
+  const { session, agent = null, toolUseId, cwd } = action;
+  services.toolUses.note(toolUseId, { session, agent, cwd });
+  return { did: "acts", ok: true };
 }
 
 function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> | HookOutcome {

@@ -32,6 +32,7 @@ import { Recorder } from "./recorder.ts";
 import { Server } from "./server.ts";
 import type { Facts, Services } from "./services.ts";
 import { SilenceReader } from "./silence.ts";
+import { ToolUses } from "./tool-uses.ts";
 import { Trail } from "./trail.ts";
 import { Writers } from "./writers.ts";
 
@@ -133,6 +134,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     yieldMs: config.yieldMs,
     hookLocks: new HookLocks(),
     writers: new Writers(),
+    toolUses: new ToolUses(),
     counters: { requests: 0, refused: 0, hooks: new Map() },
     connections: () => server.connections,
     journal: () => journal.health,

@@ -11,6 +11,7 @@ import type { HookLocks } from "./hook-lock.ts";
 import type { PresenceTable } from "./presence.ts";
 import type { Recorder } from "./recorder.ts";
 import type { SilenceReader } from "./silence.ts";
+import type { ToolUses } from "./tool-uses.ts";
 import type { Writers } from "./writers.ts";
 
 /** Facts of the outside world, gathered before a command is made. */
@@ -46,6 +47,7 @@ export interface Services {
   readonly yieldMs: number;
   readonly hookLocks: HookLocks;
   readonly writers: Writers;
+  readonly toolUses: ToolUses;
   readonly counters: Counters;
   connections(): Iterable<Connection>;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */

@@ -134,6 +134,14 @@ export type HookAction =
       readonly line: string;
     }
   | {
+      /** The actor makes a call that comes to the daemon through a process it shares with others. */
+      readonly do: "acts";
+      readonly session: string;
+      readonly agent?: string;
+      readonly toolUseId: string;
+      readonly cwd: string;
+    }
+  | {
       /** A write ended; with `toolUseId: null` all of the actor's. */
       readonly do: "flight_end";
       readonly session: string;
@@ -209,6 +217,7 @@ export type PlainAction =
   | "flight_end"
   | "shell_end"
   | "renew"
+  | "acts"
   | "reconcile"
   | "suspend";
 

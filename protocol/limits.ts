@@ -94,6 +94,14 @@ export const limits = {
   /** Latest writers remembered, by file. */
   writersMax: 10_000,
 
+  // Calls through a shared process.
+  /** Sessions, and locks, told to an agent that asks. */
+  mcpRowsMax: 50,
+  /** How often a waiting call tells how it goes. */
+  mcpProgressMs: 5_000,
+  /** Latest tool uses whose actors are remembered. */
+  toolUsesMax: 1_000,
+
   // The tree guard.
   /** Files named in one finding. */
   guardFilesMax: 20,

@@ -28,6 +28,8 @@ import {
   type OkReply,
   type RegisterReply,
   registerSchema,
+  type WhoamiReply,
+  whoamiSchema,
 } from "./session.ts";
 
 /** The version `hello` speaks of. */
@@ -44,6 +46,7 @@ export const requests = {
   register: request<typeof registerSchema, RegisterReply>(registerSchema),
   heartbeat: request<typeof heartbeatSchema, OkReply>(heartbeatSchema),
   deregister: request<typeof deregisterSchema, OkReply>(deregisterSchema),
+  whoami: request<typeof whoamiSchema, WhoamiReply>(whoamiSchema),
   file_lock: request<typeof fileLockSchema, FileLockReply>(fileLockSchema),
   file_unlock: request<typeof fileUnlockSchema, FileUnlockReply>(fileUnlockSchema),
   file_check: request<typeof fileCheckSchema, FileCheckReply>(fileCheckSchema),

@@ -46,6 +46,17 @@ export const deregisterSchema = z.object({
   pid: z.number().int().positive().optional(),
 });
 
+/**
+ * Who makes a call that came through a process shared by many: by the tool use that an event named before, else the
+ * main agent of the session whose process it is.
+ */
+export const whoamiSchema = z.object({
+  ...baseShape,
+  toolUse: idSchema.optional(),
+  /** The agent's client, in the daemon's own pid namespace. */
+  pid: z.number().int().positive().optional(),
+});
+
 /** What a query shows of a session. Times are milliseconds before the answer (`...Ms`) or wall time (`...At`). */
 export interface SessionRow {
   readonly id: string;
@@ -88,6 +99,18 @@ export interface RegisterReply {
   readonly project: string;
   /** False where no process could be tied to the session: it lives by heartbeats then. */
   readonly anchored: boolean;
+}
+
+export interface WhoamiReply {
+  readonly ok: true;
+  readonly id: string;
+  readonly agent: string | null;
+  readonly name: string;
+  readonly project: string;
+  /** Where it works now. */
+  readonly cwd: string;
+  /** `process`: no event named the tool use, so it may as well be one of the session's agents. */
+  readonly by: "tool_use" | "process";
 }
 
 export interface OkReply {

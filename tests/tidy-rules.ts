@@ -42,6 +42,16 @@ const table: readonly Allowed[] = [
   { folder: /^client\//, values: [/^client\//, plainProtocol, node], types: [schemas] },
   { folder: /^bin\/build\.mjs$/, values: [node, /^esbuild$/], types: [] },
   {
+    folder: /^bin\/mcp\//,
+    values: [
+      /^(?:bin|client|hooks|protocol)\//,
+      node,
+      /^zod$/,
+      /^@modelcontextprotocol\/server(?:\/stdio)?$/,
+    ],
+    types: [],
+  },
+  {
     folder: /^bin\//,
     values: [
       /^(?:bin|client|daemon|hooks|protocol)\//,

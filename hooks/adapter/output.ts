@@ -1,4 +1,5 @@
 import type { HookPlan } from "../../protocol/adapter.ts";
+import { within } from "./payload.ts";
 
 /**
  * What the client understands as a hook's answer. There is no way here to say `permissionDecision: "allow"`:
@@ -21,6 +22,19 @@ export function context(event: "PreToolUse" | "SessionStart", text: string): Out
 /** The person reads `text`, the model does not. */
 export function tellPerson(text: string): Output {
   return { output: JSON.stringify({ systemMessage: text }) };
+}
+
+/** The tool runs with `input` in place of its own, unless it is denied. */
+export function withInput(said: Output, input: object): Output {
+  const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
+  const own = within(before, "hookSpecificOutput");
+  if (within(own, "permissionDecision") === "deny") return said;
+  const hookSpecificOutput = { hookEventName: "PreToolUse", ...objectOf(own), updatedInput: input };
+  return { ...said, output: JSON.stringify({ ...objectOf(before), hookSpecificOutput }) };
+}
+
+function objectOf(value: unknown): object {
+  return typeof value === "object" && value !== null ? value : {};
 }
 
 function specific(hookEventName: string, fields: Readonly<Record<string, string>>): Output {

@@ -5,20 +5,24 @@ import { limits } from "../../protocol/limits.ts";
  * A reader can always tell where such text begins and ends, and nothing in it is invisible or looks like markup.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu;
-const brackets: Readonly<Record<string, string>> = { "<": "‹", ">": "›", '"': "'" };
+const brackets: Readonly<Record<string, string>> = { "<": "‹", ">": "›" };
 
 /**
  * `text` in double quotes: one line, without control, bidirectional and zero-width characters, `<`, `>` and `"`
  * replaced, at most `max` UTF-16 units between the quotes, cut at a character with `…`.
  */
 export function quote(text: string, max: number = limits.quoteChars): string {
+  return `"${plain(text.slice(0, max * 4), max).replaceAll('"', "'")}"`;
+}
+
+/** The same without quotes, for a place that has its own, as a field of JSON. */
+export function plain(text: string, max: number): string {
   const line = text
-    .slice(0, max * 4)
     .replace(unseen, " ")
     .replace(/\s+/gu, " ")
-    .replace(/[<>"]/g, c => brackets[c] ?? "")
+    .replace(/[<>]/g, c => brackets[c] ?? "")
     .trim();
-  return `"${cut(line, max)}"`;
+  return cut(line, max);
 }
 
 function cut(line: string, max: number): string {

@@ -7,6 +7,8 @@ export interface HookEntry {
   readonly args: readonly string[];
   /** In seconds, as the client wants it. */
   readonly timeout: number;
+  /** A permission rule: only calls that fit it start a process. */
+  readonly if?: string;
   readonly statusMessage?: string;
   /** The client does not wait for it. */
   readonly async?: true;
@@ -35,6 +37,8 @@ interface Wanted {
   readonly budgetMs: number;
   readonly timeoutMs: number;
   readonly matcher?: string;
+  /** A permission rule: only calls that fit it start a process. */
+  readonly if?: string;
   readonly statusMessage?: string;
   readonly async?: true;
 }
@@ -61,6 +65,8 @@ const wanted: readonly Wanted[] = [
   { event: "SessionStart", ...start },
   { event: "UserPromptSubmit", ...turn },
   { event: "PreToolUse", matcher: edits, ...write, statusMessage: "waiting for a file lock (kite)" },
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(kite *)", ...turn },
+  { event: "PreToolUse", matcher: "mcp__(plugin_.+_)?kite__.*", ...turn },
   { event: "PostToolUse", matcher: ends, ...observer },
   { event: "PostToolUseFailure", matcher: ends, ...observer },
   { event: "PermissionRequest", ...observer },
@@ -105,12 +111,13 @@ export function eventGroups(options: EntryOptions): readonly EventGroup[] {
   const kiteHome = home === null ? [] : [`KITE_HOME=${home}`];
   const prefix = ["-u", "NODE_EXTRA_CA_CERTS", "-u", "NODE_OPTIONS", ...kiteHome, node, program];
   const all = everyEvent ? [...wanted, ...frequent] : wanted;
-  return all.map(({ event, matcher, budgetMs, timeoutMs, statusMessage, async }) => {
+  return all.map(({ event, matcher, budgetMs, timeoutMs, if: rule, statusMessage, async }) => {
     const entry: HookEntry = {
       type: "command",
       command: "/usr/bin/env",
       args: [...prefix, String(budgetMs)],
       timeout: timeoutMs / 1000,
+      ...(rule === undefined ? {} : { if: rule }),
       ...(statusMessage === undefined ? {} : { statusMessage }),
       ...(async === undefined ? {} : { async }),
     };

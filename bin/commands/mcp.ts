@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+
+const help = `
+An agent's client starts it and talks to it over standard input and output; "kite install" tells Claude Code to.
+Another client is told the command "kite" with the argument "mcp".
+
+Example, as a client's configuration:
+  {"mcpServers": {"kite": {"command": "kite", "args": ["mcp"]}}}`;
+
+export function add(program: Command): void {
+  program
+    .command("mcp")
+    .description("serve Kite's tools to an agent, over the Model Context Protocol")
+    .addHelpText("after", help)
+    .action(mcp);
+}
+
+async function mcp(): Promise<void> {
+  const { kitePaths } = await import("../../protocol/paths.ts");
+  const { processOf } = await import("../mcp/acting.ts");
+  const { serve } = await import("../mcp/server.ts");
+  const { env } = process;
+  const server = serve({ paths: kitePaths(env), env, process: processOf(env, process) });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void server.close());
+}

@@ -1,0 +1,52 @@
+/** For whom a call acts. The process that makes it is shared by a session's agents, and outlives sessions. */
+import { randomUUID } from "node:crypto";
+import type { KiteClient } from "../../client/client.ts";
+import type { WhoamiReply } from "../../protocol/session.ts";
+import { Refused } from "../ask.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Who acts. */
+export type Acting = Omit<WhoamiReply, "ok">;
+
+export interface Process {
+  /** Of the session: the client's where it has hooks, else this server's own. */
+  readonly pid: number;
+  /** What to call a session that no hook registered. */
+  readonly id: string;
+  readonly cwd: string;
+}
+
+/** The process whose sessions this server acts for. */
+export function processOf(
+  env: Env,
+  { pid, ppid, cwd }: Pick<NodeJS.Process, "pid" | "ppid" | "cwd">,
+): Process {
+  // Claude Code starts its servers itself, and its hooks register sessions by its pid.
+  const isHooked = env["CLAUDECODE"] === "1" || env["CLAUDE_CODE_SESSION_ID"] !== undefined;
+  return {
+    pid: isHooked ? ppid : pid,
+    id: env["CLAUDE_CODE_SESSION_ID"] || `mcp-${randomUUID().slice(0, 8)}`,
+    cwd: env["CLAUDE_PROJECT_DIR"] || cwd(),
+  };
+}
+
+/**
+ * Asks the daemon whose tool use it is; where no event named it, the session of the process. One that no hook
+ * registered is registered here, under the name its client says of itself. Throws `Refused`.
+ */
+export async function whoActs(
+  client: KiteClient,
+  process: Process,
+  toolUse: string | null,
+  clientName: string,
+): Promise<Acting> {
+  const { pid, id, cwd } = process;
+  const known = await client.request("whoami", { pid, ...(toolUse === null ? {} : { toolUse }) });
+  if (known.ok) return known;
+  if (known.code !== "unknown_session") throw new Refused(known);
+  const registered = await client.request("register", { id, pid, cwd, name: clientName });
+  if (!registered.ok) throw new Refused(registered);
+  const { name, project } = registered;
+  return { id, agent: null, name, project, cwd, by: "process" };
+}

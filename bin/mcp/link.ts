@@ -1,0 +1,67 @@
+/** The server's way to the daemon: connected when a tool is first called, and again after a restart. */
+import { existsSync } from "node:fs";
+import { KiteClient } from "../../client/client.ts";
+import { NotRunning } from "../../client/errors.ts";
+import { ensureDaemon } from "../../client/launch.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
+import { daemonProgram } from "../places.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export class Link {
+  readonly #paths: KitePaths;
+  readonly #env: Env;
+  #shared: Promise<KiteClient> | null = null;
+
+  constructor(paths: KitePaths, env: Env) {
+    this.#paths = paths;
+    this.#env = env;
+  }
+
+  /** The connection that all calls share. It comes back by itself; one that could not is replaced. */
+  client(): Promise<KiteClient> {
+    if (this.#shared !== null) return this.#shared;
+    const connecting = this.#connect();
+    const forget = () => {
+      if (this.#shared === connecting) this.#shared = null;
+    };
+    this.#shared = connecting;
+    connecting.then(client => client.closed.then(forget), forget);
+    return connecting;
+  }
+
+  /** A connection for one request that may wait: closing it gives the place in line up. */
+  async own(): Promise<KiteClient> {
+    await this.client();
+    return await this.#dial();
+  }
+
+  async close(): Promise<void> {
+    const shared = await this.#shared?.catch(() => null);
+    shared?.close();
+  }
+
+  async #connect(): Promise<KiteClient> {
+    try {
+      return await this.#dial();
+    } catch (error) {
+      if (!(error instanceof NotRunning)) throw error;
+      const why = this.#mayNotStart();
+      if (why !== null) throw new NotRunning(`no daemon runs, and ${why}; start it with \`kite up\``);
+    }
+    const { client } = await ensureDaemon({ paths: this.#paths, daemonProgram, env: this.#env });
+    client.close();
+    return await this.#dial();
+  }
+
+  #dial(): Promise<KiteClient> {
+    return KiteClient.connect({ paths: this.#paths, name: `kite-mcp-${process.pid}`, reconnect: true });
+  }
+
+  /** The same reasons for which hooks start none. */
+  #mayNotStart(): string | null {
+    if (existsSync(this.#paths.downFile)) return "`kite down` was said";
+    const { CI = "", KITE_AUTOSTART } = this.#env;
+    return ["", "false", "0"].includes(CI) || KITE_AUTOSTART === "1" ? null : "none is started in CI";
+  }
+}

@@ -1,0 +1,113 @@
+/** Tools that hold files: kite_lock, kite_unlock. */
+import { setInterval } from "node:timers";
+import { z } from "zod";
+import type { KiteClient } from "../../client/client.ts";
+import { quote } from "../../hooks/adapter/quote.ts";
+import { duration, nearPath } from "../../hooks/adapter/words.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { FileLockReply } from "../../protocol/lock.ts";
+import { fileLockSchema, fileUnlockSchema } from "../../protocol/lock.ts";
+import { absolute } from "../acting.ts";
+import { Refused } from "../ask.ts";
+import { type Call, granted, puts, type Tool, tool } from "./tool.ts";
+
+const lock = tool({
+  name: "kite_lock",
+  title: "Hold files",
+  description:
+    "Hold files or directories until you release them, so that no other session edits them meanwhile. You do not need " +
+    "it for single edits: those are coordinated by themselves until your turn ends. Use it for work over several files " +
+    "or turns. Waits in line if somebody has one. Release with kite_unlock when the work is done.",
+  input: z.object({
+    files: fileLockSchema.shape.files
+      .unwrap()
+      .describe(
+        "Paths, absolute or relative to your directory; a slash at the end takes the whole directory",
+      ),
+    waitMs: fileLockSchema.shape.waitMs.describe("How long to wait in line, in milliseconds; 0: do not wait"),
+  }),
+  annotations: puts,
+  run: async (call, { files, waitMs = limits.waitMs }) => {
+    const own = await call.own();
+    const given = { ...call.actor, files: files.map(file => absolute(call.acting.cwd, file)), waitMs };
+    const reply = await whileTold(call, own, waitMs, () =>
+      own.request("file_lock", { ...given, progress: true }, { signal: call.signal }),
+    );
+    const { token, granted_from_queue: waited } = granted(reply);
+    const names = files.map(file => quote(nearPath(file, call.acting.cwd))).join(", ");
+    const text = `You hold ${names}${waited ? ", after waiting in line" : ""}. Release with kite_unlock when you are done.`;
+    return { text, data: { files, token, waited: waited === true } satisfies Data };
+  },
+});
+
+interface Data {
+  readonly files: readonly string[];
+  readonly token: FileLockReply["token"];
+  readonly waited: boolean;
+}
+
+const unlock = tool({
+  name: "kite_unlock",
+  title: "Release files",
+  description:
+    "Release files you hold, or give up your place in line for them. `all` releases everything you hold.",
+  input: z.object({
+    files: fileUnlockSchema.shape.files.describe("Paths as you locked them"),
+    all: fileUnlockSchema.shape.all,
+  }),
+  annotations: puts,
+  run: async (call, { files, all }) => {
+    const { acting, client, actor } = call;
+    if (acting.by === "process" && (await hasAgents(client, acting.id))) {
+      const error =
+        "which agent of this session calls was not seen, and a guess must not release others' files; call again";
+      throw new Refused({ ok: false, code: "unknown_session", error });
+    }
+    const named = files === undefined ? {} : { files: files.map(file => absolute(acting.cwd, file)) };
+    const answer = await client.request("file_unlock", {
+      ...actor,
+      ...named,
+      ...(all === undefined ? {} : { all }),
+    });
+    const { released } = granted(answer);
+    const names = released.map(file => quote(nearPath(file, acting.cwd))).join(", ");
+    return { text: released.length === 0 ? "You held nothing." : `Released ${names}.`, data: { released } };
+  },
+});
+
+export const lockTools: readonly Tool[] = [lock, unlock];
+
+/** Tells how the wait goes, from the moment it begins, every few seconds. */
+async function whileTold<T>(call: Call, own: KiteClient, waitMs: number, ask: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  let timer: NodeJS.Timeout | null = null;
+  const stop = own.onEvent(event => {
+    if (event.event !== "lock_queued") return;
+    const holder = event.holder === null ? "" : `, held by ${quote(event.holder.name)}`;
+    const tell = () => {
+      const waited = performance.now() - began;
+      const message = `waiting in line, place ${event.position}${holder}, for ${duration(waited)}`;
+      call.progress(Math.floor(waited), waitMs, message);
+    };
+    tell();
+    timer ??= setInterval(tell, limits.mcpProgressMs);
+  });
+  try {
+    return await ask();
+  } finally {
+    stop();
+    if (timer !== null) clearInterval(timer);
+  }
+}
+
+async function hasAgents(client: KiteClient, id: string): Promise<boolean> {
+  const answer = await client.request("query", { target: "sessions", id });
+  const [row] = granted(answer).rows;
+  return (
+    typeof row === "object" &&
+    row !== null &&
+    "agents" in row &&
+    Array.isArray(row.agents) &&
+    row.agents.length > 0
+  );
+}

@@ -1,0 +1,117 @@
+/** Tools that look: kite_status, kite_sessions. They tell of the caller's own project alone. */
+import { z } from "zod";
+import { frame, quote } from "../../hooks/adapter/quote.ts";
+import { duration, nearPath } from "../../hooks/adapter/words.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { LockRow } from "../../protocol/lock.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import { rowsOf } from "../ask.ts";
+import { type Call, looks, type Tool, tool } from "./tool.ts";
+
+const nothing = z.object({});
+/** Latest files told of a session. */
+const filesShownMax = 5;
+
+const status = tool({
+  name: "kite_status",
+  title: "Who works here",
+  description:
+    "Who else works in this project now, which files they hold, and who waits for which. Look here before you start " +
+    "on files others may be changing.",
+  input: nothing,
+  annotations: looks,
+  run: async call => {
+    const { sessions, locks } = await around(call);
+    const { id, name, project, cwd } = call.acting;
+    const others = sessions.filter(s => s.id !== id && s.status !== "lost");
+    const text = [
+      `You are ${quote(name)}, in project ${quote(project, limits.pathBytes)}.`,
+      frame,
+      ...listed(others, oneLine, "no other sessions"),
+      ...listed(locks, lock => lockLine(lock, id, cwd), "no files are held"),
+    ].join("\n");
+    const held = locks.slice(0, limits.mcpRowsMax).map(lock => lockData(lock, id, cwd));
+    const data = { you: name, project, note: frame, others: some(others).map(brief), held };
+    return { text, data };
+  },
+});
+
+const sessions = tool({
+  name: "kite_sessions",
+  title: "List sessions",
+  description:
+    "All sessions in this project in detail: names to write messages to, branch, directory, files they edited, what " +
+    "they wait for.",
+  input: nothing,
+  annotations: looks,
+  run: async call => {
+    const { sessions: rows } = await around(call);
+    const text = [frame, ...listed(rows, session => detail(session, call.acting.id), "no sessions")].join(
+      "\n",
+    );
+    const data = { note: frame, sessions: some(rows).map(session => full(session, call.acting.id)) };
+    return { text, data };
+  },
+});
+
+export const lookTools: readonly Tool[] = [status, sessions];
+
+async function around({ client, acting: { project } }: Call) {
+  const [all, locks] = await Promise.all([
+    rowsOf(client, "sessions", { project }),
+    rowsOf(client, "locks", { project }),
+  ]);
+  return { sessions: all, locks };
+}
+
+function listed<Row>(rows: readonly Row[], line: (row: Row) => string, none: string): string[] {
+  if (rows.length === 0) return [`- ${none}`];
+  const shown = rows.slice(0, limits.mcpRowsMax).map(row => `- ${line(row)}`);
+  const more = rows.length - shown.length;
+  return more === 0 ? shown : [...shown, `- and ${more} more`];
+}
+
+function some<Row>(rows: readonly Row[]): readonly Row[] {
+  return rows.slice(0, limits.mcpRowsMax);
+}
+
+function brief({ name, branch, status, waitingFor, attention }: SessionRow) {
+  return { name, status, branch, waitsFor: waitingFor, waitsOnPerson: attention };
+}
+
+function full(session: SessionRow, self: string) {
+  const { id, worktree, agents, files, locks: held, lastSeenMs } = session;
+  const names = agents.map(({ name, status }) => ({ name, status }));
+  const rest = { worktree, agents: names, edited: files.slice(-filesShownMax), held };
+  return { ...brief(session), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000), you: id === self };
+}
+
+function lockData({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string) {
+  const by = holder?.name ?? null;
+  const inLine = waiters.map(w => w.name);
+  const seconds = Math.floor(heldMs / 1000);
+  return { file: nearPath(path, cwd), by, you: holder?.id === self, kind, seconds, inLine };
+}
+
+function oneLine({ name, branch, status: state, waitingFor, attention }: SessionRow): string {
+  const where = branch === null ? "" : `, branch ${quote(branch)}`;
+  const waits = waitingFor === null ? "" : `, waits for ${quote(waitingFor)}`;
+  const asks = attention === null ? "" : `, waits on a person (${quote(attention)})`;
+  return `${quote(name)}${where}, ${state}${waits}${asks}`;
+}
+
+function detail(session: SessionRow, self: string): string {
+  const { id, cwd, agents, files, lastSeenMs } = session;
+  const you = id === self ? " (this is you)" : "";
+  const team = agents.length === 0 ? "" : `; agents: ${agents.map(a => quote(a.name)).join(", ")}`;
+  const touched = files.slice(-filesShownMax).map(file => quote(nearPath(file, cwd)));
+  const edited = touched.length === 0 ? "" : `; edited ${touched.join(", ")}`;
+  return `${oneLine(session)}${you}; in ${quote(cwd)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;
+}
+
+function lockLine({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string): string {
+  const who =
+    holder === null ? "nobody" : holder.id === self ? `you (${quote(holder.name)})` : quote(holder.name);
+  const line = waiters.length === 0 ? "" : `; in line: ${waiters.map(w => quote(w.name)).join(", ")}`;
+  return `${quote(nearPath(path, cwd))} is held by ${who}, ${kind} lock, for ${duration(heldMs)}${line}`;
+}
