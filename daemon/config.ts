@@ -24,6 +24,8 @@ const schema = z
     /** The daemon ends itself so long after the last session; 0: never. */
     idleExitMs: milliseconds(0, weekMs),
     logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    /** What happens to a git command that would wipe another actor's uncommitted work. */
+    treeGuard: z.enum(["deny", "warn", "off"]),
     /** Globs of files that hooks do not lock. */
     ignore: z.array(z.string().min(1).max(limits.pathBytes)).max(limits.filesMax),
   })
@@ -38,6 +40,7 @@ const defaults: ConfigValues = {
   yieldMs: limits.yieldMs,
   idleExitMs: limits.idleExitMs,
   logLevel: "info",
+  treeGuard: "deny",
   ignore: [],
 };
 
@@ -46,6 +49,7 @@ const variables: Readonly<Record<ConfigKey, string>> = {
   yieldMs: "KITE_YIELD_MS",
   idleExitMs: "KITE_IDLE_EXIT_MS",
   logLevel: "KITE_LOG_LEVEL",
+  treeGuard: "KITE_TREE_GUARD",
   ignore: "KITE_IGNORE",
 };
 
@@ -92,6 +96,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     yieldMs: env.yieldMs ?? user.yieldMs ?? defaults.yieldMs,
     idleExitMs: env.idleExitMs ?? user.idleExitMs ?? defaults.idleExitMs,
     logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
+    treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
     ignore: env.ignore ?? user.ignore ?? defaults.ignore,
   };
   const sourceOf = (key: ConfigKey): string => {
@@ -103,6 +108,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     yieldMs: sourceOf("yieldMs"),
     idleExitMs: sourceOf("idleExitMs"),
     logLevel: sourceOf("logLevel"),
+    treeGuard: sourceOf("treeGuard"),
     ignore: sourceOf("ignore"),
   };
   if (values.yieldMs >= values.lockWaitMs) {

@@ -9,6 +9,15 @@ import { hello, ping, query, shutdown, stats, subscribe } from "./requests-daemo
 import { hook } from "./requests-hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./requests-lock.ts";
 import { deregister, heartbeat, register } from "./requests-session.ts";
+import {
+  taskClaim,
+  taskCreate,
+  taskGet,
+  taskImport,
+  taskRelease,
+  taskRemove,
+  taskUpdate,
+} from "./requests-task.ts";
 import { whoami } from "./requests-whoami.ts";
 import type { Services } from "./services.ts";
 import { shapeWithin } from "./shape.ts";
@@ -35,6 +44,13 @@ const handlers: RequestHandlers = {
   file_unlock: fileUnlock,
   file_check: fileCheck,
   file_touch: fileTouch,
+  task_create: taskCreate,
+  task_update: taskUpdate,
+  task_get: taskGet,
+  task_claim: taskClaim,
+  task_release: taskRelease,
+  task_remove: taskRemove,
+  task_import: taskImport,
   hook,
   subscribe,
   query,

@@ -30,6 +30,7 @@ export interface Volatile {
 const unasked: ReadonlySet<EventName> = new Set<EventName>([
   "lock_revoked",
   "lost_update",
+  "bypassed",
   "session_duplicated",
 ]);
 

@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../protocol/limits.ts";
+import { Names } from "./facts-names.ts";
 import { type Budget, Outside, type Unreachable } from "./facts-outside.ts";
 
 /**
@@ -69,6 +70,7 @@ export class PathFacts {
   readonly #fold: (real: string) => string;
   readonly #directories = new Map<string, LocalDirectory>();
   readonly #walks = new Map<string, { readonly turn: number; readonly walk: Promise<Walked> }>();
+  readonly #named = new Names();
   #turn = 0;
   #turnNow = 0;
   #turnKnown = false;
@@ -79,12 +81,17 @@ export class PathFacts {
     this.#fold = options.fold ?? (real => real);
   }
 
+  /** The name as an absolute path, in words alone. */
+  lexical(cwd: string, file: string): string {
+    return this.#named.get(cwd, file).lexical;
+  }
+
   /**
    * The fact at once, or null where only `resolve` can tell. Never waits for anything but a local filesystem.
    */
   resolveNow(cwd: string, file: string): PathFact | null {
-    const lexical = resolve("/", cwd, file);
-    const parent = dirname(lexical);
+    const named = this.#named.get(cwd, file);
+    const { lexical, parent } = named;
     const directory = this.#directories.get(parent);
     if (directory === undefined || lexical === parent) return null;
     this.#newTurn();
@@ -92,12 +99,18 @@ export class PathFacts {
       this.#directories.delete(parent);
       return null;
     }
-    const name = lexical.slice(parent === "/" ? 1 : parent.length + 1);
-    const real = directory.real === "/" ? `/${name}` : `${directory.real}/${name}`;
+    if (named.directory !== directory.real) {
+      const name = lexical.slice(parent === "/" ? 1 : parent.length + 1);
+      named.directory = directory.real;
+      named.path = directory.real === "/" ? `/${name}` : `${directory.real}/${name}`;
+      named.fact = null;
+    }
     try {
-      const stat = lstatSync(real, { throwIfNoEntry: false });
+      const stat = lstatSync(named.path, { throwIfNoEntry: false });
       if (stat?.isSymbolicLink()) return null;
-      return { lexical, real: this.#fold(real), dir: stat?.isDirectory() === true || file.endsWith("/") };
+      const dir = stat?.isDirectory() === true || file.endsWith("/");
+      if (named.fact?.dir !== dir) named.fact = { lexical, real: this.#fold(named.path), dir };
+      return named.fact;
     } catch {
       // A name that is too long, a NUL, a failing disk: `resolve` finds the words for it.
       return null;

@@ -132,6 +132,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     silence: new SilenceReader(paths.home),
     hookWaitMs: config.lockWaitMs,
     yieldMs: config.yieldMs,
+    treeGuard: config.treeGuard,
     hookLocks: new HookLocks(),
     writers: new Writers(),
     toolUses: new ToolUses(),
@@ -208,6 +209,7 @@ function outsideFacts(): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   return {
+    lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
     path: (cwd, file) => paths.resolve(cwd, file),
     stamp: path => paths.fileStamp(path),

@@ -9,7 +9,16 @@
 import type { CommandType } from "./core/entry.ts";
 
 /** Commands whose effects must survive a power cut before anybody hears of them. */
-const diskClass: ReadonlySet<CommandType> = new Set<CommandType>(["daemon_started", "rules"]);
+const diskClass: ReadonlySet<CommandType> = new Set<CommandType>([
+  "daemon_started",
+  "rules",
+  "task_create",
+  "task_import",
+  "task_update",
+  "task_claim",
+  "task_release",
+  "task_remove",
+]);
 
 export class Outbox {
   #waiting: { readonly needs: number; readonly send: () => void }[] = [];

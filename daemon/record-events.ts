@@ -25,6 +25,11 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
       const why = `wrote after its lock had passed on${whose}`;
       const line = { at, event: event.event, ...event.writer, project, type: null } as const;
       lines.push({ ...line, file: event.path, decision: "note", why });
+    } else if (event.event === "bypassed") {
+      const whose = event.held ? "holds it" : "has work in it that is not committed";
+      const why = `changed by a shell command while ${event.holder.name} ${whose}`;
+      const line = { at, event: event.event, ...event.writer, project, type: "shell" } as const;
+      lines.push({ ...line, file: event.path, decision: "note", why });
     }
   }
   return lines;

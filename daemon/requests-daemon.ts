@@ -13,6 +13,7 @@ import { page, placeIn } from "./paging.ts";
 import { refs } from "./requests-lock.ts";
 import { lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
+import { taskPage } from "./task-rows.ts";
 
 export const hello: RequestHandler<"hello"> = (services, request, call) => {
   if (request.protocol !== undefined && request.protocol !== protocolVersion) {
@@ -50,6 +51,10 @@ export const query: RequestHandler<"query"> = async (services, request, call) =>
   await services.engine.read(() => {
     const { target, id, project, limit: max = limits.rowsDefault } = request;
     const mayShow = (row: { project: string }) => project === undefined || row.project === project;
+    if (target === "tasks" || target === "task_ready" || target === "task_blocked") {
+      call.reply(taskPage(services.engine.state, request));
+      return;
+    }
     const from = request.after === undefined ? null : placeIn(request.after);
     if (from === "nowhere") {
       call.reply(refuse("invalid_request", "query: after: give next of the reply before", { path: "after" }));

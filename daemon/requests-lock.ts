@@ -193,7 +193,7 @@ function bindOnce(services: Services, { connection }: Call): void {
 }
 
 /** The project of a session registered on this connection. */
-function sessionProject(services: Services, { connection }: Call): string | undefined {
+export function sessionProject(services: Services, { connection }: Call): string | undefined {
   for (const id of connection.sessions.keys()) return services.engine.state.sessions.live.get(id)?.project;
   return undefined;
 }
@@ -288,25 +288,25 @@ function heldNow(
 ): readonly FileName[] | null {
   const spelled = locksOf(services.engine.state.locks.actors, actor)?.spelled;
   if (spelled === undefined) return null;
-  const found = new Map<string, FileName>();
+  const found: FileName[] = [];
   for (const file of names) {
-    const lexical = resolve(cwd, file);
+    const lexical = services.facts.lexical(cwd, file);
     const key = spelled.get(lexical);
     if (key === undefined) return null;
-    if (!found.has(key)) found.set(key, { file, lexical, key });
+    found.push({ file, lexical, key });
   }
-  return [...found.values()];
+  return found.length === 1 ? found : once(found);
 }
 
 /** The files as keys where all can be had without waiting, each once; else null. */
 function refsNow(services: Services, cwd: string, names: readonly string[]): FileRef[] | null {
-  const found = new Map<string, FileRef>();
+  const found: FileRef[] = [];
   for (const file of names) {
     const fact = services.facts.pathNow(cwd, file);
     if (fact === null) return null;
-    addOnce(found, refOf(services, file, fact));
+    found.push(refOf(services, file, fact));
   }
-  return [...found.values()];
+  return found.length === 1 ? found : once(found);
 }
 
 /** The files as keys, or a refusal that names the one that could not be looked at. */
@@ -315,7 +315,7 @@ export async function refs(
   cwd: string,
   names: readonly string[],
 ): Promise<FileRef[] | Refusal> {
-  const found = new Map<string, FileRef>();
+  const found: FileRef[] = [];
   for (const file of names) {
     let fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
     // A stall of this process (a suspended or overloaded machine) uses a budget up as a hung mount does: ask twice.
@@ -325,9 +325,9 @@ export async function refs(
         file,
       });
     }
-    addOnce(found, refOf(services, file, fact));
+    found.push(refOf(services, file, fact));
   }
-  return [...found.values()];
+  return once(found);
 }
 
 async function fileName(services: Services, cwd: string, file: string): Promise<FileName> {
@@ -337,11 +337,21 @@ async function fileName(services: Services, cwd: string, file: string): Promise<
     : refOf(services, file, fact);
 }
 
-function refOf({ node }: Services, file: string, { lexical, real, dir }: PathFact): FileRef {
-  return { file, lexical, key: `${node}:${real === "/" ? "" : real}`, dir };
+/** The reference made of a fact: facts are kept, and so are the keys that locks are found by. */
+const refsMade = new WeakMap<PathFact, FileRef>();
+
+function refOf({ node }: Services, file: string, fact: PathFact): FileRef {
+  const made = refsMade.get(fact);
+  if (made !== undefined && made.file === file) return made;
+  const { lexical, real, dir } = fact;
+  const ref = { file, lexical, key: `${node}:${real === "/" ? "" : real}`, dir };
+  refsMade.set(fact, ref);
+  return ref;
 }
 
 /** Of two names for one file the first counts, unless another one asks for the subtree. */
-function addOnce(found: Map<string, FileRef>, ref: FileRef): void {
-  if (ref.dir || !found.has(ref.key)) found.set(ref.key, ref);
+function once<F extends FileName & { readonly dir?: boolean }>(refs: readonly F[]): F[] {
+  const found = new Map<string | null, F>();
+  for (const ref of refs) if (ref.dir || !found.has(ref.key)) found.set(ref.key, ref);
+  return [...found.values()];
 }

@@ -1,4 +1,4 @@
-import type { HookAdapter } from "../protocol/adapter.ts";
+import type { GuardMode, HookAdapter } from "../protocol/adapter.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Actor, Anchor } from "./core/entry.ts";
@@ -16,6 +16,8 @@ import type { Writers } from "./writers.ts";
 
 /** Facts of the outside world, gathered before a command is made. */
 export interface Facts {
+  /** The name as an absolute path, in words alone. */
+  lexical(cwd: string, file: string): string;
   /** The answer where it can be had without waiting, else null. */
   pathNow(cwd: string, file: string): PathFact | null;
   path(cwd: string, file: string): Promise<PathFact | Unreachable>;
@@ -45,6 +47,7 @@ export interface Services {
   readonly silence: SilenceReader;
   readonly hookWaitMs: number;
   readonly yieldMs: number;
+  readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
   readonly writers: Writers;
   readonly toolUses: ToolUses;

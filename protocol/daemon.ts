@@ -1,11 +1,21 @@
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
+import { taskFilterShape } from "./task.ts";
 
-export const queryTargets = ["sessions", "locks", "refusals", "stats"] as const;
+export const queryTargets = [
+  "sessions",
+  "locks",
+  "tasks",
+  "task_ready",
+  "task_blocked",
+  "refusals",
+  "stats",
+] as const;
 
 export const querySchema = z.object({
   ...baseShape,
+  ...taskFilterShape,
   target: z.enum(queryTargets),
   id: idSchema.optional(),
   limit: z.number().int().min(1).max(limits.rowsMax).optional(),

@@ -1,4 +1,5 @@
 import type { ActorRow } from "./lock.ts";
+import type { TaskStatus } from "./task.ts";
 
 /**
  * What a session is told or a subscriber sees: past tense, one name an event. Lists of files are
@@ -76,12 +77,46 @@ export type KiteEvent =
       readonly writer: ActorRow;
       readonly holder: ActorRow | null;
     }
+  | ({ readonly event: "task_created" } & TaskNews)
+  | ({ readonly event: "task_claimed" } & TaskNews)
+  | ({ readonly event: "task_completed" } & TaskNews)
+  | ({ readonly event: "task_failed" } & TaskNews)
+  | ({ readonly event: "task_released"; readonly cause: string } & TaskNews)
+  | ({ readonly event: "task_updated" } & TaskNews)
+  | ({ readonly event: "task_removed" } & TaskNews)
+  | {
+      /** Nothing is in the way of these any more; at most 10 are named. */
+      readonly event: "task_ready";
+      readonly tasks: readonly string[];
+      readonly more?: number;
+      readonly project: string;
+    }
+  | {
+      /** A shell command changed a file that `holder` holds, or wrote last and has not committed (`held` false). */
+      readonly event: "bypassed";
+      readonly file: string;
+      readonly path: string;
+      readonly writer: ActorRow;
+      readonly holder: ActorRow;
+      readonly held: boolean;
+    }
   | {
       readonly event: "file_conflict";
       readonly file: string;
       readonly path: string;
       readonly sessions: readonly [string, string];
     };
+
+/** What every event of one task says. */
+export interface TaskNews {
+  readonly task: string;
+  /** Its first 200 UTF-16 units. */
+  readonly description: string;
+  readonly project: string;
+  readonly status: TaskStatus;
+  /** Who did it; null where nobody said. */
+  readonly by: ActorRow | null;
+}
 
 export type EventName = KiteEvent["event"];
 

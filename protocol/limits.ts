@@ -69,6 +69,26 @@ export const limits = {
   /** After a restart, a lock bound to a connection waits this long for its client to come back. */
   boundGraceMs: 10_000,
 
+  // Tasks.
+  /** All together, and those of one project. */
+  tasksMax: 200_000,
+  tasksPerProjectMax: 150_000,
+  /** Longest description, and longest result, in UTF-16 units; and the texts of all tasks together. */
+  taskTextChars: 8_192,
+  tasksTextChars: 64 * 1024 * 1024,
+  taskLabelsMax: 16,
+  taskDependenciesMax: 100,
+  /** Tasks created, imported or removed by one request. */
+  tasksPerRequestMax: 1_000,
+  /** So many failed attempts end a task. */
+  taskAttemptsMax: 3,
+  /** Tasks that one session works on at a time. */
+  claimsPerSessionMax: 1_000,
+  /** Tasks named in one refusal or event; `more` counts the rest. */
+  tasksNamedMax: 10,
+  /** Tasks looked at for one page of a query. */
+  tasksScannedMax: 20_000,
+
   // Sessions.
   sessionsMax: 10_000,
   incarnationsMax: 8,
@@ -103,6 +123,9 @@ export const limits = {
   toolUsesMax: 1_000,
 
   // The tree guard.
+  /** Files whose uncommitted work is remembered, and writers of each. */
+  writesMax: 10_000,
+  writersPerFileMax: 8,
   /** Files named in one finding. */
   guardFilesMax: 20,
   /** Git commands looked at in one shell line. */
@@ -151,6 +174,8 @@ export const limits = {
   /** A directory seen on a local filesystem is taken for local this long. */
   directoryKeptMs: 5_000,
   directoriesMax: 10_000,
+  /** File names, as requests spell them, that are kept with what was found out for them. */
+  namesKeptMax: 10_000,
   /** The table of mounts is read again after this. */
   mountsKeptMs: 1_000,
   /** Symbolic links followed for one path. */

@@ -32,6 +32,20 @@ import {
   whoamiSchema,
 } from "./session.ts";
 
+import {
+  type TaskCreateReply,
+  type TaskImportReply,
+  type TaskRemoveReply,
+  type TaskReply,
+  taskClaimSchema,
+  taskCreateSchema,
+  taskGetSchema,
+  taskImportSchema,
+  taskReleaseSchema,
+  taskRemoveSchema,
+  taskUpdateSchema,
+} from "./task.ts";
+
 /** The version `hello` speaks of. */
 export const protocolVersion = 1;
 
@@ -51,6 +65,13 @@ export const requests = {
   file_unlock: request<typeof fileUnlockSchema, FileUnlockReply>(fileUnlockSchema),
   file_check: request<typeof fileCheckSchema, FileCheckReply>(fileCheckSchema),
   file_touch: request<typeof fileTouchSchema, OkReply>(fileTouchSchema),
+  task_create: request<typeof taskCreateSchema, TaskCreateReply>(taskCreateSchema),
+  task_update: request<typeof taskUpdateSchema, TaskReply>(taskUpdateSchema),
+  task_get: request<typeof taskGetSchema, TaskReply>(taskGetSchema),
+  task_claim: request<typeof taskClaimSchema, TaskReply>(taskClaimSchema),
+  task_release: request<typeof taskReleaseSchema, TaskReply>(taskReleaseSchema),
+  task_remove: request<typeof taskRemoveSchema, TaskRemoveReply>(taskRemoveSchema),
+  task_import: request<typeof taskImportSchema, TaskImportReply>(taskImportSchema),
   hook: request<typeof hookSchema, HookReply>(hookSchema),
   subscribe: request<typeof subscribeSchema, SubscribeReply>(subscribeSchema),
   query: request<typeof querySchema, QueryReply>(querySchema),

@@ -24,7 +24,7 @@ const table: readonly Allowed[] = [
   { folder: /^protocol\//, values: [schemas, /^zod$/], types: [] },
   {
     folder: /^daemon\/core\//,
-    values: [/^daemon\/core\//, /^protocol\/(?:codes|limits)\.ts$/],
+    values: [/^daemon\/core\//, /^protocol\/(?:codes|limits|nearest)\.ts$/],
     types: [schemas],
   },
   { folder: /^daemon\//, values: [/^daemon\//, schemas, node, /^(?:pino|zod)$/], types: [] },

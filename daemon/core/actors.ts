@@ -2,7 +2,7 @@ import type { Actor, Bound, Origin } from "./entry.ts";
 
 /** What one actor holds and waits for; derived from holds and waiters. */
 export interface ActorLocks {
-  readonly actor: Actor;
+  actor: Actor;
   /** Held keys, in the order they were taken. */
   readonly holds: Set<string>;
   /** Tickets, in the order of the line. */
@@ -14,11 +14,15 @@ export interface ActorLocks {
 /** All actors that hold or wait for something, by session and key. */
 export interface ActorTable {
   readonly byKey: Map<string, ActorLocks>;
-  readonly bySession: Map<string, Set<string>>;
+  readonly bySession: Map<string, ActorLocks[]>;
+  /** Rows of nobody, to be used again: a row costs more than the lock it is made for. */
+  readonly spare: ActorLocks[];
 }
 
+const spareRowsMax = 256;
+
 export function actorTable(): ActorTable {
-  return { byKey: new Map(), bySession: new Map() };
+  return { byKey: new Map(), bySession: new Map(), spare: [] };
 }
 
 /** One string an actor; the first incarnation's main agent is just its session id. */
@@ -48,21 +52,30 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
   const key = actorKey(actor);
   const known = table.byKey.get(key);
   if (known !== undefined) return known;
-  const row: ActorLocks = { actor, holds: new Set(), waits: new Set(), spelled: new Map() };
+  const row = table.spare.pop() ?? { actor, holds: new Set(), waits: new Set(), spelled: new Map() };
+  row.actor = actor;
   table.byKey.set(key, row);
   const siblings = table.bySession.get(actor.session);
-  if (siblings === undefined) table.bySession.set(actor.session, new Set([key]));
-  else siblings.add(key);
+  if (siblings === undefined) table.bySession.set(actor.session, [row]);
+  else siblings.push(row);
   return row;
 }
 
 export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
   if (row.holds.size > 0 || row.waits.size > 0) return;
-  const key = actorKey(row.actor);
-  table.byKey.delete(key);
-  const siblings = table.bySession.get(row.actor.session);
-  siblings?.delete(key);
-  if (siblings?.size === 0) table.bySession.delete(row.actor.session);
+  const { actor } = row;
+  table.byKey.delete(actorKey(actor));
+  const siblings = table.bySession.get(actor.session) ?? [];
+  if (siblings.length > 1) siblings.splice(siblings.indexOf(row), 1);
+  else table.bySession.delete(actor.session);
+  if (table.spare.length < spareRowsMax && row.spelled.size === 0) table.spare.push(row);
+}
+
+/** How many locks and places in line a session has. */
+export function countOfSession(table: ActorTable, session: string): number {
+  let count = 0;
+  for (const row of table.bySession.get(session) ?? []) count += row.holds.size + row.waits.size;
+  return count;
 }
 
 /**
@@ -70,10 +83,7 @@ export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
  * on how the index came to be.
  */
 export function rowsOfSession(table: ActorTable, session: string, incarnation: number | null): ActorLocks[] {
-  const rows: ActorLocks[] = [];
-  for (const key of [...(table.bySession.get(session) ?? [])].sort()) {
-    const row = table.byKey.get(key);
-    if (row !== undefined && (incarnation === null || row.actor.incarnation === incarnation)) rows.push(row);
-  }
-  return rows;
+  const rows = table.bySession.get(session) ?? [];
+  const own = incarnation === null ? [...rows] : rows.filter(row => row.actor.incarnation === incarnation);
+  return own.length < 2 ? own : own.sort((a, b) => (actorKey(a.actor) < actorKey(b.actor) ? -1 : 1));
 }

@@ -13,6 +13,10 @@ import { keepReply, keptReply } from "./replies.ts";
 import { sessionBegin, sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions.ts";
 import type { State } from "./state.ts";
 import { Step } from "./step.ts";
+import { taskClaim, taskRelease } from "./task-claim.ts";
+import { taskCreate, taskImport, taskRemove } from "./task-create.ts";
+import { taskUpdate } from "./task-update.ts";
+import { writesNoted, writesSettled } from "./writes.ts";
 
 const handlers: Handlers = {
   daemon_started: daemonStarted,
@@ -28,8 +32,16 @@ const handlers: Handlers = {
   lock_unbind: lockUnbind,
   turn_end: turnEnd,
   flight_end: flightEnd,
+  writes_noted: writesNoted,
+  writes_settled: writesSettled,
   lease_renew: leaseRenew,
   session_suspend: sessionSuspend,
+  task_create: taskCreate,
+  task_import: taskImport,
+  task_update: taskUpdate,
+  task_claim: taskClaim,
+  task_release: taskRelease,
+  task_remove: taskRemove,
   elapse,
   rules,
   void: voidEntry,

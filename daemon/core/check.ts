@@ -1,13 +1,19 @@
 /** The invariants of every slice as one function: what a simulation asks after each step. */
+import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actors.ts";
 import { findCycle, firstBlocker } from "./lock-blockers.ts";
 import { nameKey } from "./sessions.ts";
-import { rebuiltIndexes } from "./snapshot.ts";
+import { rebuiltIndexes, rebuiltTasks } from "./snapshot.ts";
+import { SortedKeys } from "./sorted-keys.ts";
 import type { Hold, Locks, State } from "./state.ts";
+import { findCircle } from "./task-circle.ts";
+import { claimerOf, isDone } from "./task-table.ts";
 
 /** What is wrong with the state, a sentence each; nothing when all invariants hold. */
 export function check(state: State): string[] {
-  return [...checkSessions(state), ...checkHolds(state), ...checkLine(state), ...checkIndexes(state.locks)];
+  const locks = [...checkHolds(state), ...checkLine(state), ...checkIndexes(state.locks)];
+  const tasks = [...checkTasks(state), ...checkTaskIndexes(state)];
+  return [...checkSessions(state), ...locks, ...tasks, ...checkWrites(state)];
 }
 
 function* checkSessions(state: State): Generator<string> {
@@ -90,6 +96,25 @@ function* checkIndexes(locks: Locks): Generator<string> {
   yield* same("waitedPaths", locks.waitedPaths.describe(), fresh.waitedPaths.describe());
 }
 
+function* checkWrites({ writes, seq }: State): Generator<string> {
+  if (writes.files.size > limits.writesMax) yield "more writes are remembered than may be";
+  const indexed = new Map<string, Set<string>>();
+  let last = 0;
+  for (const [key, { writers, worktree }] of writes.files) {
+    if (writers.length === 0 || writers.length > limits.writersPerFileMax)
+      yield `${key} has ${writers.length} writers`;
+    if (new Set(writers.map(w => actorKey(w.actor))).size !== writers.length)
+      yield `${key} has a writer twice`;
+    if (writers.some((w, i) => i > 0 && w.seq < (writers[i - 1]?.seq ?? 0)))
+      yield `the latest writer of ${key} is not last`;
+    const latest = writers.at(-1)?.seq ?? 0;
+    if (latest < last || latest > seq) yield `${key} stands in the wrong place among the writes`;
+    last = latest;
+    indexed.set(worktree, (indexed.get(worktree) ?? new Set()).add(key));
+  }
+  if (flat(indexed) !== flat(writes.byWorktree)) yield "the index byWorktree is wrong";
+}
+
 function* checkSpelled(locks: Locks): Generator<string> {
   for (const row of locks.actors.byKey.values()) {
     for (const [lexical, key] of row.spelled) {
@@ -99,12 +124,44 @@ function* checkSpelled(locks: Locks): Generator<string> {
   }
 }
 
+function* checkTasks(state: State): Generator<string> {
+  const { all, created } = state.tasks;
+  let last = 0;
+  for (const task of all.values()) {
+    if (task.n <= last || task.n > created) yield `${task.id} has number ${task.n} behind ${last}`;
+    last = task.n;
+    for (const id of task.dependsOn)
+      if (!all.has(id)) yield `${task.id} depends on ${id}, which is not there`;
+    if (task.state.status !== "active") continue;
+    const open = task.dependsOn.filter(id => !isDone(state.tasks, id));
+    if (open.length > 0) yield `${task.id} is active before ${open.join(", ")}`;
+    const claimer = claimerOf(task);
+    if (claimer !== null && !isAlive(state, claimer.session, claimer.incarnation))
+      yield `${task.id} is claimed by ${claimer.session}, which is not alive`;
+  }
+  const circle = findCircle(all.keys(), id => all.get(id)?.dependsOn ?? []);
+  if (circle !== null) yield `tasks depend on each other in a circle: ${circle.join(", ")}`;
+}
+
+function* checkTaskIndexes({ tasks }: State): Generator<string> {
+  const fresh = rebuiltTasks(tasks);
+  for (const name of ["ids", "dependents", "open", "lists", "claims", "chars"] as const) {
+    if (flat(plain(tasks[name])) !== flat(plain(fresh[name]))) yield `the tasks' index ${name} is wrong`;
+  }
+}
+
+/** Sorted keys in their own order, which is part of what has to be right. */
+function plain(index: unknown): unknown {
+  if (index instanceof SortedKeys) return [...index].join("\n");
+  return index instanceof Map ? new Map([...index].map(([key, value]) => [key, plain(value)])) : index;
+}
+
 function actorsOf(locks: Locks): unknown {
   return [...locks.actors.byKey.values()].map(row => [
     actorKey(row.actor),
     [...row.holds].sort(),
     [...row.waits],
-    locks.actors.bySession.get(row.actor.session)?.has(actorKey(row.actor)) ?? false,
+    locks.actors.bySession.get(row.actor.session)?.includes(row) ?? false,
   ]);
 }
 

@@ -3,6 +3,9 @@
  * Commands carry every fact of the outside world they need: the core looks nothing up.
  */
 
+import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import type { Task } from "./task-table.ts";
+
 /** Where a command came from; answers go back there. `n` counts the proposals of one node and epoch. */
 export interface Origin {
   readonly node: string;
@@ -181,6 +184,37 @@ export interface FlightEnd {
   readonly flight: string | null;
   /** The file was written. */
   readonly wrote: boolean;
+  /** Where it was written, in a repository. */
+  readonly noted?: WriteNote;
+}
+
+/** A file of a repository that was written: `file` is its path from the worktree's top, for people. */
+export interface Written {
+  readonly key: string;
+  readonly file: string;
+  /** Real path of the worktree's top. */
+  readonly worktree: string;
+  readonly project: string;
+}
+
+export interface WriteNote {
+  readonly files: readonly Written[];
+  /** By a tool whose hook told so, or by a shell command, as was seen afterwards. */
+  readonly by: "edit" | "shell";
+  /** Agents of the same session that the writer works for; null is the main agent. */
+  readonly ancestors: readonly (string | null)[];
+  readonly wallMs: number;
+}
+
+/** A shell command of the actor's ended, and these files changed while it ran. */
+export interface WritesNoted {
+  readonly actor: Actor;
+  readonly noted: WriteNote;
+}
+
+/** Git says that nothing uncommitted is left in these; `seq` is the latest write known when it was asked. */
+export interface WritesSettled {
+  readonly settled: readonly { readonly key: string; readonly seq: number }[];
 }
 
 /** A person is asked whether the actor's write may go on: its lease begins anew, once. */
@@ -191,6 +225,74 @@ export interface LeaseRenew {
 /** The session ends, but its process may go on under another id: what it keeps waits for that. */
 export interface SessionSuspend {
   readonly session: string;
+}
+
+/** A task to be created. `dependsOn`: ids, beginnings of ids, or names of others of the same command. */
+export interface NewTask {
+  readonly name: string | null;
+  readonly description: string;
+  readonly priority: TaskPriority;
+  readonly labels: readonly string[];
+  readonly dependsOn: readonly string[];
+}
+
+/** All of them, or none. */
+export interface TaskCreate {
+  readonly by: Actor | null;
+  readonly tasks: readonly NewTask[];
+  /** The request named several, and is answered so. */
+  readonly many: boolean;
+  readonly project: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+/** Tasks of another store, under their own ids; those that are here stay as they are. */
+export interface TaskImport {
+  readonly by: Actor | null;
+  readonly tasks: readonly Omit<Task, "n" | "createdBy">[];
+  readonly retry?: Retry;
+}
+
+/** Null: as it is. */
+export interface TaskUpdate {
+  readonly by: Actor | null;
+  readonly task: string;
+  readonly status: TaskStatus | null;
+  readonly result: string | null;
+  readonly dependsOn: readonly string[] | null;
+  readonly description: string | null;
+  readonly priority: TaskPriority | null;
+  readonly labels: readonly string[] | null;
+  /** Project and directory for a session that nobody registered. */
+  readonly project: string;
+  readonly cwd: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+/** `task: null`: the best that is ready in the project, with all labels. */
+export interface TaskClaim {
+  readonly actor: Actor;
+  readonly task: string | null;
+  readonly labels: readonly string[];
+  readonly project: string;
+  readonly cwd: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+export interface TaskRelease {
+  readonly by: Actor | null;
+  readonly task: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+export interface TaskRemove {
+  readonly by: Actor | null;
+  readonly tasks: readonly string[];
+  readonly retry?: Retry;
 }
 
 /** What is due, by name; the core compares and refuses what no longer fits. */
@@ -234,8 +336,16 @@ export interface Commands {
   lock_unbind: LockUnbind;
   turn_end: TurnEnd;
   flight_end: FlightEnd;
+  writes_noted: WritesNoted;
+  writes_settled: WritesSettled;
   lease_renew: LeaseRenew;
   session_suspend: SessionSuspend;
+  task_create: TaskCreate;
+  task_import: TaskImport;
+  task_update: TaskUpdate;
+  task_claim: TaskClaim;
+  task_release: TaskRelease;
+  task_remove: TaskRemove;
   elapse: Elapse;
   rules: Rules;
   void: Void;

@@ -63,8 +63,17 @@ function covers(hold: Hold, file: FileRef): boolean {
 }
 
 export function firstBlocker(locks: Locks, ask: Ask): Blocker | null {
+  if (isClear(locks, ask.files)) return null;
   const first = blockers(locks, ask).next();
   return first.done ? null : first.value;
+}
+
+/** Nobody holds or waits for anything there: most requests find it so. */
+function isClear({ heldPaths, waitedPaths }: Locks, files: readonly FileRef[]): boolean {
+  for (const { key, dir } of files) {
+    if (heldPaths.touches(key, dir) || waitedPaths.touches(key, dir)) return false;
+  }
+  return true;
 }
 
 /** Requests in line for something that overlaps `file`, each once. */

@@ -14,9 +14,11 @@ import { passOn } from "./lock-queue.ts";
 import { actorRow, pathOf } from "./lock-text.ts";
 import type { Hold, State } from "./state.ts";
 import type { Step } from "./step.ts";
+import { noteWork } from "./writes.ts";
 
-export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote }, _meta, step) => {
+export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, noted }, meta, step) => {
   step.reply = { ok: true };
+  if (noted !== undefined) noteWork(state, actor, noted, meta);
   endFlights(state, actor, flight, step);
   if (flight === null) return;
   const lapsed = state.locks.lapsed.get(flight);

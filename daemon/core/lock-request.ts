@@ -1,7 +1,7 @@
 /** The request for a lock: granted, refused, or put in line. Everything is checked before anything changes. */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { locksOf, rowsOfSession, sameActor } from "./actors.ts";
+import { countOfSession, locksOf, sameActor } from "./actors.ts";
 import type { FileRef, LockRequest } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import {
@@ -68,9 +68,7 @@ function mayAsk(state: State, request: LockRequest): Refusal | null {
   if (known === undefined && state.sessions.live.size >= limits.sessionsMax) {
     return refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
   }
-  let count = request.files.length;
-  for (const row of rowsOfSession(state.locks.actors, session, null))
-    count += row.holds.size + row.waits.size;
+  const count = request.files.length + countOfSession(state.locks.actors, session);
   if (count > limits.locksPerSessionMax) {
     const most = limits.locksPerSessionMax;
     return refuse(

@@ -15,6 +15,8 @@ import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.
 import { addHold, removeHold } from "./lock-table.ts";
 import type { Incarnation, Session, State } from "./state.ts";
 import type { Step } from "./step.ts";
+import { endClaims, passClaims } from "./task-claim.ts";
+import { renameWriters } from "./writes.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
   const { live, ended } = state.sessions;
@@ -66,6 +68,7 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
   if (incarnation !== null && session.incarnations.length > 1) {
     session.incarnations = session.incarnations.filter(i => i.ordinal !== incarnation);
     releaseSession(state, session.id, incarnation, command.cause, step);
+    endClaims(state, session.id, incarnation, command.cause, step);
     return;
   }
   end(state, session, command.cause, step);
@@ -127,23 +130,30 @@ function suspendedAt(state: State, anchor: Anchor): Session | undefined {
   return undefined;
 }
 
-/** The process of a suspended session goes on under another id, with its name and its explicit locks. */
+/** The process of a suspended session goes on under another id, with its name, its tasks and its explicit locks. */
 function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, step: Step): void {
   const kept = rowsOfSession(state.locks.actors, before.id, null)
     .filter(row => row.actor.agent === null)
     .flatMap(row => holdsOf(state, row));
   for (const hold of kept) removeHold(state.locks, hold);
+  const actor = { session: command.session, agent: null, incarnation: 0 };
+  passClaims(state, before.id, actor);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
-  const actor = { session: command.session, agent: null, incarnation: 0 };
+  renameWriters(state, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...hold, actor });
 }
 
 /** Explicit locks of a lost session go this long after it was lost: its lease counts from the last sign of life. */
 export const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
 
-/** A lock by an id that nobody registered makes a session without anchor, as published. */
-export function ensureSession(state: State, request: LockRequest, meta: Meta, step: Step): void {
+/** A lock or a claim by an id that nobody registered makes a session without anchor, as published. */
+export function ensureSession(
+  state: State,
+  request: Pick<LockRequest, "actor" | "project" | "cwd" | "wallMs">,
+  meta: Meta,
+  step: Step,
+): void {
   const session = state.sessions.live.get(request.actor.session);
   if (session !== undefined) {
     session.lostAt = null;
@@ -168,6 +178,7 @@ export function ensureSession(state: State, request: LockRequest, meta: Meta, st
 export function end(state: State, session: Session, cause: string, step: Step): void {
   const { live, ended, names } = state.sessions;
   releaseSession(state, session.id, null, cause, step);
+  endClaims(state, session.id, null, cause, step);
   live.delete(session.id);
   names.delete(nameKey(session.project, session.name));
   ended.delete(session.id);

@@ -6,6 +6,7 @@ import { addHold, addWaiter } from "./lock-table.ts";
 import { nameKey } from "./sessions.ts";
 import {
   emptyState,
+  type FileWork,
   type Hold,
   type KeptReply,
   type Lapsed,
@@ -16,6 +17,8 @@ import {
   type Told,
   type Waiter,
 } from "./state.ts";
+import { enroll, noTasks, type Task, type Tasks } from "./task-table.ts";
+import { addWork } from "./writes.ts";
 
 const format = 1;
 
@@ -33,6 +36,9 @@ interface Stored {
   readonly lapsed: readonly (readonly [string, Lapsed])[];
   readonly holds: readonly Hold[];
   readonly waiters: readonly Waiter[];
+  readonly taskCount: number;
+  readonly tasks: readonly Task[];
+  readonly writes: readonly FileWork[];
   readonly replies: readonly (readonly [string, KeptReply])[];
   readonly told: Told;
 }
@@ -52,6 +58,9 @@ export function writeState(state: State): string {
     lapsed: [...state.locks.lapsed],
     holds: [...state.locks.holds.values()].map(plainHold),
     waiters: [...state.locks.waiters.values()].map(plainWaiter),
+    taskCount: state.tasks.created,
+    tasks: [...state.tasks.all.values()].map(plainTask),
+    writes: [...state.writes.files.values()],
     replies: [...state.replies],
     told: state.told,
   };
@@ -79,6 +88,12 @@ export function readState(text: string): State {
   for (const [flight, lapsed] of stored.lapsed) state.locks.lapsed.set(flight, lapsed);
   for (const hold of stored.holds) addHold(state.locks, { ...hold });
   for (const waiter of stored.waiters) addWaiter(state.locks, { ...waiter });
+  state.tasks.created = stored.taskCount;
+  enroll(
+    state.tasks,
+    stored.tasks.map(task => ({ ...task })),
+  );
+  for (const work of stored.writes) addWork(state.writes, work);
   for (const [key, kept] of stored.replies) state.replies.set(key, kept);
   state.told = stored.told;
   return state;
@@ -99,6 +114,21 @@ function plainWaiter(w: Waiter): Waiter {
   const { placeMs, detach, progress, since, waitMs, deadline, waitEnd, retry } = w;
   const request = { ticket, origin, actor, files, single, kind, prompt, flight, yieldMs, ancestors, bound };
   return { ...request, placeMs, detach, progress, since, waitMs, deadline, waitEnd, retry };
+}
+
+function plainTask(task: Task): Task {
+  const { id, n, project, createdAt, createdBy, updatedAt, description } = task;
+  const { priority, labels, dependsOn, attempts, state } = task;
+  const made = { id, n, project, createdAt, createdBy, updatedAt, description };
+  return { ...made, priority, labels, dependsOn, attempts, state };
+}
+
+/** The tasks with what is derived from them built anew, as `rebuiltIndexes`. */
+export function rebuiltTasks(tasks: Tasks): Tasks {
+  const fresh = noTasks();
+  fresh.created = tasks.created;
+  enroll(fresh, [...tasks.all.values()]);
+  return fresh;
 }
 
 /** The derived part of the locks, built anew from holds and waiters: to be compared with the living one. */

@@ -2,6 +2,7 @@ import { type ActorTable, actorTable } from "./actors.ts";
 import type { Actor, Anchor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
 import { PathIndex } from "./path-index.ts";
 import type { Reply } from "./step.ts";
+import { noTasks, type Tasks } from "./task-table.ts";
 
 /** The level of rules this program applies; it also knows the one before. */
 export const rulesLevel = 1;
@@ -24,6 +25,8 @@ export interface State {
   readonly nodes: Map<string, NodeStart>;
   readonly sessions: Sessions;
   readonly locks: Locks;
+  readonly tasks: Tasks;
+  readonly writes: Writes;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
   /** The latest event that anybody could hear of: the epoch and entry it came from, and its number there. */
@@ -175,6 +178,35 @@ export interface Waiter {
   retry: Retry | null;
 }
 
+export interface Writes {
+  /** By key, in the order of their latest writes. */
+  readonly files: Map<string, FileWork>;
+  /** derived: keys by the top of their worktree. */
+  readonly byWorktree: Map<string, Set<string>>;
+}
+
+/** A file with uncommitted work in it, as far as was seen. */
+export interface FileWork {
+  readonly key: string;
+  readonly file: string;
+  readonly worktree: string;
+  readonly project: string;
+  /** Each actor once, the latest last. */
+  readonly writers: readonly Writer[];
+}
+
+export interface Writer {
+  readonly actor: Actor;
+  /** As people saw it then: its session may be gone. */
+  readonly name: string;
+  readonly ancestors: readonly (string | null)[];
+  readonly by: "edit" | "shell";
+  /** Wall time in milliseconds. */
+  readonly wallMs: number;
+  /** The entry that noted its latest write. */
+  readonly seq: number;
+}
+
 export interface KeptReply {
   readonly digest: string;
   readonly at: number;
@@ -203,6 +235,8 @@ export function emptyState(): State {
       byOrigin: new Map(),
       byBound: new Map(),
     },
+    tasks: noTasks(),
+    writes: { files: new Map(), byWorktree: new Map() },
     replies: new Map(),
     told: { epoch: 0, seq: 0, n: 0 },
   };

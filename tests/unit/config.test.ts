@@ -39,6 +39,7 @@ const defaults = {
   yieldMs: limits.yieldMs,
   idleExitMs: limits.idleExitMs,
   logLevel: "info",
+  treeGuard: "deny",
   ignore: [],
 };
 
@@ -55,13 +56,14 @@ describe("the configuration", () => {
   test("takes variables before the user's file before the defaults", async () => {
     const { values, sources, problems, config } = await load({
       env: { KITE_LOCK_WAIT_MS: "40000", KITE_IGNORE: "*.md:dist/**", KITE_LOG_LEVEL: "", KITE_HOME: "/k" },
-      user: { lockWaitMs: 30_000, logLevel: "debug", idleExitMs: 0 },
+      user: { lockWaitMs: 30_000, logLevel: "debug", idleExitMs: 0, treeGuard: "warn" },
     });
     expect(values).toEqual({
       lockWaitMs: 40_000,
       yieldMs: limits.yieldMs,
       idleExitMs: 0,
       logLevel: "debug",
+      treeGuard: "warn",
       ignore: ["*.md", "dist/**"],
     });
     expect(sources).toEqual({
@@ -69,6 +71,7 @@ describe("the configuration", () => {
       yieldMs: "default",
       idleExitMs: config,
       logLevel: config,
+      treeGuard: config,
       ignore: "KITE_IGNORE",
     });
     expect(problems).toEqual([]);
@@ -91,9 +94,11 @@ describe("the configuration", () => {
     const tooShort = await load({ project: { lockWaitMs: limits.yieldMs } });
     expect(tooShort.values).toEqual(defaults);
     expect(tooShort.problems).toEqual([expect.stringContaining("more than yieldMs")]);
-    const others = await load({ project: { yieldMs: 1, logLevel: "silent", idleExitMs: 1 } });
+    const others = await load({
+      project: { yieldMs: 1, logLevel: "silent", idleExitMs: 1, treeGuard: "off" },
+    });
     expect(others.values).toEqual(defaults);
-    expect(others.problems).toHaveLength(3);
+    expect(others.problems).toHaveLength(4);
     expect(others.problems[0]).toContain("a project may not set yieldMs");
   });
 
@@ -119,6 +124,7 @@ describe("the configuration", () => {
       yieldMs: [0, true],
       idleExitMs: [-1, 1e12],
       logLevel: ["loud", 3],
+      treeGuard: ["no", false],
       ignore: ["*.md", [""], [1]],
     };
     for (const [key, values] of Object.entries(bad)) {

@@ -1,0 +1,140 @@
+/**
+ * Whose work is in a file, from the write that was seen until git says that it is committed or gone.
+ *
+ * Invariants: a file has at least one writer and at most `limits.writersPerFileMax`, each actor once, the latest last;
+ * the files stand in the order of their latest writes, at most `limits.writesMax`, and the oldest are forgotten; what
+ * changed after it was looked at is not settled by that look.
+ */
+import { limits } from "../../protocol/limits.ts";
+import { sameActor } from "./actors.ts";
+import type { Actor, WriteNote, Written } from "./entry.ts";
+import type { Handler, Meta } from "./handlers.ts";
+import { actorRow, pathOf } from "./lock-text.ts";
+import type { FileWork, State, Writer, Writes } from "./state.ts";
+
+/** An actor with those it works for. */
+export interface Kin {
+  readonly actor: Actor;
+  readonly ancestors: readonly (string | null)[];
+}
+
+/**
+ * A shell command ended and these files are not what they were before it. What somebody else holds or has work in was
+ * bypassed; the rest are writes of the actor.
+ */
+export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, meta, step) => {
+  step.reply = { ok: true };
+  const me = { actor, ancestors: noted.ancestors };
+  const own: Written[] = [];
+  for (const file of noted.files) {
+    const other = ownerBut(state, me, file.key);
+    if (other === null) own.push(file);
+    else
+      step.events.push({
+        event: {
+          event: "bypassed",
+          file: file.file,
+          path: pathOf(file.key),
+          writer: actorRow(state, actor),
+          holder: actorRow(state, other.actor),
+          held: other.held,
+        },
+        about: [actor.session, other.actor.session],
+        project: file.project,
+      });
+  }
+  noteWork(state, actor, { ...noted, files: own }, meta);
+};
+
+export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _meta, step) => {
+  step.reply = { ok: true };
+  for (const { key, seq } of settled) {
+    const work = state.writes.files.get(key);
+    if (work !== undefined && latestOf(work).seq === seq) removeWork(state.writes, work);
+  }
+};
+
+/** The actor wrote these files. */
+export function noteWork(
+  state: State,
+  actor: Actor,
+  { files, by, ancestors, wallMs }: WriteNote,
+  meta: Meta,
+): void {
+  const { name } = actorRow(state, actor);
+  for (const { key, file, worktree, project } of files) {
+    const before = state.writes.files.get(key);
+    if (before !== undefined) removeWork(state.writes, before);
+    const writer: Writer = { actor, name, ancestors, by, wallMs, seq: meta.seq };
+    const others = before?.writers.filter(w => !sameActor(w.actor, actor)) ?? [];
+    const writers = [...others.slice(1 - limits.writersPerFileMax), writer];
+    addWork(state.writes, { key, file, worktree, project, writers });
+  }
+  for (const oldest of state.writes.files.values()) {
+    if (state.writes.files.size <= limits.writesMax) break;
+    removeWork(state.writes, oldest);
+  }
+}
+
+export function addWork(writes: Writes, work: FileWork): void {
+  writes.files.set(work.key, work);
+  const keys = writes.byWorktree.get(work.worktree);
+  if (keys === undefined) writes.byWorktree.set(work.worktree, new Set([work.key]));
+  else keys.add(work.key);
+}
+
+function removeWork(writes: Writes, { key, worktree }: FileWork): void {
+  writes.files.delete(key);
+  const keys = writes.byWorktree.get(worktree);
+  keys?.delete(key);
+  if (keys?.size === 0) writes.byWorktree.delete(worktree);
+}
+
+/** The session's process goes on under another id: its work is that one's. */
+export function renameWriters(state: State, from: string, to: string): void {
+  for (const [key, work] of state.writes.files) {
+    if (!work.writers.some(w => w.actor.session === from)) continue;
+    const writers = work.writers.map(w =>
+      w.actor.session === from ? { ...w, actor: { ...w.actor, session: to, incarnation: 0 } } : w,
+    );
+    // In its place: setting a key that is there keeps the order.
+    state.writes.files.set(key, { ...work, writers: onceEach(writers) });
+  }
+}
+
+/** Two incarnations may have become one actor: its latest write counts. */
+function onceEach(writers: readonly Writer[]): Writer[] {
+  return writers.filter((w, i) => !writers.slice(i + 1).some(later => sameActor(later.actor, w.actor)));
+}
+
+export function latestOf(work: FileWork): Writer {
+  const latest = work.writers.at(-1);
+  if (latest === undefined) throw new Error(`${work.key} has no writer`);
+  return latest;
+}
+
+/** Whether the part of the session that acted is alive. */
+export function isAlive(state: State, { session, incarnation }: Actor): boolean {
+  return state.sessions.live.get(session)?.incarnations.some(i => i.ordinal === incarnation) ?? false;
+}
+
+/** The same actor, or one of them works for the other. */
+export function isKin(a: Kin, b: Kin): boolean {
+  if (sameActor(a.actor, b.actor)) return true;
+  const sameProcess = a.actor.session === b.actor.session && a.actor.incarnation === b.actor.incarnation;
+  return sameProcess && (a.ancestors.includes(b.actor.agent) || b.ancestors.includes(a.actor.agent));
+}
+
+/** Who else holds the file, or has work in it and is alive. */
+function ownerBut(
+  state: State,
+  me: Kin,
+  key: string,
+): { readonly actor: Actor; readonly held: boolean } | null {
+  const hold = state.locks.holds.get(key);
+  if (hold !== undefined) return isKin(me, hold) ? null : { actor: hold.actor, held: true };
+  const writers = state.writes.files.get(key)?.writers ?? [];
+  if (writers.some(w => isKin(me, w))) return null;
+  const other = writers.findLast(w => isAlive(state, w.actor));
+  return other === undefined ? null : { actor: other.actor, held: false };
+}

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import type { Actor, WriteNote } from "../../daemon/core/entry.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor, World } from "./core-world.ts";
+
+function note(files: string | readonly string[], more: Partial<WriteNote> = {}): WriteNote {
+  const names = typeof files === "string" ? [files] : files;
+  const written = names.map(file => ({ key: `n:/p/${file}`, file, worktree: "/p", project: "/p" }));
+  return { files: written, by: "edit", ancestors: [], wallMs: 1, ...more };
+}
+
+class Works extends World {
+  wrote(who: string | Actor, files: string | readonly string[], more: Partial<WriteNote> = {}): void {
+    this.do({ type: "flight_end", actor: actor(who), flight: null, wrote: true, noted: note(files, more) });
+  }
+
+  /** A shell command changed the files; returns who was told what. */
+  ran(who: string | Actor, files: string | readonly string[], more: Partial<WriteNote> = {}): string[] {
+    const noted = note(files, { by: "shell", ...more });
+    const step = this.step({ type: "writes_noted", actor: actor(who), noted });
+    return step.events.flatMap(({ event, about }) =>
+      event.event === "bypassed"
+        ? [`${event.writer.name} changed ${event.file} of ${event.holder.name}: ${about.join(" ")}`]
+        : [],
+    );
+  }
+
+  settle(file: string, seq: number): void {
+    this.do({ type: "writes_settled", settled: [{ key: `n:/p/${file}`, seq }] });
+  }
+
+  writers(file: string): string[] {
+    return this.state.writes.files.get(`n:/p/${file}`)?.writers.map(w => w.name) ?? [];
+  }
+}
+
+function world(...sessions: readonly string[]): Works {
+  const w = new Works();
+  for (const session of sessions) w.begin(session);
+  return w;
+}
+
+const child: Actor = { session: "a", agent: "child", incarnation: 0 };
+
+describe("whose work is in a file", () => {
+  it("names every writer once, the latest last", () => {
+    const w = world("a", "b");
+    w.wrote("a", "x");
+    w.wrote("b", "x");
+    w.wrote("a", "x");
+    expect(w.writers("x")).toEqual(["b", "a"]);
+  });
+
+  it("is remembered over a snapshot", () => {
+    const w = world("a", "b");
+    w.wrote("a", ["x", "y"]);
+    w.wrote("b", "x");
+    const text = writeState(w.state);
+    const back = readState(text);
+    expect(writeState(back)).toBe(text);
+    expect([...back.writes.files.keys()]).toEqual(["n:/p/y", "n:/p/x"]);
+    expect(back.writes.byWorktree.get("/p")).toEqual(new Set(["n:/p/x", "n:/p/y"]));
+  });
+
+  it("ends when git says so, unless it was written again meanwhile", () => {
+    const w = world("a");
+    w.wrote("a", "x");
+    const { seq } = w.state;
+    w.wrote("a", "x");
+    w.settle("x", seq);
+    expect(w.writers("x")).toEqual(["a"]);
+    w.settle("x", w.state.seq - 1);
+    expect(w.writers("x")).toEqual([]);
+    expect(w.state.writes.byWorktree.size).toBe(0);
+  });
+
+  it("outlives the session, under the name it had", () => {
+    const w = world("a");
+    w.begin("a", { name: "alice" });
+    w.wrote("a", "x");
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "deregistered" });
+    expect(w.writers("x")).toEqual(["alice"]);
+  });
+
+  it("passes to the id under which a cleared session goes on", () => {
+    const w = new Works();
+    const anchor = { pid: 7, startTime: "7" };
+    w.begin("a", { anchor });
+    w.wrote("a", ["x", "y"]);
+    w.do({ type: "session_suspend", session: "a" });
+    w.begin("b", { anchor });
+    expect(w.state.writes.files.get("n:/p/x")?.writers[0]?.actor).toEqual(actor("b"));
+    expect([...w.state.writes.files.keys()]).toEqual(["n:/p/x", "n:/p/y"]);
+  });
+
+  it("keeps the latest writers of a file, and the latest files", () => {
+    const w = world();
+    const many = Array.from({ length: limits.writersPerFileMax + 2 }, (_, i) => `s${i}`);
+    for (const one of many) w.wrote(one, "x");
+    expect(w.writers("x")).toEqual(many.slice(2));
+    const files = Array.from({ length: limits.writesMax }, (_, i) => `f${i}`);
+    w.wrote("s0", files);
+    expect(w.writers("x")).toEqual([]);
+    expect(w.writers("f0")).toEqual(["s0"]);
+  });
+});
+
+describe("what a shell command changed", () => {
+  it("is its actor's own where nobody else has anything in it", () => {
+    const w = world("a");
+    expect(w.ran("a", "x")).toEqual([]);
+    expect(w.writers("x")).toEqual(["a"]);
+  });
+
+  it("was bypassed where another one holds it, and stays that one's", () => {
+    const w = world("a", "b");
+    w.lock("a", "x");
+    w.wrote("a", "x");
+    expect(w.ran("b", "x")).toEqual(["b changed x of a: b a"]);
+    expect(w.writers("x")).toEqual(["a"]);
+  });
+
+  it("was bypassed where another one has work in it", () => {
+    const w = world("a", "b");
+    w.wrote("a", "x");
+    expect(w.ran("b", ["x", "y"])).toEqual(["b changed x of a: b a"]);
+    expect(w.writers("y")).toEqual(["b"]);
+  });
+
+  it("is nobody's loss where the other one is gone", () => {
+    const w = world("a", "b");
+    w.wrote("a", "x");
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "deregistered" });
+    expect(w.ran("b", "x")).toEqual([]);
+    expect(w.writers("x")).toEqual(["a", "b"]);
+  });
+
+  it("is its actor's own where it has work in it too, unless another one holds it", () => {
+    const w = world("a", "b");
+    w.wrote("b", "x");
+    w.wrote("a", "x");
+    expect(w.ran("b", "x")).toEqual([]);
+    w.lock("a", "x");
+    expect(w.ran("b", "x")).toEqual(["b changed x of a: b a"]);
+  });
+
+  it("is the family's own between an agent and those it works for, not between siblings", () => {
+    const w = world("a");
+    w.wrote("a", "x");
+    expect(w.ran(child, "x", { ancestors: [null] })).toEqual([]);
+    w.wrote(child, "y", { ancestors: [null] });
+    expect(w.ran("a", "y")).toEqual([]);
+    w.wrote(child, "z", { ancestors: [null] });
+    const sibling = { ...child, agent: "other" };
+    expect(w.ran(sibling, "z", { ancestors: [null] })).toEqual(["a/other changed z of a/child: a a"]);
+  });
+});
