@@ -132,6 +132,56 @@ const planted: readonly Planted[] = [
     put: "  for (const { actor } of parts)",
     tells: /waits for what is free/,
   },
+  {
+    bug: "a task that is acknowledged before it is safe on disk",
+    file: "daemon/outbox.ts",
+    find: '  "task_create",\n',
+    put: "",
+    host: "file",
+    tells: /was acknowledged (?:as safe )?and is lost/,
+  },
+  {
+    bug: "a task claimed twice",
+    file: "daemon/core/task-claim.ts",
+    find: 'if (status === "active" && (claimerOf(task) !== null || by === null))',
+    put: 'if (status === "active" && by === null)',
+    tells: /was claimed by .* and then by/,
+  },
+  {
+    bug: "the first match of a prefix is taken",
+    file: "daemon/core/task-text.ts",
+    find: "if (first !== undefined && matches.length === 1) return",
+    put: "if (first !== undefined) return",
+    tells: /was taken for/,
+  },
+  {
+    bug: "a task that is done and frees nobody who waited for it",
+    file: "daemon/core/task-table.ts",
+    find: "for (const id of tasks.dependents.get(task.id) ?? []) {",
+    put: "for (const id of new Set<string>()) {",
+    tells: /was the best|tasks' index/,
+  },
+  {
+    bug: "dependencies that close a circle",
+    file: "daemon/core/task-update.ts",
+    find: "if (circle !== null) return circleRefusal(circle);",
+    put: "",
+    tells: /circle/,
+  },
+  {
+    bug: "a claim that outlives its session",
+    file: "daemon/core/sessions.ts",
+    find: "  endClaims(state, session.id, null, cause, step);\n",
+    put: "",
+    tells: /is gone|not alive/,
+  },
+  {
+    bug: "a done task that is reopened under those who build on it",
+    file: "daemon/core/task-update.ts",
+    find: 'if (now !== "done") return null;',
+    put: "return null;",
+    tells: /is active before/,
+  },
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

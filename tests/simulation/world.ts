@@ -16,6 +16,7 @@ import { limits } from "../../protocol/limits.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
+import { TaskLives, tasksBefore } from "./tasks.ts";
 
 export class Violation extends Error {
   override readonly name = "Violation";
@@ -68,8 +69,11 @@ export class World {
   #poisons = 0;
   #fatal: Error | null = null;
   readonly #tickets = new Map<string, number>();
-  /** Where the entries stored so far came from. */
-  readonly #stored = new Set<string>();
+  /** Where the entries stored so far came from, and their places. */
+  readonly #stored = new Map<string, number>();
+  readonly #tasks: TaskLives;
+  /** The last entry that a client heard of as safe on disk. */
+  #safeSeq = 0;
 
   constructor(seed: number, host: "file" | "remote", tell: boolean) {
     this.random = new Random(seed);
@@ -77,6 +81,7 @@ export class World {
     this.host =
       host === "file" ? new FileHost(this.random.fork(), this.clock) : new RemoteHost(this.random.fork());
     this.#tell = tell;
+    this.#tasks = new TaskLives(this.random.fork());
   }
 
   async start(): Promise<void> {
@@ -171,6 +176,8 @@ export class World {
     if (!power && this.host.keepsDelivered && last < lived.seq) {
       throw new Violation(`entries ${last + 1} to ${lived.seq} were delivered and are lost`);
     }
+    if (last < this.#safeSeq)
+      throw new Violation(`entry ${this.#safeSeq} was acknowledged as safe and is lost`);
     if (last === lived.seq) {
       const { state } = rebuild(snapshot, upTo, this.#shadowVoided);
       if (writeState(state) !== lived.text)
@@ -179,6 +186,8 @@ export class World {
     // An entry that threw once counts unless the log says that it is void: the next start may well apply it.
     const whole = rebuild(snapshot, entries);
     this.#shadow = whole.state;
+    this.#tasks.restarted(entries, this.#shadow);
+    for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
     for (const { token, actor } of this.#shadow.locks.holds.values()) {
       this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, JSON.stringify(actor));
@@ -206,11 +215,12 @@ export class World {
   }
 
   #observe(entry: Entry): void {
-    this.#stored.add(key(entry.origin));
+    this.#stored.set(key(entry.origin), entry.seq);
     count(this.counts.commands, entry.command.type);
     const state = this.#shadow;
     const yielding = this.#yielding(state, entry);
     const before = [...state.locks.holds.values()];
+    const tasks = tasksBefore(state);
     let step: Step;
     try {
       step = apply(state, entry);
@@ -232,6 +242,7 @@ export class World {
     for (const wrong of wrongs(state, this.#granted(entry, step, before))) throw new Violation(wrong);
     if (yielding?.length && step.reply?.ok) throw new Violation(`a hold yielded with ${yielding} in flight`);
     for (const wrong of notReturned(state, before, entry.command)) throw new Violation(wrong);
+    for (const wrong of this.#tasks.observe(state, tasks, entry, step.reply)) throw new Violation(wrong);
     for (const wrong of check(state)) throw new Violation(wrong);
     this.#noteTokens(state, step, entry.command.type === "session_begin");
   }
@@ -261,8 +272,9 @@ export class World {
 
   #happen(): void {
     const { random } = this;
-    const roll = random.int(1, 100);
-    if (roll <= 40) this.#lock();
+    const roll = random.int(1, 120);
+    if (roll > 100) this.#task();
+    else if (roll <= 40) this.#lock();
     else if (roll <= 55) this.#unlock();
     else if (roll <= 60) this.#flight();
     else if (roll <= 66) this.#close();
@@ -312,6 +324,11 @@ export class World {
     const retried = { ...command, bound: null, retry };
     this.#retried.push(retried);
     this.#submit(client, retried);
+  }
+
+  #task(): void {
+    const client = this.#client();
+    this.#submit(client, this.#tasks.command(this.#running().state, client.actor));
   }
 
   #unlock(): void {
@@ -459,7 +476,12 @@ export class World {
         client.waiting.delete(n);
         if (engine !== this.#engine) return;
         const origin = { node: "local", epoch: engine.epoch, n };
-        if (reply.ok && !this.#stored.has(key(origin))) {
+        const seq = this.#stored.get(key(origin));
+        if (reply.ok && command.type.startsWith("task_")) {
+          this.#safeSeq = Math.max(this.#safeSeq, seq ?? 0);
+          if (client.state === "open") this.#tasks.heard(command, reply);
+        }
+        if (reply.ok && seq === undefined) {
           this.#fatal ??= new Violation(`${command.type} (${n}) was answered before it was stored`);
         }
         count(this.counts.replies, reply.ok ? "ok" : reply.code);
@@ -603,7 +625,9 @@ function words(command: Command): string {
   const who = "actor" in rest ? `${rest.actor.session}${rest.actor.agent ? `/${rest.actor.agent}` : ""}` : "";
   const what = "files" in rest && Array.isArray(rest.files) ? rest.files.map(f => f.file).join("+") : "";
   const more =
-    type === "elapse" || type === "daemon_started" || "session" in rest ? JSON.stringify(rest) : "";
+    type === "elapse" || type === "daemon_started" || type.startsWith("task_") || "session" in rest
+      ? JSON.stringify(rest)
+      : "";
   return [type, who, what, "kind" in rest ? rest.kind : "", more].filter(Boolean).join(" ");
 }
 
