@@ -515,7 +515,8 @@ describe("the entries that are installed", () => {
   const shown = (groups: typeof usual) =>
     groups.map(([event, { matcher = "", hooks }]) => {
       const [hook] = hooks;
-      return `${event}${matcher && ` ${matcher}`}${hook?.async ? ", async" : ""}, ${hook?.args.at(-1)} of ${hook?.timeout}`;
+      const only = hook?.if === undefined ? "" : ` if ${hook.if}`;
+      return `${event}${matcher && ` ${matcher}`}${only}${hook?.async ? ", async" : ""}, ${hook?.args.at(-1)} of ${hook?.timeout}`;
     });
 
   test("which events, which wait, and for how long", () => {
@@ -523,6 +524,8 @@ describe("the entries that are installed", () => {
       "SessionStart, 3000 of 6",
       "UserPromptSubmit, 1000 of 3",
       "PreToolUse Edit|Write|NotebookEdit, 52000 of 75",
+      "PreToolUse Bash if Bash(kite *), 1000 of 3",
+      "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
       "PostToolUse Edit|Write|NotebookEdit|Agent|TaskStop, async, 5000 of 7",
       "PostToolUseFailure Edit|Write|NotebookEdit|Agent|TaskStop, async, 5000 of 7",
       "PermissionRequest, async, 5000 of 7",
