@@ -4,9 +4,9 @@
 # wrong, it exits 0 and the work goes on; only an answer of the daemon makes it refuse anything.
 # `perl -T hook.pl MS`: it spends at most MS milliseconds, rounded up to whole seconds as alarm wants them.
 #
-# It runs at every edit, so it loads no module but strict; the numbers that Socket, Fcntl and Errno would give are
-# those of Linux, else of macOS and the BSDs. -T makes perl ignore PERL5OPT and PERL5LIB. SIGTERM ends it at once,
-# the connection closes, and the daemon knows that nobody waits any more.
+# It runs at every edit, so it loads no module (the build takes strict out); the numbers that Socket, Fcntl and Errno
+# would give are those of Linux, else of macOS and the BSDs. -T makes perl ignore PERL5OPT and PERL5LIB. SIGTERM ends
+# it at once, the connection closes, and the daemon knows that nobody waits any more.
 use strict;
 
 # As in protocol/limits.ts.
@@ -44,7 +44,7 @@ my ($ms) = ($ARGV[0] // '') =~ /^([1-9]\d{0,8})/;
 alarm int((($ms || $budget_ms) + 999) / 1_000);
 $event = read_event();
 let_go() if !is_socket() && !(start_daemon() && is_socket());
-let_go() if is_paused();
+let_go() if -e "$home/hook-failures" && is_paused();
 exit 0 if !is_one_object($event);
 my $request = request_line($event);
 exit 0 if length $request > $line_bytes;
@@ -69,29 +69,6 @@ sub is_off {
 
 sub is_socket {
     return (mode_if_mine($socket) & 0170000) == 0140000;
-}
-
-# Where a session or a turn begins and nobody listens, the launcher that `kite install` wrote starts the daemon and
-# ends when it answers; if that takes longer than this hook may, it goes on without it. Once.
-sub start_daemon {
-    my $start = "$home/bin/start";
-    return 0 if $started || $event !~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/ || !-x $start;
-    $started = 1;
-    my $pid = fork;
-    return 0 if !defined $pid;
-    if (!$pid) {
-        setpgrp 0, 0;
-        $SIG{PIPE} = 'DEFAULT';
-        # What -T does not trust in a program's surroundings; the launcher brings its own.
-        delete @ENV{qw(IFS CDPATH ENV BASH_ENV)};
-        $ENV{PATH} = '/usr/bin:/bin';
-        open STDIN,  '<', '/dev/null';
-        open STDOUT, '>', '/dev/null';
-        open STDERR, '>', '/dev/null';
-        exec {$start} $start or exit 1;
-    }
-    waitpid $pid, 0;
-    return 1;
 }
 
 # The mode of what is there itself, no link followed; 0 where there is nothing or it is somebody else's.
@@ -206,6 +183,39 @@ sub put {
         # Who does not read any more cannot be told.
         $put += syswrite $handle, $bytes, length $bytes, $put or return;
     }
+}
+
+# What most hooks never need is compiled when it is first called: reading it costs as much as starting perl.
+sub AUTOLOAD {
+    my $name = our $AUTOLOAD;
+    my ($rest) = join('', <DATA>) =~ /(.*)/s;
+    eval "$rest; 1" && defined &$name or exit 0;
+    goto \&$name;
+}
+
+__DATA__
+
+# Where a session or a turn begins and nobody listens, the launcher that `kite install` wrote starts the daemon and
+# ends when it answers; if that takes longer than this hook may, it goes on without it. Once.
+sub start_daemon {
+    my $start = "$home/bin/start";
+    return 0 if $started || $event !~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/ || !-x $start;
+    $started = 1;
+    my $pid = fork;
+    return 0 if !defined $pid;
+    if (!$pid) {
+        setpgrp 0, 0;
+        $SIG{PIPE} = 'DEFAULT';
+        # What -T does not trust in a program's surroundings; the launcher brings its own.
+        delete @ENV{qw(IFS CDPATH ENV BASH_ENV)};
+        $ENV{PATH} = '/usr/bin:/bin';
+        open STDIN,  '<', '/dev/null';
+        open STDOUT, '>', '/dev/null';
+        open STDERR, '>', '/dev/null';
+        exec {$start} $start or exit 1;
+    }
+    waitpid $pid, 0;
+    return 1;
 }
 
 # Three failures within a minute: for half a minute nobody is asked, unless the socket is newer than they are.

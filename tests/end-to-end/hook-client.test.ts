@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
@@ -411,7 +412,7 @@ describe("what the programs are made of", () => {
   test("the perl client loads no module, and its bounds are the protocol's", () => {
     const script = text("perl");
     const loaded = [...script.matchAll(/^\s*(?:use|require|no|do)\s+([^;]+);/gm)].map(m => m[1]);
-    expect(loaded).toEqual(["strict"]);
+    expect(loaded).toEqual([]);
     const bounds = [...script.matchAll(/^my \$(\w+_(?:ms|max|bytes))\s*= ([\d_ *]+);$/gm)].map(
       ([, name = "", value = ""]) => [
         name,
@@ -432,6 +433,14 @@ describe("what the programs are made of", () => {
       reply_bytes: limits.lineBytes,
       retry_ms: 50,
     });
+  });
+
+  test("the perl client is strict where it is written, what is compiled late included", () => {
+    const source = readFileSync(new URL("../../hooks/client/hook.pl", import.meta.url), "utf8");
+    expect(source).toContain("\nuse strict;\n");
+    const input = source.replace("\n__DATA__\n", "\n");
+    const { stderr, status } = spawnSync("/usr/bin/perl", ["-Tc"], { input, encoding: "utf8" });
+    expect([status, stderr]).toEqual([0, "- syntax OK\n"]);
   });
 
   test("the perl client takes no word from the variables that change how perl starts", async () => {
