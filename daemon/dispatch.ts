@@ -5,9 +5,11 @@ import { nearest } from "../protocol/nearest.ts";
 import { type RequestOf, type RequestType, requests } from "../protocol/requests.ts";
 import { type Line, nestingWithin } from "../protocol/wire.ts";
 import type { Call } from "./call.ts";
+import { contextDelete, contextGet, contextList, contextSet } from "./requests-context.ts";
 import { hello, ping, query, shutdown, stats, subscribe } from "./requests-daemon.ts";
 import { hook } from "./requests-hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./requests-lock.ts";
+import { broadcast, messageAck, messageList, messageSend, resume } from "./requests-message.ts";
 import { deregister, heartbeat, register } from "./requests-session.ts";
 import {
   taskClaim,
@@ -44,6 +46,15 @@ const handlers: RequestHandlers = {
   file_unlock: fileUnlock,
   file_check: fileCheck,
   file_touch: fileTouch,
+  context_set: contextSet,
+  context_get: contextGet,
+  context_list: contextList,
+  context_delete: contextDelete,
+  message_send: messageSend,
+  message_list: messageList,
+  message_ack: messageAck,
+  broadcast,
+  resume,
   task_create: taskCreate,
   task_update: taskUpdate,
   task_get: taskGet,

@@ -257,7 +257,7 @@ export class Engine {
 
   /** False where the entry threw and the state is being rebuilt without it. */
   #applyOne(entry: Entry): boolean {
-    if (this.#outbox.entered(entry.seq, entry.command.type)) this.#options.journal.sync();
+    if (this.#outbox.entered(entry.seq, entry.command)) this.#options.journal.sync();
     if (this.#voided.has(entry.seq)) {
       skip(this.#state, entry);
       return true;

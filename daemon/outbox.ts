@@ -6,7 +6,7 @@
  * Nothing leaves behind an entry that threw before the log says that it is void: until then a new start could find
  * that it counts.
  */
-import type { CommandType } from "./core/entry.ts";
+import type { Command, CommandType } from "./core/entry.ts";
 
 /** Commands whose effects must survive a power cut before anybody hears of them. */
 const diskClass: ReadonlySet<CommandType> = new Set<CommandType>([
@@ -18,7 +18,14 @@ const diskClass: ReadonlySet<CommandType> = new Set<CommandType>([
   "task_claim",
   "task_release",
   "task_remove",
+  "context_delete",
+  "message_send",
+  "message_ack",
+  "broadcast",
 ]);
+
+/** What tells the class of a command: its type, and for context whether the value is to last. */
+type Classed = Pick<Command, "type"> & { readonly durable?: boolean };
 
 export class Outbox {
   #waiting: { readonly needs: number; readonly send: () => void }[] = [];
@@ -28,8 +35,8 @@ export class Outbox {
   #durableSeq = 0;
 
   /** Notes an entry that is about to be applied; true where the journal has to sync for it. */
-  entered(seq: number, type: CommandType): boolean {
-    if (!diskClass.has(type)) return false;
+  entered(seq: number, { type, durable = false }: Classed): boolean {
+    if (!diskClass.has(type) && !durable) return false;
     this.#diskSeq = seq;
     return true;
   }

@@ -4,6 +4,7 @@
  */
 import { limits } from "../protocol/limits.ts";
 import type { Clock } from "./clock.ts";
+import type { NamedAgent } from "./core/talk-commands.ts";
 
 export interface Presence {
   /** Clock time of the last sign of life. */
@@ -70,6 +71,18 @@ export class PresenceTable {
     const count = (row.types.get(type) ?? 0) + 1;
     row.types.set(type, count);
     return count === 1 ? type : `${type}-${count}`;
+  }
+
+  /** Agents that `to` may mean: by id, by name, or by name behind their session's. */
+  agentsCalled(to: string): NamedAgent[] {
+    const called: NamedAgent[] = [];
+    for (const [session, { agents }] of this.#rows) {
+      for (const [agent, { name }] of agents) {
+        const isMeant = agent === to || (name !== null && (name === to || to.endsWith(`/${name}`)));
+        if (isMeant) called.push({ session, agent, name: name ?? agent.slice(0, 8) });
+      }
+    }
+    return called;
   }
 
   silentMs(session: string): number {

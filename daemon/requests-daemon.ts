@@ -4,11 +4,15 @@ import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { StatsReply } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
+import type { PostedRow } from "../protocol/message.ts";
 import { protocolVersion } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import { isRefusal } from "./call.ts";
+import { contextPage } from "./context-rows.ts";
+import { holdRow } from "./core/edit-holds.ts";
 import { pathOf } from "./core/lock-text.ts";
 import type { RequestHandler } from "./dispatch.ts";
+import { postedRows } from "./message-rows.ts";
 import { page, placeIn } from "./paging.ts";
 import { refs } from "./requests-lock.ts";
 import { lockRows, sessionRows } from "./rows.ts";
@@ -55,7 +59,7 @@ export const query: RequestHandler<"query"> = async (services, request, call) =>
       call.reply(taskPage(services.engine.state, request));
       return;
     }
-    const from = request.after === undefined ? null : placeIn(request.after);
+    const from = request.after === undefined || target === "context" ? null : placeIn(request.after);
     if (from === "nowhere") {
       call.reply(refuse("invalid_request", "query: after: give next of the reply before", { path: "after" }));
     } else if (target === "sessions") {
@@ -64,6 +68,16 @@ export const query: RequestHandler<"query"> = async (services, request, call) =>
     } else if (target === "locks") {
       const wanted = (row: LockRow) => mayShow(row) && (id === undefined || row.holder?.id === id);
       call.reply(page(lockRows(services), { wanted, from, max }));
+    } else if (target === "context") {
+      call.reply(contextPage(services.engine, { ...request, project: project ?? null }));
+    } else if (target === "messages") {
+      const isOf = ({ from, to }: PostedRow) => from?.id === id || to.some(row => row.id === id);
+      const wanted = (row: PostedRow) => mayShow(row) && (id === undefined || isOf(row));
+      call.reply(page(postedRows(services.engine.state), { wanted, from, max }));
+    } else if (target === "holds") {
+      const { state, now } = services.engine;
+      const holds = [...state.editHolds.all.values()].map(hold => holdRow(hold, now));
+      call.reply({ ok: true, rows: holds.filter(mayShow).slice(0, max) });
     } else if (target === "refusals") {
       call.reply({ ok: true, rows: services.recorder.refusals.slice(-max) });
     } else {

@@ -9,6 +9,9 @@ export const queryTargets = [
   "tasks",
   "task_ready",
   "task_blocked",
+  "context",
+  "messages",
+  "holds",
   "refusals",
   "stats",
 ] as const;

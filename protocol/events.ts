@@ -101,6 +101,53 @@ export type KiteEvent =
       readonly held: boolean;
     }
   | {
+      readonly event: "context_changed";
+      readonly project: string;
+      readonly key: string;
+      readonly version: number;
+      /** Who did it; null: a person, or nobody (its time was over). */
+      readonly from: ActorRow | null;
+      readonly deleted: boolean;
+    }
+  | {
+      /** Without the text: who may read it has it in the inbox. */
+      readonly event: "message_sent";
+      readonly message: string;
+      readonly from: ActorRow | null;
+      /** At most 100; `more` counts the rest. */
+      readonly to: readonly ActorRow[];
+      readonly more?: number;
+      readonly project: string;
+      readonly urgent: boolean;
+    }
+  | { readonly event: "message_acknowledged"; readonly message: string; readonly by: ActorRow }
+  | {
+      /** Its recipient has gone without having read it. */
+      readonly event: "message_undelivered";
+      readonly message: string;
+      readonly from: ActorRow | null;
+      readonly to: ActorRow;
+    }
+  | {
+      readonly event: "hold_began";
+      readonly hold: string;
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly by: ActorRow | null;
+      readonly ms: number;
+      readonly project: string;
+    }
+  | {
+      readonly event: "hold_ended";
+      readonly hold: string;
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly cause: string;
+      readonly project: string;
+    }
+  | {
       readonly event: "file_conflict";
       readonly file: string;
       readonly path: string;

@@ -260,6 +260,34 @@ export const limits = {
   /** Writes that the end of one batch of calls ends. */
   batchWritesMax: 100,
 
+  // Context.
+  /** One value as JSON. */
+  contextValueBytes: 256 * 1024,
+  /** All keys and values of all projects. */
+  contextBytes: 64 * 1024 * 1024,
+  contextKeysMax: 10_000,
+  contextTtlMaxMs: 30 * 24 * 60 * 60 * 1000,
+
+  // Messages.
+  messageBytes: 16 * 1024,
+  /** Messages in one inbox; where it is full, the oldest that was read makes room. */
+  inboxMax: 1_000,
+  /** Texts of all messages together. */
+  messagesBytes: 64 * 1024 * 1024,
+  /** Messages of one session within `messageRateMs`. */
+  messageRateMax: 20,
+  messageRateMs: 60_000,
+  /** What an agent is shown of its inbox at a time: messages, and UTF-16 units of their texts together. */
+  shownMessagesMax: 3,
+  shownMessagesChars: 1_500,
+  /** Named where a recipient is ambiguous, or nobody has the name. */
+  recipientsNamedMax: 10,
+
+  // Holds.
+  holdMaxMs: 600_000,
+  holdsPerActorMax: 2,
+  holdFilesMax: 100,
+
   // Switching off.
   /** Projects and sessions that are off at a time. */
   silencedMax: 1_000,

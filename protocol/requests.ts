@@ -1,6 +1,16 @@
 import type { z } from "zod";
 import type { Refusal } from "./codes.ts";
 import {
+  type ContextDeleteReply,
+  type ContextGetReply,
+  type ContextListReply,
+  type ContextSetReply,
+  contextDeleteSchema,
+  contextGetSchema,
+  contextListSchema,
+  contextSetSchema,
+} from "./context.ts";
+import {
   type PingReply,
   plainSchema,
   type QueryReply,
@@ -20,6 +30,18 @@ import {
   fileTouchSchema,
   fileUnlockSchema,
 } from "./lock.ts";
+import {
+  type BroadcastReply,
+  broadcastSchema,
+  type MessageAckReply,
+  type MessageListReply,
+  type MessageSendReply,
+  messageAckSchema,
+  messageListSchema,
+  messageSendSchema,
+  type ResumeReply,
+  resumeSchema,
+} from "./message.ts";
 import {
   deregisterSchema,
   type HelloReply,
@@ -72,6 +94,15 @@ export const requests = {
   task_release: request<typeof taskReleaseSchema, TaskReply>(taskReleaseSchema),
   task_remove: request<typeof taskRemoveSchema, TaskRemoveReply>(taskRemoveSchema),
   task_import: request<typeof taskImportSchema, TaskImportReply>(taskImportSchema),
+  context_set: request<typeof contextSetSchema, ContextSetReply>(contextSetSchema),
+  context_get: request<typeof contextGetSchema, ContextGetReply>(contextGetSchema),
+  context_list: request<typeof contextListSchema, ContextListReply>(contextListSchema),
+  context_delete: request<typeof contextDeleteSchema, ContextDeleteReply>(contextDeleteSchema),
+  message_send: request<typeof messageSendSchema, MessageSendReply>(messageSendSchema),
+  message_list: request<typeof messageListSchema, MessageListReply>(messageListSchema),
+  message_ack: request<typeof messageAckSchema, MessageAckReply>(messageAckSchema),
+  broadcast: request<typeof broadcastSchema, BroadcastReply>(broadcastSchema),
+  resume: request<typeof resumeSchema, ResumeReply>(resumeSchema),
   hook: request<typeof hookSchema, HookReply>(hookSchema),
   subscribe: request<typeof subscribeSchema, SubscribeReply>(subscribeSchema),
   query: request<typeof querySchema, QueryReply>(querySchema),

@@ -2,13 +2,17 @@
  * The only door to the state. Deterministic: the same entries in the same order give the same state and the same
  * steps, on every machine and at every replay.
  */
+import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
 import { elapse } from "./due.ts";
+import { resume } from "./edit-holds.ts";
 import type { CommandOf, CommandType, Entry, Retry } from "./entry.ts";
 import type { Handlers, Meta } from "./handlers.ts";
+import { agentEnd, inboxTake, inboxTold, messageAck } from "./inbox-turns.ts";
 import { flightEnd, leaseRenew } from "./lock-flight.ts";
 import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./lock-release.ts";
 import { lockRequest } from "./lock-request.ts";
+import { broadcast, messageSend } from "./messages.ts";
 import { keepReply, keptReply } from "./replies.ts";
 import { sessionBegin, sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions.ts";
 import type { State } from "./state.ts";
@@ -42,6 +46,15 @@ const handlers: Handlers = {
   task_claim: taskClaim,
   task_release: taskRelease,
   task_remove: taskRemove,
+  context_set: contextSet,
+  context_delete: contextDelete,
+  message_send: messageSend,
+  message_ack: messageAck,
+  inbox_take: inboxTake,
+  inbox_told: inboxTold,
+  broadcast,
+  resume,
+  agent_end: agentEnd,
   elapse,
   rules,
   void: voidEntry,

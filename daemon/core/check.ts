@@ -1,6 +1,7 @@
 /** The invariants of every slice as one function: what a simulation asks after each step. */
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actors.ts";
+import { checkTalk } from "./check-talk.ts";
 import { findCycle, firstBlocker } from "./lock-blockers.ts";
 import { nameKey } from "./sessions.ts";
 import { rebuiltIndexes, rebuiltTasks } from "./snapshot.ts";
@@ -13,7 +14,7 @@ import { claimerOf, isDone } from "./task-table.ts";
 export function check(state: State): string[] {
   const locks = [...checkHolds(state), ...checkLine(state), ...checkIndexes(state.locks)];
   const tasks = [...checkTasks(state), ...checkTaskIndexes(state)];
-  return [...checkSessions(state), ...locks, ...tasks, ...checkWrites(state)];
+  return [...checkSessions(state), ...locks, ...tasks, ...checkWrites(state), ...checkTalk(state)];
 }
 
 function* checkSessions(state: State): Generator<string> {

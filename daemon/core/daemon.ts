@@ -1,8 +1,10 @@
 /** What concerns the daemon itself: its starts, the level of rules, entries that are void. */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { dropVolatile } from "./context.ts";
 import type { FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
+import { forgetOffers } from "./inbox.ts";
 import { leavePlace, passOn } from "./lock-queue.ts";
 import { rulesKnown } from "./state.ts";
 
@@ -22,6 +24,8 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
   state.epoch = command.epoch;
   state.nodes.set(node, { epoch: command.epoch, at: state.t });
   if (before === undefined) return;
+  dropVolatile(state, node, step);
+  forgetOffers(state, node);
   const freed: FileRef[] = [];
   for (const waiter of state.locks.waiters.values()) {
     if (waiter.origin === null || waiter.origin.node !== node) continue;

@@ -5,6 +5,8 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfSession } from "./actors.ts";
+import { endItem, itemKey } from "./context.ts";
+import { endEditHold } from "./edit-holds.ts";
 import type { Due } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { firstBlocker } from "./lock-blockers.ts";
@@ -41,6 +43,12 @@ export function dueAt(state: State, due: Due): number | null {
       const session = state.sessions.live.get(due.session);
       return session === undefined || session.begun !== due.begun ? null : session.suspendedUntil;
     }
+    case "context_over": {
+      const item = state.context.items.get(itemKey(due.project, due.key));
+      return item === undefined || item.version !== due.version ? null : item.endsAt;
+    }
+    case "edit_hold_over":
+      return state.editHolds.all.get(due.hold)?.until ?? null;
     case "bound_over": {
       const hold = meant(state, due);
       const start = hold?.bound ? state.nodes.get(hold.bound.node) : undefined;
@@ -73,6 +81,10 @@ export function allDue(state: State): Timer[] {
     dues.push({ what: "lost_turns_over", session, begun });
     dues.push({ what: "lost_leases_over", session, begun }, { what: "lost_over", session, begun });
   }
+  for (const { project, key, version, endsAt } of state.context.items.values()) {
+    if (endsAt !== null) dues.push({ what: "context_over", project, key, version });
+  }
+  for (const hold of state.editHolds.all.keys()) dues.push({ what: "edit_hold_over", hold });
   return dues.flatMap(due => {
     const at = dueAt(state, due);
     return at === null ? [] : [{ at, due }];
@@ -97,6 +109,14 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       return dropHold(state, meant(state, due), "yielded", step);
     case "suspend_over":
       return end(state, sessionOf(state, due.session), "ended", step);
+    case "context_over": {
+      const item = state.context.items.get(itemKey(due.project, due.key));
+      return item === undefined ? undefined : endItem(state, item, step);
+    }
+    case "edit_hold_over": {
+      const hold = state.editHolds.all.get(due.hold);
+      return hold === undefined ? undefined : endEditHold(state, hold, "over", step);
+    }
     case "bound_over":
       return dropHold(state, meant(state, due), "disconnected", step);
     case "lost_turns_over":

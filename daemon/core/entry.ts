@@ -4,6 +4,7 @@
  */
 
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import type { TalkCommands } from "./talk-commands.ts";
 import type { Task } from "./task-table.ts";
 
 /** Where a command came from; answers go back there. `n` counts the proposals of one node and epoch. */
@@ -302,6 +303,13 @@ export type Due =
   | { readonly what: "turn_lease_over"; readonly key: string; readonly first: number }
   | { readonly what: "yield_over"; readonly key: string; readonly first: number }
   | { readonly what: "bound_over"; readonly key: string; readonly first: number }
+  | {
+      readonly what: "context_over";
+      readonly project: string;
+      readonly key: string;
+      readonly version: number;
+    }
+  | { readonly what: "edit_hold_over"; readonly hold: string }
   | { readonly what: "suspend_over"; readonly session: string; readonly begun: number }
   | { readonly what: "lost_turns_over"; readonly session: string; readonly begun: number }
   | { readonly what: "lost_leases_over"; readonly session: string; readonly begun: number }
@@ -322,7 +330,7 @@ export interface Void {
 }
 
 /** Every command, by name. */
-export interface Commands {
+export interface Commands extends TalkCommands {
   daemon_started: DaemonStarted;
   session_begin: SessionBegin;
   session_end: SessionEnd;

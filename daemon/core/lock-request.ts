@@ -2,6 +2,7 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { countOfSession, locksOf, sameActor } from "./actors.ts";
+import { editHoldOn, editsHeld } from "./edit-holds.ts";
 import type { FileRef, LockRequest } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import {
@@ -27,6 +28,11 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
   const refused = mayAsk(state, request);
   if (refused !== null) {
     step.reply = refused;
+    return;
+  }
+  const held = editHoldOn(state, request);
+  if (held !== null) {
+    step.reply = editsHeld(state, held, request);
     return;
   }
   const place = placeOf(state, request);

@@ -8,8 +8,10 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfSession } from "./actors.ts";
+import { endHoldsOf } from "./edit-holds.ts";
 import type { Anchor, LockRequest, SessionBegin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
+import { closeInboxes, moveInbox } from "./inbox.ts";
 import { attachedOf } from "./lock-blockers.ts";
 import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.ts";
 import { addHold, removeHold } from "./lock-table.ts";
@@ -69,6 +71,7 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
     session.incarnations = session.incarnations.filter(i => i.ordinal !== incarnation);
     releaseSession(state, session.id, incarnation, command.cause, step);
     endClaims(state, session.id, incarnation, command.cause, step);
+    endHoldsOf(state, { session: session.id, incarnation }, command.cause, step);
     return;
   }
   end(state, session, command.cause, step);
@@ -138,6 +141,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   for (const hold of kept) removeHold(state.locks, hold);
   const actor = { session: command.session, agent: null, incarnation: 0 };
   passClaims(state, before.id, actor);
+  moveInbox(state, before.id, command.session);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
   renameWriters(state, before.id, command.session);
@@ -179,6 +183,8 @@ export function end(state: State, session: Session, cause: string, step: Step): 
   const { live, ended, names } = state.sessions;
   releaseSession(state, session.id, null, cause, step);
   endClaims(state, session.id, null, cause, step);
+  endHoldsOf(state, { session: session.id }, cause, step);
+  closeInboxes(state, session.id, undefined, step);
   live.delete(session.id);
   names.delete(nameKey(session.project, session.name));
   ended.delete(session.id);
@@ -193,6 +199,13 @@ export function end(state: State, session: Session, cause: string, step: Step): 
 
 export function nameKey(project: string, name: string): string {
   return `${project}\n${name}`;
+}
+
+/** Why a session that does not live cannot act. */
+export function noSession(state: State, id: string): ReturnType<typeof refuse> {
+  return state.sessions.ended.has(id)
+    ? refuse("session_ended", `session ${id} has ended; register it again before it acts`)
+    : unknownSession(id);
 }
 
 function unknownSession(id: string): ReturnType<typeof refuse> {

@@ -2,15 +2,20 @@
  * The state as bytes and back. Everything is written in the order it has in the state, so the bytes of a state
  * rebuilt from a snapshot and the entries after it equal those of the state that lived through them.
  */
+import { addItem } from "./context.ts";
+import { addMessage } from "./inbox.ts";
 import { addHold, addWaiter } from "./lock-table.ts";
 import { nameKey } from "./sessions.ts";
 import {
+  type ContextItem,
+  type EditHold,
   emptyState,
   type FileWork,
   type Hold,
   type KeptReply,
   type Lapsed,
   type Locks,
+  type Message,
   type NodeStart,
   type Session,
   type State,
@@ -39,6 +44,13 @@ interface Stored {
   readonly taskCount: number;
   readonly tasks: readonly Task[];
   readonly writes: readonly FileWork[];
+  readonly context: readonly ContextItem[];
+  readonly contextVersions: number;
+  readonly messages: readonly Message[];
+  readonly messageCount: number;
+  readonly sent: readonly (readonly [string, readonly number[]])[];
+  readonly editHolds: readonly EditHold[];
+  readonly editHoldCount: number;
   readonly replies: readonly (readonly [string, KeptReply])[];
   readonly told: Told;
 }
@@ -61,6 +73,13 @@ export function writeState(state: State): string {
     taskCount: state.tasks.created,
     tasks: [...state.tasks.all.values()].map(plainTask),
     writes: [...state.writes.files.values()],
+    context: [...state.context.items.values()],
+    contextVersions: state.context.versions,
+    messages: [...state.messages.all.values()],
+    messageCount: state.messages.count,
+    sent: [...state.messages.sent],
+    editHolds: [...state.editHolds.all.values()],
+    editHoldCount: state.editHolds.count,
     replies: [...state.replies],
     told: state.told,
   };
@@ -94,6 +113,13 @@ export function readState(text: string): State {
     stored.tasks.map(task => ({ ...task })),
   );
   for (const work of stored.writes) addWork(state.writes, work);
+  for (const item of stored.context) addItem(state.context, item);
+  state.context.versions = stored.contextVersions;
+  for (const message of stored.messages) addMessage(state.messages, message);
+  state.messages.count = stored.messageCount;
+  for (const [by, times] of stored.sent) state.messages.sent.set(by, times);
+  for (const hold of stored.editHolds) state.editHolds.all.set(hold.id, hold);
+  state.editHolds.count = stored.editHoldCount;
   for (const [key, kept] of stored.replies) state.replies.set(key, kept);
   state.told = stored.told;
   return state;

@@ -1,3 +1,5 @@
+import type { JsonValue } from "../../protocol/context.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
 import { type ActorTable, actorTable } from "./actors.ts";
 import type { Actor, Anchor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
 import { PathIndex } from "./path-index.ts";
@@ -27,6 +29,9 @@ export interface State {
   readonly locks: Locks;
   readonly tasks: Tasks;
   readonly writes: Writes;
+  readonly context: ContextTable;
+  readonly messages: Messages;
+  readonly editHolds: EditHolds;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
   /** The latest event that anybody could hear of: the epoch and entry it came from, and its number there. */
@@ -207,6 +212,95 @@ export interface Writer {
   readonly seq: number;
 }
 
+export interface ContextTable {
+  /** By `project\nkey`, in the order they were set. */
+  readonly items: Map<string, ContextItem>;
+  /** The highest version of a key that is no more. */
+  versions: number;
+  /** derived */
+  bytes: number;
+}
+
+export interface ContextItem {
+  readonly project: string;
+  readonly key: string;
+  readonly value: JsonValue;
+  /** Of the value as JSON. */
+  readonly bytes: number;
+  /** Who set it; null: a person. */
+  readonly from: ActorRow | null;
+  readonly node: string;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+  readonly version: number;
+  readonly durable: boolean;
+  /** When it ends by itself (core time), or null. */
+  readonly endsAt: number | null;
+}
+
+export interface Messages {
+  /** By id, in the order they were sent. */
+  readonly all: Map<string, Message>;
+  /** Messages so far; the next id is one more. */
+  count: number;
+  /** When each sender sent lately (core time), by session, or by project for a person. */
+  readonly sent: Map<string, readonly number[]>;
+  /** derived: message ids by inbox, oldest first. */
+  readonly inboxes: Map<string, Set<string>>;
+  /** derived: of all texts. */
+  bytes: number;
+}
+
+export interface Message {
+  readonly id: string;
+  /** How many there were with it: ids in the order they were sent. */
+  readonly order: number;
+  readonly project: string;
+  /** Null: a person. */
+  from: ActorRow | null;
+  /** In whose inboxes it is; never empty. */
+  letters: Letter[];
+  readonly text: string;
+  readonly bytes: number;
+  readonly replyTo: string | null;
+  readonly thread: string;
+  readonly urgent: boolean;
+  readonly broadcast: boolean;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+}
+
+/** A message in one inbox. */
+export interface Letter {
+  readonly to: ActorRow;
+  /**
+   * `offered`: it is in an answer that nobody is known to have got. `handed`: in one that its client got; the actor's
+   * next event makes it `read`.
+   */
+  readonly state: "unread" | "offered" | "handed" | "read";
+  /** It came back to its sender: whom it did not reach. */
+  readonly undelivered: string | null;
+}
+
+/** Files that others may not edit for a while, as a broadcast asked. */
+export interface EditHolds {
+  readonly all: Map<string, EditHold>;
+  /** Holds so far; the next id is one more. */
+  count: number;
+}
+
+export interface EditHold {
+  readonly id: string;
+  /** Null: a person. */
+  readonly actor: Actor | null;
+  readonly by: ActorRow | null;
+  readonly project: string;
+  readonly files: readonly FileRef[];
+  readonly text: string;
+  readonly since: number;
+  readonly until: number;
+}
+
 export interface KeptReply {
   readonly digest: string;
   readonly at: number;
@@ -237,6 +331,9 @@ export function emptyState(): State {
     },
     tasks: noTasks(),
     writes: { files: new Map(), byWorktree: new Map() },
+    context: { items: new Map(), versions: 0, bytes: 0 },
+    messages: { all: new Map(), count: 0, sent: new Map(), inboxes: new Map(), bytes: 0 },
+    editHolds: { all: new Map(), count: 0 },
     replies: new Map(),
     told: { epoch: 0, seq: 0, n: 0 },
   };

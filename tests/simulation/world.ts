@@ -622,7 +622,10 @@ function count(map: Map<string, number>, name: string): void {
 /** A command as a person reads it. */
 function words(command: Command): string {
   const { type, ...rest } = command;
-  const who = "actor" in rest ? `${rest.actor.session}${rest.actor.agent ? `/${rest.actor.agent}` : ""}` : "";
+  const who =
+    "actor" in rest && rest.actor !== null
+      ? `${rest.actor.session}${rest.actor.agent ? `/${rest.actor.agent}` : ""}`
+      : "";
   const what = "files" in rest && Array.isArray(rest.files) ? rest.files.map(f => f.file).join("+") : "";
   const more =
     type === "elapse" || type === "daemon_started" || type.startsWith("task_") || "session" in rest

@@ -10,18 +10,18 @@ function world() {
 describe("the outbox", () => {
   it("lets out at once what no disk has to know of", () => {
     const { outbox, sent, put } = world();
-    expect(outbox.entered(1, "lock_request")).toBe(false);
+    expect(outbox.entered(1, { type: "lock_request" })).toBe(false);
     put("lock");
     expect(sent).toEqual(["lock"]);
   });
 
   it("holds an entry of the disk class and all behind it until that entry is durable, in order", () => {
     const { outbox, sent, put } = world();
-    expect(outbox.entered(1, "daemon_started")).toBe(true);
+    expect(outbox.entered(1, { type: "daemon_started" })).toBe(true);
     put("start");
-    outbox.entered(2, "lock_request");
+    outbox.entered(2, { type: "lock_request" });
     put("lock");
-    expect(outbox.entered(3, "rules")).toBe(true);
+    expect(outbox.entered(3, { type: "rules" })).toBe(true);
     put("rules");
     outbox.durable(0);
     expect(sent).toEqual([]);
@@ -37,7 +37,7 @@ describe("the outbox", () => {
     const { outbox, sent, put } = world();
     outbox.durable(5);
     outbox.durable(2);
-    outbox.entered(4, "rules");
+    outbox.entered(4, { type: "rules" });
     put("rules");
     expect(sent).toEqual(["rules"]);
   });
@@ -59,7 +59,7 @@ describe("the outbox", () => {
     const { outbox, sent, put } = world();
     outbox.threw(1);
     outbox.threw(2);
-    outbox.entered(3, "rules");
+    outbox.entered(3, { type: "rules" });
     put("rules");
     outbox.voided(1);
     outbox.durable(3);

@@ -1,0 +1,154 @@
+/**
+ * Context: small shared JSON values, by project and key.
+ *
+ * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`; the versions of
+ * a key only rise, over deletion too (a new key begins above all that ever ended); what is not durable is gone when
+ * the daemon of its node starts again; what has ended is never seen, even before that is in the log.
+ */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Actor } from "./entry.ts";
+import type { Handler, Meta } from "./handlers.ts";
+import { actorRow } from "./lock-text.ts";
+import type { ContextItem, ContextTable, State } from "./state.ts";
+import type { Step } from "./step.ts";
+import type { ContextSet } from "./talk-commands.ts";
+
+export const contextSet: Handler<"context_set"> = (state, command, meta, step) => {
+  const { context } = state;
+  const { project, key } = command;
+  const known = contextAt(state, project, key);
+  const refused = conflictOf(known, command) ?? noRoom(context, known, command);
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  // One that has ended already leaves its version behind.
+  const over = context.items.get(itemKey(project, key));
+  if (over !== undefined && known === undefined) forget(context, over);
+  const version = (known?.version ?? context.versions) + 1;
+  if (known !== undefined) removeItem(context, known);
+  const endsAt = command.ttlMs === null ? null : state.t + command.ttlMs;
+  addItem(context, itemOf(state, command, meta, version, endsAt));
+  step.reply = { ok: true, key, version };
+  if (endsAt !== null) step.timers.push({ at: endsAt, due: { what: "context_over", project, key, version } });
+  announce(state, { project, key, version }, command.actor, false, step);
+};
+
+export const contextDelete: Handler<"context_delete"> = (state, command, _meta, step) => {
+  const { project, key } = command;
+  const known = contextAt(state, project, key);
+  if (known === undefined) {
+    step.reply = contextAbsent(key);
+    return;
+  }
+  const refused = conflictOf(known, command);
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  forget(state.context, known);
+  step.reply = { ok: true, key, version: known.version };
+  announce(state, known, command.actor, true, step);
+};
+
+/** The value of a key as of the core's time, or of `now`. */
+export function contextAt(
+  state: State,
+  project: string,
+  key: string,
+  now: number = state.t,
+): ContextItem | undefined {
+  const item = state.context.items.get(itemKey(project, key));
+  return item === undefined || (item.endsAt !== null && item.endsAt <= now) ? undefined : item;
+}
+
+export function contextAbsent(key: string): Refusal {
+  return refuse("context_absent", `the project has no key ${key}; context_list shows those there are`, {
+    key,
+  });
+}
+
+/** Its time is over. */
+export function endItem(state: State, item: ContextItem, step: Step): void {
+  forget(state.context, item);
+  announce(state, item, null, true, step);
+}
+
+/** A start of the node's daemon: what it had in memory alone is gone. */
+export function dropVolatile(state: State, node: string, step: Step): void {
+  for (const item of state.context.items.values()) {
+    if (!item.durable && item.node === node) endItem(state, item, step);
+  }
+}
+
+export function itemKey(project: string, key: string): string {
+  return `${project}\n${key}`;
+}
+
+export function addItem(context: ContextTable, item: ContextItem): void {
+  context.items.set(itemKey(item.project, item.key), item);
+  context.bytes += sizeOf(item);
+}
+
+function removeItem(context: ContextTable, item: ContextItem): void {
+  context.items.delete(itemKey(item.project, item.key));
+  context.bytes -= sizeOf(item);
+}
+
+/** Removes a key; whoever sets it again begins above its version. */
+function forget(context: ContextTable, item: ContextItem): void {
+  removeItem(context, item);
+  context.versions = Math.max(context.versions, item.version);
+}
+
+function itemOf(
+  state: State,
+  command: ContextSet,
+  meta: Meta,
+  version: number,
+  endsAt: number | null,
+): ContextItem {
+  const { project, key, value, bytes, durable, wallMs, actor } = command;
+  const from = actor === null ? null : actorRow(state, actor);
+  return { project, key, value, bytes, from, node: meta.origin.node, at: wallMs, version, durable, endsAt };
+}
+
+/** What counts towards the bound, in bytes: a key takes two a character. */
+function sizeOf({ project, key, bytes }: Pick<ContextItem, "project" | "key" | "bytes">): number {
+  return bytes + 2 * (project.length + key.length);
+}
+
+function conflictOf(
+  known: ContextItem | undefined,
+  { key, ifVersion }: { readonly key: string; readonly ifVersion: number | null },
+): Refusal | null {
+  const version = known?.version ?? 0;
+  if (ifVersion === null || ifVersion === version) return null;
+  const now = known === undefined ? "is absent" : `has version ${version}`;
+  const error = `${key} ${now}, not ${ifVersion}; get it again and decide anew`;
+  return refuse("context_conflict", error, { key, version });
+}
+
+function noRoom(context: ContextTable, known: ContextItem | undefined, command: ContextSet): Refusal | null {
+  const bytes = context.bytes + sizeOf(command) - (known === undefined ? 0 : sizeOf(known));
+  const keys = context.items.size + (known === undefined ? 1 : 0);
+  if (bytes <= limits.contextBytes && keys <= limits.contextKeysMax) return null;
+  const most = `${limits.contextBytes} bytes and ${limits.contextKeysMax} keys`;
+  return refuse(
+    "context_full",
+    `all projects together may have ${most} of context; delete what is not needed`,
+  );
+}
+
+function announce(
+  state: State,
+  { project, key, version }: Pick<ContextItem, "project" | "key" | "version">,
+  actor: Actor | null,
+  deleted: boolean,
+  step: Step,
+): void {
+  const from = actor === null ? null : actorRow(state, actor);
+  const event = { event: "context_changed" as const, project, key, version, from, deleted };
+  step.events.push({ event, about: [], project });
+}

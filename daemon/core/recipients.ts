@@ -1,0 +1,71 @@
+/** Whom `to` means: nobody else than who lives in the sender's project. */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
+import type { Actor } from "./entry.ts";
+import type { Session, State } from "./state.ts";
+import type { NamedAgent } from "./talk-commands.ts";
+
+/**
+ * The one that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or `Explore`); else
+ * by the beginning of its id. Several of a kind are refused with the list.
+ */
+export function recipientOf(
+  state: State,
+  project: string,
+  to: string,
+  agents: readonly NamedAgent[],
+): ActorRow | Refusal {
+  const live = liveIn(state, project);
+  const exact = live.find(s => s.id === to);
+  if (exact !== undefined) return rowOf(exact);
+  const named = [...live.filter(s => s.name === to).map(rowOf), ...agentsIn(state, project, to, agents)];
+  const found = named.length > 0 ? named : live.filter(s => s.id.startsWith(to)).map(rowOf);
+  const [only, another] = found;
+  if (only === undefined) return gone(state, project, to, live);
+  return another === undefined ? only : ambiguous(to, found);
+}
+
+/** Every other session of the project, its main agent that is. */
+export function everyoneElse(state: State, project: string, actor: Actor | null): ActorRow[] {
+  return liveIn(state, project)
+    .filter(s => s.id !== actor?.session)
+    .map(rowOf);
+}
+
+/** A session's or an agent's inbox. */
+export function inboxKey({ id, agent }: Pick<ActorRow, "id" | "agent">): string {
+  return agent === null ? id : `${id}\u0000${agent}`;
+}
+
+function liveIn(state: State, project: string): Session[] {
+  return [...state.sessions.live.values()].filter(s => s.project === project);
+}
+
+function rowOf({ id, name }: Session): ActorRow {
+  return { id, agent: null, name };
+}
+
+function agentsIn(state: State, project: string, to: string, agents: readonly NamedAgent[]): ActorRow[] {
+  return agents.flatMap(({ session, agent, name }) => {
+    const known = state.sessions.live.get(session);
+    if (known === undefined || known.project !== project) return [];
+    const full = `${known.name}/${name}`;
+    return to === name || to === full || to === agent ? [{ id: session, agent, name: full }] : [];
+  });
+}
+
+function ambiguous(to: string, found: readonly ActorRow[]): Refusal {
+  const matches = found.slice(0, limits.recipientsNamedMax);
+  const more = found.length - matches.length;
+  const names = matches.map(m => `${m.name} (${m.agent === null ? m.id : `${m.id}, ${m.agent}`})`).join(", ");
+  const error = `${to} can be ${names}${more > 0 ? ` or ${more} more` : ""}; say which by its id`;
+  return refuse("recipient_ambiguous", error, { to, matches });
+}
+
+function gone(state: State, project: string, to: string, live: readonly Session[]): Refusal {
+  const names = live.slice(0, limits.recipientsNamedMax).map(s => s.name);
+  const here = names.length === 0 ? "nobody is here" : `here are ${names.join(", ")}`;
+  const why = state.sessions.ended.has(to) ? "has ended" : `is nobody in ${project}`;
+  return refuse("recipient_gone", `${to} ${why}, the message was not sent; ${here}`, { to });
+}

@@ -1,0 +1,66 @@
+/** context_set, context_get, context_list, context_delete. */
+import { refuse } from "../protocol/codes.ts";
+import { limits } from "../protocol/limits.ts";
+import { askerOf, projectOf } from "./asker.ts";
+import { retryOf } from "./call.ts";
+import { contextPage, contextRow } from "./context-rows.ts";
+import { contextAbsent, contextAt } from "./core/context.ts";
+import type { RequestHandler } from "./dispatch.ts";
+import { signOfLife } from "./requests-session.ts";
+
+export const contextSet: RequestHandler<"context_set"> = (services, request, call) => {
+  const { id, key, value } = request;
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes > limits.contextValueBytes) {
+    const error = `the value has ${bytes} bytes as JSON, of at most ${limits.contextValueBytes}; share a file's path instead`;
+    call.reply(refuse("context_too_large", error, { key, bytes }));
+    return undefined;
+  }
+  if (id !== undefined) signOfLife(services, id, request.agent ?? null);
+  call.propose({
+    type: "context_set",
+    actor: askerOf(services, request, call),
+    project: projectOf(services, request, call),
+    key,
+    value,
+    bytes,
+    durable: request.durable ?? false,
+    ifVersion: request.ifVersion ?? null,
+    ttlMs: request.ttlMs ?? null,
+    wallMs: services.clock.wall(),
+    ...retryOf(request, call),
+  });
+  return undefined;
+};
+
+export const contextGet: RequestHandler<"context_get"> = async (services, request, call) => {
+  await call.connection.room();
+  await services.engine.read(state => {
+    const { key } = request;
+    const { now } = services.engine;
+    const item = contextAt(state, projectOf(services, request, call), key, now);
+    if (item === undefined) call.reply(contextAbsent(key));
+    else call.reply({ ok: true, value: item.value, ...contextRow(item, now) });
+  });
+};
+
+export const contextList: RequestHandler<"context_list"> = async (services, request, call) => {
+  await call.connection.room();
+  await services.engine.read(() => {
+    const project = projectOf(services, request, call);
+    call.reply(contextPage(services.engine, { ...request, project }));
+  });
+};
+
+export const contextDelete: RequestHandler<"context_delete"> = (services, request, call) => {
+  if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
+  call.propose({
+    type: "context_delete",
+    actor: askerOf(services, request, call),
+    project: projectOf(services, request, call),
+    key: request.key,
+    ifVersion: request.ifVersion ?? null,
+    ...retryOf(request, call),
+  });
+  return undefined;
+};

@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { ContextSet } from "../../daemon/core/talk-commands.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor, World } from "./core-world.ts";
+
+function set(w: World, key: string, value: ContextSet["value"], more: Partial<ContextSet> = {}) {
+  return w.do({
+    type: "context_set",
+    actor: actor("ann"),
+    project: "/p",
+    key,
+    value,
+    bytes: JSON.stringify(value).length,
+    durable: false,
+    ifVersion: null,
+    ttlMs: null,
+    wallMs: w.now,
+    ...more,
+  });
+}
+
+function remove(w: World, key: string, ifVersion: number | null = null) {
+  return w.do({ type: "context_delete", actor: actor("ann"), project: "/p", key, ifVersion });
+}
+
+const valueAt = (w: World, key: string) => w.state.context.items.get(`/p\n${key}`)?.value;
+
+function world(): World {
+  const w = new World();
+  w.begin("ann");
+  return w;
+}
+
+describe("a key", () => {
+  it("counts its versions, and tells everybody", () => {
+    const w = world();
+    expect(set(w, "port", 4000)).toEqual({ ok: true, key: "port", version: 1 });
+    expect(set(w, "port", 4001)).toEqual({ ok: true, key: "port", version: 2 });
+    expect(w.steps.at(-1)?.events.map(e => e.event)).toEqual([
+      {
+        event: "context_changed",
+        project: "/p",
+        key: "port",
+        version: 2,
+        from: { id: "ann", agent: null, name: "ann" },
+        deleted: false,
+      },
+    ]);
+    expect(valueAt(w, "port")).toBe(4001);
+  });
+
+  it("is another one in another project", () => {
+    const w = world();
+    set(w, "port", 4000);
+    expect(set(w, "port", 1, { project: "/q", ifVersion: 0 })).toMatchObject({ ok: true });
+    expect(valueAt(w, "port")).toBe(4000);
+  });
+
+  it("is compared and set, both ways", () => {
+    const w = world();
+    expect(set(w, "k", 1, { ifVersion: 1 })).toMatchObject({ code: "context_conflict", version: 0 });
+    expect(set(w, "k", 1, { ifVersion: 0 })).toMatchObject({ version: 1 });
+    expect(set(w, "k", 2, { ifVersion: 0 })).toMatchObject({ code: "context_conflict", version: 1 });
+    expect(remove(w, "k", 7)).toMatchObject({ code: "context_conflict", version: 1 });
+    expect(valueAt(w, "k")).toBe(1);
+  });
+
+  it("has no version twice: who read it before it was deleted does not overwrite its heir", () => {
+    const w = world();
+    set(w, "k", "a");
+    set(w, "k", "b");
+    expect(remove(w, "k")).toEqual({ ok: true, key: "k", version: 2 });
+    expect(remove(w, "k")).toMatchObject({ code: "context_absent" });
+    expect(set(w, "k", "c")).toMatchObject({ version: 3 });
+    expect(set(w, "k", "d", { ifVersion: 2 })).toMatchObject({ code: "context_conflict" });
+  });
+
+  it("ends with its time, for those who set as well, whenever the log says so", () => {
+    const w = world();
+    set(w, "k", 1, { ttlMs: 1000 });
+    set(w, "k", 2, { ttlMs: 5000 });
+    w.pass(1000);
+    expect(valueAt(w, "k")).toBe(2);
+    w.now += 5000;
+    expect(set(w, "k", 3, { ifVersion: 0 })).toMatchObject({ version: 3 });
+    w.pass(60_000);
+    expect(valueAt(w, "k")).toBe(3);
+    set(w, "k", 4, { ttlMs: 1000 });
+    w.pass(1000);
+    expect(valueAt(w, "k")).toBeUndefined();
+    expect(w.steps.at(-1)?.events[0]?.event).toMatchObject({
+      event: "context_changed",
+      deleted: true,
+      from: null,
+    });
+  });
+});
+
+describe("a restart", () => {
+  it("keeps what is durable, and nothing else, by design", () => {
+    const w = world();
+    set(w, "memory", 1);
+    set(w, "disk", 2, { durable: true });
+    set(w, "once durable", 3, { durable: true });
+    set(w, "once durable", 4);
+    w.start();
+    expect(valueAt(w, "memory")).toBeUndefined();
+    expect(valueAt(w, "disk")).toBe(2);
+    expect(valueAt(w, "once durable")).toBeUndefined();
+    expect(set(w, "memory", 5)).toMatchObject({ version: 3 });
+  });
+
+  it("from a snapshot finds the same", () => {
+    const w = world();
+    set(w, "disk", { __proto__: null, deep: [1, "ü", null] }, { durable: true, ttlMs: 1000 });
+    const text = writeState(w.state);
+    expect(writeState(readState(text))).toBe(text);
+    expect(readState(text).context.bytes).toBe(w.state.context.bytes);
+  });
+});
+
+describe("bounds", () => {
+  it("of all bytes are refused by name, and what is replaced does not count twice", () => {
+    const w = world();
+    const bytes = limits.contextBytes / 2;
+    expect(set(w, "a", "", { bytes: bytes - 100 })).toMatchObject({ ok: true });
+    expect(set(w, "b", "", { bytes: bytes - 100 })).toMatchObject({ ok: true });
+    expect(set(w, "c", "", { bytes: 1000 })).toMatchObject({ code: "context_full" });
+    expect(set(w, "a", "", { bytes: bytes - 100 })).toMatchObject({ ok: true });
+    remove(w, "b");
+    expect(set(w, "c", "", { bytes: 1000 })).toMatchObject({ ok: true });
+  });
+});
