@@ -125,10 +125,13 @@ export class Connection {
 
   /** Sends the reply; `delivered` hears whether the kernel took it for a living client. */
   reply(slot: Slot, message: object, delivered: ((ok: boolean) => void) | null = null): void {
-    const line = encodeLine(message);
+    const { rid } = slot;
     // Put in front of the rest as text: a copy of the object would cost as much as encoding it.
-    const full = slot.rid === undefined ? line : `{"rid":${JSON.stringify(slot.rid)},${line.slice(1)}`;
-    this.replyText(slot, full, delivered);
+    const line =
+      rid === undefined
+        ? encodeLine(message)
+        : `{"rid":${JSON.stringify(rid)},${JSON.stringify(message).slice(1)}\n`;
+    this.replyText(slot, line, delivered);
   }
 
   /** `reply` with the bytes as they go out. */

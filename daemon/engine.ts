@@ -12,7 +12,7 @@ import { limits } from "../protocol/limits.ts";
 import { Agenda } from "./agenda.ts";
 import type { Clock } from "./clock.ts";
 import { apply, skip } from "./core/apply.ts";
-import type { Actor, Command, Entry, Origin } from "./core/entry.ts";
+import type { Actor, Command, Entry, Origin, Proposal } from "./core/entry.ts";
 import { writeState } from "./core/snapshot.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
 import type { Answer, CoreEvent, Reply, Step } from "./core/step.ts";
@@ -65,6 +65,7 @@ export class Engine {
   readonly #pending = new Map<number, Pending>();
   readonly #agenda: Agenda;
   readonly #outbox = new Outbox();
+  readonly #onFailed = (failed: Proposal, reason: ProposeFailure) => this.#failed(failed.origin.n, reason);
   readonly #throws: number[] = [];
   readonly #voided = new Set<number>();
   #state: State = emptyState();
@@ -126,7 +127,7 @@ export class Engine {
     }
     this.#pending.set(n, { caller, command });
     const proposal = { origin: this.#origin(n), at: this.#clock.now(), command };
-    this.#options.journal.propose([proposal], (failed, reason) => this.#failed(failed.origin.n, reason));
+    this.#options.journal.propose([proposal], this.#onFailed);
     return n;
   }
 
@@ -274,7 +275,8 @@ export class Engine {
       return false;
     }
     this.#agenda.add(step.timers);
-    this.#outbox.put(() => this.#emit(entry, step));
+    if (this.#outbox.isClear) this.#emit(entry, step);
+    else this.#outbox.put(() => this.#emit(entry, step));
     if (entry.command.type === "void") this.#outbox.voided(entry.command.seq);
     return true;
   }

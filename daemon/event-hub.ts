@@ -5,7 +5,7 @@
 import type { EventName } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Connection } from "./connection.ts";
-import type { Step } from "./core/step.ts";
+import type { CoreEvent, Step } from "./core/step.ts";
 import { type EventFilter, passes, pathsIn } from "./event-filter.ts";
 import { EventRing, type Published } from "./event-ring.ts";
 
@@ -38,6 +38,9 @@ export class EventHub {
   readonly #ring = new EventRing();
   readonly #subscribers = new Map<Connection, Subscriber>();
   readonly #connections: () => Iterable<Connection>;
+  /** The entry up to which somebody may come back with a cursor, although nobody subscribes now. */
+  #keepUntil = 0;
+  #seq = 0;
 
   constructor(connections: () => Iterable<Connection>) {
     this.#connections = connections;
@@ -63,15 +66,21 @@ export class EventHub {
   }
 
   remove(connection: Connection): void {
-    this.#subscribers.delete(connection);
+    if (this.#subscribers.delete(connection)) this.#keepUntil = this.#seq + limits.ringEntriesMax;
   }
 
   /** Takes in the events of an entry that was replayed: nobody listens yet. */
   recall(epoch: number, seq: number, step: Told): void {
+    this.#keepUntil = seq + limits.ringEntriesMax;
     this.#ring.add(epoch, seq, step);
   }
 
   publish(epoch: number, seq: number, step: Told): void {
+    this.#seq = seq;
+    if (this.#subscribers.size === 0 && seq > this.#keepUntil && !step.events.some(isForOwner)) {
+      this.#ring.pass(epoch, seq, step.events);
+      return;
+    }
     const published = this.#ring.add(epoch, seq, step);
     if (published.length === 0) return;
     for (const [connection, subscriber] of this.#subscribers) this.#send(connection, subscriber, published);
@@ -136,6 +145,11 @@ export class EventHub {
       }
     }
   }
+}
+
+/** An event that some connection may get although it did not subscribe. */
+function isForOwner({ event, about }: CoreEvent): boolean {
+  return about.length > 0 && isUnasked(event.event);
 }
 
 function isUnasked(name: string): boolean {

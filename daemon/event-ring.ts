@@ -53,7 +53,8 @@ const fileBytes = 200;
 /**
  * The events of the latest entries, for subscribers who come back. A cursor is `"<epoch>.<seq>.<n>"`.
  *
- * Invariants: in the order of the log; at most `limits.ringEntriesMax` entries and `limits.ringBytes`.
+ * Invariants: in the order of the log; at most `limits.ringEntriesMax` entries and `limits.ringBytes`; what is kept
+ * is everything after the floor.
  */
 export class EventRing {
   #events: Published[] = [];
@@ -61,15 +62,22 @@ export class EventRing {
   #head = 0;
   /** The cursor before everything the ring holds: of what came earlier it knows nothing. */
   #floor: string | null = null;
+  /** The last event passed over since, if there was one. */
+  #passed: { epoch: number; seq: number; n: number } | null = null;
 
   /** The cursor after everything so far. */
   get cursor(): string {
+    if (this.#passed !== null) return `${this.#passed.epoch}.${this.#passed.seq}.${this.#passed.n}`;
     return this.#events.at(-1)?.cursor ?? this.#floor ?? "0.0.0";
   }
 
   /** Takes in the events of one entry and returns them as they are sent. */
   add(epoch: number, seq: number, { events, told }: Pick<Step, "events" | "told">): Published[] {
     if (told !== null) this.#floor ??= `${told.epoch}.${told.seq}.${told.n}`;
+    if (this.#passed !== null) {
+      this.#floor = this.cursor;
+      this.#passed = null;
+    }
     const published: Published[] = [];
     let n = 0;
     for (const event of events) {
@@ -85,11 +93,29 @@ export class EventRing {
     return published;
   }
 
+  /** Takes note of events that nobody can come back for, and forgets those before them. */
+  pass(epoch: number, seq: number, events: readonly CoreEvent[]): void {
+    let n = 0;
+    for (const event of events) if (event.to === undefined) n += 1;
+    if (n === 0) return;
+    if (this.#passed === null) {
+      this.#passed = { epoch, seq, n };
+      this.#events = [];
+      this.#bytes = 0;
+      this.#head = 0;
+      return;
+    }
+    this.#passed.epoch = epoch;
+    this.#passed.seq = seq;
+    this.#passed.n = n;
+  }
+
   /** What came after `cursor`, or null where the ring no longer (or never) knew it. */
   after(cursor: string): Published[] | null {
     for (let i = this.#events.length - 1; i >= this.#head; i -= 1) {
       if (this.#events[i]?.cursor === cursor) return this.#events.slice(i + 1);
     }
+    if (this.#passed !== null) return cursor === this.cursor ? [] : null;
     return cursor === this.#floor ? this.#events.slice(this.#head) : null;
   }
 

@@ -41,10 +41,14 @@ export class Outbox {
     return true;
   }
 
+  /** Nothing is held back: everything applied so far is durable enough. */
+  get isClear(): boolean {
+    return this.#waiting.length === 0 && this.#undecided.size === 0 && this.#durableSeq >= this.#diskSeq;
+  }
+
   /** Lets `send` happen as soon as everything applied so far is durable enough. */
   put(send: () => void): void {
-    const isFirst = this.#waiting.length === 0 && this.#undecided.size === 0;
-    if (isFirst && this.#durableSeq >= this.#diskSeq) send();
+    if (this.isClear) send();
     else this.#waiting.push({ needs: this.#diskSeq, send });
   }
 

@@ -53,25 +53,29 @@ export function isAbsence(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
-/** The line as it is stored. */
+/** The line as it is stored. What is undefined is left out. */
 export function encode(line: TrailLine): string {
-  const clip = (text: string): string => text.slice(0, limits.trailFieldChars);
-  const clipped = (text: string | null): string | null => (text === null ? null : clip(text));
-  const known: TrailLine = {
+  const known = {
     at: line.at,
     event: clip(line.event),
-    id: clipped(line.id),
-    agent: clipped(line.agent),
-    name: clipped(line.name),
-    project: clipped(line.project),
-    type: clipped(line.type),
-    file: clipped(line.file),
+    id: clip(line.id),
+    agent: clip(line.agent),
+    name: clip(line.name),
+    project: clip(line.project),
+    type: clip(line.type),
+    file: clip(line.file),
     decision: line.decision,
-    ...(line.code === undefined ? {} : { code: line.code }),
-    ...(line.why === undefined ? {} : { why: clip(line.why) }),
-    ...(line.ms === undefined ? {} : { ms: line.ms }),
+    code: line.code,
+    why: clip(line.why),
+    ms: line.ms,
   };
   return `${JSON.stringify(known)}\n`;
+}
+
+function clip<T extends string | null | undefined>(text: T): T | string {
+  return typeof text === "string" && text.length > limits.trailFieldChars
+    ? text.slice(0, limits.trailFieldChars)
+    : text;
 }
 
 const decisions: ReadonlySet<unknown> = new Set(["allow", "deny", "wait", "note"]);

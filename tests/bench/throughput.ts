@@ -17,7 +17,10 @@ interface Server {
   readonly started: Started;
 }
 
-type Name = "echo" | "batching" | "file" | "memory";
+type Name = "echo" | "batching" | "refused" | "file" | "memory";
+
+/** Sessions that no daemon knows: their relative names are refused before anything else is done. */
+const strangers = 1_000;
 
 export async function throughput(): Promise<void> {
   const bench = new Bench();
@@ -28,6 +31,7 @@ export async function throughput(): Promise<void> {
       batching: await echoServer(bench, "batch"),
       file: await daemon(bench, cwd, "file"),
       memory: await daemon(bench, cwd, "memory"),
+      refused: await daemon(bench, cwd, "memory", "refusing"),
     };
     const generator = await bench.start("load-generator", []);
     for (const shape of shapes) await one(generator, shape, servers);
@@ -46,7 +50,8 @@ async function one(
   const rate = (name: Name) => async () => {
     const { socket, started } = servers[name];
     const before = await cpuUs(started);
-    const job = { kind: "throughput", socket, connections, depth, warmMs: 300, ms: 1_000 } as const;
+    const first = name === "refused" ? strangers : 0;
+    const job = { kind: "throughput", socket, connections, depth, first, warmMs: 300, ms: 1_000 } as const;
     const { perSecond, replies } = await work(generator, job);
     cpu.set(name, [...(cpu.get(name) ?? []), ((await cpuUs(started)) - before) / replies]);
     return perSecond;
@@ -56,6 +61,7 @@ async function one(
     file: rate("file"),
     memory: rate("memory"),
     batching: rate("batching"),
+    refused: rate("refused"),
   };
   await interleaved(1, subjects);
   cpu.clear();
@@ -69,10 +75,12 @@ async function one(
     plain("Kite, memory journal", median(of("memory")), "/s"),
     figure("file journal / echo", ratio(of("file"), of("echo")), { atLeast: file }),
     figure("memory journal / echo", ratio(of("memory"), of("echo")), { atLeast: memory }),
+    plain("read, validated and refused / echo", ratio(of("refused"), of("echo"))),
     plain("file journal / echo with one write a batch", ratio(of("file"), of("batching"))),
     plain("memory journal / echo with one write a batch", ratio(of("memory"), of("batching"))),
     plain("processor time of the echo server", cpuOf("echo"), " us each"),
     plain("processor time of the echo server with one write a batch", cpuOf("batching"), " us each"),
+    plain("processor time of a request that is refused at once", cpuOf("refused"), " us each"),
     plain("processor time of Kite, file journal", cpuOf("file"), " us each"),
     plain("processor time of Kite, memory journal", cpuOf("memory"), " us each"),
   ]);
@@ -90,8 +98,13 @@ async function cpuUs({ child }: Started): Promise<number> {
 }
 
 /** A daemon with a hundred sessions in `cwd`. */
-async function daemon(bench: Bench, cwd: string, journal: "file" | "memory"): Promise<Server> {
-  const home = join(bench.dir, journal);
+async function daemon(
+  bench: Bench,
+  cwd: string,
+  journal: "file" | "memory",
+  name: string = journal,
+): Promise<Server> {
+  const home = join(bench.dir, name);
   const started = await bench.start("kite-daemon", [home, journal]);
   const socket = join(home, "kite.sock");
   const sessions = Array.from({ length: 100 }, (_, n) => ({ type: "register", id: sessionId(n), cwd }));

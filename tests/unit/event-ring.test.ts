@@ -90,4 +90,19 @@ describe("the ring of events", () => {
     expect(bytes).toBeLessThanOrEqual(limits.ringBytes);
     expect(bytes).toBeGreaterThan(limits.ringBytes * 0.9);
   });
+
+  it("lets go of what nobody can come back for, and goes on from there", () => {
+    const ring = new EventRing();
+    const told = { told: null };
+    ring.add(1, 1, { events: [started("a")], ...told });
+    ring.pass(1, 2, [started("b"), started("c")]);
+    expect(ring.cursor).toBe("1.2.2");
+    expect(ring.after("1.1.1")).toBeNull();
+    expect(ring.after("1.2.2")).toEqual([]);
+    ring.pass(1, 3, []);
+    expect(ring.cursor).toBe("1.2.2");
+    ring.add(1, 4, { events: [started("d")], ...told });
+    expect(names(ring.after("1.2.2"))).toEqual(["d"]);
+    expect(ring.after("1.2.1")).toBeNull();
+  });
 });

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { Connection } from "../../daemon/connection.ts";
+import type { CoreEvent } from "../../daemon/core/step.ts";
+import { EventHub } from "../../daemon/event-hub.ts";
+import { limits } from "../../protocol/limits.ts";
+
+/** What the hub needs of a connection. */
+class Listener {
+  readonly sessions = new Map<string, number | null>();
+  readonly lines: string[] = [];
+  readonly unreadBytes = 0;
+
+  push(line: string): void {
+    this.lines.push(line);
+  }
+
+  get asConnection(): Connection {
+    return this as unknown as Connection;
+  }
+}
+
+const started = (id: string): { events: CoreEvent[]; told: null } => ({
+  events: [{ event: { event: "session_started", id, name: id, project: "/p" }, about: [id], project: "/p" }],
+  told: null,
+});
+
+const everything = { names: null, project: null, session: null, path: null };
+
+describe("the hub of events", () => {
+  it("keeps events for who left, until so many entries later", () => {
+    const hub = new EventHub(() => []);
+    hub.publish(1, 1, started("before"));
+    const listener = new Listener();
+    const { cursor } = hub.subscribe(listener.asConnection, everything, undefined);
+    hub.remove(listener.asConnection);
+    hub.publish(1, 2, started("a"));
+    const back = hub.subscribe(listener.asConnection, everything, cursor);
+    expect(back).toEqual({ cursor, lagged: false });
+    hub.drained(listener.asConnection);
+    expect(listener.lines.map(line => JSON.parse(line).id)).toEqual(["a"]);
+    hub.remove(listener.asConnection);
+    for (let seq = 3; seq <= limits.ringEntriesMax + 3; seq += 1) hub.publish(1, seq, started("b"));
+    expect(hub.subscribe(listener.asConnection, everything, "1.2.1").lagged).toBe(true);
+  });
+
+  it("begins anew at the latest event where nobody listened", () => {
+    const hub = new EventHub(() => []);
+    hub.publish(1, 1, started("a"));
+    hub.publish(1, 2, started("b"));
+    const listener = new Listener();
+    expect(hub.subscribe(listener.asConnection, everything, undefined).cursor).toBe("1.2.1");
+    hub.drained(listener.asConnection);
+    hub.publish(1, 3, started("c"));
+    expect(listener.lines.map(line => JSON.parse(line).cursor)).toEqual(["1.3.1"]);
+  });
+});
