@@ -13,7 +13,7 @@ const textSchema = z.string().max(limits.taskTextChars);
 const descriptionSchema = textSchema.regex(/\S/u, { error: "a task needs a description" });
 const labelSchema = idSchema.max(limits.nameBytes);
 const labelsSchema = z.array(labelSchema).max(limits.taskLabelsMax);
-/** A task by its id, or by the beginning of it where no other has the same. */
+/** A task by its id, or by the beginning or the last part of it where no other has the same. */
 const refSchema = idSchema;
 const dependsOnSchema = z.array(refSchema).max(limits.taskDependenciesMax);
 const wallSchema = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);

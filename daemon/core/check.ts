@@ -146,7 +146,7 @@ function* checkTasks(state: State): Generator<string> {
 
 function* checkTaskIndexes({ tasks }: State): Generator<string> {
   const fresh = rebuiltTasks(tasks);
-  for (const name of ["ids", "dependents", "open", "lists", "claims", "chars"] as const) {
+  for (const name of ["ids", "ends", "dependents", "open", "lists", "claims", "chars"] as const) {
     if (flat(plain(tasks[name])) !== flat(plain(fresh[name]))) yield `the tasks' index ${name} is wrong`;
   }
 }

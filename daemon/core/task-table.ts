@@ -16,6 +16,8 @@ export interface Tasks {
   created: number;
   /** derived */
   readonly ids: SortedKeys;
+  /** derived: the last part of every id, a blank, and the id. */
+  readonly ends: SortedKeys;
   /** derived: who depends on a task. */
   readonly dependents: Map<string, Set<string>>;
   /** derived: how many dependencies are not done, where any are not. */
@@ -55,7 +57,8 @@ export type TaskState =
 
 export function noTasks(): Tasks {
   const [dependents, open, lists, claims] = [new Map(), new Map(), new Map(), new Map()];
-  return { all: new Map(), created: 0, ids: new SortedKeys(), dependents, open, lists, claims, chars: 0 };
+  const [ids, ends] = [new SortedKeys(), new SortedKeys()];
+  return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, chars: 0 };
 }
 
 /** What the lists of tasks are called for. */
@@ -91,6 +94,7 @@ export function enroll(tasks: Tasks, added: readonly Task[]): void {
 
 function index(tasks: Tasks, task: Task): void {
   tasks.ids.add(task.id);
+  tasks.ends.add(endOf(task.id));
   tasks.chars += charsOf(task);
   for (const id of task.dependsOn) gather(tasks.dependents, id, task.id);
   count(tasks, task);
@@ -104,6 +108,7 @@ export function strike(tasks: Tasks, task: Task): void {
   tasks.open.delete(task.id);
   tasks.chars -= charsOf(task);
   tasks.ids.delete(task.id);
+  tasks.ends.delete(endOf(task.id));
   tasks.all.delete(task.id);
 }
 
@@ -144,6 +149,11 @@ export function revise(tasks: Tasks, task: Task, change: () => void): void {
   change();
   tasks.chars += charsOf(task);
   shelve(tasks, task);
+}
+
+/** Of `t-mhx3k2p1-1a` `1a t-mhx3k2p1-1a`: what people type. */
+function endOf(id: string): string {
+  return `${id.slice(id.lastIndexOf("-") + 1)} ${id}`;
 }
 
 export function charsOf(task: Pick<Task, "description" | "state">): number {

@@ -7,31 +7,40 @@ import { nearest } from "../../protocol/nearest.ts";
 import type { DependencyRow, TaskRow } from "../../protocol/task.ts";
 import type { Actor } from "./entry.ts";
 import { actorRow } from "./lock-text.ts";
+import type { SortedKeys } from "./sorted-keys.ts";
 import type { State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { isDone, resultOf, type Task, type Tasks, taskOf } from "./task-table.ts";
 
-/** The task that a request names by its id or the beginning of it, or why there is none. */
+/**
+ * The task that a request names, or why there is none: by its id, the beginning of it, or its last part alone, where
+ * that says which.
+ */
 export function findTask(tasks: Tasks, name: string): Task | Refusal {
   const exact = tasks.all.get(name);
   if (exact !== undefined) return exact;
-  const matches: string[] = [];
-  let more = 0;
-  for (const id of tasks.ids.from(name)) {
-    if (!id.startsWith(name)) break;
-    if (matches.length < limits.tasksNamedMax) matches.push(id);
-    else more += 1;
-    // That there are more is enough to know.
-    if (more > 0) break;
-  }
+  const isEnd = !name.includes("-");
+  const matches = isEnd
+    ? some(tasks.ends, `${name} `).map(end => end.slice(name.length + 1))
+    : some(tasks.ids, name);
   const [first] = matches;
   if (first !== undefined && matches.length === 1) return taskOf(tasks, first);
   if (first === undefined) return unknownTask(tasks, name);
-  const listed = matches.join(", ") + (more > 0 ? " and more" : "");
-  return refuse("ambiguous_task", `several tasks begin with ${name}: ${listed}; give more of the id`, {
-    task: name,
-    matches,
-  });
+  const shown = matches.slice(0, limits.tasksNamedMax);
+  const listed = shown.join(", ") + (matches.length > shown.length ? " and more" : "");
+  const how = isEnd ? "end" : "begin";
+  const error = `several tasks ${how} with ${name}: ${listed}; give more of the id`;
+  return refuse("ambiguous_task", error, { task: name, matches: shown });
+}
+
+/** Those that begin so; enough of them to know that there are too many. */
+function some(keys: SortedKeys, prefix: string): string[] {
+  const found: string[] = [];
+  for (const key of keys.from(prefix)) {
+    if (!key.startsWith(prefix) || found.length > limits.tasksNamedMax) break;
+    found.push(key);
+  }
+  return found;
 }
 
 /** The tasks' ids, each once; `names` of other tasks come before beginnings of ids. */

@@ -184,6 +184,7 @@ export class TaskLives {
     const ids = [...state.tasks.all.keys()];
     if (ids.length === 0 || random.chance(0.03)) return "t-none";
     const id = random.pick(ids);
+    if (random.chance(0.05)) return id.slice(id.lastIndexOf("-") + 1);
     return random.chance(0.8) ? id : id.slice(0, random.int(3, id.length));
   }
 
@@ -257,11 +258,12 @@ function* wrongClaim(
 
 /** A name means one task, or none. */
 function* wrongName(before: TasksBefore, name: string, reply: Reply): Generator<string, void> {
-  const matches = before.has(name) ? [name] : [...before.keys()].filter(id => id.startsWith(name));
+  const fits = (id: string) => (name.includes("-") ? id.startsWith(name) : id.endsWith(`-${name}`));
+  const matches = before.has(name) ? [name] : [...before.keys()].filter(fits);
   const [only = null] = matches;
   const got = idIn(reply);
   if (got !== null && (matches.length !== 1 || got !== only))
-    yield `${name} was taken for ${got}, of ${matches.length} that begin so`;
+    yield `${name} was taken for ${got}, of ${matches.length} that it could be`;
   if (
     matches.length === 1 &&
     !reply.ok &&

@@ -155,6 +155,25 @@ describe("to find", () => {
     expect(w.do(claimOf("ann", "something else"))).toMatchObject({ code: "unknown_task", nearest: null });
   });
 
+  it("takes the last part of an id alone, where that says which", () => {
+    w.create("one", "two");
+    expect(w.do(claimOf("ann", "2"))).toMatchObject({ ok: true, task: { description: "two" } });
+    const old = {
+      id: "t-lk0-1",
+      project: "/p",
+      createdAt: 0,
+      updatedAt: 0,
+      priority: "low",
+      labels: [],
+    } as const;
+    const rest = { description: "old", dependsOn: [], attempts: 0, state: { status: "pending" } } as const;
+    w.do({ type: "task_import", by: null, tasks: [{ ...old, ...rest }] });
+    expect(w.do(claimOf("ann", "1"))).toMatchObject({
+      error: "several tasks end with 1: t-0-1, t-lk0-1; give more of the id",
+    });
+    expect(w.do(claimOf("ann", "9"))).toMatchObject({ code: "unknown_task" });
+  });
+
   it("takes a whole id although others begin with it", () => {
     w.create(...Array.from({ length: 40 }, (_, n) => `task ${n + 1}`));
     expect(w.do(claimOf("ann", "t-0-1"))).toMatchObject({ ok: true, task: { description: "task 1" } });
