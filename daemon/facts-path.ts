@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../protocol/limits.ts";
+import type { Stamped } from "./baselines.ts";
 import { Names } from "./facts-names.ts";
 import { type Budget, Outside, type Unreachable } from "./facts-outside.ts";
 
@@ -140,6 +141,17 @@ export class PathFacts {
       return stat === null ? null : `${stat.mtimeNs}-${stat.size}-${stat.ino}`;
     });
     return stamp === null || typeof stamp === "string" ? stamp : "unreachable";
+  }
+
+  /** The stamp with the time of the change, which is not to be had of what is gone; null where it cannot be told. */
+  async stamped(real: string): Promise<Stamped | null> {
+    const found = await this.#outside.fact(async budget => {
+      const stat = await this.#outside.look(real, null, budget, (prober, path) => prober.lstat(path));
+      return stat === null
+        ? { stamp: null, changedAt: Number.POSITIVE_INFINITY }
+        : { stamp: `${stat.mtimeNs}-${stat.size}-${stat.ino}`, changedAt: Number(stat.ctimeNs / 1_000_000n) };
+    });
+    return "unreachable" in found ? null : found;
   }
 
   async #file(lexical: string, budget: Budget): Promise<Walked> {

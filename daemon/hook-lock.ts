@@ -12,6 +12,17 @@ import type { Services } from "./services.ts";
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
 
+/** What of a hook's action asks for a lock. */
+export type HookAsk = Pick<
+  LockAction,
+  "session" | "agent" | "toolUseId" | "waitMs" | "promptId" | "ancestors" | "cwd"
+> & {
+  /** All are had, or none. */
+  readonly files: readonly FileRef[];
+  /** Untouched this long it yields; 0: as soon as it is not in flight. */
+  readonly yieldMs: number;
+};
+
 export interface Waited {
   readonly reply: Reply;
   readonly waitedMs: number;
@@ -45,15 +56,14 @@ export class HookLocks {
   ask(
     services: Services,
     call: Call,
-    action: LockAction,
+    action: HookAsk,
     actor: Actor,
-    file: FileRef,
   ): { readonly waited: Promise<Waited>; readonly delivered: (ok: boolean) => void } {
     this.#forget(services.clock.now());
-    const key = [action.session, action.agent ?? "", action.toolUseId, file.key].join("\n");
+    const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
     let asked = this.#asked.get(key);
     if (asked === undefined) {
-      asked = this.#begin(services, action, actor, file);
+      asked = this.#begin(services, action, actor);
       this.#asked.set(key, asked);
     }
     join(asked, call);
@@ -61,7 +71,7 @@ export class HookLocks {
     return { waited: asked.waited, delivered: ok => heard(mine, ok) };
   }
 
-  #begin(services: Services, action: LockAction, actor: Actor, file: FileRef): Asked {
+  #begin(services: Services, action: HookAsk, actor: Actor): Asked {
     const { engine, clock } = services;
     const began = clock.now();
     const calls = new Set<Call>();
@@ -83,7 +93,8 @@ export class HookLocks {
       abandon: () => engine.abandon(n),
       undo: () => engine.undelivered(n, actor),
     };
-    n = engine.submit(commandOf(services, action, actor, file), {
+    const [file] = action.files;
+    n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
         asked.decidedAt = clock.now();
         settle({ reply, waitedMs: clock.now() - began, parkedAt, before, stamp });
@@ -94,12 +105,12 @@ export class HookLocks {
         const { locks, seq } = engine.state;
         const blocker = firstBlocker(locks, {
           actor,
-          files: [file],
+          files: action.files,
           ticket: seq,
           ancestors: action.ancestors,
         });
         before = blocker === null ? null : nameOf(services, blocker.actor);
-        stamp = services.facts.stamp(pathOf(file.key));
+        if (file !== undefined) stamp = services.facts.stamp(pathOf(file.key));
         if (calls.size === 0) asked.abandon();
         for (const call of calls) wait(call);
       },
@@ -141,10 +152,13 @@ function heard(asked: Asked, ok: boolean): void {
   if (asked.unheard === asked.joined) asked.undo();
 }
 
-function commandOf(services: Services, action: LockAction, actor: Actor, file: FileRef) {
-  const { waitMs, promptId: prompt, toolUseId: flight, ancestors } = action;
+function commandOf(services: Services, action: HookAsk, actor: Actor) {
+  const { waitMs, promptId: prompt, toolUseId: flight, ancestors, files, yieldMs } = action;
   const { hookQueueDepth: depth, placeMs } = limits;
-  const { yieldMs } = services;
   const turn = { kind: "turn" as const, waitMs, depth, placeMs, prompt, flight, yieldMs, ancestors };
-  return lockCommand(services, { actor, files: [file], single: true, ...turn }, action.cwd, undefined);
+  return lockCommand(services, { actor, files, single: files.length === 1, ...turn }, action.cwd, undefined);
+}
+
+function keysOf({ files }: HookAsk): string[] {
+  return files.map(file => file.key);
 }

@@ -1,29 +1,28 @@
 /** The actions of one hook event, carried out in order up to the first refusal. */
 import { isAbsolute, relative } from "node:path";
-import type { HookAction, HookOutcome, HookPlan, LockNote, PlainAction } from "../protocol/adapter.ts";
-import type { Refusal } from "../protocol/codes.ts";
+import type { HookAction, HookOutcome, HookPlan, LockNote } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import { type Call, isRefusal } from "./call.ts";
 import { rowsOfSession } from "./core/actors.ts";
-import type { Actor, Command, FileRef } from "./core/entry.ts";
-import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
-import { yieldAt } from "./core/lock-flight.ts";
+import type { Actor } from "./core/entry.ts";
 import { pathOf } from "./core/lock-text.ts";
+import {
+  type ActionOf,
+  actorOfAction,
+  ancestorsOf,
+  contested,
+  isLive,
+  propose,
+  type Run,
+  refused,
+} from "./hook-act.ts";
+import { guard } from "./hook-guard.ts";
 import type { LockAction } from "./hook-lock.ts";
+import { flightEnd, shellEnd } from "./hook-shell.ts";
 import { noteLock, refs } from "./requests-lock.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./requests-session.ts";
-import { lockRows, nameOf, sessionRows } from "./rows.ts";
-import { actorOf, type Services } from "./services.ts";
-
-type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
-
-interface Run {
-  readonly services: Services;
-  readonly call: Call;
-  readonly plan: HookPlan;
-  /** Hears whether the client got the answer; set by a lock. */
-  delivered: ((ok: boolean) => void) | null;
-}
+import { lockRows, sessionRows } from "./rows.ts";
+import type { Services } from "./services.ts";
 
 type Act<D extends HookAction["do"]> = (run: Run, action: ActionOf<D>) => Promise<HookOutcome> | HookOutcome;
 
@@ -184,28 +183,6 @@ function look({ services }: Run, { session }: ActionOf<"look">): HookOutcome {
   return { did: "look", ok: true, self: self.name, sessions: others, locks };
 }
 
-async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
-  const { services } = run;
-  const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines } = action;
-  if (!isLive(run, session)) return { did: "flight_end", ok: true };
-  const actor = actorOfAction(run, action);
-  if (wrote && file !== null) {
-    const files = await refs(services, cwd, [file]);
-    const at = services.clock.now();
-    const name = nameOf(services, actor);
-    if (!isRefusal(files)) {
-      for (const { key } of files) services.writers.wrote(pathOf(key), { session, agent, name, at, lines });
-    }
-  }
-  return propose(run, "flight_end", { type: "flight_end", actor, flight, wrote });
-}
-
-function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> | HookOutcome {
-  if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
-  const command = { type: "flight_end" as const, flight: action.toolUseId, wrote: false };
-  return propose(run, "shell_end", { ...command, actor: actorOfAction(run, action) });
-}
-
 async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { services, call, plan } = run;
   const files = await refs(services, asked.cwd, [asked.file]);
@@ -217,11 +194,13 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const action = { ...asked, ancestors: await ancestorsOf(services, asked) };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   services.presence.touched(action.session, pathOf(file.key));
-  const { waited, delivered } = services.hookLocks.ask(services, call, action, actor, file);
+  const ask = { ...action, files: [file], yieldMs: services.yieldMs };
+  const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, parkedAt, before, stamp } = await waited;
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
-  if (isRefusal(reply)) return contested(services, actor, file, reply);
+  if (isRefusal(reply)) return contested("lock", services, actor, [file], reply);
   run.delivered = delivered;
+  void services.baselines.take(file.key);
   const now = stamp === null ? null : await services.facts.stamp(pathOf(file.key));
   const changedWhileWaiting = stamp !== null && (await stamp) !== now;
   if (changedWhileWaiting && action.overwrites) {
@@ -234,80 +213,10 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   return { did: "lock", ok: true, reply: granted, waitedMs, changedWhileWaiting, changedBy, before };
 }
 
-function guard(): HookOutcome {
-  return {
-    did: "guard",
-    ok: true,
-    mode: "off",
-    aliased: [],
-    findings: [],
-    unchecked: null,
-    waitedMs: 0,
-    before: null,
-  };
-}
-
 /** A file below the working directory by its name from there, as people would write it. */
 function nearName(cwd: string, file: string): string {
   const near = relative(cwd, file);
   return isAbsolute(file) && near !== "" && !near.startsWith("..") ? near : file;
 }
 
-/** A nested agent's parents are known to the client alone: its own file names them. */
-async function ancestorsOf(services: Services, { session, agent, ancestors, parentFile }: LockAction) {
-  const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
-  if (row === undefined || parentFile === null) return ancestors;
-  row.parent ??= (await services.facts.parentAgent(parentFile)) ?? "";
-  const all = [...ancestors];
-  const { agents } = services.presence.of(session);
-  for (let parent = row.parent; parent && !all.includes(parent); parent = agents.get(parent)?.parent ?? "") {
-    all.push(parent);
-  }
-  return all;
-}
-
-/** What a refused edit is told of who has the file. */
-function contested(services: Services, actor: Actor, file: FileRef, refusal: Refusal): HookOutcome {
-  const { engine, presence } = services;
-  const { state, now } = engine;
-  const ask = { actor, files: [file], ancestors: [], ticket: Number.POSITIVE_INFINITY };
-  const blocker = firstBlocker(state.locks, ask);
-  const line = [...waitersOver(state.locks, file)].sort((a, b) => a.ticket - b.ticket);
-  const index = line.findIndex(w => w.actor.session === actor.session && w.actor.agent === actor.agent);
-  const place = index === -1 ? {} : { place: index + 1 };
-  if (blocker === null) return { did: "lock", ok: false, refusal, holder: null, ...place };
-  const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
-  const yields = blocker.by === "hold" ? yieldAt(state, blocker.hold) : null;
-  const edited = [...presence.of(blocker.actor.session).files].slice(-limits.doingFilesMax);
-  const holder: LockNote = {
-    file: pathOf(file.key),
-    holder: nameOf(services, blocker.actor),
-    heldMs: Math.max(0, now - since),
-    waiters: line.length,
-    doing: edited.length === 0 ? null : `last edited ${edited.join(", ")}`,
-    yieldsInMs: yields === null ? null : Math.max(0, yields - now),
-  };
-  return { did: "lock", ok: false, refusal, holder, ...place };
-}
-
 type EndOf = { readonly session: string; readonly pid?: number; readonly cause: string };
-
-function isLive({ services }: Run, session: string): boolean {
-  return services.engine.state.sessions.live.has(session);
-}
-
-function actorOfAction(
-  { services }: Run,
-  { session, agent, pid }: { readonly session: string; readonly agent?: string; readonly pid?: number },
-): Actor {
-  return actorOf(services, session, agent ?? null, pid ?? null);
-}
-
-async function propose({ services }: Run, did: PlainAction, command: Command): Promise<HookOutcome> {
-  const reply = await services.engine.ask(command);
-  return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
-}
-
-function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
-  return { did, ok: false, refusal, holder: null };
-}

@@ -7,6 +7,7 @@ import type { HookAdapter } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import { protocolVersion } from "../protocol/requests.ts";
+import { Baselines } from "./baselines.ts";
 import { systemClock } from "./clock.ts";
 import type { ConfigValues } from "./config.ts";
 import type { Entry } from "./core/entry.ts";
@@ -20,6 +21,9 @@ import { GitFacts } from "./facts-git.ts";
 import { Outside } from "./facts-outside.ts";
 import { PathFacts } from "./facts-path.ts";
 import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
+import { WorkFacts } from "./facts-work.ts";
+import { GuardTold } from "./guard-told.ts";
+import { Guarded } from "./hook-guard.ts";
 import { HookLocks } from "./hook-lock.ts";
 import { acquireInstance, type Instance } from "./instance.ts";
 import { listenPrivately, unlinkStaleSocket } from "./instance-socket.ts";
@@ -117,6 +121,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   };
   const storeId = randomBytes(5).toString("hex");
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
+  const facts = outsideFacts();
   const services: Services = {
     node,
     version,
@@ -125,7 +130,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     engine,
     clock,
     presence,
-    facts: outsideFacts(),
+    facts,
     events,
     recorder: new Recorder(trail),
     adapter,
@@ -136,6 +141,9 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     hookLocks: new HookLocks(),
     writers: new Writers(),
     toolUses: new ToolUses(),
+    baselines: new Baselines(path => facts.stamped(path)),
+    guardTold: new GuardTold(),
+    guarded: new Guarded(),
     counters: { requests: 0, refused: 0, hooks: new Map() },
     connections: () => server.connections,
     journal: () => journal.health,
@@ -208,11 +216,16 @@ function outsideFacts(): Facts {
   const outside = new Outside();
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
+  const work = new WorkFacts(outside);
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
     path: (cwd, file) => paths.resolve(cwd, file),
     stamp: path => paths.fileStamp(path),
+    stamped: path => paths.stamped(path),
+    work: (place, files) => work.look(place, files),
+    alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
+    worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
     repository: cwd => git.repositoryOf(cwd),
     parentAgent: file => parentAgent(outside, file),
     anchor: processAnchor,

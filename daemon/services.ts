@@ -1,4 +1,5 @@
 import type { GuardMode, HookAdapter } from "../protocol/adapter.ts";
+import type { Baselines, Stamped } from "./baselines.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Actor, Anchor } from "./core/entry.ts";
@@ -7,6 +8,10 @@ import type { EventHub } from "./event-hub.ts";
 import type { Repository } from "./facts-git.ts";
 import type { Unreachable } from "./facts-outside.ts";
 import type { PathFact } from "./facts-path.ts";
+import type { FileState } from "./facts-work.ts";
+import type { GitPlace } from "./git-child.ts";
+import type { GuardTold } from "./guard-told.ts";
+import type { Guarded } from "./hook-guard.ts";
 import type { HookLocks } from "./hook-lock.ts";
 import type { PresenceTable } from "./presence.ts";
 import type { Recorder } from "./recorder.ts";
@@ -23,9 +28,17 @@ export interface Facts {
   path(cwd: string, file: string): Promise<PathFact | Unreachable>;
   /** Changes when the file does; null where it does not exist or cannot be looked at in time. */
   stamp(path: string): Promise<string | null>;
+  /** The same with the time of the change; null where it cannot be looked at in time. */
+  stamped(path: string): Promise<Stamped | null>;
   /** The parent that a client's own file about a nested agent names, or null. */
   parentAgent(file: string): Promise<string | null>;
   repository(cwd: string): Promise<Repository | Unreachable>;
+  /** What is uncommitted among `files` (relative to the worktree). */
+  work(place: GitPlace, files: readonly string[]): Promise<ReadonlyMap<string, FileState> | Unreachable>;
+  /** The text of an alias of git's where a command runs, or null. */
+  alias(name: string, cwd: string, gitDir: string | null): Promise<string | null>;
+  /** The worktree of a command in `cwd` that was given a git directory of its own, or null. */
+  worktreeOf(cwd: string, gitDir: string): Promise<string | null>;
   /** The process as an anchor, if the daemon itself can see it and it is the user's. */
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;
@@ -51,6 +64,9 @@ export interface Services {
   readonly hookLocks: HookLocks;
   readonly writers: Writers;
   readonly toolUses: ToolUses;
+  readonly baselines: Baselines;
+  readonly guardTold: GuardTold;
+  readonly guarded: Guarded;
   readonly counters: Counters;
   connections(): Iterable<Connection>;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */

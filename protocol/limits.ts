@@ -126,6 +126,23 @@ export const limits = {
   /** Files whose uncommitted work is remembered, and writers of each. */
   writesMax: 10_000,
   writersPerFileMax: 8,
+  /** What looking at uncommitted work may take; then the command runs, and it is said that nobody looked. */
+  guardMs: 500,
+  /** Files looked at for one command: those written last. */
+  guardPathsMax: 500,
+  guardPathsBytes: 100_000,
+  /** A command that was told of others' files passes when it is asked for again within this. */
+  guardToldMs: 600_000,
+  guardToldMax: 1_000,
+  /** Git processes of the daemon at a time, and what is read of one. */
+  gitAtOnceMax: 6,
+  gitOutputBytes: 4 * 1024 * 1024,
+  /** Files looked at after a shell command. */
+  shellFilesMax: 1_000,
+  /** An ended shell command is heard of so late at most. */
+  shellSlackMs: 2_000,
+  /** Files remembered as they were last seen. */
+  baselinesMax: 20_000,
   /** Files named in one finding. */
   guardFilesMax: 20,
   /** Git commands looked at in one shell line. */

@@ -1,0 +1,102 @@
+/** What the acts of a hook's event share. */
+import type { HookAction, HookOutcome, HookPlan, LockNote, PlainAction } from "../protocol/adapter.ts";
+import type { Refusal } from "../protocol/codes.ts";
+import { limits } from "../protocol/limits.ts";
+import { type Call, isRefusal } from "./call.ts";
+import type { Actor, Command, FileRef } from "./core/entry.ts";
+import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
+import { yieldAt } from "./core/lock-flight.ts";
+import { pathOf } from "./core/lock-text.ts";
+import { nameOf } from "./rows.ts";
+import { actorOf, type Services } from "./services.ts";
+
+export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
+
+export interface Run {
+  readonly services: Services;
+  readonly call: Call;
+  readonly plan: HookPlan;
+  /** Hears whether the client got the answer; set by a lock. */
+  delivered: ((ok: boolean) => void) | null;
+}
+
+export function isLive({ services }: Run, session: string): boolean {
+  return services.engine.state.sessions.live.has(session);
+}
+
+export function actorOfAction(
+  { services }: Run,
+  { session, agent, pid }: { readonly session: string; readonly agent?: string; readonly pid?: number },
+): Actor {
+  return actorOf(services, session, agent ?? null, pid ?? null);
+}
+
+export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
+  return { did, ok: false, refusal, holder: null };
+}
+
+/** Proposes a command of which nothing is told but whether it was refused. */
+export async function propose({ services }: Run, did: PlainAction, command: Command): Promise<HookOutcome> {
+  const reply = await services.engine.ask(command);
+  return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
+}
+
+/** An agent, and those it works for as far as its event told. */
+interface Working {
+  readonly session: string;
+  readonly agent?: string;
+  readonly ancestors: readonly (string | null)[];
+  readonly parentFile: string | null;
+}
+
+/** A nested agent's parents are known to the client alone: its own file names them. */
+export async function ancestorsOf(
+  services: Services,
+  { session, agent, ancestors, parentFile }: Working,
+): Promise<readonly (string | null)[]> {
+  const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
+  if (row === undefined) return ancestors;
+  if (parentFile !== null) row.parent ??= (await services.facts.parentAgent(parentFile)) ?? "";
+  const all = [...ancestors];
+  const { agents } = services.presence.of(session);
+  for (let parent = row.parent; parent && !all.includes(parent); parent = agents.get(parent)?.parent ?? "") {
+    all.push(parent);
+  }
+  return all;
+}
+
+/** What is told of who has the files that were refused. */
+export function contested(
+  did: "lock" | "guard",
+  services: Services,
+  actor: Actor,
+  files: readonly FileRef[],
+  refusal: Refusal,
+): HookOutcome {
+  const { state, now } = services.engine;
+  const ask = { actor, files, ancestors: [], ticket: Number.POSITIVE_INFINITY };
+  const blocker = firstBlocker(state.locks, ask);
+  const file = blocker?.file ?? files[0];
+  if (file === undefined) return { did, ok: false, refusal, holder: null };
+  const line = [...waitersOver(state.locks, file)].sort((a, b) => a.ticket - b.ticket);
+  const index = line.findIndex(w => w.actor.session === actor.session && w.actor.agent === actor.agent);
+  const place = index === -1 ? {} : { place: index + 1 };
+  if (blocker === null) return { did, ok: false, refusal, holder: null, ...place };
+  const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
+  const yields = blocker.by === "hold" ? yieldAt(state, blocker.hold) : null;
+  const holder: LockNote = {
+    file: pathOf(file.key),
+    holder: nameOf(services, blocker.actor),
+    heldMs: Math.max(0, now - since),
+    waiters: line.length,
+    doing: doingOf(services, blocker.actor),
+    yieldsInMs: yields === null ? null : Math.max(0, yields - now),
+  };
+  return { did, ok: false, refusal, holder, ...place };
+}
+
+/** What an actor's session did last, as far as it is known. */
+export function doingOf({ presence }: Services, { session }: Actor): string | null {
+  const edited = [...presence.of(session).files].slice(-limits.doingFilesMax);
+  return edited.length === 0 ? null : `last edited ${edited.join(", ")}`;
+}

@@ -1,0 +1,268 @@
+/**
+ * Git commands in a shell line that reach others' uncommitted work.
+ *
+ * The order is that of an edit: first the indexes of all repositories concerned are taken, waiting in line for whoever
+ * writes them now; then, with these in hand, it is looked at what the commands would take or wipe. Where nobody else
+ * holds or wrote anything in the worktree, git is not asked at all.
+ */
+import { relative, resolve } from "node:path";
+import type { GuardedCommand, GuardFinding, HookOutcome } from "../protocol/adapter.ts";
+import { limits } from "../protocol/limits.ts";
+import { isRefusal } from "./call.ts";
+import { actorKey } from "./core/actors.ts";
+import type { Actor, FileRef } from "./core/entry.ts";
+import { actorRow } from "./core/lock-text.ts";
+import type { Kin } from "./core/writes.ts";
+import type { GitPlace } from "./git-child.ts";
+import { reaches } from "./guard-reach.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, contested, doingOf, type Run } from "./hook-act.ts";
+import { isWithin } from "./pathspec.ts";
+import { signOfLife } from "./requests-session.ts";
+import { nameOf } from "./rows.ts";
+import type { Services } from "./services.ts";
+import { type Foreign, foreignIn, indexOf, lookAt, ownIn, type Seen } from "./uncommitted.ts";
+
+type Guard = ActionOf<"guard">;
+
+/** A command with the repository it works on; `base`: where its paths begin, relative to the worktree. */
+interface Placed {
+  readonly n: number;
+  readonly command: GuardedCommand;
+  readonly place: GitPlace;
+  readonly base: string;
+}
+
+export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
+  const { services } = run;
+  const mode = services.treeGuard;
+  const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
+  const alone = { did: "guard", ok: true, mode, ...nothing } as const;
+  if (mode === "off") return alone;
+  const actor = actorOfAction(run, asked);
+  const me: Kin = { actor, ancestors: await ancestorsOf(services, asked) };
+  if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
+  const aliased = await aliasedBy(services, asked);
+  const { placed, unchecked } = await placesOf(services, [...asked.commands, ...aliased]);
+  if (placed.length === 0) return noted(run, asked, actor, { ...alone, aliased, unchecked });
+  const indexes = new Map(placed.map(({ place }) => [place.gitDir, indexOf(services, place)]));
+  const files = [...indexes.values()];
+  const ask = { ...asked, ancestors: me.ancestors, files, yieldMs: 0 };
+  const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
+  const { reply, waitedMs, before } = await waited;
+  if (isRefusal(reply)) return noted(run, asked, actor, contested("guard", services, actor, files, reply));
+  run.delivered = delivered;
+  const places = placed.map(one => one.place);
+  services.guarded.began(asked.toolUseId, places);
+  const { findings, unseen } = await findingsOf(services, me, placed, asked);
+  // The line will not run.
+  if (findings.length > 0 && mode === "deny") await letGo(services, actor, asked.toolUseId, files);
+  const whys = [unchecked, unseen].filter(why => why !== null);
+  const looked = { findings, aliased, unchecked: whys.length === 0 ? null : whys.join("; ") };
+  return noted(run, asked, actor, { ...alone, ...looked, waitedMs, before });
+}
+
+/** What the line's names that git does not have come to, in their order. */
+async function aliasedBy({ facts }: Services, { aliases }: Guard): Promise<readonly GuardedCommand[]> {
+  const all: GuardedCommand[] = [];
+  for (const { name, dir, gitDir, commandsOf } of aliases) {
+    const text = dir === null ? null : await facts.alias(name, dir, gitDir);
+    if (text !== null) all.push(...commandsOf(text));
+  }
+  return all;
+}
+
+/** Ends the flight of a tool use that will write no more, and gives up the indexes that were taken for it. */
+export async function letGo(
+  { engine }: Services,
+  actor: Actor,
+  flight: string,
+  files: readonly FileRef[],
+): Promise<void> {
+  const mine = files.filter(({ key }) => engine.state.locks.holds.get(key)?.flights.includes(flight));
+  await engine.ask({ type: "flight_end", actor, flight, wrote: false });
+  // One that another one waits for has gone already, with the end of the flight.
+  for (const file of mine) await engine.ask({ type: "lock_release", actor, files: [file] });
+}
+
+/** Where each command works; one whose place cannot be told is let through, and it is said. */
+async function placesOf(
+  services: Services,
+  commands: readonly GuardedCommand[],
+): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
+  const placed: Placed[] = [];
+  let unchecked: string | null = null;
+  for (const [n, command] of commands.entries()) {
+    const found =
+      command.dir === null ? "where it runs cannot be told" : await placeOf(services, command.dir, command);
+    if (typeof found === "string") unchecked ??= `${command.name}: ${found}`;
+    else if (found !== null) placed.push({ n, command, ...found });
+  }
+  return { placed, unchecked };
+}
+
+/** The command's repository; null where there is none, a sentence where it could not be looked at. */
+async function placeOf(
+  { facts }: Services,
+  dir: string,
+  { gitDir, workTree }: GuardedCommand,
+): Promise<Pick<Placed, "place" | "base"> | string | null> {
+  const [here, around] = await Promise.all([facts.path("/", dir), facts.repository(dir)]);
+  if ("unreachable" in here) return here.unreachable;
+  if ("unreachable" in around) return around.unreachable;
+  const given = gitDir === null ? null : await facts.path(dir, gitDir);
+  const tree = workTree === null ? null : await facts.path(dir, workTree);
+  if (given !== null && "unreachable" in given) return given.unreachable;
+  if (tree !== null && "unreachable" in tree) return tree.unreachable;
+  const git = given?.real ?? around.gitDir;
+  if (git === null) return null;
+  const top =
+    tree?.real ?? (given === null ? around.worktree : await facts.worktreeOf(here.real, given.real));
+  if (top === null) return null;
+  return { place: { worktree: top, gitDir: git }, base: relative(top, here.real) };
+}
+
+interface Found {
+  readonly findings: readonly GuardFinding[];
+  readonly unseen: string | null;
+}
+
+async function findingsOf(
+  services: Services,
+  me: Kin,
+  placed: readonly Placed[],
+  { toolUseId }: Guard,
+): Promise<Found> {
+  const findings: GuardFinding[] = [];
+  let unseen: string | null = null;
+  const looks = new Map<string, Promise<Look>>();
+  for (const one of placed) {
+    const { worktree, gitDir } = one.place;
+    const look = looks.get(`${worktree}\n${gitDir}`) ?? lookFor(services, me, one.place);
+    looks.set(`${worktree}\n${gitDir}`, look);
+    const { foreign, own, seen } = await look;
+    if (foreign.length === 0) continue;
+    unseen ??= seen.unseen;
+    const finding = findingOf(services, one, await look, own);
+    if (finding === null) continue;
+    const isKnown =
+      finding.verdict === "tell_first" &&
+      services.guardTold.knows(
+        toldKey(me.actor, one),
+        inReach(one, { foreign, own, seen }).map(f => f.file),
+        toolUseId,
+        services.clock.now(),
+      );
+    if (!isKnown) findings.push(finding);
+  }
+  return { findings, unseen };
+}
+
+interface Look {
+  readonly foreign: readonly Foreign[];
+  readonly own: readonly string[];
+  readonly seen: Seen;
+}
+
+async function lookFor(services: Services, me: Kin, place: GitPlace): Promise<Look> {
+  const foreign = await foreignIn(services, me, place);
+  if (foreign.length === 0) return { foreign, own: [], seen: { states: new Map(), unseen: null } };
+  const own = ownIn(services, me, place.worktree).slice(0, limits.guardFilesMax);
+  const files = foreign.filter(f => !f.dir).map(f => f.file);
+  return { foreign, own, seen: await lookAt(services, place, [...new Set([...files, ...own])]) };
+}
+
+function inReach({ command, place, base }: Placed, { foreign, seen }: Look): Foreign[] {
+  return foreign.filter(({ file, held, dir }) => {
+    const isLimited = command.paths !== null && !isWithin(file, command.paths, base, place.worktree);
+    if (isLimited && !(dir && command.paths?.some(path => isBelow(path, file, base)))) return false;
+    const state = dir ? null : seen.states.get(file);
+    return state !== undefined && reaches(command, state, held);
+  });
+}
+
+/** Whether a path that a command names lies in the directory that is held. */
+function isBelow(path: string, dir: string, base: string): boolean {
+  return dir === "" || resolve("/", base, path).startsWith(`/${dir}/`);
+}
+
+function findingOf(services: Services, one: Placed, look: Look, own: readonly string[]): GuardFinding | null {
+  const reached = inReach(one, look);
+  if (reached.length === 0) return null;
+  const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir }) => ({
+    file: dir ? `${file}/` : file,
+    who: nameOf(services, actor),
+    doing: doingOf(services, actor),
+    held,
+  }));
+  const mine = own.filter(file => {
+    const state = look.seen.states.get(file);
+    return state !== undefined && (state.staged || state.changed || state.untracked);
+  });
+  return {
+    command: one.n,
+    verdict: one.command.reach === "tree" ? "deny" : "tell_first",
+    foreign: shown,
+    more: reached.length - shown.length,
+    own: mine.filter(file => !reached.some(f => f.file === file)),
+    worktree: one.place.worktree,
+  };
+}
+
+/** The same command of the same actor. */
+function toldKey(actor: Actor, { command, place, base }: Placed): string {
+  const { name, reach, paths, commits } = command;
+  return JSON.stringify([actorKey(actor), name, reach, commits, paths, place.worktree, base]);
+}
+
+/** A line in the trail for what was decided: the first word of the line, never more of it. */
+function noted(run: Run, asked: Guard, actor: Actor, outcome: HookOutcome): HookOutcome {
+  const { services, plan } = run;
+  const { name } = actorRow(services.engine.state, actor);
+  const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
+  const at = services.clock.wall();
+  const { session: id, agent } = actor;
+  const type = asked.commands[0]?.name ?? asked.line;
+  const line = { at, event: plan.event, id, agent, name, project, type } as const;
+  if (!outcome.ok) {
+    const { code, error } = outcome.refusal;
+    services.recorder.refused(
+      { at, type, id, name, file: null, code, error },
+      { ...line, file: null, decision: "deny", code, why: error },
+    );
+    return outcome;
+  }
+  if (outcome.did !== "guard") return outcome;
+  const { findings, unchecked, waitedMs: ms, mode } = outcome;
+  const [first] = findings;
+  if (first === undefined) {
+    const whys = [asked.unread, unchecked].filter(why => why !== null);
+    const why = whys.length === 0 ? {} : { why: `not looked at: ${whys.join("; ")}` };
+    services.recorder.note({ ...line, file: null, decision: "allow", ms, ...why });
+    return outcome;
+  }
+  const theirs = first.foreign.map(f => `${f.file} (${f.who})`).join(", ");
+  const why =
+    first.verdict === "deny" ? `would reach uncommitted work: ${theirs}` : `would take in: ${theirs}`;
+  const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
+  services.recorder.note({ ...line, file, decision: mode === "deny" ? "deny" : "note", ms, why });
+  return outcome;
+}
+
+/** The places of guarded lines that run now: when they ended, it is looked at what they committed. */
+export class Guarded {
+  readonly #places = new Map<string, readonly GitPlace[]>();
+
+  began(toolUseId: string, places: readonly GitPlace[]): void {
+    this.#places.set(toolUseId, places);
+    for (const oldest of this.#places.keys()) {
+      if (this.#places.size <= limits.guardToldMax) break;
+      this.#places.delete(oldest);
+    }
+  }
+
+  ended(toolUseId: string): readonly GitPlace[] {
+    const places = this.#places.get(toolUseId) ?? [];
+    this.#places.delete(toolUseId);
+    return places;
+  }
+}

@@ -1,0 +1,134 @@
+/** What was written: by a tool that told so, or by a shell command, as is seen when it has ended. */
+import { dirname, relative } from "node:path";
+import type { HookOutcome } from "../protocol/adapter.ts";
+import { limits } from "../protocol/limits.ts";
+import { isRefusal } from "./call.ts";
+import { rowsOfSession } from "./core/actors.ts";
+import type { Actor, WriteNote, Written } from "./core/entry.ts";
+import { holdsOf } from "./core/lock-release.ts";
+import { pathOf } from "./core/lock-text.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, isLive, propose, type Run } from "./hook-act.ts";
+import { letGo } from "./hook-guard.ts";
+import { refs } from "./requests-lock.ts";
+import { nameOf } from "./rows.ts";
+import type { Services } from "./services.ts";
+import { indexOf, lookAt, worksIn } from "./uncommitted.ts";
+
+export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
+  const { services } = run;
+  const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines } = action;
+  if (!isLive(run, session)) return { did: "flight_end", ok: true };
+  const actor = actorOfAction(run, action);
+  const files = file === null ? [] : await refs(services, cwd, [file]);
+  const written: Written[] = [];
+  for (const { key } of isRefusal(files) ? [] : files) {
+    // Before the flight ends: what was written in it is nobody else's doing.
+    await services.baselines.take(key);
+    if (!wrote) continue;
+    const name = nameOf(services, actor);
+    services.writers.wrote(pathOf(key), { session, agent, name, at: services.clock.now(), lines });
+    const one = await writtenAt(services, key);
+    if (one !== null) written.push(one);
+  }
+  const ended = { type: "flight_end" as const, actor, flight, wrote };
+  if (written.length === 0) return propose(run, "flight_end", ended);
+  const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
+  const noted: WriteNote = { files: written, by: "edit", ancestors, wallMs: services.clock.wall() };
+  return propose(run, "flight_end", { ...ended, noted });
+}
+
+export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {
+  const { services } = run;
+  const { toolUseId, ranMs } = action;
+  if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
+  const actor = actorOfAction(run, action);
+  const places = services.guarded.ended(toolUseId);
+  await letGo(
+    services,
+    actor,
+    toolUseId,
+    places.map(place => indexOf(services, place)),
+  );
+  const changed = await changedWhile(services, actor, ranMs);
+  if (changed.length > 0) {
+    const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
+    const noted: WriteNote = { files: changed, by: "shell", ancestors, wallMs: services.clock.wall() };
+    await services.engine.ask({ type: "writes_noted", actor, noted });
+  }
+  // A git command may have committed what was uncommitted.
+  for (const place of places)
+    await lookAt(
+      services,
+      place,
+      worksIn(services, place.worktree).map(w => w.file),
+    );
+  return { did: "shell_end", ok: true };
+}
+
+/** Files that are held or hold uncommitted work in the actor's project, and changed within the time the command ran. */
+async function changedWhile(services: Services, actor: Actor, ranMs: number | null): Promise<Written[]> {
+  const { state } = services.engine;
+  const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
+  const changed: Written[] = [];
+  for (const key of watched(services, actor)) {
+    // What its holder writes just now is its own doing; the end of that is told.
+    if ((state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+    const at = await services.baselines.changed(key);
+    if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+    const work = state.writes.files.get(key);
+    const one = work ?? (await writtenAt(services, key));
+    if (one !== null) changed.push({ key, file: one.file, worktree: one.worktree, project: one.project });
+  }
+  return withoutIgnored(services, changed);
+}
+
+/** Keys to look at: never a walk, and never more than `limits.shellFilesMax`. */
+function watched({ engine }: Services, { session }: Actor): ReadonlySet<string> {
+  const { sessions, locks, writes } = engine.state;
+  const project = sessions.live.get(session)?.project;
+  const keys = new Set<string>();
+  const add = (key: string) => keys.size < limits.shellFilesMax && keys.add(key);
+  for (const { id, project: its } of sessions.live.values()) {
+    if (its !== project) continue;
+    for (const row of rowsOfSession(locks.actors, id, null)) {
+      for (const hold of holdsOf(engine.state, row)) if (!hold.dir && hold.yieldMs > 0) add(hold.key);
+    }
+  }
+  for (const ofWorktree of writes.byWorktree.values()) {
+    const [first] = ofWorktree;
+    if (first === undefined || writes.files.get(first)?.project !== project) continue;
+    for (const key of [...ofWorktree].reverse()) add(key);
+  }
+  return keys;
+}
+
+async function withoutIgnored(services: Services, files: readonly Written[]): Promise<Written[]> {
+  const left: Written[] = [];
+  for (const worktree of new Set(files.map(f => f.worktree))) {
+    const here = files.filter(f => f.worktree === worktree);
+    const repository = await services.facts.repository(worktree);
+    const gitDir = "unreachable" in repository ? null : repository.gitDir;
+    const states =
+      gitDir === null
+        ? null
+        : await services.facts.work(
+            { worktree, gitDir },
+            here.map(f => f.file),
+          );
+    // What git cannot be asked about is told rather than kept quiet.
+    const isIgnored = (file: string) =>
+      states !== null && !("unreachable" in states) && states.get(file)?.ignored === true;
+    left.push(...here.filter(f => !isIgnored(f.file)));
+  }
+  return left;
+}
+
+/** The file with its repository; null where it is in none. */
+async function writtenAt({ facts }: Services, key: string): Promise<Written | null> {
+  const path = pathOf(key);
+  const repository = await facts.repository(dirname(path));
+  if ("unreachable" in repository || repository.gitDir === null) return null;
+  const { worktree, project } = repository;
+  const isInside = path.startsWith(`${repository.gitDir}/`);
+  return isInside ? null : { key, file: relative(worktree, path), worktree, project };
+}

@@ -1,0 +1,125 @@
+/** Whose uncommitted work is in a worktree, as git sees it now. */
+import { dirname, relative } from "node:path";
+import { limits } from "../protocol/limits.ts";
+import type { Actor, FileRef } from "./core/entry.ts";
+import { pathOf } from "./core/lock-text.ts";
+import type { FileWork, Hold, Writer } from "./core/state.ts";
+import { isAlive, isKin, type Kin, latestOf } from "./core/writes.ts";
+import type { FileState } from "./facts-work.ts";
+import type { GitPlace } from "./git-child.ts";
+import type { Services } from "./services.ts";
+
+/** A file that other living actors hold or have work in. */
+export interface Foreign {
+  /** Relative to the worktree. */
+  readonly file: string;
+  /** Its holder, else who wrote it last. */
+  readonly actor: Actor;
+  readonly held: boolean;
+  /** A directory is held with all that is in it: git is not asked. */
+  readonly dir: boolean;
+}
+
+/** What others hold or have work in, in this worktree; the latest first. */
+export async function foreignIn(services: Services, me: Kin, place: GitPlace): Promise<Foreign[]> {
+  const found = new Map<string, Foreign>();
+  for (const hold of [...foreignHolds(services, me, place)]) {
+    const path = pathOf(hold.key);
+    const repository = await services.facts.repository(hold.dir ? path : dirname(path));
+    if ("unreachable" in repository) continue;
+    // A worktree, a submodule or another repository further in is not touched by commands of this one.
+    const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
+    if (!isAbove && repository.worktree !== place.worktree) continue;
+    const file = isAbove ? "" : relative(place.worktree, path);
+    found.set(hold.key, { file, actor: hold.actor, held: true, dir: hold.dir });
+  }
+  for (const work of worksIn(services, place.worktree)) {
+    const writer = work.writers.findLast(w => isForeign(services, me, w));
+    if (writer === undefined || found.has(work.key)) continue;
+    found.set(work.key, { file: work.file, actor: writer.actor, held: false, dir: false });
+  }
+  return [...found.values()];
+}
+
+function* foreignHolds(services: Services, me: Kin, place: GitPlace): Generator<Hold> {
+  const { state } = services.engine;
+  const below = `${services.node}:${place.worktree === "/" ? "" : place.worktree}`;
+  const git = `${services.node}:${place.gitDir}/`;
+  const keys = state.locks.heldPaths.overlapping(below, true);
+  for (const key of keys) {
+    const hold = state.locks.holds.get(key);
+    if (hold !== undefined && !key.startsWith(git) && isForeign(services, me, hold)) yield hold;
+  }
+}
+
+/** Files of the worktree with work in them, the latest first. */
+export function worksIn({ engine }: Services, worktree: string): FileWork[] {
+  const { files, byWorktree } = engine.state.writes;
+  const works = [...(byWorktree.get(worktree) ?? [])].flatMap(key => files.get(key) ?? []);
+  return works.sort((a, b) => latestOf(b).seq - latestOf(a).seq);
+}
+
+/**
+ * Whether it is another one's who is alive. What an agent does that works for the asking one is its own, unless that
+ * agent is at work just now; what those do that the asking one works for is its own, too.
+ */
+function isForeign(
+  { engine, presence }: Services,
+  me: Kin,
+  other: Pick<Writer, "actor" | "ancestors">,
+): boolean {
+  if (!isAlive(engine.state, other.actor)) return false;
+  if (!isKin(me, other)) return true;
+  const { agent, session } = other.actor;
+  if (agent === null || agent === me.actor.agent || me.ancestors.includes(agent)) return false;
+  return presence.of(session).agents.get(agent)?.active ?? false;
+}
+
+/** Files of the worktree in which the actor, or one it works for or that works for it, has work; the latest first. */
+export function ownIn(services: Services, me: Kin, worktree: string): string[] {
+  const own = worksIn(services, worktree).filter(work => work.writers.some(w => isKin(me, w)));
+  return own.map(work => work.file);
+}
+
+/** How git sees some files; `unseen` says why not all could be looked at. */
+export interface Seen {
+  readonly states: ReadonlyMap<string, FileState>;
+  readonly unseen: string | null;
+}
+
+/** Asks git about the files; what it finds committed is forgotten as anybody's work. */
+export async function lookAt(services: Services, place: GitPlace, files: readonly string[]): Promise<Seen> {
+  const asked = bounded(files);
+  if (asked.length === 0) return { states: new Map(), unseen: null };
+  const before = new Map(worksIn(services, place.worktree).map(work => [work.file, work]));
+  const states = await services.facts.work(place, asked);
+  if ("unreachable" in states) return { states: new Map(), unseen: states.unreachable };
+  const settled = [...states].flatMap(([file, { staged, changed, untracked }]) => {
+    const work = before.get(file);
+    return staged || changed || untracked || work === undefined
+      ? []
+      : [{ key: work.key, seq: latestOf(work).seq }];
+  });
+  if (settled.length > 0) await services.engine.ask({ type: "writes_settled", settled });
+  const left = files.length - asked.length;
+  return { states, unseen: left === 0 ? null : `${left} more files were not looked at` };
+}
+
+/** As many as fit into a command line. */
+function bounded(files: readonly string[]): string[] {
+  const fitting: string[] = [];
+  let bytes = 0;
+  for (const file of files.slice(0, limits.guardPathsMax)) {
+    bytes += Buffer.byteLength(file) + 1;
+    if (bytes > limits.guardPathsBytes) break;
+    fitting.push(file);
+  }
+  return fitting;
+}
+
+/** The index of a repository as a file to lock. */
+export function indexOf({ node }: Services, { gitDir, worktree }: GitPlace): FileRef {
+  const path = `${gitDir}/index`;
+  const near = relative(worktree, path);
+  return { file: near.startsWith("..") ? path : near, lexical: path, key: `${node}:${path}`, dir: false };
+}

@@ -1,0 +1,212 @@
+/**
+ * A daemon in this process whose hooks do what a test says, and real repositories: what guards look at is git's own
+ * doing, and what they are asked is the test's.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { loadConfig } from "../../daemon/config.ts";
+import { createLog } from "../../daemon/log.ts";
+import { type RunningDaemon, startDaemon } from "../../daemon/main.ts";
+import type {
+  GuardedCommand,
+  GuardMode,
+  HookAction,
+  HookAdapter,
+  HookOutcome,
+} from "../../protocol/adapter.ts";
+import { kitePaths } from "../../protocol/paths.ts";
+import { Client } from "./daemon.ts";
+
+type Guarded = Extract<HookOutcome, { did: "guard"; ok: true }>;
+
+/** Does what the event holds, and answers with what came of it. */
+const adapter: HookAdapter = event => ({
+  event: "test",
+  session: null,
+  agent: null,
+  tool: null,
+  file: null,
+  actions: (event["actions"] as readonly HookAction[]).map(readAliases),
+  answer: outcomes => ({ output: JSON.stringify(outcomes) }),
+});
+
+/** An alias comes to what it is told to in JSON. */
+function readAliases(action: HookAction): HookAction {
+  if (action.do !== "guard") return action;
+  const commandsOf = (text: string): GuardedCommand[] => JSON.parse(text);
+  return { ...action, aliases: action.aliases.map(alias => ({ ...alias, commandsOf })) };
+}
+
+/** What a command reaches unless told: the working tree, all of it. */
+export function command(name: string, more: Partial<GuardedCommand> = {}): Partial<GuardedCommand> {
+  const isTree = { reach: "tree", commits: false, paths: null, untracked: false } as const;
+  return { name, gitDir: null, workTree: null, ...isTree, ...more };
+}
+
+export const addAll = command("git add -A", { reach: "take_all", untracked: true });
+export const commitAll = command("git commit -a", { reach: "take_all", commits: true });
+export const commit = command("git commit", { reach: "index", commits: true });
+export const stash = command("git stash push");
+export const reset = command("git reset --hard");
+
+export class GuardWorld {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "kg-")));
+  readonly paths = kitePaths({ KITE_HOME: join(this.folder, "h") });
+  readonly #clients: Client[] = [];
+  #daemon: RunningDaemon | null = null;
+  #uses = 0;
+
+  async start(treeGuard: GuardMode = "deny"): Promise<void> {
+    const { paths } = this;
+    const { values } = await loadConfig({ env: {}, paths });
+    const { logger } = createLog(paths.log);
+    const config = { ...values, treeGuard };
+    const started = await startDaemon({ paths, version: "test", config, adapter, log: logger });
+    if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
+    this.#daemon = started.daemon;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients.splice(0)) client.destroy();
+    this.#daemon?.stop("the test is over");
+    await this.#daemon?.done;
+    this.#daemon = null;
+  }
+
+  async dispose(): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async client(): Promise<Client> {
+    const client = await Client.open(this.paths.socket);
+    this.#clients.push(client);
+    return client;
+  }
+
+  git(dir: string, ...args: string[]): string {
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: this.folder,
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_AUTHOR_NAME: "t",
+      GIT_AUTHOR_EMAIL: "t@t",
+      GIT_COMMITTER_NAME: "t",
+      GIT_COMMITTER_EMAIL: "t@t",
+    };
+    const settings = ["-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"];
+    return execFileSync("git", [...settings, ...args], { cwd: dir, env, encoding: "utf8", stdio: "pipe" });
+  }
+
+  /** A repository with these files committed; returns its folder. */
+  repo(
+    name: string,
+    files: readonly string[] | null = ["a.ts", "b.ts", "src/c.ts", "src/deep/d.ts"],
+  ): string {
+    const dir = join(this.folder, name);
+    mkdirSync(dir);
+    this.git(dir, "init", "-q");
+    // Nothing is committed yet.
+    if (files === null) return dir;
+    for (const file of files) this.put(dir, file, `${file}\n`);
+    this.git(dir, "add", "-A");
+    this.git(dir, "commit", "-qm", "first");
+    return dir;
+  }
+
+  put(dir: string, file: string, text: string): string {
+    const path = join(dir, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    return path;
+  }
+
+  read(dir: string, file: string): string {
+    return readFileSync(join(dir, file), "utf8");
+  }
+
+  /** Sends actions as one hook event; resolves with their outcomes. */
+  async act(...actions: readonly object[]): Promise<HookOutcome[]> {
+    const client = await this.client();
+    const reply = await client.ask({ type: "hook", event: { actions } });
+    client.destroy();
+    if (reply["ok"] !== true) throw new Error(JSON.stringify(reply));
+    return JSON.parse(String(reply["output"]));
+  }
+
+  async begin(session: string, cwd: string): Promise<void> {
+    const pid = process.pid;
+    await this.act({ do: "begin", session, cwd, revive: true });
+    const client = await this.client();
+    const named = await client.ask({ type: "register", id: session, cwd, name: session });
+    if (named["ok"] !== true) throw new Error(`${pid}: ${JSON.stringify(named)}`);
+    client.destroy();
+  }
+
+  /** A whole edit as hooks tell it: allowed, written, told; the actor's turn ends unless it `stays`. */
+  async edit(session: string, cwd: string, file: string, text: string, more: object = {}): Promise<void> {
+    this.#uses += 1;
+    const toolUseId = `edit-${this.#uses}`;
+    const path = join(cwd, file);
+    const who = { session, cwd, toolUseId, ancestors: [], ...more };
+    const lock = { waitMs: 1000, promptId: null, parentFile: null, overwrites: false };
+    const [locked] = await this.act({ do: "lock", ...who, file: path, ...lock });
+    if (locked?.ok !== true) throw new Error(JSON.stringify(locked));
+    this.put(cwd, file, text);
+    await this.act({ do: "flight_end", ...who, wrote: true, file: path, lines: null });
+  }
+
+  async stopped(session: string, more: object = {}): Promise<void> {
+    await this.act({ do: "turn_end", session, ...more });
+  }
+
+  /** Asks as the hook before a shell line does. */
+  async ask(
+    session: string,
+    dir: string,
+    commands: readonly Partial<GuardedCommand>[],
+    more: object = {},
+  ): Promise<HookOutcome> {
+    this.#uses += 1;
+    const asked = commands.map(each => ({ dir, ...each }));
+    const who = { session, cwd: dir, toolUseId: `bash-${this.#uses}`, promptId: null, waitMs: 30_000 };
+    const line = { line: "git", ancestors: [], parentFile: null, aliases: [], unread: null };
+    const [outcome] = await this.act({ do: "guard", ...who, ...line, commands: asked, ...more });
+    if (outcome === undefined) throw new Error("no outcome");
+    return outcome;
+  }
+
+  async guard(
+    session: string,
+    dir: string,
+    commands: readonly Partial<GuardedCommand>[],
+    more: object = {},
+  ): Promise<Guarded> {
+    const outcome = await this.ask(session, dir, commands, more);
+    if (outcome.did !== "guard" || !outcome.ok) throw new Error(JSON.stringify(outcome));
+    return outcome;
+  }
+
+  /** What was found, in short: the verdict and whose files. */
+  async found(
+    session: string,
+    dir: string,
+    commands: readonly Partial<GuardedCommand>[],
+    more: object = {},
+  ): Promise<string[]> {
+    const { findings, unchecked } = await this.guard(session, dir, commands, more);
+    const words = findings.map(({ command, verdict, foreign, own }) => {
+      const theirs = foreign.map(f => `${f.file} ${f.held ? "held by" : "of"} ${f.who}`).join(", ");
+      return `${command} ${verdict}: ${theirs}${own.length > 0 ? `; own ${own.join(", ")}` : ""}`;
+    });
+    return unchecked === null ? words : [...words, `unchecked: ${unchecked}`];
+  }
+
+  /** The line of the latest guard has ended. */
+  async ended(session: string, cwd: string, more: object = {}): Promise<void> {
+    const toolUseId = `bash-${this.#uses}`;
+    await this.act({ do: "shell_end", session, cwd, toolUseId, ranMs: 1000, ancestors: [], ...more });
+  }
+}
