@@ -6,6 +6,7 @@ import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { ParamsOf } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
+import type { TaskRow } from "../protocol/task.ts";
 import { clean } from "./view/text.ts";
 import { type Client, printJson, type World } from "./world.ts";
 
@@ -74,24 +75,36 @@ interface Rows {
   readonly sessions: SessionRow;
   readonly locks: LockRow;
   readonly refusals: RefusalRow;
+  readonly tasks: TaskRow;
+  readonly task_ready: TaskRow;
+  readonly task_blocked: TaskRow;
 }
+
+const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy");
 
 /** Where a field is missing that every row has, the daemon is of another version: better said than shown. */
 const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = {
   sessions: (row): row is SessionRow => has(row, "id", "name", "project", "worktree", "status", "agents"),
   locks: (row): row is LockRow => has(row, "file", "path", "project", "kind", "holder", "waiters"),
   refusals: (row): row is RefusalRow => has(row, "at", "code", "error"),
+  tasks: isTask,
+  task_ready: isTask,
+  task_blocked: isTask,
 };
 
 function has(row: unknown, ...names: readonly string[]): boolean {
   return typeof row === "object" && row !== null && names.every(name => Object.hasOwn(row, name));
 }
 
-/** All rows, page by page, at most `limits.rowsShownMax`. Throws `Refused`. */
+/** What rows are asked for; `id` is a session's. */
+export type RowFilter = Pick<ParamsOf<"query">, "id" | "project" | "status" | "assignee" | "label" | "text">;
+
+/** All rows, page by page, at most `max`. Throws `Refused`. */
 export async function rowsOf<T extends keyof Rows>(
   client: Client,
   target: T,
-  filter: Pick<ParamsOf<"query">, "id" | "project"> = {},
+  filter: RowFilter = {},
+  max: number = limits.rowsShownMax,
 ): Promise<Rows[T][]> {
   const rows: Rows[T][] = [];
   let after: string | undefined;
@@ -107,6 +120,6 @@ export async function rowsOf<T extends keyof Rows>(
       rows.push(row);
     }
     after = answer.next;
-  } while (after !== undefined && rows.length < limits.rowsShownMax);
+  } while (after !== undefined && rows.length < max);
   return rows;
 }

@@ -27,6 +27,10 @@ const commands: Readonly<Record<string, Entry>> = {
   locks: { description: "list the locks and who waits for them", load: () => import("./commands/locks.ts") },
   lock: { description: "hold files while a command runs", load: () => import("./commands/lock.ts") },
   unlock: { description: "release a lock", load: () => import("./commands/unlock.ts") },
+  task: {
+    description: "plan work: tasks that sessions claim, finish and build on",
+    load: () => import("./commands/task.ts"),
+  },
   log: { description: "show what was decided, and why", load: () => import("./commands/log.ts") },
   explain: {
     description: "say who waited, was denied or let through, and why",

@@ -1,0 +1,98 @@
+/** Commands that change one task: add, claim, done, fail, release, retry, cancel. */
+import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
+import { actingSession, terminalName } from "../acting.ts";
+import { exitCodes, Refused, withDaemon } from "../ask.ts";
+import { projectOf } from "../project.ts";
+import { standing } from "../view/tasks.ts";
+import { clean } from "../view/text.ts";
+import { type Client, print, printJson, type World } from "../world.ts";
+
+export interface AddFlags {
+  readonly priority?: TaskPriority;
+  readonly label: readonly string[];
+  readonly needs: readonly string[];
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** Returns the exit code, as all of these do. */
+export async function add(world: World, description: string, flags: AddFlags): Promise<number> {
+  const project = flags.project ?? (await projectOf(world.cwd));
+  return change(world, flags.json === true, client =>
+    client.request("task_create", {
+      ...actingSession(world.env),
+      project,
+      description,
+      labels: [...flags.label],
+      dependsOn: [...flags.needs],
+      ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+    }),
+  );
+}
+
+export interface ClaimFlags {
+  readonly label: readonly string[];
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** For the acting session, or where there is none for whoever sits at this terminal. */
+export async function claim(world: World, task: string | undefined, flags: ClaimFlags): Promise<number> {
+  const project = flags.project ?? (await projectOf(world.cwd));
+  const own = actingSession(world.env);
+  const which = task === undefined ? { labels: [...flags.label] } : { task };
+  return change(world, flags.json === true, async client => {
+    if (own !== null) return client.request("task_claim", { ...own, project, ...which });
+    const id = terminalName(world.env);
+    const known = await client.request("register", { id, cwd: world.cwd, name: id });
+    return known.ok ? client.request("task_claim", { id, project, ...which }) : known;
+  });
+}
+
+export async function release(world: World, task: string, json: boolean): Promise<number> {
+  return change(world, json, client => client.request("task_release", { ...actingSession(world.env), task }));
+}
+
+export type Ending = "done" | "failed" | "pending";
+
+/** `result`: what came of it, or why not. */
+export async function set(
+  world: World,
+  task: string,
+  status: Ending,
+  result: string | null,
+  json: boolean,
+): Promise<number> {
+  return change(world, json, client =>
+    client.request("task_update", {
+      ...actingSession(world.env),
+      task,
+      status,
+      ...(result === null ? {} : { result }),
+    }),
+  );
+}
+
+type Answered = Awaited<ReturnType<Client["request"]>> | { readonly ok: true; readonly task?: TaskRow };
+
+async function change(
+  world: World,
+  json: boolean,
+  ask: (client: Client) => Promise<Answered>,
+): Promise<number> {
+  return withDaemon(world, json, async client => {
+    const answer = await ask(client);
+    if (!answer.ok) throw new Refused(answer);
+    if (json) printJson(world, answer);
+    else if ("task" in answer && answer.task !== undefined) print(world, [sentence(answer.task)]);
+    return exitCodes.done;
+  });
+}
+
+/** What the task is now, on one line. */
+function sentence(task: TaskRow): string {
+  const is = standing(task);
+  const who = is === "active" && task.assigneeName !== null ? ` for ${clean(task.assigneeName)}` : "";
+  const why = is === "blocked" ? ` by ${task.blockedBy.map(({ task: id }) => clean(id)).join(", ")}` : "";
+  return `${clean(task.id)} is ${is}${who}${why}: ${clean(task.description)}`;
+}

@@ -1,0 +1,97 @@
+/** Commands that show tasks: list, ready, show, graph. */
+import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
+import { exitCodes, Refused, rowsOf, withDaemon } from "../ask.ts";
+import { projectOf } from "../project.ts";
+import { graphView } from "../view/task-graph.ts";
+import { mermaidView } from "../view/task-mermaid.ts";
+import { tasksView, taskView } from "../view/tasks.ts";
+import { counted, wrap } from "../view/text.ts";
+import { type Client, print, printJson, screenOf, type World } from "../world.ts";
+
+export interface ScopeFlags {
+  readonly project?: string;
+  readonly allProjects?: boolean;
+  readonly json?: boolean;
+}
+
+export interface ListFlags extends ScopeFlags {
+  readonly status?: TaskStatus;
+  readonly label?: string;
+  readonly assignee?: string;
+  readonly text?: string;
+  readonly blocked?: boolean;
+}
+
+/** Without `--status` what is done is counted alone. */
+export async function list(world: World, flags: ListFlags): Promise<number> {
+  const { status, label, assignee, text } = flags;
+  const wanted = Object.fromEntries(
+    Object.entries({ status, label, assignee, text }).filter(([, value]) => value !== undefined),
+  );
+  const scope = await scopeOf(world, flags);
+  return withDaemon(world, flags.json === true, async client => {
+    const target = flags.blocked === true ? "task_blocked" : "tasks";
+    const rows = await rowsOf(client, target, { ...scope, ...wanted });
+    const shown = status === undefined ? rows.filter(row => row.status !== "done") : rows;
+    if (flags.json === true) {
+      printJson(world, { tasks: rows });
+      return exitCodes.done;
+    }
+    const screen = screenOf(world);
+    const done = rows.length - shown.length;
+    const none = done === 0 ? "No tasks. To add one: kite task add DESCRIPTION" : "Nothing is left to do.";
+    const more = done === 0 ? [] : [`and ${counted(done, "done task")}: kite task list --status done`];
+    print(world, [...tasksView({ tasks: shown, none }, screen), ...more.flatMap(m => wrap(m, screen.width))]);
+    return exitCodes.done;
+  });
+}
+
+/** What can be claimed now, in the order in which it is. */
+export async function ready(world: World, flags: ScopeFlags & { readonly label?: string }): Promise<number> {
+  const scope = await scopeOf(world, flags);
+  const label = flags.label === undefined ? {} : { label: flags.label };
+  return withDaemon(world, flags.json === true, async client => {
+    const tasks = await rowsOf(client, "task_ready", { ...scope, ...label });
+    if (flags.json === true) printJson(world, { tasks });
+    else print(world, tasksView({ tasks, none: "No task is ready." }, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+export async function show(world: World, name: string, json: boolean): Promise<number> {
+  return withDaemon(world, json, async client => {
+    const answer = await client.request("task_get", { task: name });
+    if (!answer.ok) throw new Refused(answer);
+    if (json) printJson(world, answer);
+    else print(world, taskView(answer.task, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+export interface GraphFlags extends ScopeFlags {
+  readonly mermaid?: boolean;
+  readonly open?: boolean;
+}
+
+export async function graph(world: World, flags: GraphFlags): Promise<number> {
+  const scope = await scopeOf(world, flags);
+  return withDaemon(world, flags.json === true, async client => {
+    const all = await rowsOf(client, "tasks", scope);
+    const tasks = flags.open === true ? all.filter(task => task.status !== "done") : all;
+    if (flags.json === true) printJson(world, { tasks });
+    else if (flags.mermaid === true) print(world, mermaidView(tasks));
+    else print(world, graphView(tasks, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+/** Every task there is, or of one project, oldest first. */
+export function everyTask(client: Client, scope: { readonly project?: string }): Promise<TaskRow[]> {
+  return rowsOf(client, "tasks", scope, Number.POSITIVE_INFINITY);
+}
+
+/** The project asked for, else that of the working directory; with `--all-projects` none. */
+export async function scopeOf(world: World, flags: ScopeFlags): Promise<{ readonly project?: string }> {
+  if (flags.allProjects === true) return {};
+  return { project: flags.project ?? (await projectOf(world.cwd)) };
+}

@@ -1,0 +1,192 @@
+/** Commands for many tasks at once: import, export, rm. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { ParamsOf } from "../../protocol/requests.ts";
+import type { TaskRow } from "../../protocol/task.ts";
+import { actingSession } from "../acting.ts";
+import { exitCodes, fail, Refused, withDaemon } from "../ask.ts";
+import { projectOf } from "../project.ts";
+import { clean, counted } from "../view/text.ts";
+import { type Client, print, printJson, type World } from "../world.ts";
+import { everyTask, type ScopeFlags, scopeOf } from "./look.ts";
+
+type Stored = ParamsOf<"task_import">["tasks"][number];
+
+/** The file holds no tasks. */
+class NoTasks extends Error {}
+
+/**
+ * Takes in tasks as `export` writes them and as the published Kite stored them: a list, or an object with the tasks as
+ * values, their ids as keys. What is here already stays as it is.
+ */
+export async function importTasks(
+  world: World,
+  file: string,
+  flags: { readonly project?: string; readonly json?: boolean },
+): Promise<number> {
+  const json = flags.json === true;
+  let tasks: readonly Stored[];
+  try {
+    tasks = tasksIn(readFileSync(file === "-" ? 0 : resolve(world.cwd, file), "utf8"));
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    if (!(error instanceof NoTasks) && !("code" in error)) throw error;
+    fail(world, json, "invalid_request", `${file}: ${error.message}`);
+    return exitCodes.failed;
+  }
+  const project = flags.project ?? (await projectOf(world.cwd));
+  return withDaemon(world, json, async client => {
+    const skipped: string[] = [];
+    let imported = 0;
+    for (const batch of batches(inOrder(tasks))) {
+      const params = { ...actingSession(world.env), project, tasks: batch };
+      const answer = await client.request("task_import", params);
+      if (!answer.ok) throw new Refused(answer);
+      imported += answer.imported;
+      skipped.push(...answer.skipped);
+    }
+    if (json) printJson(world, { ok: true, imported, skipped });
+    else {
+      const before = skipped.length === 0 ? "" : `; ${skipped.length} were here already`;
+      print(world, [`imported ${counted(imported, "task")}${before}`]);
+    }
+    return exitCodes.done;
+  });
+}
+
+/** Writes every task of the project, or with `--all-projects` of all, as a JSON list. */
+export async function exportTasks(
+  world: World,
+  file: string | undefined,
+  flags: ScopeFlags,
+): Promise<number> {
+  const scope = await scopeOf(world, flags);
+  return withDaemon(world, flags.json === true, async client => {
+    const tasks = await everyTask(client, scope);
+    const text = `[${tasks.map(task => `\n  ${JSON.stringify(task)}`).join(",")}\n]\n`;
+    if (file === undefined || file === "-") {
+      world.stdout.write(text);
+      return exitCodes.done;
+    }
+    writeFileSync(resolve(world.cwd, file), text);
+    if (flags.json === true) printJson(world, { ok: true, exported: tasks.length });
+    else print(world, [`exported ${counted(tasks.length, "task")} to ${clean(file)}`]);
+    return exitCodes.done;
+  });
+}
+
+export interface RemoveFlags extends ScopeFlags {
+  readonly finished?: boolean;
+}
+
+/** Forgets the named tasks, or with `--finished` every done or failed one that nothing unfinished needs. */
+export async function remove(world: World, names: readonly string[], flags: RemoveFlags): Promise<number> {
+  const json = flags.json === true;
+  if ((names.length === 0) === (flags.finished !== true)) {
+    fail(world, json, "invalid_request", "name tasks, or say --finished: not both, and not neither");
+    return exitCodes.failed;
+  }
+  const scope = await scopeOf(world, flags);
+  return withDaemon(world, json, async client => {
+    const wanted = names.length > 0 ? names : needless(await everyTask(client, scope));
+    const removed: string[] = [];
+    for (let at = 0; at < wanted.length; at += limits.tasksPerRequestMax) {
+      removed.push(...(await removeSome(world, client, wanted.slice(at, at + limits.tasksPerRequestMax))));
+    }
+    if (json) printJson(world, { ok: true, removed });
+    else print(world, [`removed ${counted(removed.length, "task")}`]);
+    return exitCodes.done;
+  });
+}
+
+async function removeSome(
+  world: World,
+  client: Client,
+  tasks: readonly string[],
+): Promise<readonly string[]> {
+  const answer = await client.request("task_remove", { ...actingSession(world.env), tasks: [...tasks] });
+  if (!answer.ok) throw new Refused(answer);
+  return answer.removed;
+}
+
+/** Finished tasks that nothing unfinished depends on. */
+function needless(tasks: readonly TaskRow[]): string[] {
+  const isOver = (task: TaskRow) => task.status === "done" || task.status === "failed";
+  const needed = new Set(tasks.filter(task => !isOver(task)).flatMap(task => task.dependsOn));
+  return tasks.filter(task => isOver(task) && !needed.has(task.id)).map(({ id }) => id);
+}
+
+function tasksIn(text: string): readonly Stored[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new NoTasks("this is not JSON; expected a list of tasks, or an object with tasks by id");
+  }
+  const inner =
+    isObject(value) && "tasks" in value && typeof value["tasks"] === "object" ? value["tasks"] : value;
+  if (Array.isArray(inner)) return inner.map(asTask);
+  if (!isObject(inner)) throw new NoTasks("expected a list of tasks, or an object with tasks by id");
+  return Object.entries(inner).map(([id, task]) => asTask(isObject(task) ? { id, ...task } : task));
+}
+
+/** Times may be dates in words; whatever else is wrong the daemon says by name. */
+function asTask(value: unknown): Stored {
+  if (!isObject(value)) throw new NoTasks("a task in it is no object");
+  const times = ["createdAt", "updatedAt"].flatMap(name => {
+    const time = value[name];
+    const at = typeof time === "string" ? Date.parse(time) : time;
+    return time === undefined ? [] : [[name, typeof at === "number" && at >= 0 ? Math.floor(at) : null]];
+  });
+  // Checked by the daemon, field by field: here it is only passed on.
+  return { ...value, ...Object.fromEntries(times) } as Stored;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What is needed comes first, so that no batch depends on a later one; circles the daemon refuses. */
+function inOrder(tasks: readonly Stored[]): Stored[] {
+  const byId = new Map(tasks.map(task => [task.id, task]));
+  const order = new Set<Stored>();
+  const entered = new Set<string>();
+  for (const first of byId.values()) {
+    const stack: { readonly task: Stored; left: readonly string[] }[] = [];
+    const enter = (task: Stored) => {
+      if (entered.has(task.id)) return;
+      entered.add(task.id);
+      stack.push({ task, left: Array.isArray(task.dependsOn) ? task.dependsOn : [] });
+    };
+    enter(first);
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      const [next, ...left] = top.left;
+      top.left = left;
+      const needed = next === undefined ? undefined : byId.get(next);
+      if (needed !== undefined) enter(needed);
+      else if (next === undefined) {
+        order.add(top.task);
+        stack.pop();
+      }
+    }
+  }
+  return [...order];
+}
+
+/** As many as one request may have and one line may hold. */
+function* batches(tasks: readonly Stored[]): Generator<Stored[], void> {
+  let batch: Stored[] = [];
+  let size = 0;
+  for (const task of tasks) {
+    const length = Buffer.byteLength(JSON.stringify(task));
+    if (batch.length === limits.tasksPerRequestMax || size + length > limits.lineBytes / 2) {
+      yield batch;
+      batch = [];
+      size = 0;
+    }
+    batch.push(task);
+    size += length;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,122 @@
+import type { TaskRow } from "../../protocol/task.ts";
+import { paint } from "./color.ts";
+import { type Cell, table } from "./table.ts";
+import { handles, type Standing, standing, standings, styles, summaryOf } from "./tasks.ts";
+import { clean, type Screen, wrap } from "./text.ts";
+
+const marks: Readonly<Record<Standing, string>> = {
+  active: "▶",
+  ready: "○",
+  blocked: "·",
+  failed: "✗",
+  done: "✓",
+};
+
+/** A task with its place in the drawing. */
+interface Node {
+  readonly task: TaskRow;
+  /** Tasks on the longest way to it from one that needs nothing. */
+  depth: number;
+  /** Under which it is drawn; what else it needs is said beside it. */
+  parent: Node | null;
+  readonly children: Node[];
+}
+
+/**
+ * `kite task graph`: every task once, below the last of those that it needs; what else it needs stands beside it.
+ * A chain goes straight down, several that need the same are drawn as its branches.
+ */
+export function graphView(tasks: readonly TaskRow[], screen: Screen): string[] {
+  if (tasks.length === 0) return ["No tasks."];
+  const handle = handles(tasks);
+  const shown = new Map(drawn(tasks).map(line => [line.node.task.id, line]));
+  const rows = [...shown.values()].map(({ node, lead }): Cell[] => {
+    const is = standing(node.task);
+    const text = `${lead}${marks[is]} ${clean(node.task.description)}`;
+    return [
+      { text: handle(node.task.id), style: "dim" },
+      { text, style: is === "blocked" || is === "done" ? "plain" : styles[is] },
+      { text: besideOf(node, handle, shown), style: "dim" },
+    ];
+  });
+  const legend = standings.map(one => `${marks[one]} ${one}`).join("  ");
+  return [
+    paint(screen, "dim", `${summaryOf(tasks)}`),
+    ...table(rows, [{}, { min: 24 }, { min: 10 }], screen),
+    ...wrap(legend, screen.width).map(line => paint(screen, "dim", line)),
+  ];
+}
+
+function besideOf(node: Node, handle: (id: string) => string, shown: ReadonlyMap<string, unknown>): string {
+  const { task, parent } = node;
+  const others = task.dependsOn.filter(id => id !== parent?.task.id);
+  const here = others.filter(id => shown.has(id)).map(handle);
+  // What is not in the drawing counts only where it is in the way.
+  const away = task.blockedBy.filter(({ task: id }) => !shown.has(id)).map(({ task: id }) => clean(id));
+  const needed = [...here, ...away].join(", ");
+  const also = parent === null ? "after" : "also after";
+  const who = task.status === "active" && task.assigneeName !== null ? clean(task.assigneeName) : "";
+  return [who, needed === "" ? "" : `${also} ${needed}`].filter(part => part !== "").join(", ");
+}
+
+interface Line {
+  readonly node: Node;
+  /** The branches in front of it. */
+  readonly lead: string;
+}
+
+/** Deeper branches than this are drawn no further to the right. */
+const indentMax = 24;
+
+/** Every task with what is in front of it, from top to bottom. */
+function drawn(tasks: readonly TaskRow[]): Line[] {
+  const lines: Line[] = [];
+  // What comes next is at the end. `below` is what stands in front of a node's children.
+  const stack: (Line & { readonly below: string })[] = [];
+  for (const node of nodesOf(tasks).reverse()) {
+    if (node.parent === null) stack.push({ node, lead: "", below: "" });
+  }
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { node, lead, below } = next;
+    lines.push({ node, lead });
+    const [only] = node.children;
+    if (only !== undefined && node.children.length === 1) {
+      stack.push({ node: only, lead: `${below}↓ `, below });
+      continue;
+    }
+    for (const child of node.children.reverse()) {
+      const isLast = child === node.children[0];
+      const deeper = `${below}${isLast ? "  " : "│ "}`;
+      const isTooDeep = deeper.length > indentMax;
+      stack.push({ node: child, lead: `${below}${isLast ? "└─" : "├─"}`, below: isTooDeep ? below : deeper });
+    }
+  }
+  return lines;
+}
+
+/** All tasks as nodes, in an order in which what is needed comes first. */
+function nodesOf(tasks: readonly TaskRow[]): Node[] {
+  const nodes = new Map(tasks.map(task => [task.id, { task, depth: 0, parent: null, children: [] } as Node]));
+  const waiting = new Map<string, number>();
+  const dependents = new Map<string, Node[]>();
+  for (const node of nodes.values()) {
+    const needed = node.task.dependsOn.filter(id => nodes.has(id));
+    waiting.set(node.task.id, needed.length);
+    for (const id of needed) dependents.set(id, [...(dependents.get(id) ?? []), node]);
+  }
+  const order = [...nodes.values()].filter(({ task }) => waiting.get(task.id) === 0);
+  for (const node of order) {
+    for (const dependent of dependents.get(node.task.id) ?? []) {
+      const left = (waiting.get(dependent.task.id) ?? 0) - 1;
+      waiting.set(dependent.task.id, left);
+      if (dependent.parent === null || node.depth >= dependent.parent.depth) {
+        dependent.parent = node;
+        dependent.depth = node.depth + 1;
+      }
+      if (left > 0) continue;
+      dependent.parent.children.push(dependent);
+      order.push(dependent);
+    }
+  }
+  return order;
+}

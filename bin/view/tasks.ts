@@ -1,0 +1,149 @@
+import type { TaskRow } from "../../protocol/task.ts";
+import { paint, type Style } from "./color.ts";
+import { projectName } from "./places.ts";
+import { type Cell, table } from "./table.ts";
+import { clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+
+export interface TasksData {
+  readonly tasks: readonly TaskRow[];
+  /** What is said where there are none. */
+  readonly none: string;
+}
+
+/** What a task is, in the words that people use for it. */
+export type Standing = "ready" | "blocked" | "active" | "done" | "failed";
+
+export function standing(task: Pick<TaskRow, "status" | "blockedBy">): Standing {
+  if (task.status !== "pending") return task.status;
+  return task.blockedBy.length > 0 ? "blocked" : "ready";
+}
+
+export const standings: readonly Standing[] = ["active", "ready", "blocked", "failed", "done"];
+
+export const styles: Readonly<Record<Standing, Style>> = {
+  active: "green",
+  ready: "bold",
+  blocked: "dim",
+  failed: "red",
+  done: "dim",
+};
+
+/** The last part of an id, which names its task; where two of them end alike, whole ids. */
+export function handles(tasks: readonly Pick<TaskRow, "id">[]): (id: string) => string {
+  const ends = tasks.map(({ id }) => endOf(id));
+  const isPlain = new Set(ends).size === new Set(tasks.map(({ id }) => id)).size;
+  return isPlain ? endOf : id => clean(id);
+}
+
+function endOf(id: string): string {
+  return clean(id.slice(id.lastIndexOf("-") + 1));
+}
+
+/** `kite task list`: by project, what is worked on first, then what is ready, blocked, failed and done. */
+export function tasksView({ tasks, none }: TasksData, screen: Screen): string[] {
+  if (tasks.length === 0) return wrap(none, screen.width);
+  const handle = handles(tasks);
+  const projects = [...new Set(tasks.map(t => t.project))].sort();
+  const rank = (task: TaskRow) => standings.indexOf(standing(task));
+  const sorted = projects.map(project =>
+    tasks.filter(t => t.project === project).sort((a, b) => rank(a) - rank(b)),
+  );
+  const drawn = table(
+    sorted.flat().map(task => cellsOf(task, handle, screen)),
+    [{}, {}, {}, { min: 16 }, { min: 8 }],
+    screen,
+    2,
+  );
+  const lines: string[] = [];
+  for (const [i, project] of projects.entries()) {
+    const own = sorted[i] ?? [];
+    const title = paint(screen, "bold", clean(projectName(project)));
+    lines.push(`${title}${paint(screen, "dim", `: ${summaryOf(own)}`)}`);
+    lines.push(...drawn.splice(0, own.length));
+  }
+  return lines;
+}
+
+/** How many are what: `2 active, 3 ready`. */
+export function summaryOf(tasks: readonly TaskRow[]): string {
+  return standings
+    .map(one => [one, tasks.filter(t => standing(t) === one).length] as const)
+    .filter(([, count]) => count > 0)
+    .map(([one, count]) => `${count} ${one}`)
+    .join(", ");
+}
+
+function cellsOf(task: TaskRow, handle: (id: string) => string, screen: Screen): Cell[] {
+  const is = standing(task);
+  const priority = task.priority === "normal" ? "" : task.priority;
+  return [
+    handle(task.id),
+    { text: is, style: styles[is] },
+    { text: priority, style: priority === "high" ? "yellow" : "dim" },
+    clean(task.description),
+    { text: noteOf(task, handle, screen), style: "dim" },
+  ];
+}
+
+/** Who works on it, what it waits for, or why it failed. */
+function noteOf(task: TaskRow, handle: (id: string) => string, screen: Screen): string {
+  const who = task.assigneeName === null ? "" : clean(task.assigneeName);
+  const parts: string[] = [];
+  if (task.status === "active" && who !== "") parts.push(`${who} ${duration(screen.now - task.updatedAt)}`);
+  if (task.status === "pending") parts.push(...blockers(task, handle));
+  if (task.status === "failed") parts.push(clean(task.result ?? "no reason given"));
+  if (task.status === "done" && who !== "") parts.push(`by ${who}`);
+  if (task.status === "pending" && task.attempts > 0)
+    parts.push(`${counted(task.attempts, "attempt")} failed`);
+  return parts.join(", ");
+}
+
+const blockersShownMax = 4;
+
+function blockers({ blockedBy }: TaskRow, handle: (id: string) => string): string[] {
+  if (blockedBy.length === 0) return [];
+  const shown = blockedBy.slice(0, blockersShownMax).map(({ task, status }) => {
+    return status === "failed" ? `${handle(task)} (failed)` : handle(task);
+  });
+  const more = blockedBy.length > shown.length ? ` and ${blockedBy.length - shown.length} more` : "";
+  return [`after ${shown.join(", ")}${more}`];
+}
+
+/** `kite task show`: everything about one task. */
+export function taskView(task: TaskRow, screen: Screen): string[] {
+  const is = standing(task);
+  const time = (at: number) => `${clock(at, screen.now)}, ${duration(screen.now - at)} ago`;
+  const fields: readonly (readonly [string, string | null])[] = [
+    ["project", task.project],
+    ["priority", task.priority === "normal" ? null : task.priority],
+    ["labels", task.labels.length === 0 ? null : task.labels.join(", ")],
+    ["needs", task.dependsOn.length === 0 ? null : needs(task)],
+    [task.status === "active" ? "worked on by" : "by", task.assigneeName],
+    ["attempts", task.attempts === 0 ? null : `${task.attempts}`],
+    ["created", `${time(task.createdAt)}${task.createdBy === null ? "" : `, by ${task.createdBy}`}`],
+    ["changed", task.updatedAt === task.createdAt ? null : time(task.updatedAt)],
+    [task.status === "failed" ? "reason" : "result", task.result],
+  ];
+  const shown = fields.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  const width = Math.max(...shown.map(([name]) => name.length));
+  return [
+    `${paint(screen, "bold", clean(task.id))}  ${paint(screen, styles[is], is)}`,
+    ...paragraphs(task.description, screen.width - 2).map(line => `  ${line}`),
+    "",
+    ...shown.flatMap(([name, value]) => {
+      const [first = "", ...rest] = paragraphs(value, Math.max(20, screen.width - width - 4));
+      const label = paint(screen, "dim", name.padEnd(width));
+      return [`  ${label}  ${first}`, ...rest.map(line => `${" ".repeat(width + 4)}${line}`)];
+    }),
+  ];
+}
+
+/** Text of several lines, each wrapped. */
+function paragraphs(text: string, width: number): string[] {
+  return text.split("\n").flatMap(line => wrap(clean(line), width));
+}
+
+function needs(task: TaskRow): string {
+  const open = new Map(task.blockedBy.map(({ task: id, status }) => [id, status]));
+  return task.dependsOn.map(id => `${id} (${open.get(id) ?? "done"})`).join(", ");
+}
