@@ -1,5 +1,5 @@
 import { limits } from "../protocol/limits.ts";
-import { pathOf } from "./core/lock-text.ts";
+import { pathOf, type Spelled } from "./core/lock-text.ts";
 
 /** What a file was when it was last looked at. */
 export interface Stamped {
@@ -23,14 +23,15 @@ export class Baselines {
   }
 
   /** Takes the file as it is now for what it should be. */
-  async take(key: string): Promise<void> {
-    await this.changed(key);
+  async take(file: Spelled): Promise<void> {
+    await this.changed(file);
   }
 
   /** When the file changed since the last look; null where it did not, or this is the first look. */
-  async changed(key: string): Promise<number | null> {
+  async changed(file: Spelled): Promise<number | null> {
+    const { key } = file;
     const known = this.#seen.get(key);
-    const now = await this.#look(pathOf(key));
+    const now = await this.#look(pathOf(file));
     if (now === null) return null;
     // Meanwhile another look may have seen the same change: it is told once.
     const isOld = known === undefined || this.#seen.get(key) !== known || known === now.stamp;

@@ -7,9 +7,10 @@ export interface Named {
   /** Absolute, in words alone. */
   readonly lexical: string;
   readonly parent: string;
-  /** The real path of the directory that `path` and `fact` were made for. */
+  /** The `id` of the directory that the rest was made for. */
   directory: string | null;
   path: string;
+  key: string;
   fact: PathFact | null;
 }
 
@@ -29,7 +30,14 @@ export class Names {
       this.#count = 0;
     }
     const lexical = resolve("/", cwd, file);
-    const named: Named = { lexical, parent: dirname(lexical), directory: null, path: "", fact: null };
+    const named: Named = {
+      lexical,
+      parent: dirname(lexical),
+      directory: null,
+      path: "",
+      key: "",
+      fact: null,
+    };
     const siblings = this.#from.get(cwd);
     if (siblings === undefined) this.#from.set(cwd, new Map([[file, named]]));
     else siblings.set(file, named);

@@ -2,41 +2,61 @@ import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { Stamped } from "./baselines.ts";
+import { type Directory, exact, type Folding, Foldings, folded, isAscii } from "./facts-folding.ts";
 import { Names } from "./facts-names.ts";
 import { type Budget, Outside, type Unreachable } from "./facts-outside.ts";
 
 /**
  * What a lock needs to know of a path. `lexical`: absolute, in words alone (`..` takes back the word before
- * it, whatever that names). `real`: the real path of the deepest ancestor that exists, and the rest. `dir`:
- * it names a directory that exists, or its words end with `/`.
+ * it, whatever that names). `real`: the real path of the deepest ancestor that exists, and the rest, spelled as they
+ * were asked for. `key`: the same for all spellings of one file, and for no two files: `real`, folded where its
+ * directories were seen to fold. `dir`: it names a directory that exists, or its words end with `/`.
  */
 export interface PathFact {
   readonly lexical: string;
   readonly real: string;
+  readonly key: string;
   readonly dir: boolean;
 }
 
 export interface PathFactsOptions {
   readonly outside?: Outside;
   readonly platform?: NodeJS.Platform;
-  /** Folds a real path where its volume takes several spellings for one file. */
-  readonly fold?: (real: string) => string;
 }
 
 /** A directory on a local filesystem, and its real path when it was last looked at. */
 interface LocalDirectory {
   readonly real: string;
+  readonly key: string;
+  /** How it folds names that are plain ASCII; null: not asked yet. */
+  readonly names: Folding | null;
+  /** Another one wherever one of these is another one. */
+  readonly id: string;
   readonly until: number;
   readonly refreshAt: number;
   /** The turn of the event loop in which `real` was last seen to hold. */
   turn: number;
 }
 
-interface Walked {
-  readonly real: string;
-  readonly kind: "directory" | "other" | "absent";
-  readonly device: bigint | null;
+/** A directory on the way. */
+interface Place extends Directory {
+  readonly key: string;
+  /** How the directory above it folds names, if it is of the same device. */
+  readonly above: Folding;
+  /** Null: it is the root. */
+  readonly up: Place | null;
 }
+
+type Walked =
+  | { readonly kind: "directory"; readonly real: string; readonly key: string; readonly place: Place }
+  | {
+      readonly kind: "other" | "absent";
+      readonly real: string;
+      readonly key: string;
+      readonly names: Folding;
+    };
+
+const root: Place = { path: "/", key: "/", device: null, stat: null, above: exact, up: null };
 
 /**
  * Filesystems of Linux that answer from this machine alone: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs,
@@ -68,7 +88,7 @@ const darwinVolumes = ["/", "/System/Volumes/Data"];
 export class PathFacts {
   readonly #outside: Outside;
   readonly #platform: NodeJS.Platform;
-  readonly #fold: (real: string) => string;
+  readonly #foldings: Foldings;
   readonly #directories = new Map<string, LocalDirectory>();
   readonly #walks = new Map<string, { readonly turn: number; readonly walk: Promise<Walked> }>();
   readonly #named = new Names();
@@ -79,7 +99,7 @@ export class PathFacts {
   constructor(options: PathFactsOptions = {}) {
     this.#outside = options.outside ?? new Outside();
     this.#platform = options.platform ?? process.platform;
-    this.#fold = options.fold ?? (real => real);
+    this.#foldings = new Foldings(this.#outside, this.#platform);
   }
 
   /** The name as an absolute path, in words alone. */
@@ -94,23 +114,27 @@ export class PathFacts {
     const named = this.#named.get(cwd, file);
     const { lexical, parent } = named;
     const directory = this.#directories.get(parent);
-    if (directory === undefined || lexical === parent) return null;
+    if (directory === undefined || directory.names === null || lexical === parent) return null;
     this.#newTurn();
     if (directory.turn !== this.#turn && !this.#stillThere(parent, directory)) {
       this.#directories.delete(parent);
       return null;
     }
-    if (named.directory !== directory.real) {
+    if (named.directory !== directory.id) {
       const name = lexical.slice(parent === "/" ? 1 : parent.length + 1);
-      named.directory = directory.real;
-      named.path = directory.real === "/" ? `/${name}` : `${directory.real}/${name}`;
+      // Whether these fold may not have been seen yet.
+      if (!isAscii(name)) return null;
+      named.directory = directory.id;
+      named.path = below(directory.real, name);
+      named.key =
+        directory.id === directory.real ? named.path : below(directory.key, folded(name, directory.names));
       named.fact = null;
     }
     try {
       const stat = lstatSync(named.path, { throwIfNoEntry: false });
       if (stat?.isSymbolicLink()) return null;
       const dir = stat?.isDirectory() === true || file.endsWith("/");
-      if (named.fact?.dir !== dir) named.fact = { lexical, real: this.#fold(named.path), dir };
+      if (named.fact?.dir !== dir) named.fact = { lexical, real: named.path, key: named.key, dir };
       return named.fact;
     } catch {
       // A name that is too long, a NUL, a failing disk: `resolve` finds the words for it.
@@ -122,12 +146,8 @@ export class PathFacts {
   resolve(cwd: string, file: string): Promise<PathFact | Unreachable> {
     const lexical = resolve("/", cwd, file);
     return this.#outside.fact(async budget => {
-      const walked = await this.#file(lexical, budget);
-      return {
-        lexical,
-        real: this.#fold(walked.real),
-        dir: walked.kind === "directory" || file.endsWith("/"),
-      };
+      const { real, key, kind } = await this.#file(lexical, budget);
+      return { lexical, real, key, dir: kind === "directory" || file.endsWith("/") };
     });
   }
 
@@ -159,8 +179,22 @@ export class PathFacts {
     const parent = await this.#directory(parentPath, budget);
     if (lexical === parentPath) return parent;
     const name = basename(lexical);
-    if (parent.kind === "directory") return this.#walk(parent, name, budget);
-    return { real: join(parent.real, name), kind: "absent", device: null };
+    if (parent.kind === "directory") {
+      const walked = await this.#walk(parent.place, name, budget);
+      const kept = this.#directories.get(parentPath);
+      // What the file's name has told, or what is taken for it.
+      if (kept?.real === parent.real && kept.names === null && walked.kind !== "directory")
+        this.#remember(parentPath, { ...parent, names: walked.names });
+      return walked;
+    }
+    if (!isAscii(name)) return this.#walk(root, lexical, budget);
+    const { names } = parent;
+    return {
+      kind: "absent",
+      real: below(parent.real, name),
+      key: below(parent.key, folded(name, names)),
+      names,
+    };
   }
 
   /**
@@ -171,11 +205,14 @@ export class PathFacts {
     const turn = this.#turn;
     const shared = this.#walks.get(path);
     if (shared?.turn === turn) return shared.walk;
-    const walk = this.#walk(null, path, budget)
+    const walk = this.#walk(root, path, budget)
       .then(async walked => {
-        if (walked.kind === "directory" && (await this.#isLocal(walked, budget)))
-          this.#remember(path, walked.real);
-        else this.#directories.delete(path);
+        if (walked.kind === "directory" && (await this.#isLocal(walked.place, budget))) {
+          const { real, key, place } = walked;
+          const before = this.#directories.get(path);
+          const kept = before?.real === real && before.key === key ? before.names : null;
+          this.#remember(path, { real, key, names: this.#foldings.known(place) ?? kept });
+        } else this.#directories.delete(path);
         return walked;
       })
       .finally(() => {
@@ -185,45 +222,51 @@ export class PathFacts {
     return walk;
   }
 
-  async #walk(from: Walked | null, words: string, budget: Budget): Promise<Walked> {
-    let at = from?.real ?? "/";
-    let device = from?.device ?? null;
+  async #walk(from: Place, words: string, budget: Budget): Promise<Walked> {
+    let at = from;
     let links = 0;
     const todo = words.split("/").reverse();
     for (let word = todo.pop(); word !== undefined; word = todo.pop()) {
       if (word === "" || word === ".") continue;
       if (word === "..") {
-        at = dirname(at);
+        at = at.up ?? root;
         continue;
       }
-      const path = join(at, word);
-      const stat = await this.#outside.look(path, device, budget, (prober, p) => prober.lstat(p));
-      if (stat?.isDirectory()) {
-        at = path;
-        device = stat.dev;
-      } else if (stat?.isSymbolicLink()) {
+      const path = below(at.path, word);
+      const stat = await this.#outside.look(path, at.device, budget, (prober, p) => prober.lstat(p));
+      if (stat?.isSymbolicLink()) {
         if (++links > limits.symlinksMax) {
           this.#outside.noAnswer(
             `${path} leads through more than ${limits.symlinksMax} symbolic links; remove the circle`,
           );
         }
-        const target = await this.#outside.look(path, device, budget, (prober, p) => prober.readlink(p));
-        if (target === null) return { real: path, kind: "absent", device };
-        if (target.startsWith("/")) at = "/";
-        todo.push(...target.split("/").reverse());
-      } else {
-        const rest = todo.reverse().join("/");
-        const kind = stat !== null && rest === "" ? "other" : "absent";
-        return { real: join(path, rest), kind, device };
+        const target = await this.#outside.look(path, at.device, budget, (prober, p) => prober.readlink(p));
+        if (target !== null) {
+          if (target.startsWith("/")) at = root;
+          todo.push(...target.split("/").reverse());
+          continue;
+        }
       }
+      const plain = isAscii(word) && (stat?.isDirectory() === true || todo.every(isAscii));
+      const names = await this.#foldings.of(at, at.above, { name: word, plain, stat }, budget);
+      const key = below(at.key, folded(word, names));
+      if (stat?.isDirectory()) {
+        const above = stat.dev === at.device || at.device === null ? names : exact;
+        at = { path, key, device: stat.dev, stat, above, up: at };
+        continue;
+      }
+      const rest = todo.reverse().filter(name => name !== "" && name !== ".");
+      const kind = stat !== null && rest.length === 0 ? "other" : "absent";
+      const real = join(path, ...rest);
+      // How what does not exist yet will fold is not to be seen: it is taken to do as the directory it would be in.
+      return { kind, real, key: join(key, ...rest.map(name => folded(name, names))), names };
     }
-    return { real: at, kind: "directory", device };
+    return { kind: "directory", real: at.path, key: at.key, place: at };
   }
 
-  async #isLocal(directory: Walked, budget: Budget): Promise<boolean> {
-    const { real, device } = directory;
+  async #isLocal({ path, device }: Place, budget: Budget): Promise<boolean> {
     if (this.#platform === "linux") {
-      const type = await this.#outside.look(real, device, budget, (prober, path) => prober.filesystem(path));
+      const type = await this.#outside.look(path, device, budget, (prober, p) => prober.filesystem(p));
       return type !== null && localTypes.has(type);
     }
     if (this.#platform !== "darwin") return false;
@@ -234,7 +277,8 @@ export class PathFacts {
     return false;
   }
 
-  #remember(path: string, real: string): void {
+  #remember(path: string, { real, key, names }: Pick<LocalDirectory, "real" | "key" | "names">): void {
+    const id = real === key && names?.case !== true ? real : `${real}\0${key}\0${names?.case}`;
     this.#directories.delete(path);
     if (this.#directories.size >= limits.directoriesMax) {
       for (const oldest of this.#directories.keys()) {
@@ -244,7 +288,15 @@ export class PathFacts {
     }
     const now = this.#outside.now();
     const refreshAt = now + limits.directoryKeptMs / 2;
-    this.#directories.set(path, { real, until: now + limits.directoryKeptMs, refreshAt, turn: -1 });
+    this.#directories.set(path, {
+      real,
+      key,
+      names,
+      id,
+      until: now + limits.directoryKeptMs,
+      refreshAt,
+      turn: -1,
+    });
   }
 
   /** Whether a remembered directory counts, its real path looked at anew. */
@@ -274,4 +326,8 @@ export class PathFacts {
       this.#turn++;
     });
   }
+}
+
+function below(directory: string, name: string): string {
+  return directory === "/" ? `/${name}` : `${directory}/${name}`;
 }

@@ -1,5 +1,5 @@
 import { type BigIntStats, constants } from "node:fs";
-import { lstat, open, readFile, readlink, statfs } from "node:fs/promises";
+import { lstat, open, opendir, readFile, readlink, statfs } from "node:fs/promises";
 import { limits } from "../protocol/limits.ts";
 
 /**
@@ -11,6 +11,8 @@ export interface Prober {
   readlink(path: string): Promise<string>;
   /** The kernel's number for the type of the filesystem. */
   filesystem(path: string): Promise<number>;
+  /** Up to `max` names in a directory, in no order. */
+  names(path: string, max: number): Promise<readonly string[]>;
   /** A regular file's text of at most `bytesMax`; null where it is something else or longer. */
   readSmall(path: string, bytesMax: number): Promise<string | null>;
   /**
@@ -23,6 +25,14 @@ export const nodeProber: Prober = {
   lstat: path => lstat(path, { bigint: true }),
   readlink: path => readlink(path),
   filesystem: async path => (await statfs(path)).type,
+  names: async (path, max) => {
+    const names: string[] = [];
+    for await (const entry of await opendir(path, { bufferSize: max })) {
+      names.push(entry.name);
+      if (names.length >= max) break;
+    }
+    return names;
+  },
   readSmall,
   mounts: async () =>
     process.platform === "linux" ? mountPoints(await readFile("/proc/self/mountinfo", "utf8")) : null,

@@ -85,7 +85,7 @@ export function contested(
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
   const yields = blocker.by === "hold" ? yieldAt(state, blocker.hold) : null;
   const holder: LockNote = {
-    file: pathOf(file.key),
+    file: pathOf(file),
     holder: nameOf(services, blocker.actor),
     heldMs: Math.max(0, now - since),
     waiters: line.length,
@@ -97,6 +97,6 @@ export function contested(
 
 /** What an actor's session did last, as far as it is known. */
 export function doingOf({ presence }: Services, { session }: Actor): string | null {
-  const edited = [...presence.of(session).files].slice(-limits.doingFilesMax);
+  const edited = [...presence.of(session).files.values()].slice(-limits.doingFilesMax);
   return edited.length === 0 ? null : `last edited ${edited.join(", ")}`;
 }

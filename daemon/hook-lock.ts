@@ -110,7 +110,7 @@ export class HookLocks {
           ancestors: action.ancestors,
         });
         before = blocker === null ? null : nameOf(services, blocker.actor);
-        if (file !== undefined) stamp = services.facts.stamp(pathOf(file.key));
+        if (file !== undefined) stamp = services.facts.stamp(pathOf(file));
         if (calls.size === 0) asked.abandon();
         for (const call of calls) wait(call);
       },

@@ -193,21 +193,21 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const actor = actorOfAction(run, asked);
   const action = { ...asked, ancestors: await ancestorsOf(services, asked) };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
-  services.presence.touched(action.session, pathOf(file.key));
+  services.presence.touched(action.session, pathOf(file), file.key);
   const ask = { ...action, files: [file], yieldMs: services.yieldMs };
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, parkedAt, before, stamp } = await waited;
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
   if (isRefusal(reply)) return contested("lock", services, actor, [file], reply);
   run.delivered = delivered;
-  void services.baselines.take(file.key);
-  const now = stamp === null ? null : await services.facts.stamp(pathOf(file.key));
+  void services.baselines.take(file);
+  const now = stamp === null ? null : await services.facts.stamp(pathOf(file));
   const changedWhileWaiting = stamp !== null && (await stamp) !== now;
   if (changedWhileWaiting && action.overwrites) {
     // The answer will be to read again: nothing is written now.
     await services.engine.ask({ type: "flight_end", actor, flight: action.toolUseId, wrote: false });
   }
-  const writer = parkedAt === null ? null : services.writers.since(pathOf(file.key), parkedAt);
+  const writer = parkedAt === null ? null : services.writers.since(file.key, parkedAt);
   const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const granted = { ...reply, token: String(reply["token"]) };
   return { did: "lock", ok: true, reply: granted, waitedMs, changedWhileWaiting, changedBy, before };

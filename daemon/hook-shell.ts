@@ -6,7 +6,8 @@ import { isRefusal } from "./call.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
-import { pathOf } from "./core/lock-text.ts";
+import { pathOf, type Spelled } from "./core/lock-text.ts";
+import { pathOfWork } from "./core/writes.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, isLive, propose, type Run } from "./hook-act.ts";
 import { letGo } from "./hook-guard.ts";
 import { refs } from "./requests-lock.ts";
@@ -21,14 +22,14 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
   const actor = actorOfAction(run, action);
   const files = file === null ? [] : await refs(services, cwd, [file]);
   const written: Written[] = [];
-  for (const { key } of isRefusal(files) ? [] : files) {
+  for (const one of isRefusal(files) ? [] : files) {
     // Before the flight ends: what was written in it is nobody else's doing.
-    await services.baselines.take(key);
+    await services.baselines.take(one);
     if (!wrote) continue;
     const name = nameOf(services, actor);
-    services.writers.wrote(pathOf(key), { session, agent, name, at: services.clock.now(), lines });
-    const one = await writtenAt(services, key);
-    if (one !== null) written.push(one);
+    services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
+    const known = await writtenAt(services, one);
+    if (known !== null) written.push(known);
   }
   const ended = { type: "flight_end" as const, actor, flight, wrote };
   if (written.length === 0) return propose(run, "flight_end", ended);
@@ -73,10 +74,12 @@ async function changedWhile(services: Services, actor: Actor, ranMs: number | nu
   for (const key of watched(services, actor)) {
     // What its holder writes just now is its own doing; the end of that is told.
     if ((state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
-    const at = await services.baselines.changed(key);
-    if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
     const work = state.writes.files.get(key);
-    const one = work ?? (await writtenAt(services, key));
+    const file =
+      work === undefined ? (state.locks.holds.get(key) ?? { key }) : { key, path: pathOfWork(work) };
+    const at = await services.baselines.changed(file);
+    if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+    const one = work ?? (await writtenAt(services, file));
     if (one !== null) changed.push({ key, file: one.file, worktree: one.worktree, project: one.project });
   }
   return withoutIgnored(services, changed);
@@ -124,8 +127,9 @@ async function withoutIgnored(services: Services, files: readonly Written[]): Pr
 }
 
 /** The file with its repository; null where it is in none. */
-async function writtenAt({ facts }: Services, key: string): Promise<Written | null> {
-  const path = pathOf(key);
+async function writtenAt({ facts }: Services, written: Spelled): Promise<Written | null> {
+  const { key } = written;
+  const path = pathOf(written);
   const repository = await facts.repository(dirname(path));
   if ("unreachable" in repository || repository.gitDir === null) return null;
   const { worktree, project } = repository;

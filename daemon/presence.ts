@@ -15,8 +15,8 @@ export interface Presence {
   readonly agents: Map<string, AgentPresence>;
   /** Agents of each type so far: the next one's number. */
   readonly types: Map<string, number>;
-  /** Files touched, latest last. */
-  readonly files: Set<string>;
+  /** Files touched, latest last: by key, as they are spelled. */
+  readonly files: Map<string, string>;
 }
 
 export interface AgentPresence {
@@ -47,7 +47,7 @@ export class PresenceTable {
       attention: null,
       agents: new Map(),
       types: new Map(),
-      files: new Set(),
+      files: new Map(),
     };
     this.#rows.set(session, row);
     return row;
@@ -90,19 +90,19 @@ export class PresenceTable {
   }
 
   /** Notes that the session has the file open; the oldest are forgotten. */
-  touched(session: string, path: string): void {
+  touched(session: string, path: string, key: string): void {
     const { files } = this.of(session);
-    files.delete(path);
-    files.add(path);
-    for (const oldest of files) {
+    files.delete(key);
+    files.set(key, path);
+    for (const oldest of files.keys()) {
       if (files.size <= limits.touchedMax) break;
       files.delete(oldest);
     }
   }
 
   /** Other sessions that have the file open. */
-  *alsoOpen(session: string, path: string): Generator<string, void> {
-    for (const [other, row] of this.#rows) if (other !== session && row.files.has(path)) yield other;
+  *alsoOpen(session: string, key: string): Generator<string, void> {
+    for (const [other, row] of this.#rows) if (other !== session && row.files.has(key)) yield other;
   }
 
   forget(session: string): void {

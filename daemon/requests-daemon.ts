@@ -110,7 +110,7 @@ async function realPath(services: Services, file: string): Promise<string | Refu
   }
   const found = await refs(services, "/", [file]);
   if (isRefusal(found)) return found;
-  return found[0] === undefined ? file : pathOf(found[0].key);
+  return found[0] === undefined ? file : pathOf(found[0]);
 }
 
 export const shutdown: RequestHandler<"shutdown"> = (services, request, call) => {

@@ -103,17 +103,17 @@ export const fileTouch: RequestHandler<"file_touch"> = async (services, request,
     return;
   }
   signOfLife(services, request.id, request.agent ?? null);
-  const { lexical, key } = await fileName(services, cwd, request.file);
-  const path = key === null ? lexical : pathOf(key);
+  const { lexical, key, path: spelled } = await fileName(services, cwd, request.file);
+  const path = key === null ? lexical : pathOf({ key, path: spelled });
   // The reply first: published clients take the next line for it.
   call.reply({ ok: true });
-  for (const other of services.presence.alsoOpen(request.id, path)) {
+  for (const other of services.presence.alsoOpen(request.id, key ?? path)) {
     if (!services.engine.state.sessions.live.has(other)) continue;
     const sessions = [request.id, other];
     const conflict = { event: "file_conflict", file: request.file, path, sessions };
     services.events.tell(conflict, sessions, session.project);
   }
-  services.presence.touched(request.id, path);
+  services.presence.touched(request.id, path, key ?? path);
 };
 
 /** The command for a lock; also what a hook's lock is made of. */
@@ -234,7 +234,7 @@ function checkToken(services: Services, actor: Actor, name: FileName, token: str
     token.startsWith(`${state.storeId}.`) &&
     isWithin(Number(epoch), Number(grant), hold.first, hold.token);
   if (valid) {
-    return { ok: true, file: name.file, path: pathOf(hold.key), token: tokenText(state, hold.token) };
+    return { ok: true, file: name.file, path: pathOf(hold), token: tokenText(state, hold.token) };
   }
   const holder = hold === undefined ? null : actorRow(state, hold.actor);
   const who = holder === null ? "nobody holds it now" : `${holder.name} holds it now`;
@@ -343,8 +343,9 @@ const refsMade = new WeakMap<PathFact, FileRef>();
 function refOf({ node }: Services, file: string, fact: PathFact): FileRef {
   const made = refsMade.get(fact);
   if (made !== undefined && made.file === file) return made;
-  const { lexical, real, dir } = fact;
-  const ref = { file, lexical, key: `${node}:${real === "/" ? "" : real}`, dir };
+  const { lexical, real, key, dir } = fact;
+  const path = key === real ? undefined : real;
+  const ref = { file, lexical, key: `${node}:${key === "/" ? "" : key}`, dir, path };
   refsMade.set(fact, ref);
   return ref;
 }

@@ -59,7 +59,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     lastSeenMs: Math.max(0, now - seen.seenAt),
     incarnations: session.incarnations.length,
     agents,
-    files: [...seen.files].slice(-limits.eventFilesMax),
+    files: [...seen.files.values()].slice(-limits.eventFilesMax),
     locks,
     waitingFor,
     attention: seen.attention?.text ?? null,
@@ -91,7 +91,7 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
   const session = hold?.actor.session ?? first?.actor.session ?? "";
   return {
     file: file.file,
-    path: pathOf(file.key),
+    path: pathOf(file),
     project: state.sessions.live.get(session)?.project ?? "",
     kind: hold?.kind ?? first?.kind ?? "explicit",
     holder: hold === null ? null : namedRow(source, hold.actor),

@@ -23,8 +23,8 @@ export interface Foreign {
 /** What others hold or have work in, in this worktree; the latest first. */
 export async function foreignIn(services: Services, me: Kin, place: GitPlace): Promise<Foreign[]> {
   const found = new Map<string, Foreign>();
-  for (const hold of [...foreignHolds(services, me, place)]) {
-    const path = pathOf(hold.key);
+  for (const hold of await foreignHolds(services, me, place)) {
+    const path = pathOf(hold);
     const repository = await services.facts.repository(hold.dir ? path : dirname(path));
     if ("unreachable" in repository) continue;
     // A worktree, a submodule or another repository further in is not touched by commands of this one.
@@ -41,15 +41,22 @@ export async function foreignIn(services: Services, me: Kin, place: GitPlace): P
   return [...found.values()];
 }
 
-function* foreignHolds(services: Services, me: Kin, place: GitPlace): Generator<Hold> {
+async function foreignHolds(services: Services, me: Kin, place: GitPlace): Promise<Hold[]> {
   const { state } = services.engine;
-  const below = `${services.node}:${place.worktree === "/" ? "" : place.worktree}`;
-  const git = `${services.node}:${place.gitDir}/`;
+  const below = await keyOf(services, place.worktree);
+  const git = `${await keyOf(services, place.gitDir)}/`;
   const keys = state.locks.heldPaths.overlapping(below, true);
-  for (const key of keys) {
+  return [...keys].flatMap(key => {
     const hold = state.locks.holds.get(key);
-    if (hold !== undefined && !key.startsWith(git) && isForeign(services, me, hold)) yield hold;
-  }
+    return hold === undefined || key.startsWith(git) || !isForeign(services, me, hold) ? [] : [hold];
+  });
+}
+
+/** The key of a directory, or its path as a key where it cannot be looked at now. */
+async function keyOf({ facts, node }: Services, directory: string): Promise<string> {
+  const fact = facts.pathNow("/", directory) ?? (await facts.path("/", directory));
+  const key = "unreachable" in fact ? directory : fact.key;
+  return `${node}:${key === "/" ? "" : key}`;
 }
 
 /** Files of the worktree with work in them, the latest first. */

@@ -15,9 +15,9 @@ export interface Writer {
 export class Writers {
   readonly #last = new Map<string, Writer>();
 
-  wrote(path: string, writer: Writer): void {
-    this.#last.delete(path);
-    this.#last.set(path, writer);
+  wrote(key: string, writer: Writer): void {
+    this.#last.delete(key);
+    this.#last.set(key, writer);
     for (const oldest of this.#last.keys()) {
       if (this.#last.size <= limits.writersMax) break;
       this.#last.delete(oldest);
@@ -25,8 +25,8 @@ export class Writers {
   }
 
   /** The last write since `at`, if it was seen. */
-  since(path: string, at: number): Writer | null {
-    const last = this.#last.get(path);
+  since(key: string, at: number): Writer | null {
+    const last = this.#last.get(key);
     return last !== undefined && last.at >= at ? last : null;
   }
 }

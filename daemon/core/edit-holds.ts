@@ -120,7 +120,7 @@ export function holdRow(hold: EditHold, now: number): HoldRow {
   return {
     hold: id,
     files: files.map(f => f.file),
-    paths: files.map(f => pathOf(f.key)),
+    paths: files.map(f => pathOf(f)),
     project,
     by,
     text,

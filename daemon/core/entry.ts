@@ -41,13 +41,15 @@ export interface Anchor {
 
 /**
  * A file as its request named it (`file`), as an absolute path in words alone (`lexical`), and as the key it
- * locks by. `dir`: the whole subtree.
+ * locks by. `dir`: the whole subtree. `path`: the key's path as it is spelled, where the key is folded; what people
+ * are shown is `pathOf` of the whole.
  */
 export interface FileRef {
   readonly file: string;
   readonly lexical: string;
   readonly key: string;
   readonly dir: boolean;
+  readonly path?: string | undefined;
 }
 
 /** To give up, only `lexical` need be known; `key` is null where the path could not be looked at. */
@@ -55,6 +57,7 @@ export interface FileName {
   readonly file: string;
   readonly lexical: string;
   readonly key: string | null;
+  readonly path?: string | undefined;
 }
 
 /** A retry's identity: who, their id for it, and a digest of the body. */

@@ -31,7 +31,7 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
     event: {
       event: "lost_update",
       file: lapsed.file,
-      path: pathOf(lapsed.key),
+      path: pathOf(lapsed),
       writer: actorRow(state, actor),
       holder: holder === null ? null : actorRow(state, holder),
     },
@@ -66,7 +66,8 @@ export function lapse(state: State, hold: Hold): void {
   const { lapsed } = state.locks;
   for (const flight of hold.flights) {
     lapsed.delete(flight);
-    lapsed.set(flight, { actor: hold.actor, key: hold.key, file: hold.file, at: state.t });
+    const { actor, key, file, path } = hold;
+    lapsed.set(flight, { actor, key, path, file, at: state.t });
   }
   for (const oldest of lapsed.keys()) {
     if (lapsed.size <= limits.lapsedMax) break;

@@ -74,6 +74,7 @@ function newHold(file: FileRef, request: Request, token: Token, t: number, origi
     file: file.file,
     lexical: file.lexical,
     key: file.key,
+    path: file.path,
     dir: file.dir,
     actor: request.actor,
     kind: request.kind,

@@ -41,6 +41,7 @@ export function renewHold(
     row?.spelled.set(by.file.lexical, hold.key);
     hold.lexical = by.file.lexical;
     hold.file = by.file.file;
+    if (by.file.path !== undefined) hold.path = by.file.path;
   }
   if (by.file.dir && !hold.dir) {
     locks.heldPaths.remove(hold.key, false);

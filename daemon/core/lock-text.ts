@@ -19,19 +19,25 @@ export function actorRow(state: State, actor: Actor): ActorRow {
   return { id: actor.session, agent: actor.agent, name: `${session}${again}${agent}` };
 }
 
-/** The path a key stands for. */
-export function pathOf(key: string): string {
-  return key.slice(key.indexOf(":") + 1) || "/";
+/** A file by its key, with the key's path as it is spelled where the key is folded. */
+export interface Spelled {
+  readonly key: string;
+  readonly path?: string | undefined;
+}
+
+/** The path of a file as it is spelled; of what is known by its key alone, the folded one. */
+export function pathOf(file: Spelled): string {
+  return file.path ?? (file.key.slice(file.key.indexOf(":") + 1) || "/");
 }
 
 /** File lists of an event, cut at their bound. */
-export function fileLists(files: readonly { readonly file: string; readonly key: string }[]): {
+export function fileLists(files: readonly Pick<FileRef, "file" | "key" | "path">[]): {
   readonly files: readonly string[];
   readonly paths: readonly string[];
   readonly more?: number;
 } {
   const shown = files.slice(0, limits.eventFilesMax);
-  const lists = { files: shown.map(f => f.file), paths: shown.map(f => pathOf(f.key)) };
+  const lists = { files: shown.map(f => f.file), paths: shown.map(f => pathOf(f)) };
   return files.length > shown.length ? { ...lists, more: files.length - shown.length } : lists;
 }
 
@@ -44,8 +50,8 @@ export function grantReply(
   const [first] = request.files;
   const named =
     request.single && first !== undefined
-      ? { file: first.file, path: pathOf(first.key) }
-      : { files: request.files.map(f => f.file), paths: request.files.map(f => pathOf(f.key)) };
+      ? { file: first.file, path: pathOf(first) }
+      : { files: request.files.map(f => f.file), paths: request.files.map(f => pathOf(f)) };
   const reply = { ok: true as const, ...named, token: tokenText(state, token) };
   return fromQueue ? { ...reply, granted_from_queue: true } : reply;
 }
@@ -56,7 +62,7 @@ export function lockedBy(state: State, blocker: Blocker): Record<string, unknown
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
   return {
     file: blocker.file.file,
-    path: pathOf(blocker.file.key),
+    path: pathOf(blocker.file),
     locked_by: row.id,
     locked_by_name: row.name,
     locked_by_agent: row.agent,

@@ -127,10 +127,10 @@ export function readState(text: string): State {
 
 /** The fields in one order, whatever made the object. */
 function plainHold(hold: Hold): Hold {
-  const { key, file, lexical, dir, actor, kind, prompt, bound } = hold;
+  const { key, path, file, lexical, dir, actor, kind, prompt, bound } = hold;
   const { token, first, since, touched, renewed, yieldMs, flights, ancestors, loan } = hold;
   const { origin, askedAgain, retry } = hold;
-  const request = { key, file, lexical, dir, actor, kind, prompt, bound };
+  const request = { key, path, file, lexical, dir, actor, kind, prompt, bound };
   const time = { token, first, since, touched, renewed, yieldMs, flights, ancestors, loan };
   return { ...request, ...time, origin, askedAgain, retry };
 }

@@ -114,6 +114,8 @@ export interface Token {
 
 export interface Hold {
   readonly key: string;
+  /** As the latest request spelled it, where the key is folded. */
+  path?: string | undefined;
   file: string;
   lexical: string;
   dir: boolean;
@@ -154,6 +156,7 @@ export interface Loan {
 export interface Lapsed {
   readonly actor: Actor;
   readonly key: string;
+  readonly path?: string | undefined;
   readonly file: string;
   readonly at: number;
 }

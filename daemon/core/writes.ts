@@ -9,7 +9,7 @@ import { limits } from "../../protocol/limits.ts";
 import { sameActor } from "./actors.ts";
 import type { Actor, WriteNote, Written } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
-import { actorRow, pathOf } from "./lock-text.ts";
+import { actorRow } from "./lock-text.ts";
 import type { FileWork, State, Writer, Writes } from "./state.ts";
 
 /** An actor with those it works for. */
@@ -34,7 +34,7 @@ export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, me
         event: {
           event: "bypassed",
           file: file.file,
-          path: pathOf(file.key),
+          path: pathOfWork(file),
           writer: actorRow(state, actor),
           holder: actorRow(state, other.actor),
           held: other.held,
@@ -105,6 +105,11 @@ export function renameWriters(state: State, from: string, to: string): void {
 /** Two incarnations may have become one actor: its latest write counts. */
 function onceEach(writers: readonly Writer[]): Writer[] {
   return writers.filter((w, i) => !writers.slice(i + 1).some(later => sameActor(later.actor, w.actor)));
+}
+
+/** Absolute, as it is spelled. */
+export function pathOfWork({ worktree, file }: Pick<FileWork, "worktree" | "file">): string {
+  return worktree === "/" ? `/${file}` : `${worktree}/${file}`;
 }
 
 export function latestOf(work: FileWork): Writer {

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Outside } from "../../daemon/facts-outside.ts";
 import { PathFacts } from "../../daemon/facts-path.ts";
@@ -57,6 +57,7 @@ function hanging(hung: string): Hanging {
     lstat: guard(nodeProber.lstat),
     readlink: guard(nodeProber.readlink),
     filesystem: guard(async () => ext4),
+    names: guard(path => nodeProber.names(path, limits.namesSeenMax)),
     readSmall: guard(path => nodeProber.readSmall(path, limits.smallFileBytes)),
     mounts: async () => ["/", hung],
   };
@@ -78,6 +79,7 @@ describe("resolve", () => {
     expect(await fact("src/a.ts")).toEqual({
       lexical: `${dir}/src/a.ts`,
       real: `${dir}/src/a.ts`,
+      key: `${dir}/src/a.ts`,
       dir: false,
     });
     expect(await fact("src/new/b.ts")).toMatchObject({ real: `${dir}/src/new/b.ts`, dir: false });
@@ -87,7 +89,7 @@ describe("resolve", () => {
     expect(await fact("src/a.ts/below")).toMatchObject({ real: `${dir}/src/a.ts/below`, dir: false });
     expect(await facts.resolve("/elsewhere", `${dir}/src/a.ts`)).toMatchObject({ real: `${dir}/src/a.ts` });
     expect(await facts.resolve("relative", "x")).toMatchObject({ lexical: "/relative/x" });
-    expect(await facts.resolve("/", "/")).toEqual({ lexical: "/", real: "/", dir: true });
+    expect(await facts.resolve("/", "/")).toEqual({ lexical: "/", real: "/", key: "/", dir: true });
   });
 
   test("follows links, also to what does not exist yet", async () => {
@@ -125,14 +127,6 @@ describe("resolve", () => {
     expect(here.resolveNow(dir, "src/pipe")).toMatchObject({ real: `${dir}/src/pipe`, dir: false });
     expect(await here.fileStamp(`${dir}/src/pipe`)).toEqual(expect.any(String));
     expect(await nodeProber.readSmall(`${dir}/src/pipe`, 100)).toBeNull();
-  });
-
-  test("leaves room for folding spellings", async () => {
-    const dir = world();
-    const folding = new PathFacts({ fold: real => real.toLowerCase() });
-    expect(await folding.resolve(dir, "src/README")).toMatchObject({
-      real: `${dir.toLowerCase()}/src/readme`,
-    });
   });
 });
 
@@ -187,7 +181,7 @@ describe("resolveNow", () => {
     }
     expect(facts.resolveNow(dir, "src")).toBeNull();
     await facts.resolve(dir, "src");
-    expect(facts.resolveNow(dir, "src")).toEqual({ lexical: `${dir}/src`, real: `${dir}/src`, dir: true });
+    expect(facts.resolveNow(dir, "src")).toMatchObject({ real: `${dir}/src`, dir: true });
   });
 
   test("leaves to resolve what may hang or has to be followed", async () => {
@@ -234,7 +228,11 @@ describe("resolveNow", () => {
     symlinkSync("moved", join(dir, "src"));
     expect(facts.resolveNow(dir, "src/deep/x.ts")).toBeNull();
     const after = await facts.resolve(dir, "src/deep/x.ts");
-    expect(after).toEqual({ lexical: `${dir}/src/deep/x.ts`, real: `${dir}/moved/deep/x.ts`, dir: false });
+    expect(after).toMatchObject({
+      lexical: `${dir}/src/deep/x.ts`,
+      real: `${dir}/moved/deep/x.ts`,
+      dir: false,
+    });
     expect(facts.resolveNow(dir, "src/deep/x.ts")).toEqual(after);
   });
 
@@ -289,4 +287,64 @@ test("a file's stamp changes with the file", async () => {
 test("mount points with blanks in their names are read", () => {
   const text = "36 35 98:0 / /mnt/a\\040b\\134c rw - ext4 /dev/x rw\n1 1 0:1 / / rw - ext4 /dev/y rw\n";
   expect(mountPoints(text)).toEqual(["/mnt/a b\\c", "/"]);
+});
+
+describe("whatever a file is called by", () => {
+  test("it has one key, and no other file has it, also when it is made later", async () => {
+    const dir = world();
+    mkdirSync(join(dir, "src", "deep"));
+    writeFileSync(join(dir, "src", "deep", "b.ts"), "b");
+    symlinkSync("src", join(dir, "link"));
+    symlinkSync(join(dir, "src", "deep"), join(dir, "far"));
+    symlinkSync("../src/a.ts", join(dir, "src", "up.ts"));
+    symlinkSync("../far/../../link/deep/new.ts", join(dir, "src", "made.ts"));
+    const directories = {
+      [dir]: ["", "src/../", "./", "src/deep/../../"],
+      [`${dir}/src`]: ["src/", "link/", "link/./", "src/deep/../", "src//"],
+      [`${dir}/src/deep`]: ["src/deep/", "link/deep/", "far/"],
+    };
+    const files = ["a.ts", "b.ts", "new.ts", "A.ts"];
+    const spellings = Object.entries(directories).flatMap(([real, words]) =>
+      words.flatMap(w => files.map(file => ({ asked: w + file, key: `${real}/${file}` }))),
+    );
+    const links = [
+      { asked: "link/up.ts", key: `${dir}/src/a.ts` },
+      { asked: "src/made.ts", key: `${dir}/src/deep/new.ts` },
+    ];
+    for (const isMade of [false, true]) {
+      if (isMade) writeFileSync(join(dir, "far", "new.ts"), "made");
+      for (const { asked, key } of [...spellings, ...links]) {
+        const facts = factsOn(ext4);
+        expect(await facts.resolve(dir, asked), asked).toMatchObject({ key });
+        await facts.resolve(dirname(join(dir, asked)), "other");
+        expect(facts.resolveNow(dir, asked)?.key ?? key, asked).toBe(key);
+      }
+    }
+  });
+
+  test("a link made in its place is another file from then on", async () => {
+    const dir = world();
+    const facts = factsOn(ext4);
+    expect(await facts.resolve(dir, "src/new.ts")).toMatchObject({ key: `${dir}/src/new.ts` });
+    symlinkSync("a.ts", join(dir, "src", "new.ts"));
+    expect(facts.resolveNow(dir, "src/new.ts")).toBeNull();
+    expect(await facts.resolve(dir, "src/new.ts")).toMatchObject({ key: `${dir}/src/a.ts` });
+  });
+
+  test("on a volume that folds case, at once as by the long way, also below a directory misspelled", async () => {
+    const dir = world();
+    const { lstat } = nodeProber;
+    const below = (path: string) =>
+      path.startsWith(`${dir}/`) ? dir + path.slice(dir.length).toLowerCase() : path;
+    const prober: Prober = { ...nodeProber, lstat: path => lstat(below(path)), mounts: async () => ["/"] };
+    const facts = new PathFacts({ outside: new Outside(prober), platform: "linux" });
+    const long = await facts.resolve(dir, "src/README.md");
+    expect(long).toMatchObject({ real: `${dir}/src/README.md`, key: `${dir}/src/readme.md` });
+    expect(facts.resolveNow(dir, "src/README.md")).toEqual(long);
+    expect(facts.resolveNow(dir, "src/Readme.md")).toMatchObject({ key: `${dir}/src/readme.md` });
+    expect(await facts.resolve(dir, "SRC/A.ts")).toMatchObject({
+      real: `${dir}/SRC/A.ts`,
+      key: `${dir}/src/a.ts`,
+    });
+  });
 });

@@ -31,7 +31,9 @@ describe("locks in words", () => {
   });
 
   it("give a key's path back, the root's too", () => {
-    expect([pathOf("n:/p/x"), pathOf("n:"), pathOf("n:/with:colon")]).toEqual(["/p/x", "/", "/with:colon"]);
+    const paths = ["n:/p/x", "n:", "n:/with:colon"].map(key => pathOf({ key }));
+    expect(paths).toEqual(["/p/x", "/", "/with:colon"]);
+    expect(pathOf({ key: "n:/p/readme", path: "/p/README" })).toBe("/p/README");
   });
 
   it("write a token as store, epoch and grant", () => {

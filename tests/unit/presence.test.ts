@@ -37,10 +37,10 @@ describe("presence", () => {
 
   it("remembers the files open, the latest last, and forgets the oldest", () => {
     const { presence } = world();
-    for (let i = 0; i < limits.touchedMax; i += 1) presence.touched("a", `/p/${i}`);
-    presence.touched("a", "/p/0");
-    presence.touched("a", "/p/new");
-    const files = [...presence.of("a").files];
+    for (let i = 0; i < limits.touchedMax; i += 1) presence.touched("a", `/p/${i}`, `/p/${i}`);
+    presence.touched("a", "/p/0", "/p/0");
+    presence.touched("a", "/p/new", "/p/new");
+    const files = [...presence.of("a").files.values()];
     expect(files).toHaveLength(limits.touchedMax);
     expect(files.slice(-2)).toEqual(["/p/0", "/p/new"]);
     expect(files).not.toContain("/p/1");
@@ -48,7 +48,7 @@ describe("presence", () => {
 
   it("tells who else has a file open, until they are forgotten", () => {
     const { presence } = world();
-    for (const session of ["a", "b", "c"]) presence.touched(session, "/p/x");
+    for (const session of ["a", "b", "c"]) presence.touched(session, "/p/x", "/p/x");
     expect([...presence.alsoOpen("a", "/p/x")]).toEqual(["b", "c"]);
     presence.forget("b");
     expect([...presence.alsoOpen("a", "/p/x")]).toEqual(["c"]);

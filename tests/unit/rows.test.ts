@@ -80,7 +80,7 @@ describe("rows of sessions", () => {
     w.lock("a", ["x", "z"]);
     w.lock("a", "y");
     presence.seen("a", "agent-one-of-many").active = true;
-    presence.touched("a", "/p/x");
+    presence.touched("a", "/p/x", "/p/x");
     clock.pass(3000);
     w.pass(3000);
     expect(rows(w, presence)[0]).toMatchObject({
