@@ -316,4 +316,6 @@ export const limits = {
   // Installation.
   /** Longest settings file that is read. */
   settingsBytes: 4 * 1024 * 1024,
+  /** Longest file of the client's own that is read: it keeps more than settings there. */
+  clientFileBytes: 64 * 1024 * 1024,
 } as const;

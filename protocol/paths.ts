@@ -16,6 +16,8 @@ export interface KitePaths {
   readonly downFile: string;
   /** What `kite install` wrote, and where. */
   readonly installs: string;
+  /** Where it told the client of Kite's tools. */
+  readonly servers: string;
 }
 
 /**
@@ -40,5 +42,6 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     config: join(home, "config.json"),
     downFile: join(home, "down"),
     installs: join(home, "installs.json"),
+    servers: join(home, "servers.json"),
   };
 }

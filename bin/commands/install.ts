@@ -1,11 +1,16 @@
 import type { Command } from "commander";
 import type { ClientName } from "../../hooks/install/command.ts";
 import type { Installed } from "../../hooks/install/install.ts";
+import type { ServerPlace } from "../../hooks/install/server.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
 
 interface InstallFlags {
   readonly project?: string | true;
   readonly client?: ClientName;
   readonly everyEvent?: boolean;
+  /** False with --no-mcp. */
+  readonly mcp: boolean;
+  readonly allow?: boolean;
   readonly print?: boolean;
   readonly json?: boolean;
 }
@@ -13,9 +18,11 @@ interface InstallFlags {
 const help = `
 Without --project it writes your own settings, for all projects: ~/.claude/settings.json, or the one in
 CLAUDE_CONFIG_DIR. A second time changes nothing; what others wrote there stays as it is, and a copy of the file
-as it was is kept beside it. Undo: kite uninstall.
+as it was is kept beside it. Agents get Kite's tools (MCP) by an entry in the client's own ~/.claude.json; --no-mcp
+leaves it out, or takes it out. Undo: kite uninstall.
 
---json: {"file", "changed":true|false, "backup":PATH|null, "events":[...], "client":"perl"|"node", "whyNotPerl"?}
+--json: {"file", "changed":true|false, "backup":PATH|null, "events":[...], "client":"perl"|"node", "whyNotPerl"?,
+  "tools":{"file", "installed":true|false, "changed":true|false, "why"?}}
 
 Examples:
   $ kite install
@@ -31,6 +38,8 @@ export function add(program: Command): void {
       "write the settings of the project around DIR (or around here) that are yours alone",
     )
     .option("--every-event", "also forward events that come with every message and every batch of calls")
+    .option("--no-mcp", "leave Kite's tools for agents out")
+    .option("--allow", "let agents use these tools without asking you each time")
     .addOption(
       program
         .createOption("--client <name>", "what forwards the events; the default is perl where it works")
@@ -42,10 +51,19 @@ export function add(program: Command): void {
     .action(install);
 }
 
-async function install({ project, client, everyEvent, print, json }: InstallFlags): Promise<void> {
+async function install({
+  project,
+  client,
+  everyEvent,
+  mcp,
+  allow,
+  print,
+  json,
+}: InstallFlags): Promise<void> {
   const { namingFailures } = await import("../../hooks/install/failed.ts");
   const hooks = await import("../../hooks/install/install.ts");
   const { projectSettings, userSettings } = await import("../../hooks/install/project.ts");
+  const { projectServers, userServers } = await import("../../hooks/install/server.ts");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const { dist } = await import("../places.ts");
   const { clean } = await import("../view/text.ts");
@@ -62,15 +80,43 @@ async function install({ project, client, everyEvent, print, json }: InstallFlag
       client: chosen.client,
       home: env["KITE_HOME"] || null,
       everyEvent: everyEvent === true,
+      allow: allow === true,
     };
     if (print) {
       process.stdout.write(hooks.preview(options));
       return;
     }
-    const done = { ...(await hooks.install(options)), ...chosen };
+    const place = isProject ? projectServers(env, project === true ? "." : project) : userServers(env);
+    const done = {
+      ...(await hooks.install(options)),
+      ...chosen,
+      tools: await putTools(options.paths, place, mcp),
+    };
     if (json) console.log(JSON.stringify(done));
     else for (const line of linesOf(done, isProject)) console.log(clean(line));
   });
+}
+
+/** Kite's tools in the client's own file: there, or why not. */
+interface Tools {
+  readonly file: string;
+  readonly installed: boolean;
+  readonly changed: boolean;
+  readonly why?: string;
+}
+
+/** Without tools Kite does what it did: so whatever keeps them out is said, and the rest stays installed. */
+async function putTools(paths: KitePaths, place: ServerPlace, wanted: boolean): Promise<Tools> {
+  const { addTools, removeTools } = await import("../../hooks/install/server.ts");
+  const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
+  const { file } = place;
+  try {
+    const changed = await namingFailures(() => (wanted ? addTools : removeTools)(paths, place));
+    return { file, installed: wanted, changed };
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return { file, installed: false, changed: false, why: error.message };
+  }
 }
 
 interface Chosen {
@@ -92,10 +138,19 @@ async function choose(asked: ClientName | undefined, dist: string): Promise<Chos
 }
 
 function linesOf(
-  { changed, file, backup, events, client, whyNotPerl }: Installed & Chosen,
+  {
+    changed,
+    file,
+    backup,
+    events,
+    client,
+    whyNotPerl,
+    tools,
+  }: Installed & Chosen & { readonly tools: Tools },
   isProject: boolean,
 ): string[] {
-  if (!changed) return [`installed already: ${file}; nothing changed`];
+  if (!changed && !tools.changed && tools.why === undefined)
+    return [`installed already: ${file}; nothing changed`];
   const where = isProject ? "of this project" : "of all projects";
   const undo = isProject ? "kite uninstall --project" : "kite uninstall";
   const kept = backup === null ? [] : [`the file as it was: ${backup}`];
@@ -105,7 +160,13 @@ function linesOf(
     `installed: ${file}`,
     `hooks: ${[...new Set(events)].join(", ")}`,
     `client: ${client}${why}`,
+    toolsLine(tools),
     ...kept,
     `running sessions ${where} take them up within about a second; undo: ${undo}`,
   ];
+}
+
+function toolsLine({ file, installed, why }: Tools): string {
+  if (why !== undefined) return `tools for agents: not installed, ${why}`;
+  return installed ? `tools for agents: ${file}, for new sessions` : "tools for agents: none (--no-mcp)";
 }

@@ -30,15 +30,31 @@ async function uninstall({ project, all, json }: UninstallFlags): Promise<void> 
   }
   const hooks = await import("../../hooks/install/install.ts");
   const { projectSettings, userSettings } = await import("../../hooks/install/project.ts");
+  const servers = await import("../../hooks/install/server.ts");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const { clean } = await import("../view/text.ts");
   const paths = kitePaths(process.env);
   const results: { readonly file: string; readonly result: keyof typeof words }[] = [];
+  const tools: string[] = [];
   const failures: string[] = [];
   await namingFailures(async () => {
     const settings =
       project === undefined ? userSettings(process.env) : projectSettings(project === true ? "." : project);
     const files = all === true ? hooks.installedFiles(paths) : [settings];
+    const { env } = process;
+    const place =
+      project === undefined
+        ? servers.userServers(env)
+        : servers.projectServers(env, project === true ? "." : project);
+    // First what starts a program, then, with the last hooks, the program.
+    for (const one of all === true ? [...servers.placesWithTools(paths), place] : [place]) {
+      try {
+        if (await namingFailures(() => servers.removeTools(paths, one))) tools.push(one.file);
+      } catch (error) {
+        if (!(error instanceof InstallFailed)) throw error;
+        failures.push(error.message);
+      }
+    }
     for (const file of files) {
       // One file that is refused does not keep the others installed.
       try {
@@ -49,8 +65,11 @@ async function uninstall({ project, all, json }: UninstallFlags): Promise<void> 
       }
     }
   });
-  if (json) console.log(JSON.stringify({ results, failures }));
-  else if (results.length + failures.length === 0) console.log("nothing was installed");
-  else for (const { file, result } of results) console.log(clean(`${words[result]}: ${file}`));
+  if (json) console.log(JSON.stringify({ results, tools, failures }));
+  else if (results.length + tools.length + failures.length === 0) console.log("nothing was installed");
+  else {
+    for (const { file, result } of results) console.log(clean(`${words[result]}: ${file}`));
+    for (const file of tools) console.log(clean(`removed Kite's tools from: ${file}`));
+  }
   if (failures.length > 0) throw new InstallFailed(failures.map(clean).join("\nkite: "));
 }

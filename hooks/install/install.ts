@@ -3,13 +3,14 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { type ClientName, groupsFor } from "./command.ts";
 import { InstallFailed, SettingsRefused } from "./failed.ts";
 import { backUp, digest, readIfAny, whileLocked, writeWhole } from "./file.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";
 import { programPaths, putProgram, removeIfEmpty, removeProgram } from "./program.ts";
 import { linkTarget } from "./project.ts";
-import { addHooks, isEmpty, removeHooks } from "./settings-text.ts";
+import { addHooks, type Created, isEmpty, removeHooks } from "./settings-text.ts";
 
 /** Where there is no settings file yet. */
 const noSettings = "{}\n";
@@ -28,6 +29,8 @@ export interface InstallOptions {
   readonly home: string | null;
   /** Also the events that come with every message and every batch of calls. */
   readonly everyEvent: boolean;
+  /** Allow Kite's tools without asking a person each time. */
+  readonly allow: boolean;
 }
 
 export interface Installed {
@@ -38,7 +41,7 @@ export interface Installed {
   readonly events: readonly string[];
 }
 
-type Wanted = Pick<InstallOptions, "paths" | "client" | "home" | "everyEvent">;
+type Wanted = Pick<InstallOptions, "paths" | "client" | "home" | "everyEvent" | "allow">;
 
 function wantedGroups({ paths, client, home, everyEvent }: Wanted): ReturnType<typeof groupsFor> {
   return groupsFor({ program: programPaths(paths.bin), client, home, everyEvent });
@@ -47,8 +50,17 @@ function wantedGroups({ paths, client, home, everyEvent }: Wanted): ReturnType<t
 /** What the settings file would hold after `install`. Writes nothing. */
 export function preview(options: Wanted & Pick<InstallOptions, "settings">): string {
   const file = linkTarget(options.settings);
-  const { bin } = options.paths;
-  return named(file, () => addHooks(read(file) ?? noSettings, wantedGroups(options), bin, null).text);
+  return named(file, () => planned(read(file) ?? noSettings, options, null).text);
+}
+
+/** The settings as they are to be; `before` is what an earlier install made in them. */
+function planned(text: string, wanted: Wanted, before: Created | null): ReturnType<typeof addHooks> {
+  const hooks = addHooks(text, wantedGroups(wanted), wanted.paths.bin, before);
+  if (!wanted.allow) return hooks;
+  const allowed = addAllow(hooks.text, toolsRule);
+  if (allowed.made === null) return hooks;
+  const created = { ...(hooks.created ?? { hooks: false, events: [] }), allow: allowed.made };
+  return { text: allowed.text, created };
 }
 
 /**
@@ -60,7 +72,7 @@ export async function install(options: InstallOptions): Promise<Installed> {
   const file = linkTarget(settings);
   const groups = wantedGroups(options);
   const plan = (text: string, before: Install | undefined) =>
-    named(file, () => addHooks(text, groups, paths.bin, before?.created ?? null));
+    named(file, () => planned(text, options, before?.created ?? null));
   plan(read(file) ?? noSettings, undefined);
   const programChanged = putProgram({ paths, dist, node, env });
   return await whileLocked(paths.installs, async () => {
@@ -166,7 +178,11 @@ function takeOutNow(bin: string, file: string, before: Install | undefined): Uni
     writeWhole(file, original, 0o644);
     return "restored";
   }
-  const text = named(file, () => removeHooks(old, bin, before?.created ?? null));
+  const text = named(file, () => {
+    const without = removeHooks(old, bin, before?.created ?? null);
+    const made = before?.created?.allow;
+    return made === undefined ? without : removeAllow(without, toolsRule, made);
+  });
   if (text === old) return "nothing_there";
   if (read(file) !== old) return null;
   if (before?.madeFile && isEmpty(text)) rmSync(file);

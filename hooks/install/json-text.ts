@@ -77,6 +77,14 @@ export function append(
   return splice(text, last.end, last.end, `,${child}`);
 }
 
+/** Puts `value` in the place of `node`, formatted as its surroundings are. */
+export function replace(text: string, node: Node, value: unknown): string {
+  const style = styleOf(text);
+  const base = lineIndent(text, node.start);
+  const body = style.compact ? compact(null, value) : pretty(null, value, base, style);
+  return splice(text, node.start, node.end, body);
+}
+
 /** Takes the child at `index` away, with the comma that is too many. */
 export function remove(text: string, node: ObjectNode | ArrayNode, index: number): string {
   const child = node.children[index];

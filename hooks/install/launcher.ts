@@ -39,6 +39,23 @@ exec ${environment} \\
 `;
 }
 
+export function mcpPath(bin: string): string {
+  return join(bin, "mcp");
+}
+
+/** What the agent's client starts for Kite's tools; its parent stays the client, since each step becomes the next. */
+export function mcpText({ home, node, kite }: Omit<LauncherOptions, "env">): string {
+  return `#!/bin/sh
+# Written by kite install. Kite's tools for agents, over standard input and output.
+if [ ! -f ${quoted(kite)} ]; then
+  echo "kite: its program was moved away; run kite install again" >&2
+  exit 1
+fi
+exec /usr/bin/env -u NODE_OPTIONS -u NODE_EXTRA_CA_CERTS ${quoted(`KITE_HOME=${home}`)} \\
+  ${quoted(node)} ${quoted(kite)} mcp
+`;
+}
+
 /** One word for the shell, whatever is in it. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;

@@ -14,7 +14,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { InstallFailed } from "./failed.ts";
 import { isCode, readIfAny, writeWhole } from "./file.ts";
-import { launcherPath, launcherText } from "./launcher.ts";
+import { launcherPath, launcherText, mcpPath, mcpText } from "./launcher.ts";
 
 /** What the client's settings point to: names that stay, whatever Kite, Node or perl they come from. */
 export interface Program {
@@ -52,6 +52,8 @@ export function putProgram(options: ProgramOptions): boolean {
   const copied = clientFiles.map(name => putCopy(readFileSync(join(dist, name)), join(bin, name)));
   copied.push(putLink(node, programPaths(bin).node));
   copied.push(putCopy(Buffer.from(launcherFor(options)), launcherPath(bin)));
+  const mcp = mcpText({ home: paths.home, node: programPaths(bin).node, kite: join(dist, "kite.mjs") });
+  copied.push(putCopy(Buffer.from(mcp), mcpPath(bin)));
   return copied.includes(true);
 }
 
@@ -62,7 +64,8 @@ export function launcherFor({ paths: { home, bin }, dist, env }: Omit<ProgramOpt
 
 /** Takes away what `putProgram` made. */
 export function removeProgram(bin: string): void {
-  for (const path of [...Object.values(programPaths(bin)), launcherPath(bin)]) rmSync(path, { force: true });
+  const launchers = [launcherPath(bin), mcpPath(bin)];
+  for (const path of [...Object.values(programPaths(bin)), ...launchers]) rmSync(path, { force: true });
   removeIfEmpty(bin);
 }
 

@@ -1,3 +1,4 @@
+import type { AllowMade } from "./allow-text.ts";
 import { type EventGroup, isOurs } from "./entries.ts";
 import { SettingsRefused } from "./failed.ts";
 import {
@@ -15,6 +16,8 @@ import {
 export interface Created {
   readonly hooks: boolean;
   readonly events: readonly string[];
+  /** The rule that allows Kite's tools is Kite's own; absent: it is not. */
+  readonly allow?: AllowMade;
 }
 
 /**
@@ -44,7 +47,7 @@ export function addHooks(
         ? append(next, parent, event, [group])
         : append(next, listOf(list, event), null, group);
   }
-  return { text: next, created: { hooks: hooks || created.hooks, events: [...events] } };
+  return { text: next, created: { ...created, hooks: hooks || created.hooks, events: [...events] } };
 }
 
 /**

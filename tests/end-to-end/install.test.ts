@@ -14,6 +14,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
@@ -30,6 +32,11 @@ beforeEach(() => {
 });
 
 afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** Where the client keeps its servers. */
+function servers(): string {
+  return join(root, ".claude.json");
+}
 
 async function kite(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
@@ -58,8 +65,11 @@ describe("kite install", () => {
     const text = readFileSync(settings, "utf8");
     expect(await kite(["install"])).toBe(`installed already: ${settings}; nothing changed\n`);
     expect(readFileSync(settings, "utf8")).toBe(text);
-    expect(await kite(["uninstall"])).toBe(`restored: ${settings}\n`);
+    expect(said).toContain(`tools for agents: ${servers()}, for new sessions\n`);
+    const removed = `removed Kite's tools from: ${servers()}\n`;
+    expect(await kite(["uninstall"])).toBe(`restored: ${settings}\n${removed}`);
     expect(readFileSync(settings, "utf8")).toBe(original);
+    expect(existsSync(servers())).toBe(false);
     expect(readdirSync(join(root, ".claude"))).toEqual(["settings.json"]);
     expect(existsSync(join(root, ".kite", "bin"))).toBe(false);
   });
@@ -78,6 +88,39 @@ describe("kite install", () => {
       changed: true,
     });
     expect(entry("Stop", done.file).args).toContain(join(root, ".kite", "bin", "hook.cjs"));
+    expect(readFileSync(settings, "utf8")).toBe(original);
+  });
+
+  it("gives agents tools, by a command that works wherever it is started", async () => {
+    await kite(["install"]);
+    const { command, args } = JSON.parse(readFileSync(servers(), "utf8")).mcpServers.kite;
+    expect(command).toBe(join(root, ".kite", "bin", "mcp"));
+    const client = new Client({ name: "tester", version: "1.0.0" });
+    const env = { PATH: process.env["PATH"] ?? "", HOME: "/", CI: "true", NODE_OPTIONS: "--no-such-option" };
+    await client.connect(new StdioClientTransport({ command, args, env, cwd: "/" }));
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    await client.close();
+    expect(names).toContain("kite_lock");
+    // A second time without them takes them out again.
+    const { tools } = JSON.parse(await kite(["install", "--no-mcp", "--json"]));
+    expect(tools).toEqual({ file: servers(), installed: false, changed: true });
+    expect(existsSync(servers())).toBe(false);
+  });
+
+  it("installs the hooks where the client's own file cannot be used, and says why there are no tools", async () => {
+    writeFileSync(servers(), "{ oops");
+    expect(await kite(["install"])).toContain("tools for agents: not installed, ");
+    expect(readFileSync(servers(), "utf8")).toBe("{ oops");
+    expect(entry("Stop").command).toBe("/usr/bin/perl");
+  });
+
+  it("allows the tools without a question only where it was asked to", async () => {
+    const allowed = () => JSON.parse(readFileSync(settings, "utf8")).permissions?.allow;
+    await kite(["install"]);
+    expect(allowed()).toBeUndefined();
+    await kite(["install", "--allow"]);
+    expect(allowed()).toEqual(["mcp__kite"]);
+    await kite(["uninstall"]);
     expect(readFileSync(settings, "utf8")).toBe(original);
   });
 
@@ -110,12 +153,16 @@ describe("kite uninstall", () => {
     const local = join(project, ".claude", "settings.local.json");
     await kite(["install"]);
     await kite(["install", "--project", project]);
-    expect(await kite(["uninstall"])).toBe(`restored: ${settings}\n`);
+    expect(await kite(["uninstall"])).toContain(`restored: ${settings}\n`);
+    expect(JSON.parse(readFileSync(servers(), "utf8"))).toMatchObject({
+      projects: { [project]: { mcpServers: { kite: { type: "stdio" } } } },
+    });
     expect(entry("Stop", local).command).toBe("/usr/bin/perl");
     await kite(["install"]);
     const { results } = JSON.parse(await kite(["uninstall", "--all", "--json"]));
     expect(results.map((r: { readonly file: string }) => r.file).sort()).toEqual([settings, local].sort());
     expect(readdirSync(project)).toEqual([".git"]);
+    expect(existsSync(servers())).toBe(false);
     await expect(kite(["uninstall", "--all", "--project"])).rejects.toThrow("say either --project or --all");
   });
 });

@@ -52,6 +52,7 @@ const options = () => ({
   client: "node" as const,
   home: null,
   everyEvent: false,
+  allow: false,
 });
 const put = (fields: Partial<Parameters<typeof install>[0]> = {}) => install({ ...options(), ...fields });
 
