@@ -39,7 +39,7 @@ export class EventHub {
   readonly #subscribers = new Map<Connection, Subscriber>();
   readonly #connections: () => Iterable<Connection>;
   /** The entry up to which somebody may come back with a cursor, although nobody subscribes now. */
-  #keepUntil = 0;
+  #keepUntil: number | null = null;
   #seq = 0;
 
   constructor(connections: () => Iterable<Connection>) {
@@ -77,6 +77,8 @@ export class EventHub {
 
   publish(epoch: number, seq: number, step: Told): void {
     this.#seq = seq;
+    // After a start as after a lost connection: whoever subscribed before may come back.
+    this.#keepUntil ??= seq + limits.ringEntriesMax;
     if (this.#subscribers.size === 0 && seq > this.#keepUntil && !step.events.some(isForOwner)) {
       this.#ring.pass(epoch, seq, step.events);
       return;
