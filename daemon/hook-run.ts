@@ -40,6 +40,8 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   suspend,
   end,
   look,
+  prompted,
+  wake,
 };
 
 /** Carries the plan out; `delivered` is to hear whether the client got the answer. */
@@ -136,9 +138,21 @@ async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookO
   return { did: "reconcile", ok: true };
 }
 
+function prompted({ services }: Run, { session, promptId, byPerson }: ActionOf<"prompted">): HookOutcome {
+  services.hookWakes.prompted(session, promptId, byPerson);
+  return { did: "prompted", ok: true };
+}
+
+async function wake({ services, call }: Run, { session, promptId }: ActionOf<"wake">): Promise<HookOutcome> {
+  const freed = await services.hookWakes.wait(services, call, session, promptId);
+  return { did: "wake", ok: true, freed };
+}
+
 function suspend(run: Run, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {
   const known = run.services.engine.state.sessions.live.get(action.session);
   if (known === undefined) return { did: "suspend", ok: true };
+  // What it was told before is forgotten by then.
+  run.services.hookWakes.forget(action.session);
   if (known.incarnations.length > 1) return end(run, { ...action, cause: "ended" });
   return propose(run, "suspend", { type: "session_suspend", session: action.session });
 }
@@ -198,6 +212,7 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, parkedAt, before, stamp } = await waited;
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
+  services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
   if (isRefusal(reply)) return contested("lock", services, actor, [file], reply);
   run.delivered = delivered;
   void services.baselines.take(file);

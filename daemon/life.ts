@@ -123,6 +123,8 @@ export class Life {
 
   #drop(id: string): void {
     for (const [key, session] of this.#watched) if (session === id) this.#unwatch(key);
-    this.#options.services.presence.forget(id);
+    const { presence, hookWakes } = this.#options.services;
+    presence.forget(id);
+    hookWakes.forget(id);
   }
 }

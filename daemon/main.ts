@@ -25,6 +25,7 @@ import { WorkFacts } from "./facts-work.ts";
 import { GuardTold } from "./guard-told.ts";
 import { Guarded } from "./hook-guard.ts";
 import { HookLocks } from "./hook-lock.ts";
+import { HookWakes } from "./hook-wake.ts";
 import { acquireInstance, type Instance } from "./instance.ts";
 import { listenPrivately, unlinkStaleSocket } from "./instance-socket.ts";
 import type { Journal } from "./journal.ts";
@@ -109,6 +110,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   const server = new Server(onTrouble);
   const events = new EventHub(() => server.connections);
   const presence = new PresenceTable(clock);
+  const hookWakes = new HookWakes();
   let life: Life | null = null;
   const onStep = (entry: Entry, step: Step, state: State, replayed: boolean) => {
     if (replayed) {
@@ -117,6 +119,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     }
     events.publish(state.epoch, entry.seq, step);
     for (const { event } of step.events) if ("id" in event) life?.follow(event.id);
+    hookWakes.stepped(entry.command.type, step.events);
     for (const line of trailOf(step.events, clock.wall())) trail.write(line);
   };
   const storeId = randomBytes(5).toString("hex");
@@ -139,6 +142,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     yieldMs: config.yieldMs,
     treeGuard: config.treeGuard,
     hookLocks: new HookLocks(),
+    hookWakes,
     writers: new Writers(),
     toolUses: new ToolUses(),
     baselines: new Baselines(path => facts.stamped(path)),

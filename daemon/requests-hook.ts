@@ -22,10 +22,12 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
     call.reply(refuse("not_available", error));
     return;
   }
-  const { env = {}, ppid = null } = request;
-  const asked = adapter(request.event, { env, ppid, socket: services.socket, waitMs: services.hookWaitMs });
+  const { env = {}, ppid = null, wake = false } = request;
+  const { socket, hookWaitMs: waitMs } = services;
+  const asked = adapter(request.event, { env, ppid, socket, waitMs, wake });
   const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
-  counters.hooks.set(plan.event, (counters.hooks.get(plan.event) ?? 0) + 1);
+  // The same event comes through the hook beside this one.
+  if (!wake) counters.hooks.set(plan.event, (counters.hooks.get(plan.event) ?? 0) + 1);
   const done = await carryOut(services, call, plan);
   const going = done.outcomes.find(o => !o.ok && o.refusal.code === "restarting");
   if (going !== undefined && !going.ok) {

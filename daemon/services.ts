@@ -13,6 +13,7 @@ import type { GitPlace } from "./git-child.ts";
 import type { GuardTold } from "./guard-told.ts";
 import type { Guarded } from "./hook-guard.ts";
 import type { HookLocks } from "./hook-lock.ts";
+import type { HookWakes } from "./hook-wake.ts";
 import type { PresenceTable } from "./presence.ts";
 import type { Recorder } from "./recorder.ts";
 import type { SilenceReader } from "./silence.ts";
@@ -62,6 +63,7 @@ export interface Services {
   readonly yieldMs: number;
   readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
+  readonly hookWakes: HookWakes;
   readonly writers: Writers;
   readonly toolUses: ToolUses;
   readonly baselines: Baselines;

@@ -204,6 +204,19 @@ export type HookAction =
       readonly cause: string;
     }
   | {
+      /** A prompt came: what is to wake the session ends; one by a person lets it be woken anew. */
+      readonly do: "prompted";
+      readonly session: string;
+      readonly promptId: string | null;
+      readonly byPerson: boolean;
+    }
+  | {
+      /** The session stopped: wait, for a while, until a file is free that its main agent was refused in this turn. */
+      readonly do: "wake";
+      readonly session: string;
+      readonly promptId: string | null;
+    }
+  | {
       /** Look at who lives in the session's project. */
       readonly do: "look";
       readonly session: string;
@@ -219,12 +232,14 @@ export type PlainAction =
   | "renew"
   | "acts"
   | "reconcile"
-  | "suspend";
+  | "suspend"
+  | "prompted";
 
 /** What an action brought. `lock` tells whether and how long the actor waited, and who held the file before. */
 export type HookOutcome =
   | { readonly did: "begin"; readonly ok: true; readonly name: string; readonly project: string }
   | { readonly did: PlainAction; readonly ok: true }
+  | { readonly did: "wake"; readonly ok: true; readonly freed: FreedFile | null }
   | {
       readonly did: "look";
       readonly ok: true;
@@ -279,6 +294,14 @@ export interface LockNote {
   readonly yieldsInMs: number | null;
 }
 
+/** A file that was refused and is free: nobody holds it, nobody stands in line for it. */
+export interface FreedFile {
+  /** Absolute. */
+  readonly file: string;
+  /** Who had it last, as people see it, where that is known. */
+  readonly had: string | null;
+}
+
 /** What a plan needs from outside the payload. */
 export interface HookContext {
   readonly env: Readonly<Record<string, string>>;
@@ -286,6 +309,8 @@ export interface HookContext {
   /** The socket, for the client's environment file. */
   readonly socket: string;
   readonly waitMs: number;
+  /** The hook runs beside the one that ends the turn, and wakes its session when it exits with 2. */
+  readonly wake: boolean;
 }
 
 export interface HookPlan {

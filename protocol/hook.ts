@@ -11,7 +11,8 @@ const eventSchema = z.custom<Readonly<Record<string, unknown>>>(
 /**
  * One event of an agent's client, forwarded as received. `env` holds the few environment variables that matter
  * and the parent's pid; `reply: "raw"` asks for a header line `exitCode stdoutBytes stderrBytes envBytes`, then
- * those bytes, then the end of the connection (for clients without a JSON parser).
+ * those bytes, then the end of the connection (for clients without a JSON parser). `wake` marks the second hook of
+ * a Stop: exit code 2 wakes the session.
  */
 export const hookSchema = z.object({
   ...baseShape,
@@ -19,6 +20,7 @@ export const hookSchema = z.object({
   env: z.record(z.string().max(limits.nameBytes), z.string().max(limits.pathBytes)).optional(),
   ppid: z.number().int().positive().optional(),
   reply: z.literal("raw").optional(),
+  wake: z.boolean().optional(),
 });
 
 export interface HookReply {

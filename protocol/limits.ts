@@ -113,6 +113,12 @@ export const limits = {
   doingFilesMax: 3,
   /** Latest writers remembered, by file. */
   writersMax: 10_000,
+  /** A session that stopped hears this long of a file that was refused to it. */
+  wakeWaitMs: 600_000,
+  /** Times it is woken between two prompts of a person. */
+  wakesMax: 3,
+  /** Refused files remembered of one turn. */
+  refusedFilesMax: 100,
 
   // Calls through a shared process.
   /** Sessions, and locks, told to an agent that asks. */
@@ -268,6 +274,9 @@ export const limits = {
   /** The same for events that nobody waits for. */
   hookObserverBudgetMs: 5_000,
   hookObserverTimeoutMs: 7_000,
+  /** The same for the one that may wake its session; a little longer than `wakeWaitMs`. */
+  hookWakeBudgetMs: 605_000,
+  hookWakeTimeoutMs: 610_000,
 
   // What an agent reads.
   /** Longest piece of another agent's text, in UTF-16 units. */

@@ -83,10 +83,14 @@ export async function checkLive(world: World): Promise<Check[]> {
   }
 }
 
-/** The different ways in which installed entries run a hook, budgets aside. */
+/** The different ways in which installed entries run a hook; what it is told after its own path aside. */
 function installedCommands({ paths }: World): readonly HookCommand[] {
   const commands = readInstalls(paths.installs).flatMap(({ file }) => commandsIn(file, paths.bin));
-  const bare = commands.map(({ command, args }) => ({ command, args: args.slice(0, -1) }));
+  const program = (word: string) => word.startsWith(`${paths.bin}/hook`);
+  const bare = commands.map(({ command, args }) => ({
+    command,
+    args: args.slice(0, args.findIndex(program) + 1),
+  }));
   return [...new Map(bare.map(one => [JSON.stringify(one), one])).values()];
 }
 

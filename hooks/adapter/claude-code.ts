@@ -1,10 +1,11 @@
-import type { HookAdapter } from "../../protocol/adapter.ts";
+import type { HookAdapter, HookContext } from "../../protocol/adapter.ts";
 import { nothing } from "./output.ts";
 import { clientPid, field, wellFormed } from "./payload.ts";
 import { idle, type Row } from "./row.ts";
 import { otherEvent, sessionEnd, sessionStart, userPromptSubmit, waitingEvent } from "./session-rows.ts";
 import * as tool from "./tool-rows.ts";
 import * as turn from "./turn-rows.ts";
+import { wakingStop } from "./wake-row.ts";
 
 /**
  * Claude Code's events as actions of the daemon, one row an event.
@@ -41,7 +42,7 @@ export const claudeCode: HookAdapter = (event, context) => {
   const plan =
     name === null || session === null
       ? idle
-      : (rows.get(name) ?? otherEvent)(
+      : rowOf(name, context)(
           event,
           { session, ...(agent === null ? {} : { agent }), ...(pid === null ? {} : { pid }) },
           context,
@@ -56,3 +57,8 @@ export const claudeCode: HookAdapter = (event, context) => {
     answer: plan.answer ?? (() => nothing),
   };
 };
+
+/** A hook that may wake its session comes beside one that does all the rest. */
+function rowOf(name: string, { wake }: HookContext): Row {
+  return wake ? wakingStop : (rows.get(name) ?? otherEvent);
+}

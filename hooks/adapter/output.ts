@@ -37,6 +37,11 @@ function objectOf(value: unknown): object {
   return typeof value === "object" && value !== null ? value : {};
 }
 
+/** Wakes the session; its model reads `text`. For the one hook alone whose exit code does that and stops nothing. */
+export function wake(text: string): Output {
+  return { output: "", exitCode: 2, stderr: `${text}\n` };
+}
+
 function specific(hookEventName: string, fields: Readonly<Record<string, string>>): Output {
   return { output: JSON.stringify({ hookSpecificOutput: { hookEventName, ...fields } }) };
 }

@@ -3,6 +3,7 @@ import type { HookAction } from "../../protocol/adapter.ts";
 import { field } from "./payload.ts";
 import { begin, idle, mainOf, type Row, seen } from "./row.ts";
 import { startAnswer } from "./start-answer.ts";
+import { isMachineMade } from "./wake-row.ts";
 
 /** After a compaction too: what the start told is forgotten by then, and nothing is lost; the turn may go on. */
 export const sessionStart: Row = (event, actor, context) => {
@@ -27,7 +28,10 @@ export const userPromptSubmit: Row = (event, actor, context) => {
   if (actor.agent !== undefined) return waitingEvent(event, actor, context);
   const prompt = field(event, "prompt_id");
   const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...actor, keepPrompt: prompt }];
-  return { actions: [...begin(event, actor), ...ended, seen(actor, { active: true, attention: null })] };
+  const { session } = actor;
+  const prompted = { do: "prompted", session, promptId: prompt, byPerson: !isMachineMade(event) } as const;
+  const working = seen(actor, { active: true, attention: null });
+  return { actions: [...begin(event, actor), ...ended, working, prompted] };
 };
 
 /** After `clear` and `resume` the same process goes on under another id. */

@@ -3,6 +3,7 @@
 # forwards one event from standard input to the daemon and prints the answer. It decides nothing. Whatever goes
 # wrong, it exits 0 and the work goes on; only an answer of the daemon makes it refuse anything.
 # `perl -T hook.pl MS`: it spends at most MS milliseconds, rounded up to whole seconds as alarm wants them.
+# `perl -T hook.pl MS wake`: the one beside a Stop, for which nobody waits and whose exit code 2 wakes the session.
 #
 # It runs at every edit, so it loads no module (the build takes strict out); the numbers that Socket, Fcntl and Errno
 # would give are those of Linux, else of macOS and the BSDs. -T makes perl ignore PERL5OPT and PERL5LIB. SIGTERM ends
@@ -27,6 +28,7 @@ my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CL
 my $unreached = '{"systemMessage":"kite gives no answer: edits of this session are not coordinated with others'
     . ' (kite doctor says why)"}' . "\n";
 
+my $wakes = ($ARGV[1] // '') eq 'wake';
 my ($home, $event, $started, $asked, $parked, $lost_at) = ('', '', 0, 0, 0, 0);
 $SIG{__DIE__}  = sub { exit 0 };
 $SIG{__WARN__} = sub { };
@@ -114,7 +116,8 @@ sub request_line {
         push @env, qq("$name":"$value");
     }
     my $env = join ',', @env;
-    return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"}\n);
+    my $wake = $wakes ? ',"wake":true' : '';
+    return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"$wake}\n);
 }
 
 # Connects, asks, and does what the answer says; returns only where there is none, and why: "absent", "closed",
@@ -229,13 +232,13 @@ sub is_paused {
     return $age >= 0 && $age < $pause_ms / 1_000;
 }
 
-# Ends without an answer. Where it `failed`, that counts towards a pause. Once in a session, when an edit goes ahead
-# though nobody looked, the person is told, unless nobody is meant to look.
+# Ends without an answer. Where it `failed`, that counts towards a pause, unless the hook beside it counts it. Once in
+# a session, when an edit goes ahead though nobody looked, the person is told, unless nobody is meant to look.
 sub let_go {
     my ($failed) = @_;
     alarm 0;
     my $failures = "$home/hook-failures";
-    if ($failed && open my $file, (-s $failures // 0) < 1_024 ? '>>' : '>', $failures) {
+    if ($failed && !$wakes && open my $file, (-s $failures // 0) < 1_024 ? '>>' : '>', $failures) {
         put($file, sprintf "%010d\n", time);
     }
     if (is_edit() && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {

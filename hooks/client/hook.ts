@@ -2,7 +2,8 @@
 /**
  * The hook client: forwards one event from standard input to the daemon and prints the answer. It decides
  * nothing. Whatever goes wrong, it exits 0 and the work goes on; only an answer of the daemon makes it refuse
- * anything. `hook.cjs MS`: it spends at most MS milliseconds. hook.pl is the same for machines that have perl.
+ * anything. `hook.cjs MS`: it spends at most MS milliseconds. `hook.cjs MS wake`: the one beside a Stop, for which
+ * nobody waits and whose exit code 2 wakes the session. hook.pl is the same for machines that have perl.
  *
  * It runs at every edit, so it loads two modules and takes types alone from the protocol. No SIGTERM handler:
  * the default ends it at once, the connection closes, and the daemon knows that nobody waits any more.
@@ -46,6 +47,7 @@ const unreached = `${JSON.stringify({
     "kite gives no answer: edits of this session are not coordinated with others (kite doctor says why)",
 })}\n`;
 
+const wakes = process.argv[3] === "wake";
 let home = "";
 let event = "";
 let isStarted = false;
@@ -131,7 +133,7 @@ function requestLine(payload: string): Buffer {
     if (value !== undefined && Buffer.byteLength(value) <= pathBytes) env[name] = value;
   }
   const oneLine = payload.replace(/[\r\n]/g, " ");
-  const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"`;
+  const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"${wakes ? ',"wake":true' : ""}`;
   const line = Buffer.from(`{"type":"hook","event":${oneLine},${around}}\n`);
   if (line.length > lineBytes) throw new RangeError("the event is too long");
   return line;
@@ -237,12 +239,12 @@ function secondOf(ms: number): number {
 }
 
 /**
- * Ends without an answer. Where it `failed`, that counts towards a pause. Once in a session, when an edit goes
- * ahead though nobody looked, the person is told, unless nobody is meant to look.
+ * Ends without an answer. Where it `failed`, that counts towards a pause, unless the hook beside it counts it. Once
+ * in a session, when an edit goes ahead though nobody looked, the person is told, unless nobody is meant to look.
  */
 function letGo(failed = false): never {
   const path = `${home}/hook-failures`;
-  if (failed) {
+  if (failed && !wakes) {
     const at = `${Math.floor(Date.now() / 1000)}\n`;
     const isLong = (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) >= 1024;
     succeeds(() => writeFileSync(path, at, { flag: isLong ? "w" : "a" }));

@@ -29,13 +29,16 @@ export function groupsFor({ program, client, home, everyEvent }: GroupOptions): 
   });
 }
 
+/** Perl itself exits with 2 where its script is not there, which refuses the edit or wakes the session. */
+const runIfThere = "do $1 if shift =~ /(.+)/s";
+
 /** `-T` makes perl ignore PERL5OPT and PERL5LIB, which would load foreign code into every hook. */
 export function perlCommand(
   pl: string,
   home: string | null,
   rest: readonly string[],
 ): { readonly command: string; readonly args: readonly string[] } {
-  const args = ["-T", pl, ...rest];
+  const args = ["-T", "-e", runIfThere, pl, ...rest];
   return home === null
     ? { command: perl, args }
     : { command: "/usr/bin/env", args: [`KITE_HOME=${home}`, perl, ...args] };

@@ -12,6 +12,8 @@ export interface HookEntry {
   readonly statusMessage?: string;
   /** The client does not wait for it. */
   readonly async?: true;
+  /** Nor for this one; but where it exits with 2, its standard error wakes the session. */
+  readonly asyncRewake?: true;
 }
 
 /** A group of entries in the client's settings. */
@@ -41,6 +43,7 @@ interface Wanted {
   readonly if?: string;
   readonly statusMessage?: string;
   readonly async?: true;
+  readonly asyncRewake?: true;
 }
 
 const turn = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
@@ -51,15 +54,20 @@ const observer = {
   timeoutMs: limits.hookObserverTimeoutMs,
   async: true,
 } as const;
+const waking = {
+  budgetMs: limits.hookWakeBudgetMs,
+  timeoutMs: limits.hookWakeTimeoutMs,
+  asyncRewake: true,
+} as const;
 
 const edits = "Edit|Write|NotebookEdit";
 /** Tools whose end ends a write or an agent. */
 const ends = `${edits}|Agent|TaskStop`;
 
 /**
- * The events Kite asks for: only ones that the oldest supported client (2.1.197) knows. What must wait waits, other
- * kinds are observed; those that come with every tool call, for the tools that matter. WorktreeCreate is not among
- * them: who registers it has to make the worktree.
+ * The events Kite asks for: only ones that the oldest supported client (2.1.197) knows; it knows `asyncRewake`, too.
+ * What must wait waits, other kinds are observed; those that come with every tool call, for the tools that matter.
+ * WorktreeCreate is not among them: who registers it has to make the worktree.
  */
 const wanted: readonly Wanted[] = [
   { event: "SessionStart", ...start },
@@ -73,6 +81,7 @@ const wanted: readonly Wanted[] = [
   { event: "SubagentStart", ...turn },
   { event: "SubagentStop", ...turn },
   { event: "Stop", ...turn },
+  { event: "Stop", ...waking },
   // Ends a turn as Stop does: it must not come after the next one began.
   { event: "StopFailure", ...turn },
   { event: "TeammateIdle", ...turn },
@@ -111,15 +120,16 @@ export function eventGroups(options: EntryOptions): readonly EventGroup[] {
   const kiteHome = home === null ? [] : [`KITE_HOME=${home}`];
   const prefix = ["-u", "NODE_EXTRA_CA_CERTS", "-u", "NODE_OPTIONS", ...kiteHome, node, program];
   const all = everyEvent ? [...wanted, ...frequent] : wanted;
-  return all.map(({ event, matcher, budgetMs, timeoutMs, if: rule, statusMessage, async }) => {
+  return all.map(({ event, matcher, budgetMs, timeoutMs, if: rule, statusMessage, async, asyncRewake }) => {
     const entry: HookEntry = {
       type: "command",
       command: "/usr/bin/env",
-      args: [...prefix, String(budgetMs)],
+      args: [...prefix, String(budgetMs), ...(asyncRewake === undefined ? [] : ["wake"])],
       timeout: timeoutMs / 1000,
       ...(rule === undefined ? {} : { if: rule }),
       ...(statusMessage === undefined ? {} : { statusMessage }),
       ...(async === undefined ? {} : { async }),
+      ...(asyncRewake === undefined ? {} : { asyncRewake }),
     };
     return [event, { ...(matcher === undefined ? {} : { matcher }), hooks: [entry] }] as const;
   });

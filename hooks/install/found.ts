@@ -4,7 +4,7 @@ import { readIfAny } from "./file.ts";
 import { linkTarget } from "./project.ts";
 import { entriesOf } from "./settings-text.ts";
 
-/** How a hook is run: the program and its arguments, a budget in milliseconds last. */
+/** How a hook is run: the program and its arguments; a budget in milliseconds follows Kite's, and perhaps more. */
 export interface HookCommand {
   readonly command: string;
   readonly args: readonly string[];

@@ -49,9 +49,9 @@ async function endsWell(session: ClaudeSession): Promise<void> {
   expect(session.model.strays).toEqual([]);
 }
 
-/** A report that nothing waits for and that still ran when the client ended: the client ends it too. */
+/** A hook that nothing waits for and that still ran when the client ended: the client ends it too. */
 function cutOff({ event, outcome }: RanHook): boolean {
-  return outcome === "cancelled" && ["PostToolUse", "PostToolUseFailure"].includes(event);
+  return outcome === "cancelled" && ["PostToolUse", "PostToolUseFailure", "Stop"].includes(event);
 }
 
 /** What the model was told at the start of the session, and what later beside the results of its calls. */

@@ -6,20 +6,23 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { perlCommand } from "../../hooks/install/command.ts";
 
 const built = (name: string) => fileURLToPath(new URL(`../../dist/${name}`, import.meta.url));
+
+const perl = perlCommand(built("hook.pl"), null, []);
 
 export interface HookProgram {
   readonly name: "node" | "perl";
   readonly file: string;
-  /** What is run; a budget in milliseconds follows. */
+  /** What is run; a budget in milliseconds follows, and perhaps more. */
   readonly command: readonly [string, ...string[]];
 }
 
 /** Both: what one does, the other does. */
 export const hookPrograms: readonly HookProgram[] = [
   { name: "node", file: built("hook.cjs"), command: [process.execPath, built("hook.cjs")] },
-  { name: "perl", file: built("hook.pl"), command: ["/usr/bin/perl", "-T", built("hook.pl")] },
+  { name: "perl", file: built("hook.pl"), command: [perl.command, ...perl.args] },
 ];
 
 export interface Ended {
@@ -50,6 +53,8 @@ export interface Run {
   readonly stdin?: string | Buffer;
   readonly env?: Record<string, string>;
   readonly budget?: string;
+  /** The hook beside a Stop, which may wake its session. */
+  readonly wake?: boolean;
 }
 
 /** An event of which nobody is told that it was not seen: it names no tool. */
@@ -79,9 +84,9 @@ export class HookWorld {
   }
 
   /** Starts the hook with its standard input open. */
-  open({ env = {}, budget = "52000" }: Omit<Run, "stdin"> = {}) {
+  open({ env = {}, budget = "52000", wake = false }: Omit<Run, "stdin"> = {}) {
     const [command, ...args] = this.#program.command;
-    const child = spawn(command, [...args, budget], {
+    const child = spawn(command, [...args, budget, ...(wake ? ["wake"] : [])], {
       env: { PATH: process.env["PATH"], KITE_HOME: this.home, ...env },
       stdio: "pipe",
     });

@@ -53,7 +53,7 @@ describe("with the daemon", () => {
     expect(start?.code).toBe(0);
     expect(told.hookEventName).toBe("SessionStart");
     expect(told.additionalContext).toContain(`"a.txt" is held by "${first.id.slice(0, 8)}"`);
-    const waited = others.filter(r => !/^(PostToolUse|InstructionsLoaded)$/.test(r.event));
+    const waited = others.filter(r => !r.observes);
     expect(waited.map(r => [r.event, r.tool])).toEqual([
       ["UserPromptSubmit", undefined],
       ["PreToolUse", "Write"],
@@ -152,7 +152,7 @@ test("with the daemon absent every hook exits 0; a session's first edit says so 
   const sessions = [world.replay(), world.replay()];
   await Promise.all(sessions.map(s => s.toTheEnd()));
   for (const { ran } of sessions) {
-    expect(ran).toHaveLength(11);
+    expect(ran).toHaveLength(12);
     const [first, ...others] = ran.filter(r => r.event === "PreToolUse");
     expect(first).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(first?.stdout ?? "")).toEqual({

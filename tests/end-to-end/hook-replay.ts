@@ -40,12 +40,15 @@ export interface Ran {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
+  /** The client does not wait for it. */
+  readonly observes: boolean;
 }
 
 interface Entry {
   readonly command: string;
   readonly args: readonly string[];
   readonly async?: boolean;
+  readonly asyncRewake?: boolean;
 }
 
 /** Every recorded sequence by its name. */
@@ -212,7 +215,7 @@ export class Replay {
     for (const entry of this.#world.entriesFor(payload)) {
       const { ran } = this.start(payload, entry);
       const noted = ran.then(one => void this.ran.push(one));
-      if (entry.async === true) {
+      if (observes(entry)) {
         this.#observers.add(noted);
         void noted.then(() => this.#observers.delete(noted));
       } else waited.push(noted.then(() => ran));
@@ -279,7 +282,7 @@ export class Replay {
     child.stdin.end(JSON.stringify(payload));
     const event = payload.hook_event_name;
     const ran = once(child, "close").then(([code, signal]) => {
-      return { event, tool: payload["tool_name"], code, signal, stdout, stderr };
+      return { event, tool: payload["tool_name"], code, signal, stdout, stderr, observes: observes(entry) };
     });
     return { child, ran };
   }
@@ -292,6 +295,10 @@ export class Replay {
     this.#world.standIns.push(child);
     return child;
   }
+}
+
+function observes(entry: Entry): boolean {
+  return entry.async === true || entry.asyncRewake === true;
 }
 
 /** A second connection that sees what happens. */

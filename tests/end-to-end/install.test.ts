@@ -61,7 +61,10 @@ describe("kite install", () => {
     expect(said).toContain(`installed: ${settings}\n`);
     expect(said).toContain("client: perl\n");
     expect(said).toMatch(/running sessions of all projects .*; undo: kite uninstall\n$/);
-    expect(entry("Stop")).toMatchObject({ command: "/usr/bin/perl" });
+    expect(entry("PreToolUse")).toMatchObject({ command: "/usr/bin/perl" });
+    const [first, second] = JSON.parse(readFileSync(settings, "utf8")).hooks["Stop"];
+    expect(first.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 3 }]);
+    expect(second.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 610, asyncRewake: true }]);
     const text = readFileSync(settings, "utf8");
     expect(await kite(["install"])).toBe(`installed already: ${settings}; nothing changed\n`);
     expect(readFileSync(settings, "utf8")).toBe(text);
@@ -76,9 +79,12 @@ describe("kite install", () => {
 
   it("looks where CLAUDE_CONFIG_DIR says, and shows without writing", async () => {
     const env = { CLAUDE_CONFIG_DIR: join(root, "config") };
-    expect(JSON.parse(await kite(["install", "--print", "--every-event"], env)).hooks).toHaveProperty(
-      "MessageDisplay",
-    );
+    const { hooks } = JSON.parse(await kite(["install", "--print", "--every-event"], env));
+    expect(hooks).toHaveProperty("MessageDisplay");
+    expect(hooks.Stop.map((group: { readonly hooks: readonly unknown[] }) => group.hooks)).toMatchObject([
+      [{}],
+      [{ asyncRewake: true, args: expect.arrayContaining(["605000", "wake"]) }],
+    ]);
     expect(existsSync(join(root, "config"))).toBe(false);
     expect(existsSync(join(root, ".kite"))).toBe(false);
     const done = JSON.parse(await kite(["install", "--json", "--client", "node"], env));
@@ -145,6 +151,23 @@ describe("kite install", () => {
     },
   );
 });
+
+it.each(["perl", "node"])(
+  "writes commands of %s that refuse nothing where Kite's folder is gone",
+  async client => {
+    await kite(["install", "--client", client]);
+    rmSync(join(root, ".kite"), { recursive: true });
+    const { hooks } = JSON.parse(readFileSync(settings, "utf8"));
+    const entries: Entry[] = [...hooks["PreToolUse"], ...hooks["Stop"]].flatMap(group => group.hooks);
+    expect(entries).toHaveLength(3);
+    for (const { command, args } of entries) {
+      const ran = spawnSync(command, args, { input: "{}", env: { HOME: root }, encoding: "utf8" });
+      // Any other code says nothing to Claude Code; 2 would refuse, or wake.
+      expect(ran.status).toBe(client === "perl" ? 0 : 127);
+      expect(ran.stdout).toBe("");
+    }
+  },
+);
 
 describe("kite uninstall", () => {
   it("takes the user's settings, a project's, or all", async () => {

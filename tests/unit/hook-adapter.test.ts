@@ -156,6 +156,7 @@ describe("rows", () => {
         begin(),
         { do: "turn_end", keepPrompt: "86b3ab47-4100-472d-b139-65b8b1505389" },
         { do: "seen", active: true, attention: null },
+        { do: "prompted", promptId: "86b3ab47-4100-472d-b139-65b8b1505389", byPerson: true },
       ],
     ],
     [
@@ -329,7 +330,7 @@ describe("rows", () => {
 
   test("a prompt without id ends no turn: it may have been typed into a running one", () => {
     const { prompt_id: _, ...event } = payload("UserPromptSubmit--print");
-    expect(kindsOf(plan(event))).toEqual(["begin", "seen"]);
+    expect(kindsOf(plan(event))).toEqual(["begin", "seen", "prompted"]);
   });
 
   test("which agents are gone at a Stop", () => {

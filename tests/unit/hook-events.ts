@@ -12,6 +12,7 @@ export const context: HookContext = {
   ppid: 40,
   socket: "/home/dev/.kite/kite.sock",
   waitMs: 50_000,
+  wake: false,
 };
 
 export type Payload = Record<string, unknown>;

@@ -169,9 +169,10 @@ describe("what people have in their files", () => {
 describe("the entries", () => {
   test("run without a shell, with a budget below the client's own limit", () => {
     for (const [, { hooks }] of groups) {
-      for (const { command, args, timeout } of hooks) {
+      for (const { command, args, timeout, asyncRewake } of hooks) {
         expect(command).toBe("/usr/bin/env");
-        expect(args.slice(0, -1)).toEqual([
+        const [budget, ...more] = args.slice(6);
+        expect(args.slice(0, 6)).toEqual([
           "-u",
           "NODE_EXTRA_CA_CERTS",
           "-u",
@@ -179,9 +180,19 @@ describe("the entries", () => {
           `${bin}/node`,
           `${bin}/hook.cjs`,
         ]);
-        expect(Number(args.at(-1))).toBeLessThan(timeout * 1000);
+        expect(Number(budget)).toBeLessThan(timeout * 1000);
+        expect(more).toEqual(asyncRewake ? ["wake"] : []);
       }
     }
+  });
+
+  test("a Stop has two: one that the client waits for, one that may wake it much later", () => {
+    const stops = groups.filter(([event]) => event === "Stop").flatMap(([, { hooks }]) => hooks);
+    expect(stops).toMatchObject([{ timeout: 3 }, { timeout: 610, asyncRewake: true }]);
+    expect(stops[0]).not.toHaveProperty("asyncRewake");
+    expect(groups.flatMap(([, { hooks }]) => hooks).filter(entry => entry.asyncRewake)).toHaveLength(1);
+    expect(limits.wakeWaitMs).toBeLessThan(limits.hookWakeBudgetMs);
+    expect(limits.hookWakeBudgetMs + limits.firstByteMs).toBeLessThan(limits.hookWakeTimeoutMs);
   });
 
   test("an edit waits for its lock, then for its hook, then for the client", () => {
