@@ -49,6 +49,7 @@ interface Entry {
   readonly args: readonly string[];
   readonly async?: boolean;
   readonly asyncRewake?: boolean;
+  readonly if?: string;
 }
 
 /** Every recorded sequence by its name. */
@@ -126,14 +127,15 @@ export class ReplayWorld {
     return this.#watcher;
   }
 
-  /** What the client would start for this event: every entry of every group whose matcher fits. */
+  /** What the client would start for this event: entries whose rule fits, of groups whose matcher does. */
   entriesFor(payload: Payload): Entry[] {
     const { hooks } = JSON.parse(readFileSync(this.settings, "utf8"));
     const groups: { matcher?: string; hooks: Entry[] }[] = hooks[payload.hook_event_name] ?? [];
     const tool = `${payload["tool_name"]}`;
     return groups
       .filter(g => g.matcher === undefined || new RegExp(`^(?:${g.matcher})$`).test(tool))
-      .flatMap(g => g.hooks);
+      .flatMap(g => g.hooks)
+      .filter(({ if: rule }) => rule === undefined || fits(rule, payload));
   }
 }
 
@@ -295,6 +297,13 @@ export class Replay {
     this.#world.standIns.push(child);
     return child;
   }
+}
+
+/** Whether a shell command begins as the rule says, which is all that is needed here: `Bash(git *)`. */
+function fits(rule: string, { tool_input: input }: Payload): boolean {
+  const [, program] = /^Bash\((\w+) \*\)$/.exec(rule) ?? [];
+  if (program === undefined) throw new Error(`a rule of another kind: ${rule}`);
+  return JSON.stringify(input).startsWith(`{"command":"${program} `);
 }
 
 function observes(entry: Entry): boolean {

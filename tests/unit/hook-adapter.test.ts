@@ -517,7 +517,8 @@ describe("the entries that are installed", () => {
     groups.map(([event, { matcher = "", hooks }]) => {
       const [hook] = hooks;
       const only = hook?.if === undefined ? "" : ` if ${hook.if}`;
-      return `${event}${matcher && ` ${matcher}`}${only}${hook?.async ? ", async" : ""}, ${hook?.args.at(-1)} of ${hook?.timeout}`;
+      const how = hook?.async ? ", async" : hook?.asyncRewake ? ", rewake" : "";
+      return `${event}${matcher && ` ${matcher}`}${only}${how}, ${hook?.args[6]} of ${hook?.timeout}`;
     });
 
   test("which events, which wait, and for how long", () => {
@@ -533,6 +534,7 @@ describe("the entries that are installed", () => {
       "SubagentStart, 1000 of 3",
       "SubagentStop, 1000 of 3",
       "Stop, 1000 of 3",
+      "Stop, rewake, 605000 of 610",
       "StopFailure, 1000 of 3",
       "TeammateIdle, 1000 of 3",
       "TaskCreated, 1000 of 3",
