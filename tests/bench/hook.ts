@@ -1,45 +1,99 @@
-/** What a hook's whole process costs, against a Node that does nothing. */
+/** What a hook's whole process costs, against a Node that does nothing: both clients, with each kind of daemon. */
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { median } from "./measure.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { limits } from "../../protocol/limits.ts";
+import { median, ratio } from "./measure.ts";
 import { Bench } from "./processes.ts";
 import { figure, plain, print } from "./report.ts";
 
 const rounds = 60;
+/** Of a Node that does nothing, at most. */
+const perlShare = 0.22;
+const nodeShare = 1.35;
+/** A socket counts as newer than failures of the second it was made in. */
+const secondMs = 1_000;
 
-export async function hook(program: string, fixtures: string): Promise<void> {
+type Command = readonly [string, ...string[]];
+
+export async function hook(dist: string, fixtures: string): Promise<void> {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
     const home = join(bench.dir, "home");
-    await bench.start("kite-daemon", [home, "file"]);
+    const empty = join(bench.dir, "empty");
+    mkdirSync(empty, { mode: 0o700 });
+    const daemon = await bench.start("kite-daemon", [home, "file"]);
     const recorded: object = JSON.parse(readFileSync(join(fixtures, "PreToolUse--Write.json"), "utf8"));
-    const file = join(cwd, "src", "part-0", "file-0.ts");
-    const input = JSON.stringify({ ...recorded, cwd, tool_input: { file_path: file, content: "hello\n" } });
-    const once = (args: readonly string[], kiteHome: string) => {
+    const tool_input = { file_path: join(cwd, "src", "part-0", "file-0.ts"), content: "hello\n" };
+    let uses = 0;
+
+    /** One call: of the whole process, in milliseconds. Every event is another tool's use. */
+    const once = ([command, ...args]: Command, kiteHome: string) => {
+      uses += 1;
+      const input = JSON.stringify({ ...recorded, cwd, tool_use_id: `toolu_${uses}`, tool_input });
       const env = { PATH: process.env["PATH"], KITE_HOME: kiteHome };
       const began = performance.now();
-      const { status, stderr } = spawnSync(process.execPath, [...args], { env, input });
+      const { status, stderr } = spawnSync(command, args, { env, input });
       const ms = performance.now() - began;
-      if (status !== 0) throw new Error(`${args.join(" ")} ended with ${status}: ${stderr}`);
+      if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}: ${stderr}`);
       return ms;
     };
-    const ms = { nothing: [] as number[], absent: [] as number[], present: [] as number[] };
+
+    const budget = String(limits.hookWriteBudgetMs);
+    const idle: Command = [process.execPath, "-e", "0"];
+    const perl: Command = ["/usr/bin/perl", "-T", join(dist, "hook.pl"), budget];
+    const node: Command = [process.execPath, join(dist, "hook.cjs"), budget];
+    const subjects = [
+      { ms: [] as number[], run: () => once(idle, home) },
+      { ms: [] as number[], run: () => once(perl, home) },
+      { ms: [] as number[], run: () => once(node, home) },
+      { ms: [] as number[], run: () => once(perl, empty) },
+      { ms: [] as number[], run: () => once(node, empty) },
+    ] as const;
+    const [nothing, perlOn, nodeOn, perlOff, nodeOff] = subjects;
     for (let round = 0; round < rounds; round += 1) {
-      ms.nothing.push(once(["-e", "0"], home));
-      ms.absent.push(once([program], join(bench.dir, "nowhere")));
-      ms.present.push(once([program], home));
+      // In every order: what ran before leaves the machine's caches as it does.
+      for (const { ms, run } of shuffled(subjects)) ms.push(run());
     }
-    const nothing = median(ms.nothing);
-    print(`the whole process of a hook, ${rounds} rounds interleaved`, [
-      plain("node -e 0", nothing, " ms"),
-      plain("hook without a daemon", median(ms.absent), " ms"),
-      plain("hook before a write, daemon present", median(ms.present), " ms"),
-      figure("without a daemon / node -e 0", median(ms.absent) / nothing, { atMost: 1.35 }),
-      figure("daemon present / node -e 0", median(ms.present) / nothing, { atMost: 1.35 }),
+    const share = ({ ms }: { readonly ms: readonly number[] }) => ratio(ms, nothing.ms);
+    print(`the whole process of a hook before a write, ${rounds} rounds, median of the rounds' ratios`, [
+      plain("node -e 0", median(nothing.ms), " ms"),
+      plain("perl, daemon present", median(perlOn.ms), " ms"),
+      plain("node, daemon present", median(nodeOn.ms), " ms"),
+      figure("perl, daemon present / node -e 0", share(perlOn), { atMost: perlShare }),
+      figure("node, daemon present / node -e 0", share(nodeOn), { atMost: nodeShare }),
+      figure("perl, daemon absent / node -e 0", share(perlOff), { atMost: perlShare }),
+      figure("node, daemon absent / node -e 0", share(nodeOff), { atMost: nodeShare }),
     ]);
+
+    await delay(secondMs);
+    daemon.child.kill("SIGSTOP");
+    try {
+      for (const [name, command, atMost] of [
+        ["perl", perl, perlShare],
+        ["node", node, nodeShare],
+      ] as const) {
+        rmSync(join(home, "hook-failures"), { force: true });
+        const failing = Array.from({ length: limits.hookFailuresMax }, () => once(command, home));
+        const after = Array.from({ length: 20 }, () => once(command, home) / once(idle, home));
+        print(`${name}, daemon stopped (SIGSTOP)`, [
+          figure("the longest of the first calls", Math.max(...failing), { atMost: 1_200 }, " ms"),
+          figure("those of the next half minute / node -e 0", median(after), { atMost }),
+        ]);
+      }
+    } finally {
+      daemon.child.kill("SIGCONT");
+    }
   } finally {
     await bench.end();
   }
+}
+
+function shuffled<T>(list: readonly T[]): T[] {
+  return list
+    .map(item => [Math.random(), item] as const)
+    .sort(([a], [b]) => a - b)
+    .map(([, item]) => item);
 }

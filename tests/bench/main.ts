@@ -15,7 +15,7 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   "held-daemon": heldInDaemon,
   death,
   restart,
-  hook: () => hook(join(root, "dist", "hook.cjs"), join(root, "tests", "fixtures", "payloads")),
+  hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
 };
 
 for (const name of asked.length > 0 ? asked : Object.keys(measurements)) {
