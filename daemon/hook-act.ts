@@ -57,12 +57,7 @@ export async function ancestorsOf(
   const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
   if (row === undefined) return ancestors;
   if (parentFile !== null) row.parent ??= (await services.facts.parentAgent(parentFile)) ?? "";
-  const all = [...ancestors];
-  const { agents } = services.presence.of(session);
-  for (let parent = row.parent; parent && !all.includes(parent); parent = agents.get(parent)?.parent ?? "") {
-    all.push(parent);
-  }
-  return all;
+  return [...new Set([...ancestors, ...services.presence.ancestors(session, agent ?? null)])];
 }
 
 /** What is told of who has the files that were refused. */

@@ -90,7 +90,7 @@ async function begin({ services }: Run, action: ActionOf<"begin">): Promise<Hook
 }
 
 function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
-  const { session, agent = null, active, attention, agentName, ended = false } = action;
+  const { session, agent = null, active, attention, agentName, descends, ended = false } = action;
   const { engine, presence } = services;
   if (!engine.state.sessions.live.has(session)) return { did: "seen", ok: true };
   // What says nothing of the agent's turn may come late: it does not bring the agent back.
@@ -98,6 +98,7 @@ function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
   const row = presence.of(session);
   const known = agent === null ? undefined : row.agents.get(agent);
   if (known !== undefined && agentName !== undefined) known.name ??= presence.agentName(row, agentName);
+  if (known !== undefined && descends !== undefined) known.descends = descends;
   if (known !== undefined && active !== undefined) known.active = active;
   if (active !== undefined && agent === null) row.active = active;
   if (typeof attention === "string") row.attention = { text: attention, agent };

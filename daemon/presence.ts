@@ -26,6 +26,8 @@ export interface AgentPresence {
   name: string | null;
   /** The agent that began it; empty: the main one; null: not looked at. */
   parent: string | null;
+  /** The main agent began it, perhaps through others. */
+  descends: boolean;
 }
 
 export class PresenceTable {
@@ -60,7 +62,13 @@ export class PresenceTable {
     if (agent !== null && (row.agents.has(agent) || row.agents.size < limits.agentsPerSessionMax)) {
       const known = row.agents.get(agent);
       if (known === undefined)
-        row.agents.set(agent, { active: true, seenAt: row.seenAt, name: null, parent: null });
+        row.agents.set(agent, {
+          active: true,
+          seenAt: row.seenAt,
+          name: null,
+          parent: null,
+          descends: false,
+        });
       else Object.assign(known, { active: true, seenAt: row.seenAt });
     }
     return row;
@@ -83,6 +91,17 @@ export class PresenceTable {
       }
     }
     return called;
+  }
+
+  /** Agents of the session whose holds pass to this one, as far as it is known; null is the main agent. */
+  ancestors(session: string, agent: string | null): readonly (string | null)[] {
+    const agents = this.#rows.get(session)?.agents;
+    const row = agent === null ? undefined : agents?.get(agent);
+    const all: (string | null)[] = row?.descends === true ? [null] : [];
+    for (let parent = row?.parent; parent && !all.includes(parent); parent = agents?.get(parent)?.parent) {
+      all.push(parent);
+    }
+    return all;
   }
 
   silentMs(session: string): number {

@@ -171,6 +171,7 @@ function proposeLock(
       waitMs: request.waitMs ?? limits.waitMs,
       detach: request.detach ?? false,
       progress: request.progress ?? false,
+      ancestors: services.presence.ancestors(request.id, actor.agent),
       bound,
       ...retryOf(request, call),
     },

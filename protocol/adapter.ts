@@ -90,6 +90,8 @@ export type HookAction =
       readonly attention?: string | null;
       /** What people call the agent: a teammate's name, a subagent's type. */
       readonly agentName?: string;
+      /** The main agent began it, perhaps through others: what that one holds passes to it. */
+      readonly descends?: boolean;
       /** The agent is no more. */
       readonly ended?: boolean;
     }

@@ -22,10 +22,11 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
   endFlights(state, actor, flight, step);
   if (flight === null) return;
   const lapsed = state.locks.lapsed.get(flight);
-  if (lapsed === undefined || !sameActor(lapsed.actor, actor)) return;
+  // An end that tells of no write may come before the one that does: events that nobody waits for have no order.
+  if (!wrote || lapsed === undefined || !sameActor(lapsed.actor, actor)) return;
   state.locks.lapsed.delete(flight);
   const holder = state.locks.holds.get(lapsed.key)?.actor ?? null;
-  if (!wrote || (holder !== null && sameActor(holder, actor))) return;
+  if (holder !== null && sameActor(holder, actor)) return;
   const project = state.sessions.live.get(actor.session)?.project ?? "";
   step.events.push({
     event: {

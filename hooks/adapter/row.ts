@@ -1,4 +1,5 @@
 import type { HookAction, HookContext, HookOutcome } from "../../protocol/adapter.ts";
+import { isSubagent } from "./agents.ts";
 import type { Output } from "./output.ts";
 import { type Event, field, label } from "./payload.ts";
 
@@ -21,7 +22,7 @@ export type Row = (event: Event, actor: Actor, context: HookContext) => Plan;
 export const idle: Plan = { actions: [] };
 
 type Seen = Extract<HookAction, { do: "seen" }>;
-type SeenFields = Partial<Pick<Seen, "active" | "attention" | "agentName" | "ended">>;
+type SeenFields = Partial<Pick<Seen, "active" | "attention" | "agentName" | "descends" | "ended">>;
 
 /** Registers the session if it is not known; for events that wait alone. Empty where the event names no directory. */
 export function begin(event: Event, { session, pid }: Actor, revive = false): readonly HookAction[] {
@@ -37,8 +38,11 @@ export function seen({ session, agent }: Actor, fields: SeenFields = {}): HookAc
 
 /** The actor is at work; an agent is named as the client names it. */
 export function atWork(event: Event, actor: Actor): HookAction {
-  const name = actor.agent === undefined ? null : label(event, "agent_type");
-  return seen(actor, { active: true, attention: null, ...(name === null ? {} : { agentName: name }) });
+  const { agent } = actor;
+  const name = agent === undefined ? null : label(event, "agent_type");
+  const known = name === null ? {} : { agentName: name };
+  const descends = agent !== undefined && isSubagent(agent) ? { descends: true } : {};
+  return seen(actor, { active: true, attention: null, ...known, ...descends });
 }
 
 /** The actor's turn is over, and nobody is asked anything for it any more. */

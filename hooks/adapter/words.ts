@@ -1,6 +1,7 @@
-/** A duration as one reads it aloud: `3 s`, `2 min`, `5 h`, `4 days`; rounded down, at least `0 s`. */
+/** A duration as one reads it aloud: `less than a second`, `3 s`, `2 min`, `5 h`, `4 days`; rounded down. */
 export function duration(ms: number): string {
-  const s = Math.max(0, Math.floor(ms / 1000));
+  const s = Math.floor(ms / 1000);
+  if (s < 1) return "less than a second";
   if (s < 120) return `${s} s`;
   const min = Math.floor(s / 60);
   if (min < 120) return `${min} min`;

@@ -47,6 +47,28 @@ function freshFile(): string {
 }
 
 describe("file_lock", () => {
+  test("of a subagent takes what its main agent holds, and gives it back; a teammate waits", async () => {
+    const a = await party("a");
+    const file = freshFile();
+    const begin = (agent_id: string) =>
+      a.client.ask({
+        type: "hook",
+        event: { hook_event_name: "SubagentStart", session_id: a.id, cwd: home.work, agent_id },
+      });
+    const subagent = "a0123456789abcdef";
+    expect(await begin(subagent)).toMatchObject({ ok: true });
+    expect(await begin("abob-0123456789abcdef")).toMatchObject({ ok: true });
+    const { token } = await a.lock(file);
+    expect(await a.lock(file, { agent: "abob-0123456789abcdef", waitMs: 0 })).toMatchObject({
+      code: "lock_held",
+    });
+    const passed = await a.lock(file, { agent: subagent, waitMs: 0 });
+    expect(passed).toMatchObject({ ok: true });
+    expect(isLater(passed["token"], token)).toBe(true);
+    expect(await a.unlock(file, { agent: subagent })).toMatchObject({ ok: true });
+    expect(await a.client.ask({ type: "file_check", id: a.id, file, token })).toMatchObject({ ok: true });
+  });
+
   test("at once, again by its holder, and after a wait", async () => {
     const [a, b] = [await party("a"), await party("b")];
     const file = freshFile();

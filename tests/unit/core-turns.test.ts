@@ -104,6 +104,15 @@ describe("a write in flight", () => {
     expect(landed(w, "a", "use1").events).toEqual([]);
   });
 
+  it("is missed by nothing that came before its end and tells of no write", () => {
+    const w = new World();
+    edit(w, "a", "x", "use1");
+    w.pass(limits.turnLeaseMs);
+    edit(w, "b", "x", "use2");
+    expect(landed(w, "a", "use1", false).events).toEqual([]);
+    expect(landed(w, "a", "use1").events).toMatchObject([{ event: { event: "lost_update" } }]);
+  });
+
   it("that was not written after all loses nothing", () => {
     const w = new World();
     edit(w, "a", "x", "use1");

@@ -187,6 +187,7 @@ describe("rows", () => {
           active: true,
           attention: null,
           agentName: "general-purpose",
+          descends: true,
         },
         {
           do: "lock",
