@@ -17,6 +17,7 @@ import {
   refused,
 } from "./hook-act.ts";
 import { guard } from "./hook-guard.ts";
+import { agentGone, inbox, unreadOf } from "./hook-inbox.ts";
 import type { LockAction } from "./hook-lock.ts";
 import { flightEnd, shellEnd } from "./hook-shell.ts";
 import { noteLock, refs } from "./requests-lock.ts";
@@ -38,6 +39,7 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   turn_end: turnEnd,
   reconcile,
   suspend,
+  inbox,
   end,
   look,
   prompted,
@@ -55,10 +57,12 @@ export async function carryOut(
 }> {
   const run: Run = { services, call, plan, delivered: null };
   const outcomes: HookOutcome[] = [];
+  let isRefused = false;
   for (const action of plan.actions) {
+    if (isRefused && action.do !== "inbox") continue;
     const outcome = await act(run, action.do, action);
     outcomes.push(outcome);
-    if (!outcome.ok) break;
+    isRefused ||= !outcome.ok;
   }
   return { outcomes, delivered: run.delivered };
 }
@@ -103,7 +107,10 @@ function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
   if (active !== undefined && agent === null) row.active = active;
   if (typeof attention === "string") row.attention = { text: attention, agent };
   if (attention === null && row.attention?.agent === agent) row.attention = null;
-  if (ended && agent !== null) row.agents.delete(agent);
+  if (ended && agent !== null) {
+    row.agents.delete(agent);
+    agentGone(services, session, agent);
+  }
   return { did: "seen", ok: true };
 }
 
@@ -134,6 +141,7 @@ async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookO
     await engine.ask({ type: "turn_end", actor, keepPrompt: null });
     const row = presence.of(action.session);
     row.agents.delete(agent);
+    agentGone(run.services, action.session, agent);
     if (row.attention?.agent === agent) row.attention = null;
   }
   return { did: "reconcile", ok: true };
@@ -184,7 +192,7 @@ function look({ services }: Run, { session }: ActionOf<"look">): HookOutcome {
   const { state } = engine;
   const self = state.sessions.live.get(session);
   if (self === undefined)
-    return { did: "look", ok: true, self: session.slice(0, 8), sessions: [], locks: [] };
+    return { did: "look", ok: true, self: session.slice(0, 8), sessions: [], locks: [], unread: 0 };
   const sessions = [...sessionRows(services)].map(r => r.row());
   const locks: LockNote[] = [];
   for (const { row: make } of lockRows(services)) {
@@ -195,7 +203,14 @@ function look({ services }: Run, { session }: ActionOf<"look">): HookOutcome {
     locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, doing: null, yieldsInMs: null });
   }
   const others = sessions.filter(s => s.project === self.project && s.id !== session);
-  return { did: "look", ok: true, self: self.name, sessions: others, locks };
+  return {
+    did: "look",
+    ok: true,
+    self: self.name,
+    sessions: others,
+    locks,
+    unread: unreadOf(state, session),
+  };
 }
 
 async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {

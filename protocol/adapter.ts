@@ -1,6 +1,7 @@
 import type { Refusal } from "./codes.ts";
 import type { HookReply } from "./hook.ts";
 import type { FileLockReply } from "./lock.ts";
+import type { MessageRow } from "./message.ts";
 import type { SessionRow } from "./session.ts";
 
 /** A git command found in a shell line, as far as it reaches the working tree or the index. */
@@ -199,6 +200,17 @@ export type HookAction =
       readonly keepPrompt?: string;
     }
   | {
+      /**
+       * The actor's event is about to be answered: what it was shown before counts as read. With `take` the answer
+       * shows what is unread next. Carried out after a refusal, too.
+       */
+      readonly do: "inbox";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly take: boolean;
+    }
+  | {
       /** End the incarnation anchored at `pid`, or the session. */
       readonly do: "end";
       readonly session: string;
@@ -249,6 +261,16 @@ export type HookOutcome =
       readonly self: string;
       readonly sessions: readonly SessionRow[];
       readonly locks: readonly LockNote[];
+      /** Messages in the main agent's inbox that it was not shown. */
+      readonly unread: number;
+    }
+  | {
+      readonly did: "inbox";
+      readonly ok: true;
+      /** To be shown now. */
+      readonly messages: readonly MessageRow[];
+      /** Unread ones beside these. */
+      readonly unread: number;
     }
   | {
       readonly did: "lock";

@@ -19,6 +19,16 @@ export function context(event: "PreToolUse" | "SessionStart", text: string): Out
   return specific(event, { additionalContext: text });
 }
 
+/** What was said, and `text` for the model beside it, beside a denial too. */
+export function withContext(event: "PreToolUse" | "UserPromptSubmit", said: Output, text: string): Output {
+  const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
+  const own = within(before, "hookSpecificOutput");
+  const known = within(own, "additionalContext");
+  const additionalContext = typeof known === "string" ? `${known}\n${text}` : text;
+  const hookSpecificOutput = { hookEventName: event, ...objectOf(own), additionalContext };
+  return { ...said, output: JSON.stringify({ ...objectOf(before), hookSpecificOutput }) };
+}
+
 /** The person reads `text`, the model does not. */
 export function tellPerson(text: string): Output {
   return { output: JSON.stringify({ systemMessage: text }) };

@@ -1,5 +1,6 @@
 /** Events of a session's life: it begins, goes on, ends. */
 import type { HookAction } from "../../protocol/adapter.ts";
+import { readSoFar, withInbox } from "./inbox-answer.ts";
 import { field } from "./payload.ts";
 import { begin, idle, mainOf, type Row, seen } from "./row.ts";
 import { startAnswer } from "./start-answer.ts";
@@ -15,6 +16,7 @@ export const sessionStart: Row = (event, actor, context) => {
     ...begin(event, actor, true),
     seen(mainOf(actor), { attention: null, ...rests }),
     { do: "look", session },
+    readSoFar(mainOf(actor)),
   ];
   return { actions, answer: outcomes => startAnswer({ session, cwd }, context.socket, outcomes) };
 };
@@ -31,7 +33,8 @@ export const userPromptSubmit: Row = (event, actor, context) => {
   const { session } = actor;
   const prompted = { do: "prompted", session, promptId: prompt, byPerson: !isMachineMade(event) } as const;
   const working = seen(actor, { active: true, attention: null });
-  return { actions: [...begin(event, actor), ...ended, working, prompted] };
+  const actions = [...begin(event, actor), ...ended, working, prompted];
+  return withInbox("UserPromptSubmit", actor, { actions });
 };
 
 /** After `clear` and `resume` the same process goes on under another id. */

@@ -23,8 +23,9 @@ export function startAnswer(
 }
 
 function others(session: string, cwd: string, looked: Looked): string | null {
+  const unread = unreadLine(looked.unread);
   const live = looked.sessions.filter(s => s.id !== session && s.status !== "lost");
-  if (live.length === 0) return null;
+  if (live.length === 0) return unread === null ? null : `Kite: ${unread}`;
   const held = looked.locks.filter(l => !isOf(looked.self, l.holder));
   const count = `${live.length} other ${live.length === 1 ? "session works" : "sessions work"}`;
   return [
@@ -35,7 +36,14 @@ function others(session: string, cwd: string, looked: Looked): string | null {
       held.map(l => lockLine(l, cwd)),
       "files",
     ),
+    ...(unread === null ? [] : [unread]),
   ].join("\n");
+}
+
+function unreadLine(count: number): string | null {
+  if (count === 0) return null;
+  const what = count === 1 ? "1 message for you is" : `${count} messages for you are`;
+  return `${what} unread; some come with your next prompt or edit, all are in: kite message inbox`;
 }
 
 function rows(lines: readonly string[], what: string): string[] {

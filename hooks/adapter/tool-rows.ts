@@ -3,6 +3,7 @@ import type { HookAction } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import { ancestorsOf, isAgent, parentFile } from "./agents.ts";
 import { changedLines } from "./changed-lines.ts";
+import { withInbox } from "./inbox-answer.ts";
 import { lockAnswer } from "./lock-answer.ts";
 import { isOwnTool, named, ownTool } from "./own-rows.ts";
 import { type Event, field, innerId, inputPath, isId, within } from "./payload.ts";
@@ -40,11 +41,11 @@ export const preToolUse: Row = (event, actor, context) => {
     parentFile: parentFile(event, actor),
     overwrites: tool !== "Edit",
   };
-  return {
+  return withInbox("PreToolUse", actor, {
     file,
     actions: [...begin(event, actor), atWork(event, actor), lock],
     answer: outcomes => lockAnswer({ tool, file, cwd, waitMs }, outcomes),
-  };
+  });
 };
 
 export const postToolUse: Row = (event, actor) => {

@@ -105,7 +105,7 @@ describe("every recorded payload", () => {
         /^(Edit|Write|NotebookEdit)$/.test(`${event["tool_name"]}`),
     );
     expect(edits.length).toBeGreaterThan(10);
-    for (const { event } of edits) expect(kindsOf(plan(event))).toEqual(["begin", "seen", "lock"]);
+    for (const { event } of edits) expect(kindsOf(plan(event))).toEqual(["begin", "seen", "lock", "inbox"]);
   });
 });
 
@@ -137,7 +137,15 @@ describe("rows", () => {
       { do: "seen", agent, ended: true, attention: null },
     ] as const;
   const reconcile = { do: "reconcile", isGone: expect.any(Function) };
-  const starts = [begin(true), { do: "seen", active: false, attention: null }, { do: "look" }] as const;
+  /** What was shown before is read; `take`: what is unread is shown now. */
+  const inbox = (take: boolean, agent?: string) =>
+    ({ do: "inbox", ...(agent === undefined ? {} : { agent }), take }) as const;
+  const starts = [
+    begin(true),
+    { do: "seen", active: false, attention: null },
+    { do: "look" },
+    inbox(false),
+  ] as const;
   const wentOn = { do: "seen", attention: null } as const;
   const shellEnd = (toolUseId: string, ranMs: number) =>
     ({ do: "shell_end", toolUseId, cwd, ranMs, ancestors: [] }) as const;
@@ -149,7 +157,7 @@ describe("rows", () => {
     ["SessionStart--pane-teammate", starts],
     ["SessionStart--clear", starts],
     ["SessionStart--resume", starts],
-    ["SessionStart--compact", [begin(true), wentOn, { do: "look" }]],
+    ["SessionStart--compact", [begin(true), wentOn, { do: "look" }, inbox(false)]],
     [
       "UserPromptSubmit--print",
       [
@@ -157,6 +165,7 @@ describe("rows", () => {
         { do: "turn_end", keepPrompt: "86b3ab47-4100-472d-b139-65b8b1505389" },
         { do: "seen", active: true, attention: null },
         { do: "prompted", promptId: "86b3ab47-4100-472d-b139-65b8b1505389", byPerson: true },
+        inbox(true),
       ],
     ],
     [
@@ -175,6 +184,7 @@ describe("rows", () => {
           parentFile: null,
           overwrites: false,
         },
+        inbox(true),
       ],
     ],
     [
@@ -202,6 +212,7 @@ describe("rows", () => {
             "/home/dev/.claude/projects/-home-dev-project/25b58948-0ed1-4a1a-9f3d-c60689cda457/subagents/agent-a0954b2b04fdf61ec.meta.json",
           overwrites: true,
         },
+        inbox(true, "a0954b2b04fdf61ec"),
       ],
     ],
     ["PreToolUse--Read", [{ do: "seen" }]],
@@ -268,18 +279,22 @@ describe("rows", () => {
     ["PermissionRequest--Bash", [{ do: "seen", attention: "permission for Bash" }]],
     [
       "SubagentStart--in-process-teammate",
-      [begin(), { do: "seen", agent: alice, active: true, attention: null, agentName: "alice" }],
+      [
+        begin(),
+        { do: "seen", agent: alice, active: true, attention: null, agentName: "alice" },
+        inbox(false, alice),
+      ],
     ],
-    ["SubagentStop--foreground", [begin(), ...over("aec9c40fb4fbda323")]],
-    ["SubagentStop--in-process-teammate", [begin(), ...over(alice)]],
+    ["SubagentStop--foreground", [begin(), ...over("aec9c40fb4fbda323"), inbox(false, "aec9c40fb4fbda323")]],
+    ["SubagentStop--in-process-teammate", [begin(), ...over(alice), inbox(false, alice)]],
     ["SubagentStop--compaction-no-agent-type", []],
-    ["Stop--plain", [begin(), ...over(), reconcile]],
-    ["Stop--teammates-running", [begin(), ...over()]],
-    ["Stop--background-agent-running", [begin(), ...over()]],
+    ["Stop--plain", [begin(), ...over(), reconcile, inbox(false)]],
+    ["Stop--teammates-running", [begin(), ...over(), inbox(false)]],
+    ["Stop--background-agent-running", [begin(), ...over(), inbox(false)]],
     ["StopFailure--in-subagent", gone("aa0469b4b25f04c03")],
     ["StopFailure--invalid-request", over()],
-    ["TeammateIdle--in-process", [begin(), ...over(bob)]],
-    ["TeammateIdle--pane", [begin(), ...over()]],
+    ["TeammateIdle--in-process", [begin(), ...over(bob), inbox(false, bob)]],
+    ["TeammateIdle--pane", [begin(), ...over(), inbox(false)]],
     ["SessionEnd--clear", [{ do: "suspend" }]],
     ["SessionEnd--print-other", [{ do: "end", cause: "other" }]],
     ["SessionEnd--prompt-input-exit", [{ do: "end", cause: "prompt_input_exit" }]],
@@ -304,7 +319,8 @@ describe("rows", () => {
   });
 
   test("a teammate is nobody's descendant", () => {
-    const lock = plan(payload("PreToolUse--Write-in-in-process-teammate")).actions.at(-1);
+    const { actions } = plan(payload("PreToolUse--Write-in-in-process-teammate"));
+    const lock = actions.find(action => action.do === "lock");
     expect(lock).toMatchObject({ do: "lock", agent: alice, ancestors: [], parentFile: null });
   });
 
@@ -331,13 +347,13 @@ describe("rows", () => {
 
   test("a prompt without id ends no turn: it may have been typed into a running one", () => {
     const { prompt_id: _, ...event } = payload("UserPromptSubmit--print");
-    expect(kindsOf(plan(event))).toEqual(["begin", "seen", "prompted"]);
+    expect(kindsOf(plan(event))).toEqual(["begin", "seen", "prompted", "inbox"]);
   });
 
   test("which agents are gone at a Stop", () => {
     const judge = (background_tasks: unknown) => {
-      const action = plan({ ...payload("Stop--plain"), background_tasks }).actions.at(-1);
-      return action?.do === "reconcile" ? action.isGone : null;
+      const { actions } = plan({ ...payload("Stop--plain"), background_tasks });
+      return actions.find(action => action.do === "reconcile")?.isGone ?? null;
     };
     for (const tasks of [[], [{ id: "b07lsyy1k", type: "shell" }]]) {
       expect(judge(tasks)?.("a0954b2b04fdf61ec")).toBe(true);

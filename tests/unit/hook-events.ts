@@ -92,4 +92,5 @@ export const looked: Extract<HookOutcome, { did: "look"; ok: true }> = {
   self: "alice",
   sessions: [row],
   locks: [noteOf({ file: "/home/dev/project/src/a.ts", heldMs: 61_000, waiters: 1 })],
+  unread: 0,
 };

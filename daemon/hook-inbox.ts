@@ -1,0 +1,59 @@
+/** What an event of an agent has to do with its inbox. */
+import type { HookOutcome } from "../protocol/adapter.ts";
+import { limits } from "../protocol/limits.ts";
+import type { MessageRow } from "../protocol/message.ts";
+import { isRefusal } from "./call.ts";
+import { inboxOf, isUnread, lettersOf } from "./core/inbox.ts";
+import { inboxKey } from "./core/recipients.ts";
+import type { State } from "./core/state.ts";
+import { type ActionOf, actorOfAction, type Run } from "./hook-act.ts";
+import type { Services } from "./services.ts";
+
+/** Shows what is unread where the event can; whether its answer was heard is an entry of its own. */
+export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
+  const { engine } = run.services;
+  const actor = actorOfAction(run, action);
+  const none = { did: "inbox", ok: true, messages: [], unread: 0 } as const;
+  if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
+  const max = action.take ? limits.shownMessagesMax : 0;
+  const reply = await engine.ask({ type: "inbox_take", actor, max, chars: limits.shownMessagesChars });
+  // Nothing was taken: what is unread comes with a later event.
+  if (isRefusal(reply)) return none;
+  const messages: readonly MessageRow[] = Array.isArray(reply["messages"]) ? reply["messages"] : [];
+  if (messages.length > 0) {
+    const ids = messages.map(message => message.id);
+    const before = run.delivered;
+    run.delivered = heard => {
+      before?.(heard);
+      engine.insist({ type: "inbox_told", actor, messages: ids, heard });
+    };
+  }
+  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]) };
+}
+
+/** Messages that the session's main agent was not shown. */
+export function unreadOf(state: State, session: string): number {
+  let count = 0;
+  for (const [, letter] of lettersOf(state.messages, session)) if (isUnread(letter)) count += 1;
+  return count;
+}
+
+/** An agent is no more: what only it had goes. */
+export function agentGone({ engine }: Services, session: string, agent: string): void {
+  const { messages, editHolds, sessions } = engine.state;
+  const incarnations = sessions.live.get(session)?.incarnations ?? [];
+  const holds = [...editHolds.all.values()].some(
+    ({ actor }) => actor?.session === session && actor.agent === agent,
+  );
+  if (!holds && !messages.inboxes.has(inboxKey({ id: session, agent }))) return;
+  const incarnation = incarnations[0]?.ordinal ?? 0;
+  engine.insist({ type: "agent_end", actor: { session, agent, incarnation } });
+}
+
+/** Whether there is anything to read, or to count as read: else the event costs no entry. */
+function concerns(state: State, key: string, take: boolean): boolean {
+  for (const [, { state: is }] of lettersOf(state.messages, key)) {
+    if (is === "handed" || (take && is === "unread")) return true;
+  }
+  return false;
+}

@@ -1,0 +1,50 @@
+/** What an agent is shown of its inbox, with events that wait. */
+import type { HookAction, HookOutcome } from "../../protocol/adapter.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { MessageRow } from "../../protocol/message.ts";
+import { nothing, withContext } from "./output.ts";
+import { frame, quote } from "./quote.ts";
+import type { Actor, Plan } from "./row.ts";
+
+type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
+
+/** An event of the actor's: it has read what it was shown before. */
+export function readSoFar(actor: Actor): HookAction {
+  return { do: "inbox", ...actor, take: false };
+}
+
+/** The plan, and with its answer what is unread; last, so that nothing is shown that waits for a lock first. */
+export function withInbox(event: "PreToolUse" | "UserPromptSubmit", actor: Actor, plan: Plan): Plan {
+  return {
+    ...plan,
+    actions: [...plan.actions, { do: "inbox", ...actor, take: true }],
+    answer: outcomes => {
+      const said = plan.answer?.(outcomes.filter(o => o.did !== "inbox")) ?? nothing;
+      const inbox = outcomes.find((o): o is Inbox => o.did === "inbox" && o.ok);
+      if (inbox === undefined || inbox.messages.length === 0) return said;
+      return withContext(event, said, inboxText(inbox));
+    },
+  };
+}
+
+function inboxText({ messages, unread }: Inbox): string {
+  const count = messages.length === 1 ? "a message" : `${messages.length} messages`;
+  const more = unread === 0 ? "" : ` ${unread} more ${unread === 1 ? "is" : "are"} unread.`;
+  return [
+    `Kite: ${count} for you.${more}`,
+    frame,
+    ...messages.map(line),
+    "Read them whole: kite message inbox. Answer: kite message send --reply ID TEXT",
+  ].join("\n");
+}
+
+function line(message: MessageRow): string {
+  const { id, undelivered, urgent, broadcast } = message;
+  const text = quote(message.text, limits.shownMessagesChars);
+  if (undelivered !== null) {
+    return `- ${id} came back: ${quote(undelivered, limits.nameBytes)} has gone without reading what you wrote: ${text}`;
+  }
+  const who = message.from === null ? "a person at a terminal" : quote(message.from.name, limits.nameBytes);
+  const kind = [urgent ? "urgent" : "", broadcast ? "to everyone" : ""].filter(word => word !== "");
+  return `- ${id} from ${who}${kind.length === 0 ? "" : ` (${kind.join(", ")})`}: ${text}`;
+}
