@@ -7,6 +7,7 @@ import type { LockRow } from "../protocol/lock.ts";
 import type { ParamsOf } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import type { TaskRow } from "../protocol/task.ts";
+import type { WriteRow } from "../protocol/write.ts";
 import { clean } from "./view/text.ts";
 import { type Client, printJson, type World } from "./world.ts";
 
@@ -74,6 +75,7 @@ export async function withDaemon(
 interface Rows {
   readonly sessions: SessionRow;
   readonly locks: LockRow;
+  readonly writes: WriteRow;
   readonly refusals: RefusalRow;
   readonly tasks: TaskRow;
   readonly task_ready: TaskRow;
@@ -86,6 +88,7 @@ const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "
 const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = {
   sessions: (row): row is SessionRow => has(row, "id", "name", "project", "worktree", "status", "agents"),
   locks: (row): row is LockRow => has(row, "file", "path", "project", "kind", "holder", "waiters"),
+  writes: (row): row is WriteRow => has(row, "file", "path", "worktree", "state", "writers", "holder"),
   refusals: (row): row is RefusalRow => has(row, "at", "code", "error"),
   tasks: isTask,
   task_ready: isTask,

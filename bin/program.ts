@@ -25,6 +25,10 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   sessions: { description: "list the sessions", load: () => import("./commands/sessions.ts") },
   locks: { description: "list the locks and who waits for them", load: () => import("./commands/locks.ts") },
+  whose: {
+    description: "show whose uncommitted work is in which file",
+    load: () => import("./commands/whose.ts"),
+  },
   lock: { description: "hold files while a command runs", load: () => import("./commands/lock.ts") },
   unlock: { description: "release a lock", load: () => import("./commands/unlock.ts") },
   task: {

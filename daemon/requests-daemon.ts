@@ -7,6 +7,7 @@ import type { LockRow } from "../protocol/lock.ts";
 import type { PostedRow } from "../protocol/message.ts";
 import { protocolVersion } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
+import type { WriteRow } from "../protocol/write.ts";
 import { isRefusal } from "./call.ts";
 import { contextPage } from "./context-rows.ts";
 import { holdRow } from "./core/edit-holds.ts";
@@ -18,6 +19,7 @@ import { refs } from "./requests-lock.ts";
 import { lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
 import { taskPage } from "./task-rows.ts";
+import { workStates, writeRows } from "./write-rows.ts";
 
 export const hello: RequestHandler<"hello"> = (services, request, call) => {
   if (request.protocol !== undefined && request.protocol !== protocolVersion) {
@@ -52,6 +54,8 @@ export const stats: RequestHandler<"stats"> = (services, _request, call) => {
 
 export const query: RequestHandler<"query"> = async (services, request, call) => {
   await call.connection.room();
+  const states =
+    request.target === "writes" ? await workStates(services, request.project ?? null) : new Map();
   await services.engine.read(() => {
     const { target, id, project, limit: max = limits.rowsDefault } = request;
     const mayShow = (row: { project: string }) => project === undefined || row.project === project;
@@ -68,6 +72,10 @@ export const query: RequestHandler<"query"> = async (services, request, call) =>
     } else if (target === "locks") {
       const wanted = (row: LockRow) => mayShow(row) && (id === undefined || row.holder?.id === id);
       call.reply(page(lockRows(services), { wanted, from, max }));
+    } else if (target === "writes") {
+      const isOf = (row: WriteRow) => id === undefined || row.writers.some(writer => writer.id === id);
+      const wanted = (row: WriteRow) => mayShow(row) && isOf(row);
+      call.reply(page(writeRows(services, states), { wanted, from, max }));
     } else if (target === "context") {
       call.reply(contextPage(services.engine, { ...request, project: project ?? null }));
     } else if (target === "messages") {

@@ -94,21 +94,22 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
     path: pathOf(file),
     project: state.sessions.live.get(session)?.project ?? "",
     kind: hold?.kind ?? first?.kind ?? "explicit",
-    holder: hold === null ? null : namedRow(source, hold.actor),
+    holder: hold === null ? null : actorRowOf(source, hold.actor),
     token: hold === null ? null : tokenText(state, hold.token),
     heldMs: hold === null ? 0 : now - hold.since,
     waiters: waiters
       .sort((a, b) => a.ticket - b.ticket)
-      .map(w => ({ ...namedRow(source, w.actor), waitedMs: now - w.since, attached: w.origin !== null })),
+      .map(w => ({ ...actorRowOf(source, w.actor), waitedMs: now - w.since, attached: w.origin !== null })),
   };
 }
 
 /** What people call an actor: its session's name, and its agent's behind a slash. */
 export function nameOf(source: RowSource, actor: Actor): string {
-  return namedRow(source, actor).name;
+  return actorRowOf(source, actor).name;
 }
 
-function namedRow({ engine, presence }: RowSource, actor: Actor): ActorRow {
+/** An actor under the name that people see. */
+export function actorRowOf({ engine, presence }: RowSource, actor: Actor): ActorRow {
   const name = actor.agent === null ? null : presence.of(actor.session).agents.get(actor.agent)?.name;
   const row = actorRow(engine.state, actor);
   if (name === undefined || name === null) return row;

@@ -6,6 +6,7 @@ import { taskFilterShape } from "./task.ts";
 export const queryTargets = [
   "sessions",
   "locks",
+  "writes",
   "tasks",
   "task_ready",
   "task_blocked",

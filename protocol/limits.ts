@@ -143,6 +143,8 @@ export const limits = {
   /** Git processes of the daemon at a time, and what is read of one. */
   gitAtOnceMax: 6,
   gitOutputBytes: 4 * 1024 * 1024,
+  /** Worktrees looked at for one answer about uncommitted work. */
+  whoseWorktreesMax: 50,
   /** Files looked at after a shell command. */
   shellFilesMax: 1_000,
   /** An ended shell command is heard of so late at most. */

@@ -28,6 +28,31 @@ it("writes down what ended by itself, and not what was given back", () => {
   expect(trailOf(w.steps.at(-1)?.events ?? [], 8)).toEqual([]);
 });
 
+it("writes down what a shell command changed past its holder", () => {
+  const w = new World();
+  w.begin("a", { name: "alice", project: "/p" });
+  w.begin("b", { name: "bob", project: "/p" });
+  w.lock("a", "x");
+  const files = [{ key: "n:/p/x", file: "x", worktree: "/p", project: "/p" }];
+  const actor = { session: "b", agent: null, incarnation: 0 };
+  const noted = { files, by: "shell", ancestors: [], wallMs: 1 } as const;
+  const { events } = w.step({ type: "writes_noted", actor, noted });
+  expect(trailOf(events, 9)).toEqual([
+    {
+      at: 9,
+      event: "bypassed",
+      id: "b",
+      agent: null,
+      name: "bob",
+      project: "/p",
+      type: "shell",
+      file: "/p/x",
+      decision: "note",
+      why: "changed by a shell command while alice holds it",
+    },
+  ]);
+});
+
 it("writes down a write that came after its lock had passed", () => {
   const w = new World();
   w.begin("a", { name: "alice" });

@@ -1,0 +1,102 @@
+import { shellWord } from "../../hooks/adapter/words.ts";
+import type { WriteRow, WriterRow } from "../../protocol/write.ts";
+import { paint } from "./color.ts";
+import { tilde } from "./places.ts";
+import { type Cell, table } from "./table.ts";
+import { clean, counted, duration, type Screen } from "./text.ts";
+
+/** Files named in one command; the rest are counted. */
+const namedMax = 50;
+
+/** `kite whose`: files with uncommitted work by worktree, and how to commit one session's alone. */
+export function whoseView(rows: readonly WriteRow[], asked: string | null, screen: Screen): string[] {
+  if (rows.length === 0) {
+    const what = asked === null ? "No uncommitted work" : `No uncommitted work in ${clean(asked)}`;
+    return [`${what} that Kite saw a session write.`];
+  }
+  const sorted = [...rows].sort((a, b) => order(a.worktree, b.worktree) || order(a.file, b.file));
+  const columns = [{ min: 12, cut: "start" as const }, { min: 8 }, {}, {}, { align: "right" as const }];
+  const drawn = table(
+    sorted.map(row => cellsOf(row, screen)),
+    columns,
+    screen,
+    2,
+  );
+  const lines: string[] = [];
+  for (const worktree of new Set(sorted.map(row => row.worktree))) {
+    if (lines.length > 0) lines.push("");
+    lines.push(paint(screen, "bold", clean(tilde(worktree, screen.home))));
+    for (const [i, row] of sorted.entries()) if (row.worktree === worktree) lines.push(drawn[i] ?? "");
+  }
+  return [...lines, ...commands(sorted)];
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function cellsOf(row: WriteRow, screen: Screen): Cell[] {
+  const [latest] = row.writers;
+  const held = row.holder === null ? "" : "held";
+  const ago = latest === undefined ? "" : duration(screen.now - latest.at);
+  return [
+    { text: clean(row.file), style: "bold" },
+    row.writers.map(nameOf).join(", "),
+    { text: row.state, style: "dim" },
+    { text: held, style: "dim" },
+    { text: ago, style: "dim" },
+  ];
+}
+
+function nameOf({ name, live }: WriterRow): string {
+  return live ? clean(name) : `${clean(name)} (ended)`;
+}
+
+/** For each session and worktree, what commits the files that are that session's alone. */
+function commands(rows: readonly WriteRow[]): string[] {
+  const own = new Map<
+    string,
+    { readonly name: string; readonly worktree: string; readonly rows: WriteRow[] }
+  >();
+  for (const row of rows) {
+    const sessions = new Set(row.writers.map(writer => writer.id));
+    const [writer] = row.writers;
+    if (sessions.size !== 1 || writer === undefined) continue;
+    const key = `${row.worktree}\n${writer.id}`;
+    const known = own.get(key) ?? { name: sessionName(writer), worktree: row.worktree, rows: [] };
+    known.rows.push(row);
+    own.set(key, known);
+  }
+  const shared = rows.filter(row => new Set(row.writers.map(writer => writer.id)).size > 1).length;
+  const lines = own.size === 0 ? [] : ["", "To commit one session's files, and nothing else:"];
+  for (const { name, worktree, rows: files } of own.values()) {
+    const first = files.length > namedMax ? ` (the first ${namedMax})` : "";
+    lines.push(`  ${name}, ${counted(files.length, "file")}${first}:`, `    ${commandFor(worktree, files)}`);
+  }
+  if (shared > 0) lines.push("", `${counted(shared, "file")} with work of several sessions: talk first.`);
+  return lines;
+}
+
+/** An agent's work is committed with its session's. */
+function sessionName({ name, agent, live }: WriterRow): string {
+  const session = agent === null ? name : name.slice(0, Math.max(1, name.lastIndexOf("/")));
+  return `${clean(session)}${live ? "" : " (ended)"}`;
+}
+
+function commandFor(worktree: string, rows: readonly WriteRow[]): string {
+  const words = (files: readonly WriteRow[]) =>
+    files
+      .slice(0, namedMax)
+      .map(row => word(row.file))
+      .join(" ");
+  const isGlob = rows.some(row => /[*?[\\]|^:/.test(row.file));
+  const git = `git -C ${word(worktree)}${isGlob ? " --literal-pathspecs" : ""}`;
+  const fresh = rows.filter(row => row.state === "untracked");
+  const add = fresh.length === 0 ? "" : `${git} add -- ${words(fresh)} && `;
+  return `${add}${git} commit -- ${words(rows)}`;
+}
+
+/** Quoted where a shell would read it otherwise; characters that a terminal would not show cannot be typed either. */
+function word(text: string): string {
+  return /^[\w./@%+:,-]+$/.test(text) ? text : shellWord(clean(text));
+}

@@ -1,0 +1,70 @@
+/** Uncommitted work as `query` shows it. */
+import { join } from "node:path";
+import { limits } from "../protocol/limits.ts";
+import type { WriteRow } from "../protocol/write.ts";
+import type { FileWork } from "./core/state.ts";
+import { isAlive } from "./core/writes.ts";
+import type { FileState } from "./facts-work.ts";
+import { actorRowOf, type Keyed } from "./rows.ts";
+import type { Services } from "./services.ts";
+import { lookAt, worksIn } from "./uncommitted.ts";
+
+/** How git sees what was written, by key; what it finds committed is forgotten on the way. */
+export type WorkStates = ReadonlyMap<string, FileState>;
+
+/** Asks git about all work of a project (null: of all), worktree after worktree, as far as the bounds go. */
+export async function workStates(services: Services, project: string | null): Promise<WorkStates> {
+  const found = new Map<string, FileState>();
+  let left: number = limits.whoseWorktreesMax;
+  for (const worktree of [...services.engine.state.writes.byWorktree.keys()]) {
+    const works = worksIn(services, worktree);
+    if (project !== null && works[0]?.project !== project) continue;
+    left -= 1;
+    if (left < 0) break;
+    const repository = await services.facts.repository(worktree);
+    if ("unreachable" in repository || repository.gitDir === null) continue;
+    const { states } = await lookAt(
+      services,
+      { worktree, gitDir: repository.gitDir },
+      works.map(work => work.file),
+    );
+    for (const { key, file } of works) {
+      const state = states.get(file);
+      if (state !== undefined) found.set(key, state);
+    }
+  }
+  return found;
+}
+
+/** Files in the order of their latest writes. */
+export function* writeRows(services: Services, states: WorkStates): Generator<Keyed<WriteRow>, void> {
+  for (const work of services.engine.state.writes.files.values()) {
+    const place = work.writers.at(-1)?.seq ?? 0;
+    yield { place, key: work.key, row: () => rowOf(services, work, states.get(work.key)) };
+  }
+}
+
+function rowOf(services: Services, work: FileWork, seen: FileState | undefined): WriteRow {
+  const { state } = services.engine;
+  const hold = state.locks.holds.get(work.key);
+  const writers = work.writers.map(({ actor, name, by, wallMs }) => {
+    const live = isAlive(state, actor);
+    const row = live ? actorRowOf(services, actor) : { id: actor.session, agent: actor.agent, name };
+    return { ...row, live, by, at: wallMs };
+  });
+  return {
+    file: work.file,
+    path: join(work.worktree, work.file),
+    project: work.project,
+    worktree: work.worktree,
+    state: wordFor(seen),
+    writers: writers.reverse(),
+    holder: hold === undefined ? null : actorRowOf(services, hold.actor),
+  };
+}
+
+function wordFor(state: FileState | undefined): WriteRow["state"] {
+  if (state === undefined) return "unknown";
+  if (state.untracked) return "untracked";
+  return state.changed || !state.staged ? "changed" : "staged";
+}
