@@ -86,7 +86,8 @@ const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "
 
 /** Where a field is missing that every row has, the daemon is of another version: better said than shown. */
 const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = {
-  sessions: (row): row is SessionRow => has(row, "id", "name", "project", "worktree", "status", "agents"),
+  sessions: (row): row is SessionRow =>
+    has(row, "id", "name", "project", "worktree", "status", "agents", "task"),
   locks: (row): row is LockRow => has(row, "file", "path", "project", "kind", "holder", "waiters"),
   writes: (row): row is WriteRow => has(row, "file", "path", "worktree", "state", "writers", "holder"),
   refusals: (row): row is RefusalRow => has(row, "at", "code", "error"),

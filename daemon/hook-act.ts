@@ -7,7 +7,7 @@ import type { Actor, Command, FileRef } from "./core/entry.ts";
 import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
 import { yieldAt } from "./core/lock-flight.ts";
 import { pathOf } from "./core/lock-text.ts";
-import { nameOf } from "./rows.ts";
+import { nameOf, workedOn } from "./rows.ts";
 import { actorOf, type Services } from "./services.ts";
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
@@ -90,8 +90,10 @@ export function contested(
   return { did, ok: false, refusal, holder, ...place };
 }
 
-/** What an actor's session did last, as far as it is known. */
-export function doingOf({ presence }: Services, { session }: Actor): string | null {
+/** The task that an actor works on, else what its session did last, as far as it is known. */
+export function doingOf({ engine, presence }: Services, { session, agent }: Actor): string | null {
+  const [own] = [...workedOn(engine.state, session, agent), ...workedOn(engine.state, session)];
+  if (own !== undefined) return `works on "${own.description}"`;
   const edited = [...presence.of(session).files.values()].slice(-limits.doingFilesMax);
   return edited.length === 0 ? null : `last edited ${edited.join(", ")}`;
 }

@@ -6,6 +6,7 @@ import { type Call, isRefusal } from "./call.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor } from "./core/entry.ts";
 import { pathOf } from "./core/lock-text.ts";
+import { listOf } from "./core/task-table.ts";
 import {
   type ActionOf,
   actorOfAction,
@@ -22,7 +23,7 @@ import type { LockAction } from "./hook-lock.ts";
 import { flightEnd, shellEnd } from "./hook-shell.ts";
 import { noteLock, refs } from "./requests-lock.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./requests-session.ts";
-import { lockRows, sessionRows } from "./rows.ts";
+import { lockRows, sessionRows, workedOn } from "./rows.ts";
 import type { Services } from "./services.ts";
 
 type Act<D extends HookAction["do"]> = (run: Run, action: ActionOf<D>) => Promise<HookOutcome> | HookOutcome;
@@ -191,8 +192,7 @@ function look({ services }: Run, { session }: ActionOf<"look">): HookOutcome {
   const { engine } = services;
   const { state } = engine;
   const self = state.sessions.live.get(session);
-  if (self === undefined)
-    return { did: "look", ok: true, self: session.slice(0, 8), sessions: [], locks: [], unread: 0 };
+  if (self === undefined) return { did: "look", ok: true, self: session.slice(0, 8), ...nobody };
   const sessions = [...sessionRows(services)].map(r => r.row());
   const locks: LockNote[] = [];
   for (const { row: make } of lockRows(services)) {
@@ -203,15 +203,12 @@ function look({ services }: Run, { session }: ActionOf<"look">): HookOutcome {
     locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, doing: null, yieldsInMs: null });
   }
   const others = sessions.filter(s => s.project === self.project && s.id !== session);
-  return {
-    did: "look",
-    ok: true,
-    self: self.name,
-    sessions: others,
-    locks,
-    unread: unreadOf(state, session),
-  };
+  const readyTasks = listOf(state.tasks, "ready", self.project).size;
+  const work = { readyTasks, ownTasks: workedOn(state, session), unread: unreadOf(state, session) };
+  return { did: "look", ok: true, self: self.name, sessions: others, locks, ...work };
 }
+
+const nobody = { sessions: [], locks: [], readyTasks: 0, ownTasks: [], unread: 0 } as const;
 
 async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { services, call, plan } = run;

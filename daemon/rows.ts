@@ -1,12 +1,14 @@
 /** The state as `query` shows it. */
 import { limits } from "../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../protocol/lock.ts";
-import type { SessionRow } from "../protocol/session.ts";
+import type { SessionRow, WorkedOn } from "../protocol/session.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor, FileRef } from "./core/entry.ts";
 import { waitersOver } from "./core/lock-blockers.ts";
 import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
 import type { Hold, Session, State, Waiter } from "./core/state.ts";
+import { claimsOf } from "./core/task-claim.ts";
+import { claimerOf } from "./core/task-table.ts";
 import type { PresenceTable } from "./presence.ts";
 
 /** What rows are made of. */
@@ -63,7 +65,18 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     locks,
     waitingFor,
     attention: seen.attention?.text ?? null,
+    task: workedOn(state, session.id)[0] ?? null,
   };
+}
+
+/** What a session works on, or one agent of it: its claims, the latest first. */
+export function workedOn(state: State, session: string, agent?: string | null): WorkedOn[] {
+  const claims = claimsOf(state, session).filter(
+    task => agent === undefined || claimerOf(task)?.agent === agent,
+  );
+  return claims
+    .sort((a, b) => b.updatedAt - a.updatedAt || b.n - a.n)
+    .map(({ id, description }) => ({ id, description: description.slice(0, limits.quoteChars) }));
 }
 
 /** Places of files that are only waited for come after those of all grants. */

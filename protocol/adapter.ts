@@ -2,7 +2,7 @@ import type { Refusal } from "./codes.ts";
 import type { HookReply } from "./hook.ts";
 import type { FileLockReply } from "./lock.ts";
 import type { MessageRow } from "./message.ts";
-import type { SessionRow } from "./session.ts";
+import type { SessionRow, WorkedOn } from "./session.ts";
 
 /** A git command found in a shell line, as far as it reaches the working tree or the index. */
 export interface GuardedCommand {
@@ -261,6 +261,10 @@ export type HookOutcome =
       readonly self: string;
       readonly sessions: readonly SessionRow[];
       readonly locks: readonly LockNote[];
+      /** How many tasks of the project could be claimed now. */
+      readonly readyTasks: number;
+      /** The session's own claims, the latest first. */
+      readonly ownTasks: readonly WorkedOn[];
       /** Messages in the main agent's inbox that it was not shown. */
       readonly unread: number;
     }

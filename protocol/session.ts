@@ -75,6 +75,14 @@ export interface SessionRow {
   readonly locks: number;
   readonly waitingFor: string | null;
   readonly attention: string | null;
+  /** The task that it claimed last and works on. */
+  readonly task: WorkedOn | null;
+}
+
+export interface WorkedOn {
+  readonly id: string;
+  /** Its first 200 UTF-16 units. */
+  readonly description: string;
 }
 
 export interface AgentRow {

@@ -22,6 +22,8 @@ const crowdMin = 13;
 const quietShownMax = 2;
 const quietLinesMax = 2;
 const agentsShownMax = 8;
+/** Of a task's description. */
+const taskColumns = 48;
 
 /** `kite sessions`: every session in full. */
 export function sessionsView(data: SessionsData, screen: Screen): string[] {
@@ -170,6 +172,7 @@ function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): strin
   const parts: string[] = [];
   if (s.attention !== null) parts.push(clean(s.attention));
   if (s.waitingFor !== null) parts.push(`for ${waitedFile(s, s.waitingFor, locks, places)}`);
+  if (s.task !== null) parts.push(`on "${cut(clean(s.task.description), taskColumns)}"`);
   if (s.locks > 0) parts.push(`holds ${counted(s.locks, "lock")}`);
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
   return parts.join(", ");

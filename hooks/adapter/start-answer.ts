@@ -7,7 +7,7 @@ import { duration, nearPath, shellWord } from "./words.ts";
 
 type Looked = Extract<HookOutcome, { did: "look"; ok: true }>;
 
-/** What a session is told at its start: who else is here and what they hold; alone, nothing. */
+/** What a session is told at its start: who else is here and what they hold, what there is to do; else nothing. */
 export function startAnswer(
   { session, cwd }: { readonly session: string; readonly cwd: string },
   socket: string,
@@ -18,7 +18,8 @@ export function startAnswer(
     return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
   }
   const looked = outcomes.find((o): o is Looked => o.did === "look" && o.ok);
-  const text = looked === undefined ? null : others(session, cwd, looked);
+  const told = looked === undefined ? [] : [others(session, cwd, looked), tasks(looked)];
+  const text = told.filter(part => part !== null).join("\n") || null;
   return { ...(text === null ? nothing : context("SessionStart", text)), env: envLines(session, socket) };
 }
 
@@ -46,6 +47,19 @@ function unreadLine(count: number): string | null {
   return `${what} unread; some come with your next prompt or edit, all are in: kite message inbox`;
 }
 
+/** What the session works on already, and that there are tasks to claim. */
+function tasks({ readyTasks, ownTasks }: Looked): string | null {
+  const own = ownTasks
+    .slice(0, limits.noteRowsMax)
+    .map(({ id, description }) => `${id} ${quote(description)}`);
+  const more = ownTasks.length > own.length ? ` and ${ownTasks.length - own.length} more` : "";
+  const mine = own.length === 0 ? [] : [`Kite: you have claimed ${own.join(", ")}${more}.`];
+  const one = readyTasks === 1;
+  const count = `${readyTasks} ${one ? "task" : "tasks"}`;
+  const ready = `Kite: ${count} of this project ${one ? "is" : "are"} ready to be claimed (kite task ready).`;
+  return [...mine, ...(readyTasks === 0 ? [] : [ready])].join("\n") || null;
+}
+
 function rows(lines: readonly string[], what: string): string[] {
   const shown = lines.slice(0, limits.noteRowsMax).map(line => `- ${line}`);
   const more = lines.length - shown.length;
@@ -55,7 +69,8 @@ function rows(lines: readonly string[], what: string): string[] {
 function sessionLine(s: SessionRow): string {
   const branch = s.branch === null ? "" : `, branch ${quote(s.branch, limits.nameBytes)}`;
   const waits = s.waitingFor === null ? "" : `, waits for ${quote(s.waitingFor)}`;
-  return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}`;
+  const task = s.task === null ? "" : `, works on ${quote(s.task.description)}`;
+  return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}${task}`;
 }
 
 function lockLine(l: LockNote, cwd: string): string {

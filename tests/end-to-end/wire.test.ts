@@ -319,6 +319,7 @@ describe("a session", () => {
         locks: 0,
         waitingFor: null,
         attention: null,
+        task: null,
       },
     ]);
     expect(await client.ask({ type: "deregister", id })).toEqual({ ok: true });

@@ -84,6 +84,7 @@ export const row: SessionRow = {
   locks: 1,
   waitingFor: null,
   attention: null,
+  task: null,
 };
 
 export const looked: Extract<HookOutcome, { did: "look"; ok: true }> = {
@@ -93,4 +94,6 @@ export const looked: Extract<HookOutcome, { did: "look"; ok: true }> = {
   sessions: [row],
   locks: [noteOf({ file: "/home/dev/project/src/a.ts", heldMs: 61_000, waiters: 1 })],
   unread: 0,
+  readyTasks: 0,
+  ownTasks: [],
 };

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { PresenceTable } from "../../daemon/presence.ts";
-import { lockRows, sessionRows } from "../../daemon/rows.ts";
+import { lockRows, sessionRows, workedOn } from "../../daemon/rows.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";
+import { claimOf, TaskWorld } from "./task-world.ts";
 
 const source = (w: World, now = w.now, presence = new PresenceTable(new SimulatedClock(now))) => ({
   engine: { state: w.state, now },
@@ -107,5 +108,25 @@ describe("rows of sessions", () => {
     presence.of("a").active = true;
     w.do({ type: "session_lost", session: "a", begun: w.state.sessions.live.get("a")?.begun ?? -1 });
     expect(rows(w, presence)).toMatchObject([{ status: "lost" }]);
+  });
+});
+
+describe("what a session works on", () => {
+  it("is the task it claimed last, its agents told apart", () => {
+    const w = new TaskWorld();
+    w.begin("a");
+    w.create("one", "two", "three");
+    w.do(claimOf("a", w.id("two"), [], 10));
+    w.do(claimOf("a", w.id("one"), [], 20));
+    w.do(claimOf({ session: "a", agent: "sub", incarnation: 0 }, w.id("three"), [], 15));
+    const words = (agent?: string | null) => workedOn(w.state, "a", agent).map(t => t.description);
+    expect([words(), words(null), words("sub"), words("other")]).toEqual([
+      ["one", "three", "two"],
+      ["one", "two"],
+      ["three"],
+      [],
+    ]);
+    const [row] = [...sessionRows(source(w))].map(({ row }) => row());
+    expect(row?.task).toEqual({ id: w.id("one"), description: "one" });
   });
 });

@@ -31,6 +31,7 @@ export function session(name: string, more: Partial<SessionRow> = {}): SessionRo
     locks: 0,
     waitingFor: null,
     attention: null,
+    task: null,
     ...more,
   };
 }
