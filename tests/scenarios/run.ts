@@ -171,6 +171,8 @@ class Scene {
         });
       case "edited":
         return { type: "flight_end", actor, flight: given.named.get("tool") ?? null, wrote: true };
+      case "permission":
+        return { type: "lease_renew", actor };
       case "prompt":
         return { type: "turn_end", actor, keepPrompt: given.plain[0] ?? null };
       case "stop":
