@@ -4,6 +4,7 @@ import { limits } from "../protocol/limits.ts";
 import { nearest } from "../protocol/nearest.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import { readSmall } from "./facts-prober.ts";
+import { globProblem } from "./glob.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
 /** The answer must be there before the hook gives up and lets the tool run. */
@@ -13,6 +14,12 @@ function milliseconds(min: number, max: number, because = "") {
   const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
   return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
 }
+
+const glob = z
+  .string()
+  .min(1)
+  .max(limits.globBytes)
+  .refine(text => globProblem(text) === null, { error: ({ input }) => globProblem(String(input)) ?? "" });
 
 /** The keys and their bounds. */
 const schema = z
@@ -26,8 +33,10 @@ const schema = z
     logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
     /** What happens to a git command that would wipe another actor's uncommitted work. */
     treeGuard: z.enum(["deny", "warn", "off"]),
+    /** What a hold withstands: `turn`, until it was untouched for `yieldMs`; `edit`, while it is being written. */
+    hold: z.enum(["turn", "edit"]),
     /** Globs of files that hooks do not lock. */
-    ignore: z.array(z.string().min(1).max(limits.pathBytes)).max(limits.filesMax),
+    ignore: z.array(glob).max(limits.filesMax),
   })
   .partial();
 
@@ -41,6 +50,7 @@ const defaults: ConfigValues = {
   idleExitMs: limits.idleExitMs,
   logLevel: "info",
   treeGuard: "deny",
+  hold: "turn",
   ignore: [],
 };
 
@@ -50,14 +60,15 @@ const variables: Readonly<Record<ConfigKey, string>> = {
   idleExitMs: "KITE_IDLE_EXIT_MS",
   logLevel: "KITE_LOG_LEVEL",
   treeGuard: "KITE_TREE_GUARD",
+  hold: "KITE_HOLD",
   ignore: "KITE_IGNORE",
 };
 
 /** Variables of Kite that configure something else, or tell. */
 const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT"];
 
-/** What a project may set: more to ignore, and a shorter wait. */
-const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "lockWaitMs"]);
+/** What a project may set: more to ignore, what its holds withstand, and a shorter wait. */
+const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "hold", "lockWaitMs"]);
 
 export interface Config {
   readonly values: ConfigValues;
@@ -97,6 +108,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     idleExitMs: env.idleExitMs ?? user.idleExitMs ?? defaults.idleExitMs,
     logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
     treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
+    hold: env.hold ?? user.hold ?? defaults.hold,
     ignore: env.ignore ?? user.ignore ?? defaults.ignore,
   };
   const sourceOf = (key: ConfigKey): string => {
@@ -109,6 +121,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     idleExitMs: sourceOf("idleExitMs"),
     logLevel: sourceOf("logLevel"),
     treeGuard: sourceOf("treeGuard"),
+    hold: sourceOf("hold"),
     ignore: sourceOf("ignore"),
   };
   if (values.yieldMs >= values.lockWaitMs) {
@@ -121,29 +134,50 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     sources.yieldMs = "default";
     sources.lockWaitMs = "default";
   }
-  if (request.projectDir !== undefined) {
-    const path = join(request.projectDir, ".kite", "config.json");
-    const raw = await readObject(path, read, problems);
-    const project = accept(onlyProjectKeys(raw, path, problems), path, problems);
-    if (project.ignore !== undefined && project.ignore.length > 0) {
-      values.ignore = [...new Set([...values.ignore, ...project.ignore])];
-      sources.ignore = sources.ignore === "default" ? path : `${sources.ignore}, ${path}`;
-    }
-    const wait = project.lockWaitMs;
-    if (wait !== undefined && wait > values.lockWaitMs) {
-      problems.push(
-        `${path}: lockWaitMs ${wait} is not taken: a project may only lower it (${values.lockWaitMs})`,
-      );
-    } else if (wait !== undefined && wait <= values.yieldMs) {
-      problems.push(
-        `${path}: lockWaitMs ${wait} is not taken: it must be more than yieldMs (${values.yieldMs})`,
-      );
-    } else if (wait !== undefined && wait < values.lockWaitMs) {
-      values.lockWaitMs = wait;
-      sources.lockWaitMs = path;
-    }
+  if (request.projectDir === undefined) return { values, sources, problems };
+  const path = join(request.projectDir, ".kite", "config.json");
+  // Who works in the home directory has one file for both.
+  if (path === request.paths.config) return { values, sources, problems };
+  const { values: all, taken } = tighten(values, path, await textOf(path, read, problems), problems);
+  const own = Object.fromEntries(taken.map(key => [key, path]));
+  if (taken.includes("ignore") && sources.ignore !== "default") own["ignore"] = `${sources.ignore}, ${path}`;
+  return { values: all, sources: { ...sources, ...own }, problems };
+}
+
+/**
+ * The user's values with what a project's file says, which only tightens; `taken` names what counts of it. `text` is
+ * the file's, null where there is none.
+ */
+export function tighten(
+  user: ConfigValues,
+  path: string,
+  text: string | null,
+  problems: string[],
+): { readonly values: ConfigValues; readonly taken: readonly ConfigKey[] } {
+  const raw = text === null ? new Map() : objectIn(text, path, problems);
+  const project = accept(onlyProjectKeys(raw, path, problems), path, problems);
+  const values = { ...user };
+  const taken: ConfigKey[] = [];
+  if (project.ignore !== undefined && project.ignore.length > 0) {
+    values.ignore = [...new Set([...user.ignore, ...project.ignore])];
+    taken.push("ignore");
   }
-  return { values, sources, problems };
+  if (project.hold !== undefined && project.hold !== user.hold) {
+    values.hold = project.hold;
+    taken.push("hold");
+  }
+  const wait = project.lockWaitMs;
+  if (wait !== undefined && wait > user.lockWaitMs) {
+    problems.push(
+      `${path}: lockWaitMs ${wait} is not taken: a project may only lower it (${user.lockWaitMs})`,
+    );
+  } else if (wait !== undefined && wait <= user.yieldMs) {
+    problems.push(`${path}: lockWaitMs ${wait} is not taken: it must be more than yieldMs (${user.yieldMs})`);
+  } else if (wait !== undefined && wait < user.lockWaitMs) {
+    values.lockWaitMs = wait;
+    taken.push("lockWaitMs");
+  }
+  return { values, taken };
 }
 
 type Raw = Map<string, unknown>;
@@ -174,22 +208,40 @@ async function readObject(
   read: (path: string) => Promise<string | null>,
   problems: string[],
 ): Promise<Raw> {
+  const text = await textOf(path, read, problems);
+  return text === null ? new Map() : objectIn(text, path, problems);
+}
+
+/** A file's text; null where there is none, or a problem with it. */
+async function textOf(
+  path: string,
+  read: (path: string) => Promise<string | null>,
+  problems: string[],
+): Promise<string | null> {
   try {
     const text = await read(path);
-    if (text === null) {
+    if (text === null)
       problems.push(`${path} is not taken: it is no regular file of at most ${limits.smallFileBytes} bytes`);
-      return new Map();
-    }
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return new Map(Object.entries(value));
-    problems.push(`${path} is not taken: it must hold one JSON object`);
+    return text;
   } catch (error) {
     // No file is the usual case; whatever else is wrong with it, the daemon goes on without it and says so.
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code !== "ENOENT" && code !== "ENOTDIR") {
       problems.push(`${path} is not taken: ${error instanceof Error ? error.message : String(error)}`);
     }
+    return null;
+  }
+}
+
+function objectIn(text: string, path: string, problems: string[]): Raw {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return new Map(Object.entries(value));
+    problems.push(`${path} is not taken: it must hold one JSON object`);
+  } catch (error) {
+    // As above: without it, and said.
+    problems.push(`${path} is not taken: ${error instanceof Error ? error.message : String(error)}`);
   }
   return new Map();
 }

@@ -7,6 +7,7 @@ import type { Actor, Command, FileRef } from "./core/entry.ts";
 import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
 import { yieldAt } from "./core/lock-flight.ts";
 import { pathOf } from "./core/lock-text.ts";
+import type { Rules } from "./project-rules.ts";
 import { nameOf, workedOn } from "./rows.ts";
 import { actorOf, type Services } from "./services.ts";
 
@@ -67,7 +68,7 @@ export function contested(
   actor: Actor,
   files: readonly FileRef[],
   refusal: Refusal,
-): HookOutcome {
+): Extract<HookOutcome, { ok: false }> {
   const { state, now } = services.engine;
   const ask = { actor, files, ancestors: [], ticket: Number.POSITIVE_INFINITY };
   const blocker = firstBlocker(state.locks, ask);
@@ -96,4 +97,9 @@ export function doingOf({ engine, presence }: Services, { session, agent }: Acto
   if (own !== undefined) return `works on "${own.description}"`;
   const edited = [...presence.of(session).files.values()].slice(-limits.doingFilesMax);
   return edited.length === 0 ? null : `last edited ${edited.join(", ")}`;
+}
+
+/** What the file's project says of it. */
+export function rulesFor({ rules, engine }: Services, session: string, file: FileRef): Promise<Rules> {
+  return rules.for(pathOf(file), engine.state.sessions.live.get(session));
 }

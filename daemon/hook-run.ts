@@ -16,12 +16,13 @@ import {
   propose,
   type Run,
   refused,
+  rulesFor,
 } from "./hook-act.ts";
 import { guard } from "./hook-guard.ts";
 import { agentGone, inbox, unreadOf } from "./hook-inbox.ts";
 import type { LockAction } from "./hook-lock.ts";
 import { flightEnd, shellEnd } from "./hook-shell.ts";
-import { noteLock, refs } from "./requests-lock.ts";
+import { noteIgnored, noteLock, refs } from "./requests-lock.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./requests-session.ts";
 import { lockRows, sessionRows, workedOn } from "./rows.ts";
 import type { Services } from "./services.ts";
@@ -218,15 +219,21 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   if (found === undefined) throw new Error("one name gave no file");
   const file = { ...found, file: nearName(asked.cwd, asked.file) };
   const actor = actorOfAction(run, asked);
-  const action = { ...asked, ancestors: await ancestorsOf(services, asked) };
+  const rules = await rulesFor(services, asked.session, file);
+  if (rules.ignores(pathOf(file))) {
+    noteIgnored(services, plan.event, actor, asked.file);
+    return { did: "ignored", ok: true };
+  }
+  const waitMs = Math.min(asked.waitMs, rules.lockWaitMs);
+  const action = { ...asked, waitMs, ancestors: await ancestorsOf(services, asked) };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   services.presence.touched(action.session, pathOf(file), file.key);
-  const ask = { ...action, files: [file], yieldMs: services.yieldMs };
+  const ask = { ...action, files: [file], yieldMs: rules.yieldMs };
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, parkedAt, before, stamp } = await waited;
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
   services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
-  if (isRefusal(reply)) return contested("lock", services, actor, [file], reply);
+  if (isRefusal(reply)) return { ...contested("lock", services, actor, [file], reply), waitMs };
   run.delivered = delivered;
   void services.baselines.take(file);
   const now = stamp === null ? null : await services.facts.stamp(pathOf(file));

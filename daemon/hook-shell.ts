@@ -8,7 +8,15 @@ import type { Actor, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
 import { pathOfWork } from "./core/writes.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, isLive, propose, type Run } from "./hook-act.ts";
+import {
+  type ActionOf,
+  actorOfAction,
+  ancestorsOf,
+  isLive,
+  propose,
+  type Run,
+  rulesFor,
+} from "./hook-act.ts";
 import { letGo } from "./hook-guard.ts";
 import { refs } from "./requests-lock.ts";
 import { nameOf } from "./rows.ts";
@@ -23,6 +31,8 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
   const files = file === null ? [] : await refs(services, cwd, [file]);
   const written: Written[] = [];
   for (const one of isRefusal(files) ? [] : files) {
+    const rules = await rulesFor(services, session, one);
+    if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
     // Before the flight ends: what was written in it is nobody else's doing.
     await services.baselines.take(one);
     if (!wrote) continue;

@@ -32,6 +32,7 @@ import type { Journal } from "./journal.ts";
 import { FileJournal } from "./journal-file.ts";
 import { Life } from "./life.ts";
 import { PresenceTable } from "./presence.ts";
+import { ProjectRules } from "./project-rules.ts";
 import { trailOf } from "./record-events.ts";
 import { Recorder } from "./recorder.ts";
 import { Server } from "./server.ts";
@@ -124,7 +125,8 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   };
   const storeId = randomBytes(5).toString("hex");
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
-  const facts = outsideFacts();
+  const outside = new Outside();
+  const facts = outsideFacts(outside);
   const services: Services = {
     node,
     version,
@@ -139,7 +141,13 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     adapter,
     silence: new SilenceReader(paths.home),
     hookWaitMs: config.lockWaitMs,
-    yieldMs: config.yieldMs,
+    rules: new ProjectRules({
+      config,
+      configFile: paths.config,
+      outside,
+      repository: facts.repository,
+      onProblem: problem => log.warn(problem),
+    }),
     treeGuard: config.treeGuard,
     hookLocks: new HookLocks(),
     hookWakes,
@@ -216,8 +224,7 @@ function answers(socket: string): Promise<boolean> {
 }
 
 /** The facts of this machine, all under one budget. */
-function outsideFacts(): Facts {
-  const outside = new Outside();
+function outsideFacts(outside: Outside): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   const work = new WorkFacts(outside);

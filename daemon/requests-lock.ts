@@ -223,6 +223,16 @@ export function noteLock(
   );
 }
 
+/** A line in the trail for an edit that needs no lock. */
+export function noteIgnored(services: Services, event: string, actor: Actor, file: string): void {
+  const { name } = actorRow(services.engine.state, actor);
+  const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
+  const { session: id, agent } = actor;
+  const why = "ignored: it needs no lock";
+  const at = services.clock.wall();
+  services.recorder.note({ at, event, id, agent, name, project, type: event, file, decision: "allow", why });
+}
+
 function checkToken(services: Services, actor: Actor, name: FileName, token: string): Reply {
   const { state } = services.engine;
   const spelled = locksOf(state.locks.actors, actor)?.spelled.get(name.lexical);

@@ -15,6 +15,7 @@ import type { Guarded } from "./hook-guard.ts";
 import type { HookLocks } from "./hook-lock.ts";
 import type { HookWakes } from "./hook-wake.ts";
 import type { PresenceTable } from "./presence.ts";
+import type { ProjectRules } from "./project-rules.ts";
 import type { Recorder } from "./recorder.ts";
 import type { SilenceReader } from "./silence.ts";
 import type { ToolUses } from "./tool-uses.ts";
@@ -60,7 +61,7 @@ export interface Services {
   readonly adapter: HookAdapter | null;
   readonly silence: SilenceReader;
   readonly hookWaitMs: number;
-  readonly yieldMs: number;
+  readonly rules: ProjectRules;
   readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
   readonly hookWakes: HookWakes;

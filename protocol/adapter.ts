@@ -254,6 +254,8 @@ export type HookOutcome =
   | { readonly did: "begin"; readonly ok: true; readonly name: string; readonly project: string }
   | { readonly did: PlainAction; readonly ok: true }
   | { readonly did: "wake"; readonly ok: true; readonly freed: FreedFile | null }
+  /** A lock that is not needed: the file is ignored. */
+  | { readonly did: "ignored"; readonly ok: true }
   | {
       readonly did: "look";
       readonly ok: true;
@@ -306,6 +308,8 @@ export type HookOutcome =
       readonly ok: false;
       readonly refusal: Refusal;
       readonly holder: LockNote | null;
+      /** How long it was to wait at most, where that is less than was asked. */
+      readonly waitMs?: number;
       /** The place in line that the actor keeps although it was refused, counted from 1. */
       readonly place?: number;
     };

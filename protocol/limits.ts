@@ -201,6 +201,8 @@ export const limits = {
   directoriesMax: 10_000,
   /** File names, as requests spell them, that are kept with what was found out for them. */
   namesKeptMax: 10_000,
+  /** Longest glob. */
+  globBytes: 256,
   /** Names of a directory looked at to see which spellings it takes for one. */
   namesSeenMax: 32,
   /** The table of mounts is read again after this. */

@@ -3,7 +3,8 @@ import type { World } from "../world.ts";
 
 const help = `
 A value comes from, first found: a KITE_* variable, config.json in Kite's directory, the default. A daemon that runs
-has what it was started with.
+has what it was started with. The .kite/config.json of the project around the working directory may add to ignore,
+set hold and lower lockWaitMs; of that the daemon takes what the file says now.
 
 --json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
 
@@ -32,7 +33,10 @@ export async function config(world: World, json: boolean): Promise<number> {
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config.ts");
   const { env, paths } = world;
-  const { values, sources, problems } = await loadConfig({ env, paths });
+  const { GitFacts } = await import("../../daemon/facts-git.ts");
+  const repository = await new GitFacts().repositoryOf(world.cwd);
+  const project = "unreachable" in repository ? {} : { projectDir: repository.project };
+  const { values, sources, problems } = await loadConfig({ env, paths, ...project });
   const sourceOf = new Map(Object.entries(sources));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,

@@ -72,7 +72,10 @@ function changer(edit: Edit, { changedBy, before }: Granted): string {
 
 function refusedText(edit: Edit, refused: Refused): string {
   if (refused.refusal.code === "edits_held") return heldText(edit, refused.refusal);
-  const waited = refused.refusal.code === "lock_timeout" ? `, and you waited ${duration(edit.waitMs)}` : "";
+  const waited =
+    refused.refusal.code === "lock_timeout"
+      ? `, and you waited ${duration(refused.waitMs ?? edit.waitMs)}`
+      : "";
   return [
     `Kite: this ${edit.tool} did not run, another agent holds the file${waited}.`,
     [`${frame} ${shown(edit)} is held by ${holder(refused)}.`, ...doing(edit, refused)].join(" "),

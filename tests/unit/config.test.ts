@@ -40,6 +40,7 @@ const defaults = {
   idleExitMs: limits.idleExitMs,
   logLevel: "info",
   treeGuard: "deny",
+  hold: "turn",
   ignore: [],
 };
 
@@ -64,6 +65,7 @@ describe("the configuration", () => {
       idleExitMs: 0,
       logLevel: "debug",
       treeGuard: "warn",
+      hold: "turn",
       ignore: ["*.md", "dist/**"],
     });
     expect(sources).toEqual({
@@ -72,6 +74,7 @@ describe("the configuration", () => {
       idleExitMs: config,
       logLevel: config,
       treeGuard: config,
+      hold: "default",
       ignore: "KITE_IGNORE",
     });
     expect(problems).toEqual([]);
@@ -80,10 +83,14 @@ describe("the configuration", () => {
   test("lets a project tighten", async () => {
     const { values, sources, problems, projectFile, config } = await load({
       user: { ignore: ["*.md"] },
-      project: { lockWaitMs: 20_000, ignore: ["*.md", "*.lock"] },
+      project: { lockWaitMs: 20_000, ignore: ["*.md", "*.lock"], hold: "edit" },
     });
-    expect(values).toMatchObject({ lockWaitMs: 20_000, ignore: ["*.md", "*.lock"] });
-    expect(sources).toMatchObject({ lockWaitMs: projectFile, ignore: `${config}, ${projectFile}` });
+    expect(values).toMatchObject({ lockWaitMs: 20_000, ignore: ["*.md", "*.lock"], hold: "edit" });
+    expect(sources).toMatchObject({
+      lockWaitMs: projectFile,
+      hold: projectFile,
+      ignore: `${config}, ${projectFile}`,
+    });
     expect(problems).toEqual([]);
   });
 
@@ -125,7 +132,8 @@ describe("the configuration", () => {
       idleExitMs: [-1, 1e12],
       logLevel: ["loud", 3],
       treeGuard: ["no", false],
-      ignore: ["*.md", [""], [1]],
+      hold: ["forever", 1],
+      ignore: ["*.md", [""], [1], ["*.{a,b}"], ["!x"], ["/"], ["x".repeat(limits.globBytes + 1)]],
     };
     for (const [key, values] of Object.entries(bad)) {
       for (const value of values) {
@@ -181,6 +189,15 @@ describe("the configuration", () => {
     writeFileSync(join(dir, "dotfiles.json"), '{"logLevel":"debug"}');
     symlinkSync("dotfiles.json", config);
     expect((await loadConfig({ env: {}, paths: { config } })).values.logLevel).toBe("debug");
+  });
+
+  test("has one file for both in the home directory", async () => {
+    const home = join(top, String(count++));
+    mkdirSync(join(home, ".kite"), { recursive: true });
+    const paths = { config: join(home, ".kite", "config.json") };
+    writeFileSync(paths.config, '{"treeGuard":"warn"}');
+    const { values, problems } = await loadConfig({ env: {}, paths, projectDir: home });
+    expect([values.treeGuard, problems]).toEqual(["warn", []]);
   });
 
   test("is read the way it is told", async () => {

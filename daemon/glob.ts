@@ -1,0 +1,65 @@
+/**
+ * Globs over paths. Written here and small, since the patterns come from files that any agent may write: a pattern
+ * that became a regular expression could stop the daemon, this cannot (pattern times path steps at most).
+ *
+ * `*` and `?` stand for characters of one name, `**` for any number of names; a slash at the end means a directory
+ * with all that is in it. A pattern without another slash counts at any depth, one with a slash from the top.
+ */
+
+/** Why a pattern is none, a sentence; null where it is one. */
+export function globProblem(pattern: string): string | null {
+  if (/[[\]{}\\]/.test(pattern))
+    return `${pattern}: of a glob only *, ** and ? are known; write several instead`;
+  if (pattern.startsWith("!")) return `${pattern}: a glob cannot take back what another one ignores`;
+  if (/^\/*$/.test(pattern)) return `${JSON.stringify(pattern)} is no glob`;
+  return null;
+}
+
+/** A test of paths (relative, without a slash at either end) for any of the patterns. */
+export function anyGlob(patterns: readonly string[]): (path: string) => boolean {
+  const all = patterns.map(namesOf);
+  return path => {
+    const names = path.split("/");
+    return all.some(pattern => matches(pattern, names, matchesName, name => name === "**"));
+  };
+}
+
+function namesOf(pattern: string): string[] {
+  const names = pattern.split("/").filter(name => name !== "");
+  const isAnywhere = !pattern.slice(0, -1).includes("/");
+  return [...(isAnywhere ? ["**"] : []), ...names, ...(pattern.endsWith("/") ? ["**", "*"] : [])];
+}
+
+function matchesName(pattern: string, name: string): boolean {
+  const isOne = (p: string, c: string) => p === "?" || p === c;
+  return matches([...pattern], [...name], isOne, p => p === "*");
+}
+
+/** Whether the parts of `pattern` cover those of `text`; what `isMany` covers any number of them, the fewest first. */
+function matches(
+  pattern: readonly string[],
+  text: readonly string[],
+  isOne: (pattern: string, part: string) => boolean,
+  isMany: (pattern: string) => boolean,
+): boolean {
+  let at = 0;
+  let many = -1;
+  let from = 0;
+  for (let i = 0; i < text.length; ) {
+    const wanted = pattern[at];
+    if (wanted !== undefined && isMany(wanted)) {
+      many = at;
+      from = i;
+      at += 1;
+    } else if (wanted !== undefined && isOne(wanted, text[i] ?? "")) {
+      at += 1;
+      i += 1;
+    } else if (many !== -1) {
+      // The latest of those takes one more: what an earlier one could take instead, it can too.
+      at = many + 1;
+      from += 1;
+      i = from;
+    } else return false;
+  }
+  return pattern.slice(at).every(isMany);
+}

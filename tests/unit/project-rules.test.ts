@@ -1,0 +1,136 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ConfigValues, loadConfig } from "../../daemon/config.ts";
+import { GitFacts } from "../../daemon/facts-git.ts";
+import { Outside } from "../../daemon/facts-outside.ts";
+import { nodeProber } from "../../daemon/facts-prober.ts";
+import { builtGlobs, ProjectRules } from "../../daemon/project-rules.ts";
+import { limits } from "../../protocol/limits.ts";
+
+let top = "";
+let config: ConfigValues;
+let count = 0;
+
+beforeAll(async () => {
+  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-rules-")));
+  config = (await loadConfig({ env: {}, paths: { config: join(top, "none.json") } })).values;
+});
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+/** A project with a worktree beside it, and the rules read by a clock of its own. */
+function world() {
+  const project = join(top, String(count++));
+  const worktree = `${project}-pay`;
+  for (const dir of [`${project}/.kite`, `${worktree}/src`]) mkdirSync(dir, { recursive: true });
+  const clock = { now: 0 };
+  const problems: string[] = [];
+  const outside = new Outside(nodeProber, () => clock.now);
+  const git = new GitFacts({ outside });
+  const rules = new ProjectRules({
+    config,
+    configFile: join(top, "home", ".kite", "config.json"),
+    outside,
+    repository: directory => git.repositoryOf(directory),
+    onProblem: problem => problems.push(problem),
+  });
+  const write = (text: unknown) => writeFileSync(`${project}/.kite/config.json`, JSON.stringify(text));
+  const at = (file: string) => rules.for(`${worktree}/${file}`, { project, worktree });
+  const ignores = async (file: string) => (await at(file)).ignores(`${worktree}/${file}`);
+  return { project, worktree, clock, problems, rules, write, at, ignores };
+}
+
+describe("a project's rules", () => {
+  test("ignore from the start what nobody shares", async () => {
+    const w = world();
+    for (const file of [
+      ".git/config",
+      "src/.a.ts.swp",
+      "a/node_modules/b/c.js",
+      "a.ts~",
+      ".#a.ts",
+      "#a.ts#",
+    ]) {
+      expect(await w.ignores(file), file).toBe(true);
+    }
+    for (const file of ["src/a.ts", "dist/a.js", ".gitignore", "node_modules"]) {
+      expect(await w.ignores(file), file).toBe(false);
+    }
+    expect(await w.at("src/a.ts")).toMatchObject({ lockWaitMs: limits.hookWaitMs, yieldMs: limits.yieldMs });
+  });
+
+  test("are those of the project's file, read again when it has changed", async () => {
+    const w = world();
+    expect(await w.ignores("docs/a.md")).toBe(false);
+    w.write({ ignore: ["docs/"], hold: "edit", lockWaitMs: 20_000 });
+    expect(await w.ignores("docs/a.md")).toBe(false);
+    w.clock.now += limits.repositoryKeptMs;
+    expect(await w.ignores("docs/a.md")).toBe(true);
+    expect(await w.at("src/a.ts")).toMatchObject({ lockWaitMs: 20_000, yieldMs: 1 });
+    w.write({});
+    w.clock.now += limits.repositoryKeptMs;
+    expect(await w.ignores("docs/a.md")).toBe(false);
+    expect(w.problems).toEqual([]);
+  });
+
+  test("say what they did not take of it, once", async () => {
+    const w = world();
+    w.write({ treeGuard: "off", lockWaitMs: limits.hookWaitMs + 1, ignore: ["docs/"] });
+    for (let i = 0; i < 3; i += 1) {
+      expect(await w.ignores("docs/a.md")).toBe(true);
+      w.clock.now += limits.repositoryKeptMs;
+    }
+    expect(w.problems).toHaveLength(2);
+    expect(w.problems.join("\n")).toContain("a project may not set treeGuard");
+  });
+
+  test("ignore what is built where git does", async () => {
+    const w = world();
+    expect(await w.ignores("packages/a/dist/b.js")).toBe(false);
+    writeFileSync(`${w.worktree}/.gitignore`, "dist\n/out/\n*.log\n");
+    w.clock.now += limits.repositoryKeptMs;
+    expect(await w.ignores("packages/a/dist/b.js")).toBe(true);
+    expect(await w.ignores("out/b.js")).toBe(true);
+    expect(await w.ignores("packages/out/b.js")).toBe(false);
+    expect(await w.ignores("build/b.js")).toBe(false);
+    expect(await w.ignores("a.log")).toBe(false);
+  });
+
+  test("take the user's own file for no project's", async () => {
+    const w = world();
+    const home = join(top, "home");
+    mkdirSync(join(home, ".kite"), { recursive: true });
+    writeFileSync(
+      join(home, ".kite", "config.json"),
+      JSON.stringify({ treeGuard: "warn", ignore: ["*.md"] }),
+    );
+    expect((await w.rules.at({ project: home, worktree: home })).ignores(`${home}/a.md`)).toBe(false);
+    expect(w.problems).toEqual([]);
+  });
+
+  test("of a file elsewhere are those of where it is", async () => {
+    const w = world();
+    const other = world();
+    mkdirSync(join(other.project, ".git", "objects"), { recursive: true });
+    mkdirSync(join(other.project, ".git", "refs"));
+    writeFileSync(join(other.project, ".git", "HEAD"), "ref: refs/heads/main\n");
+    other.write({ ignore: ["*.md"] });
+    const file = `${other.project}/README.md`;
+    const rules = await w.rules.for(file, { project: w.project, worktree: w.worktree });
+    expect(rules.ignores(file)).toBe(true);
+    expect(rules.ignores(`${w.worktree}/README.md`)).toBe(false);
+  });
+});
+
+test("folders are taken from a .gitignore as git means them", () => {
+  expect(builtGlobs("dist\nbuild/\n/out\n**/coverage/\ntarget/*\n")).toEqual([
+    "dist/",
+    "build/",
+    "/out/",
+    "coverage/",
+    "target/",
+  ]);
+  expect(builtGlobs("# dist\nsrc/dist\ndist-old\nnode_modules\n!build\n")).toEqual([]);
+  expect(builtGlobs("dist/*\nbuild\n!dist/keep.js\n")).toEqual(["build/"]);
+});
