@@ -58,7 +58,7 @@ export const messageList: RequestHandler<"message_list"> = async (services, requ
 };
 
 export const messageAck: RequestHandler<"message_ack"> = (services, request, call) => {
-  const { id, agent, message, messages = [] } = request;
+  const { id, agent, message, messages = [], read } = request;
   signOfLife(services, id, agent ?? null);
   const actor = actorOfId(services, id, agent, call);
   const named = message === undefined ? [...new Set(messages)] : [message];
@@ -66,6 +66,7 @@ export const messageAck: RequestHandler<"message_ack"> = (services, request, cal
     type: "message_ack",
     actor,
     messages: named,
+    ...(read === undefined ? {} : { read }),
     ...retryOf(request, call),
   });
 };

@@ -123,6 +123,8 @@ export const limits = {
   // Calls through a shared process.
   /** Sessions, and locks, told to an agent that asks. */
   mcpRowsMax: 50,
+  /** Messages told at once. */
+  mcpInboxMax: 20,
   /** How often a waiting call tells how it goes. */
   mcpProgressMs: 5_000,
   /** Latest tool uses whose actors are remembered. */

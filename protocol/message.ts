@@ -51,6 +51,8 @@ export const messageAckSchema = z
     ...actorShape,
     message: idSchema.optional(),
     messages: z.array(idSchema).min(1).max(limits.inboxMax).optional(),
+    /** Only read: they stay in the inbox, to be answered, and are not shown again by themselves. */
+    read: z.literal(true).optional(),
   })
   .refine(r => (r.message === undefined) !== (r.messages === undefined), {
     error: "give exactly one of message and messages",

@@ -19,6 +19,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** A connection of this call alone, closed with it. */
   readonly own: () => Promise<KiteClient>;
+  /** What is to happen once the client has the answer; not where it took the call back. */
+  readonly after: (work: () => Promise<void>) => void;
   /** Tells a client that asked for it how far the call is; `total` where that is known. */
   readonly progress: (done: number, total: number, message: string) => void;
 }
@@ -30,6 +32,8 @@ export interface Call {
 export interface Said {
   readonly text: string;
   readonly data: Readonly<Record<string, unknown>>;
+  /** Goes into the data as it is: somebody's value as JSON, `escaped`. */
+  readonly json?: string;
 }
 
 interface Definition<I extends z.ZodObject> {
@@ -98,8 +102,9 @@ export function granted<R extends { readonly ok: true }>(answer: R | Refusal): R
   return answer;
 }
 
-function said({ text, data }: Said): CallToolResult {
-  return { content: [{ type: "text", text }], structuredContent: plainFields(data) };
+function said({ text, data, json }: Said): CallToolResult {
+  const exact = json === undefined ? {} : { json };
+  return { content: [{ type: "text", text }], structuredContent: { ...plainFields(data), ...exact } };
 }
 
 function plainFields(data: object): Record<string, unknown> {

@@ -6,7 +6,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { rowsOf } from "../ask.ts";
-import { type Call, looks, type Tool, tool } from "./tool.ts";
+import { type Call, granted, looks, type Tool, tool } from "./tool.ts";
 
 const nothing = z.object({});
 /** Latest files told of a session. */
@@ -21,7 +21,7 @@ const status = tool({
   input: nothing,
   annotations: looks,
   run: async call => {
-    const { sessions, locks } = await around(call);
+    const [{ sessions, locks }, { ready, unread }] = await Promise.all([around(call), waiting(call)]);
     const { id, name, project, cwd } = call.acting;
     const others = sessions.filter(s => s.id !== id && s.status !== "lost");
     const text = [
@@ -29,9 +29,19 @@ const status = tool({
       frame,
       ...listed(others, oneLine, "no other sessions"),
       ...listed(locks, lock => lockLine(lock, id, cwd), "no files are held"),
+      ...(ready === 0 ? [] : [`Tasks ready to be claimed: ${ready}.`]),
+      ...(unread === 0 ? [] : [`Unread messages: ${unread}.`]),
     ].join("\n");
     const held = locks.slice(0, limits.mcpRowsMax).map(lock => lockData(lock, id, cwd));
-    const data = { you: name, project, note: frame, others: some(others).map(brief), held };
+    const data = {
+      you: name,
+      project,
+      note: frame,
+      others: some(others).map(brief),
+      held,
+      readyTasks: ready,
+      unreadMessages: unread,
+    };
     return { text, data };
   },
 });
@@ -62,6 +72,15 @@ async function around({ client, acting: { project } }: Call) {
     rowsOf(client, "locks", { project }),
   ]);
   return { sessions: all, locks };
+}
+
+/** What is there for the caller to do. */
+async function waiting({ client, actor, acting: { project } }: Call) {
+  const [ready, inbox] = await Promise.all([
+    rowsOf(client, "task_ready", { project }, limits.rowsMax),
+    client.request("message_list", { ...actor, unread: true, limit: 1 }),
+  ]);
+  return { ready: ready.length, unread: granted(inbox).unread };
 }
 
 function listed<Row>(rows: readonly Row[], line: (row: Row) => string, none: string): string[] {

@@ -41,7 +41,7 @@ export const inboxTold: Handler<"inbox_told"> = (state, { actor, messages, heard
   step.reply = { ok: true };
 };
 
-export const messageAck: Handler<"message_ack"> = (state, { actor, messages }, _meta, step) => {
+export const messageAck: Handler<"message_ack"> = (state, { actor, messages, read }, _meta, step) => {
   const session = state.sessions.live.get(actor.session);
   if (session === undefined) {
     step.reply = noSession(state, actor.session);
@@ -57,6 +57,10 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages }, _
   }
   const by = actorRow(state, actor);
   for (const [message, letter] of found) {
+    if (read === true) {
+      replaceLetter(message, letter, { ...letter, state: "read" });
+      continue;
+    }
     dropLetter(state.messages, message, letter);
     const event = { event: "message_acknowledged" as const, message: message.id, by };
     const about = message.from === null ? [] : [message.from.id];

@@ -61,6 +61,8 @@ export interface Broadcast extends Posted {
 export interface MessageAck {
   readonly actor: Actor;
   readonly messages: readonly string[];
+  /** They stay, as read ones. */
+  readonly read?: true;
   readonly retry?: Retry;
 }
 

@@ -25,6 +25,17 @@ export function plain(text: string, max: number): string {
   return cut(line, max);
 }
 
+/** JSON text on one line, with what `plain` would take out written as escapes: the value it stands for is the same. */
+export function escaped(json: string): string {
+  return json.replace(unseen, found => escapesOf(found)).replace(/[<>]/g, c => escapesOf(c));
+}
+
+function escapesOf(text: string): string {
+  return Array.from({ length: text.length }, (_, i) => text.charCodeAt(i).toString(16).padStart(4, "0"))
+    .map(code => `\\u${code}`)
+    .join("");
+}
+
 function cut(line: string, max: number): string {
   if (line.length <= max) return line;
   const head = line.slice(0, max - 1);

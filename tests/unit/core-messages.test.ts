@@ -203,6 +203,17 @@ describe("an inbox", () => {
     expect(ack(w, "bob", "m-1")).toMatchObject({ code: "unknown_message" });
     expect(events(w)).toContain("message_acknowledged");
   });
+
+  it("keeps what was only read, to be answered", () => {
+    const w = world("ann", "bob");
+    for (const text of ["1", "2"]) send(w, "ann", "bob", { text });
+    const read = { type: "message_ack", actor: actor("bob"), messages: ["m-1"], read: true } as const;
+    expect(w.do(read)).toEqual({ ok: true, acknowledged: ["m-1"] });
+    expect(inbox(w, "bob")).toEqual(["1 read", "2 unread"]);
+    expect(take(w, "bob").texts).toEqual(["2"]);
+    expect(send(w, "bob", null, { text: "yes", replyTo: "m-1" })).toMatchObject({ ok: true });
+    expect(events(w)).not.toContain("message_acknowledged");
+  });
 });
 
 describe("who has gone", () => {

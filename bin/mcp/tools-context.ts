@@ -1,0 +1,67 @@
+/** Tools of the shared notes: kite_context_set, kite_context_get. */
+import { z } from "zod";
+import { escaped, frame, quote } from "../../hooks/adapter/quote.ts";
+import { type ContextRow, contextGetSchema, contextSetSchema } from "../../protocol/context.ts";
+import { limits } from "../../protocol/limits.ts";
+import { type Call, granted, looks, puts, type Said, type Tool, tool } from "./tool.ts";
+
+const { key, durable, ifVersion, ttlMs } = contextSetSchema.shape;
+
+const set = tool({
+  name: "kite_context_set",
+  title: "Share a note",
+  description:
+    "Share a value with all agents of this project under a key: a decision, an interface, what you found out. Replaces " +
+    "what was there; `ifVersion` makes sure that nobody changed it since you read it.",
+  input: z.object({
+    key: key.describe("Its name, such as api/errors"),
+    value: z.unknown().describe("Any JSON value"),
+    durable: durable.describe("Keep it over restarts; otherwise it is gone with Kite's daemon"),
+    ifVersion: ifVersion.describe("Only where it has this version; 0: only where there is none"),
+    ttlMs: ttlMs.describe("Forget it after so many milliseconds"),
+  }),
+  annotations: puts,
+  run: async ({ client, actor }, { value, ...given }) => {
+    const json = z.json().parse(value ?? null);
+    const answer = granted(await client.request("context_set", { ...actor, ...given, value: json }));
+    const text = `Shared as ${quote(answer.key)}, version ${answer.version}.`;
+    return { text, data: { key: answer.key, version: answer.version } };
+  },
+});
+
+const get = tool({
+  name: "kite_context_get",
+  title: "Read a note",
+  description:
+    "Read what agents of this project shared under a key; without a key, see which keys there are.",
+  input: z.object({ key: contextGetSchema.shape.key.optional() }),
+  annotations: looks,
+  run: (call, given) => (given.key === undefined ? keys(call) : one(call, given.key)),
+});
+
+export const contextTools: readonly Tool[] = [set, get];
+
+async function one({ client, actor }: Call, name: string): Promise<Said> {
+  const { value, ...row } = granted(await client.request("context_get", { ...actor, key: name }));
+  // As JSON it stays what it was, whatever is in it, and still cannot pass for anything else.
+  const json = escaped(JSON.stringify(value));
+  const text = `${frame}\n${rowLine(row)}:\n${json}`;
+  return { text, data: { note: frame, ...rowData(row) }, json };
+}
+
+async function keys({ client, actor }: Call): Promise<Said> {
+  const { rows, next } = granted(
+    await client.request("context_list", { ...actor, limit: limits.mcpRowsMax }),
+  );
+  const lines = rows.map(row => `- ${rowLine(row)}`);
+  const text = rows.length === 0 ? "Nothing is shared in this project." : [frame, ...lines].join("\n");
+  return { text, data: { note: frame, keys: rows.map(rowData), more: next !== undefined } };
+}
+
+function rowLine({ key: name, fromName, version, bytes }: ContextRow): string {
+  return `${quote(name)}, version ${version}, ${bytes} bytes, by ${quote(fromName)}`;
+}
+
+function rowData({ key: name, fromName, version, bytes, durable: kept }: ContextRow) {
+  return { key: name, by: fromName, version, bytes, durable: kept };
+}

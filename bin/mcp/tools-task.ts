@@ -1,0 +1,176 @@
+/** Tools of the shared plan: kite_task_create, _list, _claim, _complete, _fail. */
+import { z } from "zod";
+import { frame, quote } from "../../hooks/adapter/quote.ts";
+import { duration } from "../../hooks/adapter/words.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import { type TaskRow, taskClaimSchema, taskCreateSchema, taskUpdateSchema } from "../../protocol/task.ts";
+import { rowsOf } from "../ask.ts";
+import { adds, type Call, granted, looks, puts, type Tool, tool } from "./tool.ts";
+
+const { description, priority, labels, dependsOn, tasks } = taskCreateSchema.shape;
+const { task, result } = taskUpdateSchema.shape;
+
+const create = tool({
+  name: "kite_task_create",
+  title: "Add tasks",
+  description:
+    "Add a task to the project's shared list, or several at once with `tasks`, where `dependsOn` may use the `name` of " +
+    "another one in the same call. A task becomes ready when all it depends on are done. Any agent may claim it.",
+  input: z.object({
+    description: description.describe("What is to be done, complete enough for another agent to do it"),
+    priority,
+    labels: labels.describe("Words by which agents choose, such as an area of the code"),
+    dependsOn: dependsOn.describe("Ids of tasks that have to be done first"),
+    tasks: tasks.describe("Several tasks instead of one; all are added or none"),
+  }),
+  annotations: adds,
+  run: async ({ client, actor }, given) => {
+    const answer = granted(await client.request("task_create", { ...actor, ...given }));
+    const made = answer.task === undefined ? (answer.tasks ?? []) : [answer.task];
+    const rows = made.map(row => ({ id: row.id, status: row.status, name: "name" in row ? row.name : null }));
+    const ids = rows.map(({ id, name }) => (name === null ? id : `${id} (${quote(name)})`));
+    return { text: `Added ${ids.join(", ")}.`, data: { added: rows } };
+  },
+});
+
+const list = tool({
+  name: "kite_task_list",
+  title: "List tasks",
+  description:
+    "The project's shared tasks: those not finished, or only the ready, blocked, own or finished ones, or those with a " +
+    "label or words in them.",
+  input: z.object({
+    which: z.enum(["open", "ready", "blocked", "mine", "finished"]).optional().describe("open unless said"),
+    label: z.string().optional(),
+    text: z.string().min(1).optional().describe("Part of the description or of the id"),
+  }),
+  annotations: looks,
+  run: async (call, { which = "open", label, text }) => {
+    const filter = { ...(label === undefined ? {} : { label }), ...(text === undefined ? {} : { text }) };
+    const rows = await wantedRows(call, which, filter);
+    const shown = rows.slice(0, limits.mcpRowsMax);
+    const more = rows.length - shown.length;
+    const lines = shown.map(row => `- ${taskLine(row)}`);
+    const rest = more === 0 ? [] : [`- and more: name a label or words to see fewer`];
+    const said = shown.length === 0 ? [`No ${which} tasks.`] : [frame, ...lines, ...rest];
+    return { text: said.join("\n"), data: { note: frame, tasks: shown.map(taskData), more } };
+  },
+});
+
+const claim = tool({
+  name: "kite_task_claim",
+  title: "Take a task",
+  description:
+    "Take the best ready task, or the named one, for yourself. Nobody else gets it while your session lives. Finish it " +
+    "with kite_task_complete or kite_task_fail before you take the next one.",
+  input: z.object({
+    task: taskClaimSchema.shape.task.describe("Its id, where it has to be this one"),
+    labels: taskClaimSchema.shape.labels.describe("Only a task with all of these labels"),
+  }),
+  annotations: adds,
+  run: async ({ client, actor, acting: { project } }, given) => {
+    const answer = granted(await client.request("task_claim", { ...actor, project, ...given }));
+    const words = quote(answer.task.description, limits.taskTextChars);
+    const text = `You have task ${answer.task.id}.\n${frame}\n${words}\nFinish it with kite_task_complete or kite_task_fail.`;
+    return { text, data: { note: frame, task: taskData(answer.task) } };
+  },
+});
+
+const complete = tool({
+  name: "kite_task_complete",
+  title: "Finish a task",
+  description:
+    "Say that a task is done, with what came of it: what others need to know who build on it. Tasks that waited for it " +
+    "become ready.",
+  input: z.object({
+    task: task.describe("Its id"),
+    result: result.describe("What came of it, in a few sentences"),
+  }),
+  annotations: puts,
+  run: (call, given) => finish(call, { ...given, status: "done" }),
+});
+
+const fail = tool({
+  name: "kite_task_fail",
+  title: "Give a task up",
+  description:
+    "Say that a task cannot be done, and why. What depends on it stays blocked until somebody sets it back to pending.",
+  input: z.object({
+    task: task.describe("Its id"),
+    result: result.unwrap().describe("Why it cannot be done"),
+  }),
+  annotations: puts,
+  run: (call, given) => finish(call, { ...given, status: "failed" }),
+});
+
+export const taskTools: readonly Tool[] = [create, list, claim, complete, fail];
+
+async function finish(
+  { client, actor }: Call,
+  { task: id, status, result: came }: Pick<RequestOf<"task_update">, "task" | "status" | "result">,
+) {
+  const given = { task: id, status, ...(came === undefined ? {} : { result: came }) };
+  const answer = granted(await client.request("task_update", { ...actor, ...given }));
+  return { text: `Task ${answer.task.id} is ${answer.task.status}.`, data: { task: taskData(answer.task) } };
+}
+
+type Filter = { readonly label?: string; readonly text?: string };
+
+/** One more than are shown, so that it can be said that there are more. */
+async function wantedRows(
+  { client, acting: { id, project } }: Call,
+  which: string,
+  filter: Filter,
+): Promise<TaskRow[]> {
+  const more = { project, ...filter };
+  const max = limits.mcpRowsMax + 1;
+  if (which === "ready") return rowsOf(client, "task_ready", more, max);
+  if (which === "blocked") return rowsOf(client, "task_blocked", more, max);
+  const assignee = which === "mine" ? { assignee: id } : {};
+  const statuses = which === "finished" ? (["done", "failed"] as const) : (["active", "pending"] as const);
+  const pages = statuses.map(status => rowsOf(client, "tasks", { ...more, ...assignee, status }, max));
+  return (await Promise.all(pages)).flat();
+}
+
+function taskLine({
+  id,
+  description: words,
+  priority: rank,
+  status,
+  assigneeName,
+  blockedBy,
+  updatedAt,
+}: TaskRow): string {
+  const who = status === "active" && assigneeName !== null ? ` by ${quote(assigneeName)}` : "";
+  const waits =
+    blockedBy.length === 0 || status !== "pending"
+      ? ""
+      : `, waits for ${blockedBy.map(b => b.task).join(", ")}`;
+  const since = status === "active" ? `, for ${duration(Date.now() - updatedAt)}` : "";
+  return `${id}: ${quote(words)}, ${status}${who}${since}${rank === "normal" ? "" : `, ${rank} priority`}${waits}`;
+}
+
+function taskData(row: TaskRow) {
+  const {
+    id,
+    description: words,
+    priority: rank,
+    status,
+    assigneeName,
+    labels: names,
+    blockedBy,
+    result: came,
+  } = row;
+  const waitsFor = blockedBy.map(({ task: other, status: state }) => `${other} (${state})`);
+  return {
+    id,
+    description: words,
+    priority: rank,
+    status,
+    assignee: assigneeName,
+    labels: names,
+    waitsFor,
+    result: came,
+  };
+}
