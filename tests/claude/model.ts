@@ -43,6 +43,8 @@ export class ScriptedModel {
   readonly askedAtMs: number[] = [];
   /** All that was said beside prompts and results, in the order in which the model read it: what hooks add. */
   readonly notes: string[] = [];
+  /** What the conversation was given as its user's words, in order: prompts, and what the client puts among them. */
+  readonly prompts: string[] = [];
   /** What went beyond the script or the Messages API. */
   readonly surprises: string[] = [];
   /** What the client wanted from somewhere else. */
@@ -158,6 +160,7 @@ export class ScriptedModel {
     const fresh = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
     for (const { role, content } of fresh) {
       if (role === "system") this.notes.push(plain(content));
+      if (role === "user" && plain(content).trim() !== "") this.prompts.push(plain(content));
       for (const block of typeof content === "string" ? [] : content) {
         const told = result.safeParse(block).data;
         if (told === undefined) continue;

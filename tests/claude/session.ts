@@ -43,6 +43,7 @@ const hookLine = z.object({
 });
 
 const sessionMs = 150_000;
+export const apiKey = "dummy-key-of-a-test";
 
 /** One session of the real client in print mode, with a model, a home and nothing of the surroundings. */
 export class ClaudeSession {
@@ -148,7 +149,7 @@ export class ClaudeSession {
 }
 
 /** Nothing but where programs are and what the terminal is; whatever does not go to the model is refused there. */
-function environment(home: string, modelUrl: string): Record<string, string> {
+export function environment(home: string, modelUrl: string): Record<string, string> {
   const { PATH = "", TERM = "dumb" } = process.env;
   const quiet = [
     "DISABLE_TELEMETRY",
@@ -164,7 +165,7 @@ function environment(home: string, modelUrl: string): Record<string, string> {
     // Sockets and scratch files of the client: gone with the test.
     TMPDIR: home,
     ANTHROPIC_BASE_URL: modelUrl,
-    ANTHROPIC_API_KEY: "dummy-key-of-a-test",
+    ANTHROPIC_API_KEY: apiKey,
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     ...Object.fromEntries(quiet.map(name => [name, "1"])),
     ...Object.fromEntries(proxies.map(name => [name, modelUrl])),

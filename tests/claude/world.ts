@@ -18,6 +18,7 @@ import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import { InteractiveSession } from "./interactive.ts";
 import { ClaudeSession, type SessionOptions } from "./session.ts";
 
 const commandMs = 60_000;
@@ -48,7 +49,7 @@ export class World {
   readonly #folder: string;
   readonly #programs: Programs;
   #frozen: number | null = null;
-  readonly #sessions: ClaudeSession[] = [];
+  readonly #sessions: (ClaudeSession | InteractiveSession)[] = [];
   #watcher: Watcher | null = null;
 
   /** `installed` false: a repository that Kite knows nothing of. */
@@ -117,6 +118,15 @@ export class World {
       script,
       ...more,
     });
+    this.#sessions.push(session);
+    return session;
+  }
+
+  /** The same in a terminal, with a person in front of it who says one thing. */
+  async interactive(name: string, script: SessionOptions["script"]): Promise<InteractiveSession> {
+    const folder = join(this.#folder, name);
+    const options = { program: this.#programs.claude, folder, cwd: this.repository, script };
+    const session = await InteractiveSession.start(options);
     this.#sessions.push(session);
     return session;
   }

@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ScriptedModel } from "./model.ts";
+import { apiKey, environment, type SessionOptions } from "./session.ts";
+
+const sessionMs = 150_000;
+
+/** One session of the real client as a person has it, in a terminal of its own (by util-linux's `script`). */
+export class InteractiveSession {
+  readonly id = randomUUID();
+  readonly model: ScriptedModel;
+  /** Resolves with its exit code; throws, with what was on the screen, where it had to be ended. */
+  readonly ended: Promise<number>;
+  readonly #child: ChildProcess;
+  #said = "";
+
+  /** Begins with a first prompt. The person has been here before: no question comes first. */
+  static async start(options: SessionOptions): Promise<InteractiveSession> {
+    return new InteractiveSession(options, await ScriptedModel.start(options.script));
+  }
+
+  private constructor(
+    { program, folder, cwd, settings = {}, limitMs }: SessionOptions,
+    model: ScriptedModel,
+  ) {
+    this.model = model;
+    mkdirSync(join(folder, ".claude"), { recursive: true });
+    writeFileSync(join(folder, ".claude", "settings.json"), JSON.stringify(settings));
+    writeFileSync(join(folder, ".claude.json"), JSON.stringify(answeredBefore(cwd)));
+    const words = [program, "--session-id", this.id, "--permission-mode", "acceptEdits", "Do it."];
+    const line = `stty cols 120 rows 40; exec ${words.map(word => `'${word}'`).join(" ")}`;
+    this.#child = spawn("script", ["-qfec", line, "/dev/null"], {
+      cwd,
+      env: { ...environment(folder, model.url), TERM: "xterm" },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => this.#note(text));
+    this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => this.#note(text));
+    // A terminal that is gone is told by the exit code.
+    this.#child.stdin?.on("error", () => undefined);
+    this.ended = this.#end(limitMs ?? sessionMs);
+    this.ended.then(
+      code => model.over(new Error(`the session has ended with code ${code}; it said last:\n${this.#said}`)),
+      (error: Error) => model.over(error),
+    );
+  }
+
+  /** Resolves when the model has been asked `count` times; throws where the session is over before. */
+  asked(count: number): Promise<void> {
+    return this.model.asked(count);
+  }
+
+  /** Closes the terminal, which ends the client, and the model. Harmless when it is over. */
+  async dispose(): Promise<void> {
+    this.#close();
+    await Promise.allSettled([this.ended]);
+    await this.model.close();
+  }
+
+  async #end(limitMs: number): Promise<number> {
+    const closed = once(this.#child, "close");
+    const timer = setTimeout(() => this.#close(), limitMs);
+    const [code, signal] = await closed.finally(() => clearTimeout(timer));
+    if (typeof code === "number") return code;
+    throw new Error(`the terminal was closed by ${signal}; it showed last:\n${this.#said}`);
+  }
+
+  #note(text: string): void {
+    this.#said = (this.#said + text).slice(-4000);
+  }
+
+  #close(): void {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode === null && signalCode === null) this.#child.kill("SIGTERM");
+  }
+}
+
+/** What the client asks at its first start, and keeps. */
+function answeredBefore(cwd: string): object {
+  return {
+    hasCompletedOnboarding: true,
+    theme: "dark",
+    customApiKeyResponses: { approved: [apiKey.slice(-20)], rejected: [] },
+    projects: { [cwd]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+  };
+}
