@@ -92,6 +92,11 @@ export class World {
     return await this.#run(args, {});
   }
 
+  /** Gives a session that is yet to start Kite's tools, and lets it use them. */
+  async tools(name: string): Promise<void> {
+    await this.#run(["install", "--project", this.repository, "--allow"], { HOME: join(this.#folder, name) });
+  }
+
   /** Starts the daemon with these variables and follows what happens. */
   async up(variables: Readonly<Record<string, string>> = {}): Promise<Watcher> {
     await this.#run(["up"], variables);
