@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { death } from "./death.ts";
 import { grant } from "./grant.ts";
+import { guard } from "./guard.ts";
 import { heldInCore, heldInDaemon } from "./held.ts";
 import { hook } from "./hook.ts";
 import { restart } from "./restart.ts";
@@ -15,6 +16,7 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   "held-daemon": heldInDaemon,
   death,
   restart,
+  guard: () => guard(join(root, "dist")),
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
 };
 
