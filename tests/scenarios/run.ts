@@ -6,11 +6,13 @@
  *     time +30s                              what is due on the way comes when it is due
  *     daemon restart                         or `daemon killed`
  *     locks                                  who holds and waits for what
+ *     committed src/a.ts                     git is asked, and nothing uncommitted is left in it
+ *     work                                   whose uncommitted work is in which file
  *
  * Behind the dashes: what each one hears (`bob: ...`) and what everybody may see (`* ...`), in order. Tokens are
  * written without the name of the store.
  */
-import type { Actor, Command, LockRequest } from "../../daemon/core/entry.ts";
+import type { Actor, Command, LockRequest, WriteNote } from "../../daemon/core/entry.ts";
 import { actorRow } from "../../daemon/core/lock-text.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Reply } from "../../daemon/core/step.ts";
@@ -101,8 +103,28 @@ class Scene {
     if (more !== undefined) return this.#pass(milliseconds(more));
     if (line === "daemon restart") return this.#restart(true);
     if (line === "daemon killed") return this.#restart(false);
+    const [, committed] = /^committed (.+)$/.exec(line) ?? [];
+    if (committed !== undefined) {
+      await this.#committed(committed.split(" "));
+      return;
+    }
+    if (line === "work") {
+      this.#lines.push(...worked(this.#state));
+      return;
+    }
     if (line !== "locks") throw new Error(`nobody understands "${line}"`);
     this.#lines.push(...shown(this.#state));
+  }
+
+  async #committed(files: readonly string[]): Promise<void> {
+    const { writes } = this.#state;
+    const settled = files.map(file => ({
+      key: `n:/p/${file}`,
+      seq: writes.files.get(`n:/p/${file}`)?.writers.at(-1)?.seq ?? 0,
+    }));
+    const answered = this.#running.ask({ type: "writes_settled", settled });
+    await this.#settle();
+    await answered;
   }
 
   async #pass(ms: number): Promise<void> {
@@ -169,6 +191,22 @@ class Scene {
           placeMs: limits.placeMs,
           ancestors: actor.agent === null ? [] : [null],
         });
+      // A git command that writes the index: it yields as soon as it has ended.
+      case "git":
+        return this.#lock(speaker, given, {
+          kind: "turn",
+          flight: given.named.get("tool") ?? null,
+          waitMs: limits.hookWaitMs,
+          depth: limits.hookQueueDepth,
+          yieldMs: 0,
+          ancestors: actor.agent === null ? [] : [null],
+        });
+      case "ended":
+        return { type: "flight_end", actor, flight: given.named.get("tool") ?? null, wrote: false };
+      case "wrote":
+        return { type: "flight_end", actor, flight: null, wrote: true, noted: note(speaker, given, "edit") };
+      case "shell":
+        return { type: "writes_noted", actor, noted: note(speaker, given, "shell") };
       case "edited":
         return { type: "flight_end", actor, flight: given.named.get("tool") ?? null, wrote: true };
       case "permission":
@@ -285,6 +323,20 @@ class Scene {
     }
     await microtasks();
   }
+}
+
+/** What was written, in the worktree where everything is. */
+function note({ actor }: Speaker, { plain }: Words, by: WriteNote["by"]): WriteNote {
+  const files = plain.map(file => ({ key: `n:/p/${file}`, file, worktree: "/p", project: "/p" }));
+  return { files, by, ancestors: actor.agent === null ? [] : [null], wallMs: 0 };
+}
+
+/** Whose work is where, a line each. */
+function worked({ writes }: State): string[] {
+  if (writes.files.size === 0) return ["everything is committed"];
+  return [...writes.files.values()].map(
+    ({ file, writers }) => `${file}: ${writers.map(({ name, by }) => `${name} (${by})`).join(", ")}`,
+  );
 }
 
 function unlock({ actor }: Speaker, plain: readonly string[]): Command {

@@ -182,6 +182,20 @@ const planted: readonly Planted[] = [
     put: "return null;",
     tells: /is active before/,
   },
+  {
+    bug: "work that came after git was asked is forgotten",
+    file: "daemon/core/writes.ts",
+    find: "if (work !== undefined && latestOf(work).seq === seq)",
+    put: "if (work !== undefined)",
+    tells: /work in .* (?:is of|was never committed)/,
+  },
+  {
+    bug: "a shell command may change what a living one has work in",
+    file: "daemon/core/writes.ts",
+    find: "const other = writers.findLast(w => isAlive(state, w.actor));",
+    put: "const other = writers.findLast(w => isAlive(state, w.actor) && w.actor.agent !== null);",
+    tells: /bypassed:|work in .* is of/,
+  },
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -16,6 +16,8 @@ export const mustOccur = {
     "lock_unbind",
     "turn_end",
     "flight_end",
+    "writes_noted",
+    "writes_settled",
     "lease_renew",
     "session_suspend",
     "task_create",

@@ -17,6 +17,7 @@ import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
 import { TaskLives, tasksBefore } from "./tasks.ts";
+import { WorkLives } from "./work.ts";
 
 export class Violation extends Error {
   override readonly name = "Violation";
@@ -72,6 +73,7 @@ export class World {
   /** Where the entries stored so far came from, and their places. */
   readonly #stored = new Map<string, number>();
   readonly #tasks: TaskLives;
+  readonly #work: WorkLives;
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
@@ -82,6 +84,7 @@ export class World {
       host === "file" ? new FileHost(this.random.fork(), this.clock) : new RemoteHost(this.random.fork());
     this.#tell = tell;
     this.#tasks = new TaskLives(this.random.fork());
+    this.#work = new WorkLives(this.random.fork());
   }
 
   async start(): Promise<void> {
@@ -187,6 +190,7 @@ export class World {
     const whole = rebuild(snapshot, entries);
     this.#shadow = whole.state;
     this.#tasks.restarted(entries, this.#shadow);
+    this.#work.restarted(this.#shadow);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
     for (const { token, actor } of this.#shadow.locks.holds.values()) {
@@ -243,6 +247,7 @@ export class World {
     if (yielding?.length && step.reply?.ok) throw new Violation(`a hold yielded with ${yielding} in flight`);
     for (const wrong of notReturned(state, before, entry.command)) throw new Violation(wrong);
     for (const wrong of this.#tasks.observe(state, tasks, entry, step.reply)) throw new Violation(wrong);
+    for (const wrong of this.#work.observe(state, entry, step)) throw new Violation(wrong);
     for (const wrong of check(state)) throw new Violation(wrong);
     this.#noteTokens(state, step, entry.command.type === "session_begin");
   }
@@ -272,8 +277,9 @@ export class World {
 
   #happen(): void {
     const { random } = this;
-    const roll = random.int(1, 120);
-    if (roll > 100) this.#task();
+    const roll = random.int(1, 132);
+    if (roll > 120) this.#write();
+    else if (roll > 100) this.#task();
     else if (roll <= 40) this.#lock();
     else if (roll <= 55) this.#unlock();
     else if (roll <= 60) this.#flight();
@@ -329,6 +335,11 @@ export class World {
   #task(): void {
     const client = this.#client();
     this.#submit(client, this.#tasks.command(this.#running().state, client.actor));
+  }
+
+  #write(): void {
+    const client = this.#client();
+    this.#submit(client, this.#work.command(this.#running().state, client.actor));
   }
 
   #unlock(): void {
@@ -484,6 +495,7 @@ export class World {
         if (reply.ok && seq === undefined) {
           this.#fatal ??= new Violation(`${command.type} (${n}) was answered before it was stored`);
         }
+        this.#work.heard(command, reply);
         count(this.counts.replies, reply.ok ? "ok" : reply.code);
         this.#heard(engine, client, command, n, reply);
       },
