@@ -89,10 +89,19 @@ async function changedWhile(services: Services, actor: Actor, ranMs: number | nu
       work === undefined ? (state.locks.holds.get(key) ?? { key }) : { key, path: pathOfWork(work) };
     const at = await services.baselines.changed(file);
     if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+    if (ranMs !== null && isAftermath(services, key, at, ranMs)) continue;
     const one = work ?? (await writtenAt(services, file));
     if (one !== null) changed.push({ key, file: one.file, worktree: one.worktree, project: one.project });
   }
   return withoutIgnored(services, changed);
+}
+
+/** A file that a tool wrote while the command ran, and that changed soon after: its writer's formatter did that. */
+function isAftermath({ clock, writers }: Services, key: string, changedAt: number, ranMs: number): boolean {
+  const written = writers.since(key, clock.now() - ranMs);
+  if (written === null) return false;
+  const writtenAt = clock.wall() - (clock.now() - written.at);
+  return changedAt <= writtenAt + limits.aftermathMs;
 }
 
 /** Keys to look at: never a walk, and never more than `limits.shellFilesMax`. */

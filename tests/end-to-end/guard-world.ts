@@ -207,6 +207,6 @@ export class GuardWorld {
   /** The line of the latest guard has ended. */
   async ended(session: string, cwd: string, more: object = {}): Promise<void> {
     const toolUseId = `bash-${this.#uses}`;
-    await this.act({ do: "shell_end", session, cwd, toolUseId, ranMs: 1000, ancestors: [], ...more });
+    await this.act({ do: "shell_end", session, cwd, toolUseId, ranMs: 0, ancestors: [], ...more });
   }
 }

@@ -1,0 +1,55 @@
+/** Files change in ways that are nobody's fault: what an agent reads then is nothing. */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Client, Home, type Message } from "./daemon.ts";
+
+let home: Home;
+let client: Client;
+let uses = 0;
+
+beforeEach(async () => {
+  home = new Home();
+  await home.start();
+  client = await home.connect();
+});
+afterEach(() => home.dispose());
+
+/** One event of a session, as its hook sends it; what the hook prints. */
+async function hook(session_id: string, hook_event_name: string, fields: Message = {}): Promise<unknown> {
+  const event = { session_id, hook_event_name, cwd: home.work, prompt_id: session_id, ...fields };
+  const reply = await client.ask({ type: "hook", event });
+  expect(reply).toMatchObject({ ok: true });
+  return reply["output"];
+}
+
+test("fifty edits with a formatter behind each, while another session's commands run: no note at all", async () => {
+  const watcher = await home.connect();
+  await watcher.ask({ type: "subscribe" });
+  const file = join(home.work, "a.ts");
+  writeFileSync(file, "0\n");
+  execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
+  await hook("alice", "SessionStart", { source: "startup" });
+  await hook("bob", "SessionStart", { source: "startup" });
+  const said: unknown[] = [];
+  for (let n = 1; n <= 50; n += 1) {
+    uses += 1;
+    const edit = { tool_name: "Edit", tool_input: { file_path: file }, tool_use_id: `toolu_${uses}` };
+    const bash = { tool_name: "Bash", tool_input: { command: "npm test" }, tool_use_id: `toolu_b${uses}` };
+    said.push(await hook("alice", "PreToolUse", edit));
+    writeFileSync(file, `${"x".repeat(n)}\n`);
+    said.push(await hook("alice", "PostToolUse", edit));
+    // Her own formatter, as her client runs it after the edit, beside Kite's hook.
+    writeFileSync(file, `${"x ".repeat(n)}\n`);
+    said.push(await hook("bob", "PostToolUse", { ...bash, duration_ms: 30_000 }));
+  }
+  said.push(await hook("alice", "Stop", { background_tasks: [] }));
+  expect(said.filter(output => output !== "")).toEqual([]);
+  await client.ask({ type: "ping" });
+  await watcher.ask({ type: "ping" });
+  const names = watcher.kept.map(message => message["event"]);
+  expect(names.filter(name => !/^(?:session_started|lock_granted|lock_released)$/.test(`${name}`))).toEqual(
+    [],
+  );
+});
