@@ -1,6 +1,7 @@
 /**
  * Whether a git command that is limited to some paths reaches a file. The pathspecs are plain: without the magic that
- * begins with a colon.
+ * begins with a colon. Matched step by step: agents write them, and a regular expression made of one could stop the
+ * daemon.
  */
 import { posix } from "node:path";
 
@@ -13,32 +14,75 @@ function matches(file: string, path: string, base: string, top: string): boolean
   const whole = posix.isAbsolute(path) ? posix.relative(top, posix.normalize(path)) : posix.join(base, path);
   const spec = whole.replace(/\/+$/, "").replace(/^\.$/, "");
   if (spec === "" || file === spec || file.startsWith(`${spec}/`)) return true;
-  return /[*?[\\]/.test(spec) && globOf(spec).test(file);
+  if (!/[*?[\\]/.test(spec)) return false;
+  const parts = partsOf(spec);
+  // What lies below a folder that matches is reached with it.
+  return fits(file, parts) || fits(file, [...parts, c => c === "/", "many"]);
 }
 
-const globs = new Map<string, RegExp>();
+/** One character of a pattern, or `many`: a `*`, which stands for slashes too, as git has it. */
+type Part = "many" | ((character: string) => boolean);
 
-/** Git's own: `*` stands for slashes too, and what is below a folder that matches is reached with it. */
-function globOf(spec: string): RegExp {
-  const known = globs.get(spec);
-  if (known !== undefined) return known;
-  const words = spec.replace(/\\(.)|\[([!^]?)(\]?[^\]]*)\]|[*?]|[^\\[*?]/gs, (part, escaped, not, set) => {
-    if (part === "*") return ".*";
-    if (part === "?") return ".";
-    if (set !== undefined) return `[${not === "" ? "" : "^"}${String(set).replace(/[\\\]]/g, "\\$&")}]`;
-    return String(escaped ?? part).replace(/[.+^${}()|[\]\\/*?-]/g, "\\$&");
-  });
-  if (globs.size >= 1000) globs.clear();
-  const glob = compiled(`^(?:${words})(?:/.*)?$`);
-  globs.set(spec, glob);
-  return glob;
-}
-
-function compiled(source: string): RegExp {
-  try {
-    return new RegExp(source, "s");
-  } catch {
-    // A set that means nothing here may mean something to git: it counts as reaching everything.
-    return /^/;
+function partsOf(spec: string): readonly Part[] {
+  const parts: Part[] = [];
+  const characters = [...spec];
+  for (let i = 0; i < characters.length; i += 1) {
+    const character = characters[i] ?? "";
+    if (character === "*") {
+      if (parts.at(-1) !== "many") parts.push("many");
+    } else if (character === "?") parts.push(() => true);
+    else if (character === "[") {
+      const end = characters.indexOf("]", i + (/[!^]/.test(characters[i + 1] ?? "") ? 3 : 2));
+      // A set that never ends matches nothing in git; here it may stand for any.
+      if (end === -1) return ["many"];
+      parts.push(setOf(characters.slice(i + 1, end)));
+      i = end;
+    } else if (character === "\\") {
+      i += 1;
+      const literal = characters[i] ?? "\\";
+      parts.push(c => c === literal);
+    } else parts.push(c => c === character);
   }
+  return parts;
+}
+
+/** The inside of `[...]`. Classes like `[:alpha:]` count as matching any character. */
+function setOf(inside: readonly string[]): (character: string) => boolean {
+  const isNegated = inside[0] === "!" || inside[0] === "^";
+  const members = isNegated ? inside.slice(1) : inside;
+  if (members.includes("[") || members.includes("\\")) return () => true;
+  const ranges: (readonly [string, string])[] = [];
+  for (let i = 0; i < members.length; i += 1) {
+    const from = members[i] ?? "";
+    const isRange = members[i + 1] === "-" && i + 2 < members.length;
+    ranges.push([from, isRange ? (members[i + 2] ?? "") : from]);
+    if (isRange) i += 2;
+  }
+  return character => ranges.some(([from, to]) => from <= character && character <= to) !== isNegated;
+}
+
+/** As long as text times pattern at most: of several stars only the last one can need another try. */
+function fits(text: string, parts: readonly Part[]): boolean {
+  const characters = [...text];
+  let at = 0;
+  let part = 0;
+  let star = -1;
+  let from = 0;
+  while (at < characters.length) {
+    const wanted = parts[part];
+    if (wanted === "many") {
+      star = part;
+      from = at;
+      part += 1;
+    } else if (wanted?.(characters[at] ?? "")) {
+      at += 1;
+      part += 1;
+    } else if (star !== -1) {
+      from += 1;
+      at = from;
+      part = star + 1;
+    } else return false;
+  }
+  while (parts[part] === "many") part += 1;
+  return part === parts.length;
 }

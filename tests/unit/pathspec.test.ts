@@ -1,0 +1,72 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { isWithin } from "../../daemon/pathspec.ts";
+
+const files = ["a.ts", "b.js", "src/a.ts", "src/a.tsx", "src/deep/b.ts", "src2/a.ts", "[x].ts", "x y/z.ts"];
+let top = "";
+
+function git(cwd: string, ...args: string[]): string {
+  const env = { PATH: process.env["PATH"], HOME: top, GIT_CONFIG_NOSYSTEM: "1" };
+  return execFileSync("git", args, { cwd, env, encoding: "utf8" });
+}
+
+beforeAll(() => {
+  top = mkdtempSync(join(tmpdir(), "kite-pathspec-"));
+  for (const file of files) {
+    mkdirSync(dirname(join(top, file)), { recursive: true });
+    writeFileSync(join(top, file), "");
+  }
+  git(top, "init", "-q");
+  git(top, "add", "-A");
+});
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+const words = [
+  "a",
+  "b",
+  "src",
+  "deep",
+  ".",
+  "..",
+  "x",
+  "ts",
+  "*",
+  "?",
+  "[ab]",
+  "[!a]",
+  "[a-c]",
+  "\\[",
+  "]",
+  "/",
+  ".",
+];
+const spec = fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 6 }).map(parts => parts.join(""));
+const base = fc.constantFrom("", "src", "src/deep");
+
+it("reaches what git's own pathspecs reach", () => {
+  fc.assert(
+    fc.property(fc.array(spec, { minLength: 1, maxLength: 2 }), base, (specs, from) => {
+      // Git refuses what leads out of the repository.
+      fc.pre(specs.every(s => !s.startsWith("/") && !join("/top/", from, s).startsWith("/top/..")));
+      fc.pre(specs.every(s => join("/top", from, s).startsWith("/top")));
+      const out = git(join(top, from), "ls-files", "-z", "--full-name", "--", ...specs);
+      const known = files.filter(file => out.split("\0").includes(file));
+      expect(files.filter(file => isWithin(file, specs, from, top))).toEqual(known);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it("takes absolute paths below the worktree, and none that lead elsewhere", () => {
+  expect(isWithin("src/a.ts", [`${top}/src`], "src/deep", top)).toBe(true);
+  expect(isWithin("src/a.ts", [`${top}2/src`, "../../.."], "src/deep", top)).toBe(false);
+});
+
+it("does not think long about a pattern made for that", () => {
+  const long = "a".repeat(4000);
+  expect(isWithin(`${long}b`, [`${"*a".repeat(500)}*c`], "", top)).toBe(false);
+});
