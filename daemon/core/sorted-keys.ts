@@ -11,6 +11,10 @@ export class SortedKeys {
   readonly #chunks: string[][] = [];
   #size = 0;
 
+  constructor(...keys: readonly string[]) {
+    for (const key of keys) this.add(key);
+  }
+
   get size(): number {
     return this.#size;
   }

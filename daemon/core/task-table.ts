@@ -22,7 +22,7 @@ export interface Tasks {
   readonly dependents: Map<string, Set<string>>;
   /** derived: how many dependencies are not done, where any are not. */
   readonly open: Map<string, number>;
-  /** derived: places of tasks, by what they have in common; see `listsOf`. */
+  /** derived: places of tasks, by what they have in common; see `eachList`. */
   readonly lists: Map<string, SortedKeys>;
   /** derived: active tasks by the session that claimed them. */
   readonly claims: Map<string, Set<string>>;
@@ -95,6 +95,9 @@ export function enroll(tasks: Tasks, added: readonly Task[]): void {
 function index(tasks: Tasks, task: Task): void {
   tasks.ids.add(task.id);
   tasks.ends.add(endOf(task.id));
+  const place = placeOf(task);
+  putIn(tasks, listKey("all", null, ""), place);
+  putIn(tasks, listKey("all", task.project, ""), place);
   tasks.chars += charsOf(task);
   for (const id of task.dependsOn) gather(tasks.dependents, id, task.id);
   count(tasks, task);
@@ -104,6 +107,9 @@ function index(tasks: Tasks, task: Task): void {
 /** Removes a task; nobody may depend on it any more. */
 export function strike(tasks: Tasks, task: Task): void {
   unshelve(tasks, task);
+  const place = placeOf(task);
+  takeFrom(tasks, listKey("all", null, ""), place);
+  takeFrom(tasks, listKey("all", task.project, ""), place);
   for (const id of task.dependsOn) scatter(tasks.dependents, id, task.id);
   tasks.open.delete(task.id);
   tasks.chars -= charsOf(task);
@@ -179,47 +185,52 @@ function count(tasks: Tasks, task: Task): void {
   else tasks.open.delete(task.id);
 }
 
-const ranks: Readonly<Record<TaskPriority, number>> = { high: 0, normal: 1, low: 2 };
+const ranks: Readonly<Record<TaskPriority, string>> = { high: "0", normal: "1", low: "2" };
 
-/** Where a task stands in a list: ready ones by priority, then age; others by age. */
-export function placeIn(list: ListName, task: Task): string {
-  const age = task.n.toString(36).padStart(8, "0");
-  return list === "ready" ? `${ranks[task.priority]}${age} ${task.id}` : `${age} ${task.id}`;
+/** Where a task stands in a list: by age, ready ones by priority before that. */
+function placeOf({ n, id }: Task): string {
+  return `${n.toString(36).padStart(8, "0")} ${id}`;
 }
 
-function* listsOf(tasks: Tasks, task: Task): Generator<readonly [ListName, string], void> {
+/** Every list that changes with the task's status, with its place there. */
+function eachList(tasks: Tasks, task: Task, visit: (key: string, place: string) => void): void {
+  const { project } = task;
   const own = classOf(tasks, task);
-  const names: ListName[] = own === "ready" || own === "blocked" ? ["all", "pending", own] : ["all", own];
-  for (const name of names) {
-    yield [name, listKey(name, null, "")];
-    yield [name, listKey(name, task.project, "")];
+  const place = placeOf(task);
+  if (own === "ready" || own === "blocked") {
+    visit(listKey("pending", null, ""), place);
+    visit(listKey("pending", project, ""), place);
   }
-  if (own === "ready") for (const label of task.labels) yield [own, listKey(own, task.project, label)];
+  const ranked = own === "ready" ? ranks[task.priority] + place : place;
+  visit(listKey(own, null, ""), ranked);
+  visit(listKey(own, project, ""), ranked);
+  if (own === "ready") for (const label of task.labels) visit(listKey(own, project, label), ranked);
 }
 
 function listKey(name: ListName, project: string | null, label: string): string {
   return project === null ? name : `${name}\n${project}\n${label}`;
 }
 
+function putIn(tasks: Tasks, key: string, place: string): void {
+  const list = tasks.lists.get(key);
+  if (list !== undefined) list.add(place);
+  else tasks.lists.set(key, new SortedKeys(place));
+}
+
+function takeFrom(tasks: Tasks, key: string, place: string): void {
+  const list = tasks.lists.get(key);
+  list?.delete(place);
+  if (list?.size === 0) tasks.lists.delete(key);
+}
+
 function shelve(tasks: Tasks, task: Task): void {
-  for (const [name, key] of listsOf(tasks, task)) {
-    let list = tasks.lists.get(key);
-    if (list === undefined) {
-      list = new SortedKeys();
-      tasks.lists.set(key, list);
-    }
-    list.add(placeIn(name, task));
-  }
+  eachList(tasks, task, (key, place) => putIn(tasks, key, place));
   const session = claimerOf(task)?.session;
   if (session !== undefined) gather(tasks.claims, session, task.id);
 }
 
 function unshelve(tasks: Tasks, task: Task): void {
-  for (const [name, key] of listsOf(tasks, task)) {
-    const list = tasks.lists.get(key);
-    list?.delete(placeIn(name, task));
-    if (list?.size === 0) tasks.lists.delete(key);
-  }
+  eachList(tasks, task, (key, place) => takeFrom(tasks, key, place));
   const session = claimerOf(task)?.session;
   if (session !== undefined) scatter(tasks.claims, session, task.id);
 }

@@ -6,6 +6,7 @@ import { guard } from "./guard.ts";
 import { heldInCore, heldInDaemon } from "./held.ts";
 import { hook } from "./hook.ts";
 import { restart } from "./restart.ts";
+import { tasks, tasksInCore } from "./tasks.ts";
 import { throughput } from "./throughput.ts";
 
 const [, , root = "", ...asked] = process.argv;
@@ -14,6 +15,8 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   grant,
   held: heldInCore,
   "held-daemon": heldInDaemon,
+  tasks,
+  "tasks-core": tasksInCore,
   death,
   restart,
   guard: () => guard(join(root, "dist")),

@@ -15,7 +15,8 @@ export type Program =
   | "ideal-server"
   | "load-generator"
   | "held-engine"
-  | "journal-writer";
+  | "journal-writer"
+  | "task-engine";
 
 /** Where everything of one measurement lives, gone after it. */
 export class Bench {

@@ -1,18 +1,51 @@
-/** The daemon as it is, over the journal asked for. `HOME file|memory` */
+/** The daemon as it is, over the journal asked for. `HOME file|memory|unsynced` */
+import { mkdirSync } from "node:fs";
 import { loadConfig } from "../../../daemon/config.ts";
+import { type Disk, type DiskFile, nodeDisk } from "../../../daemon/disk.ts";
+import { FileJournal } from "../../../daemon/journal-file.ts";
 import { MemoryJournal } from "../../../daemon/journal-memory.ts";
 import { createLog } from "../../../daemon/log.ts";
 import { startDaemon } from "../../../daemon/main.ts";
 import { claudeCode } from "../../../hooks/adapter/claude-code.ts";
 import { kitePaths } from "../../../protocol/paths.ts";
 
+/** A disk that calls everything written safe. */
+const unsynced: Disk = {
+  ...nodeDisk,
+  create: path => trusting(nodeDisk.create(path)),
+  open: path => trusting(nodeDisk.open(path)),
+};
+
+function trusting(file: DiskFile): DiskFile {
+  return {
+    get size() {
+      return file.size;
+    },
+    append: data => file.append(data),
+    appendLarge: data => file.appendLarge(data),
+    truncate: size => file.truncate(size),
+    syncData: () => Promise.resolve(),
+    syncAll: () => file.syncAll(),
+    close: () => file.close(),
+  };
+}
+
 const [, , home = "", kind] = process.argv;
 const env = { KITE_HOME: home };
 const paths = kitePaths(env);
 const { values: config } = await loadConfig({ env, paths });
 const { logger } = createLog(paths.log);
-const journal = kind === "memory" ? { journal: new MemoryJournal() } : {};
+const journal = journalOf();
 const options = { paths, version: "bench", config, adapter: claudeCode, log: logger };
+
+/** The one a daemon has, one in memory, or one in files that says at once that everything is safe. */
+function journalOf() {
+  if (kind === "memory") return { journal: new MemoryJournal() };
+  if (kind !== "unsynced") return {};
+  mkdirSync(paths.journal, { recursive: true, mode: 0o700 });
+  return { journal: new FileJournal({ dir: paths.journal, disk: unsynced }) };
+}
+
 const started = await startDaemon({ ...options, ...journal });
 if (started.is !== "started") throw new Error(`the daemon did not start: ${JSON.stringify(started)}`);
 process.on("message", () => process.send?.(process.cpuUsage()));

@@ -3,6 +3,8 @@
  * newlines are looked at. Jobs come as messages, what came out of them goes back.
  */
 import { once } from "node:events";
+import { writeSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { sessionId } from "../wire-words.ts";
 
@@ -12,6 +14,8 @@ export interface Throughput {
   readonly socket: string;
   readonly connections: number;
   readonly depth: number;
+  /** What is asked for: locks and unlocks in turn, unless it is new tasks. */
+  readonly tasks?: boolean;
   /** The number of the first connection's session; 0 unless told. */
   readonly first?: number;
   readonly warmMs: number;
@@ -32,7 +36,16 @@ export interface Pings {
   readonly ms: number;
 }
 
-export type Job = Throughput | Grants | Pings;
+/** Alternately a ping, a write of a record with its fdatasync beside the journal, and a new task, so many times. */
+export interface Creates {
+  readonly kind: "creates";
+  readonly socket: string;
+  /** A file on the disk of the journal. */
+  readonly file: string;
+  readonly count: number;
+}
+
+export type Job = Throughput | Grants | Pings | Creates;
 
 export interface Outcome {
   /** Replies per second. */
@@ -41,6 +54,8 @@ export interface Outcome {
   /** Durations in microseconds. */
   readonly pingUs: readonly number[];
   readonly grantUs: readonly number[];
+  readonly syncUs?: readonly number[];
+  readonly createUs?: readonly number[];
 }
 
 const newline = 0x0a;
@@ -77,11 +92,15 @@ class Pump {
   readonly #count: number;
   readonly #farewell: Buffer;
 
-  constructor({ socket, connections, depth, first = 0 }: Throughput, c: number) {
+  constructor({ socket, connections, depth, first = 0, tasks = false }: Throughput, c: number) {
     const id = sessionId(first + c);
     const lines: string[] = [];
     for (let n = 0; n < filesPerConnection; n += 1) {
       const file = connections === 1 ? `src/part-${n % 10}/file-${n}.ts` : own(c, n);
+      if (tasks) {
+        lines.push(`{"type":"task_create","rid":${n},"id":"${id}","description":"${taskText}"}\n`);
+        continue;
+      }
       const rest = `"rid":${n},"id":"${id}","file":"${file}"}\n`;
       lines.push(`{"type":"file_lock",${rest}`, `{"type":"file_unlock",${rest}`);
     }
@@ -214,6 +233,36 @@ async function grants(job: Grants): Promise<Outcome> {
   return { perSecond: 0, replies: 0, pingUs, grantUs };
 }
 
+const taskText = "Write the migration for the table of orders, and try it on a copy of the production data";
+
+async function creates(job: Creates): Promise<Outcome> {
+  const talker = await Talker.at(job.socket);
+  const file = await open(job.file, "a");
+  const record = Buffer.from(`${"x".repeat(400)}\n`);
+  const ping = Buffer.from('{"type":"ping"}\n');
+  const create = Buffer.from(`{"type":"task_create","id":"${sessionId(0)}","description":"${taskText}"}\n`);
+  const pingUs: number[] = [];
+  const syncUs: number[] = [];
+  const createUs: number[] = [];
+  const timed = async (line: Buffer, into: number[]) => {
+    const answered = talker.lines(1);
+    const began = performance.now();
+    talker.send(line);
+    into.push(((await answered) - began) * 1000);
+  };
+  for (let n = 0; n < job.count; n += 1) {
+    await timed(ping, pingUs);
+    writeSync(file.fd, record);
+    const began = performance.now();
+    await file.datasync();
+    syncUs.push((performance.now() - began) * 1000);
+    await timed(create, createUs);
+  }
+  talker.close();
+  await file.close();
+  return { perSecond: 0, replies: 0, pingUs, grantUs: [], syncUs, createUs };
+}
+
 async function pings(job: Pings): Promise<Outcome> {
   const talker = await Talker.at(job.socket);
   const ping = Buffer.from('{"type":"ping"}\n');
@@ -237,6 +286,8 @@ function run(job: Job): Promise<Outcome> {
       return grants(job);
     case "pings":
       return pings(job);
+    case "creates":
+      return creates(job);
   }
 }
 
