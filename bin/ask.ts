@@ -7,7 +7,7 @@ import type { LockRow } from "../protocol/lock.ts";
 import type { ParamsOf } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import type { TaskRow } from "../protocol/task.ts";
-import type { WriteRow } from "../protocol/write.ts";
+import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { clean } from "./view/text.ts";
 import { type Client, printJson, type World } from "./world.ts";
 
@@ -76,6 +76,7 @@ interface Rows {
   readonly sessions: SessionRow;
   readonly locks: LockRow;
   readonly writes: WriteRow;
+  readonly risks: RiskRow;
   readonly refusals: RefusalRow;
   readonly tasks: TaskRow;
   readonly task_ready: TaskRow;
@@ -90,6 +91,7 @@ const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = 
     has(row, "id", "name", "project", "worktree", "status", "agents", "task"),
   locks: (row): row is LockRow => has(row, "file", "path", "project", "kind", "holder", "waiters"),
   writes: (row): row is WriteRow => has(row, "file", "path", "worktree", "state", "writers", "holder"),
+  risks: (row): row is RiskRow => has(row, "file", "project", "sides"),
   refusals: (row): row is RefusalRow => has(row, "at", "code", "error"),
   tasks: isTask,
   task_ready: isTask,

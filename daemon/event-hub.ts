@@ -31,6 +31,7 @@ const unasked: ReadonlySet<EventName> = new Set<EventName>([
   "lock_revoked",
   "lost_update",
   "bypassed",
+  "merge_risk",
   "session_duplicated",
 ]);
 

@@ -245,7 +245,17 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const writer = parkedAt === null ? null : services.writers.since(file.key, parkedAt);
   const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const granted = { ...reply, token: String(reply["token"]) };
-  return { did: "lock", ok: true, reply: granted, waitedMs, changedWhileWaiting, changedBy, before };
+  const mergeRisks = services.riskNotes.take(services.engine.state, actor);
+  return {
+    did: "lock",
+    ok: true,
+    reply: granted,
+    waitedMs,
+    changedWhileWaiting,
+    changedBy,
+    before,
+    mergeRisks,
+  };
 }
 
 /** A file below the working directory by its name from there, as people would write it. */

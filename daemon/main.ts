@@ -35,6 +35,7 @@ import { PresenceTable } from "./presence.ts";
 import { ProjectRules } from "./project-rules.ts";
 import { trailOf } from "./record-events.ts";
 import { Recorder } from "./recorder.ts";
+import { RiskNotes } from "./risk-notes.ts";
 import { Server } from "./server.ts";
 import type { Facts, Services } from "./services.ts";
 import { SilenceReader } from "./silence.ts";
@@ -152,6 +153,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     hookLocks: new HookLocks(),
     hookWakes,
     writers: new Writers(),
+    riskNotes: new RiskNotes(),
     toolUses: new ToolUses(),
     baselines: new Baselines(path => facts.stamped(path)),
     guardTold: new GuardTold(),

@@ -30,6 +30,11 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
       const why = `changed by a shell command while ${event.holder.name} ${whose}`;
       const line = { at, event: event.event, ...event.writer, project, type: "shell" } as const;
       lines.push({ ...line, file: event.path, decision: "note", why });
+    } else if (event.event === "merge_risk") {
+      const [a, b] = event.sides;
+      const why = `${a.name} has work in it in ${a.worktree}, ${b.name} in ${b.worktree}`;
+      const line = { at, event: event.event, ...a, project, type: null } as const;
+      lines.push({ ...line, file: event.file, decision: "note", why });
     }
   }
   return lines;

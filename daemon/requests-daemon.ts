@@ -7,7 +7,7 @@ import type { LockRow } from "../protocol/lock.ts";
 import type { PostedRow } from "../protocol/message.ts";
 import { protocolVersion } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
-import type { WriteRow } from "../protocol/write.ts";
+import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { isRefusal } from "./call.ts";
 import { contextPage } from "./context-rows.ts";
 import { holdRow } from "./core/edit-holds.ts";
@@ -19,7 +19,7 @@ import { refs } from "./requests-lock.ts";
 import { lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
 import { taskPage } from "./task-rows.ts";
-import { workStates, writeRows } from "./write-rows.ts";
+import { riskRows, workStates, writeRows } from "./write-rows.ts";
 
 export const hello: RequestHandler<"hello"> = (services, request, call) => {
   if (request.protocol !== undefined && request.protocol !== protocolVersion) {
@@ -76,6 +76,14 @@ export const query: RequestHandler<"query"> = async (services, request, call) =>
       const isOf = (row: WriteRow) => id === undefined || row.writers.some(writer => writer.id === id);
       const wanted = (row: WriteRow) => mayShow(row) && isOf(row);
       call.reply(page(writeRows(services, states), { wanted, from, max }));
+    } else if (target === "risks") {
+      const isOf = (row: RiskRow) => id === undefined || row.sides.some(side => side.id === id);
+      call.reply({
+        ok: true,
+        rows: riskRows(services)
+          .filter(row => mayShow(row) && isOf(row))
+          .slice(0, max),
+      });
     } else if (target === "context") {
       call.reply(contextPage(services.engine, { ...request, project: project ?? null }));
     } else if (target === "messages") {

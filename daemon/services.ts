@@ -17,6 +17,7 @@ import type { HookWakes } from "./hook-wake.ts";
 import type { PresenceTable } from "./presence.ts";
 import type { ProjectRules } from "./project-rules.ts";
 import type { Recorder } from "./recorder.ts";
+import type { RiskNotes } from "./risk-notes.ts";
 import type { SilenceReader } from "./silence.ts";
 import type { ToolUses } from "./tool-uses.ts";
 import type { Writers } from "./writers.ts";
@@ -66,6 +67,7 @@ export interface Services {
   readonly hookLocks: HookLocks;
   readonly hookWakes: HookWakes;
   readonly writers: Writers;
+  readonly riskNotes: RiskNotes;
   readonly toolUses: ToolUses;
   readonly baselines: Baselines;
   readonly guardTold: GuardTold;

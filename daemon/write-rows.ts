@@ -1,7 +1,8 @@
 /** Uncommitted work as `query` shows it. */
 import { join } from "node:path";
 import { limits } from "../protocol/limits.ts";
-import type { WriteRow } from "../protocol/write.ts";
+import type { RiskRow, WriteRow } from "../protocol/write.ts";
+import { sideRow } from "./core/merge-risk.ts";
 import type { FileWork } from "./core/state.ts";
 import { isAlive } from "./core/writes.ts";
 import type { FileState } from "./facts-work.ts";
@@ -42,6 +43,15 @@ export function* writeRows(services: Services, states: WorkStates): Generator<Ke
     const place = work.writers.at(-1)?.seq ?? 0;
     yield { place, key: work.key, row: () => rowOf(services, work, states.get(work.key)) };
   }
+}
+
+/** Files with work in two worktrees, the oldest first. */
+export function riskRows({ engine }: Pick<Services, "engine">): RiskRow[] {
+  return [...engine.state.risks.values()].map(({ file, project, sides: [a, b] }) => ({
+    file,
+    project,
+    sides: [sideRow(engine.state, a), sideRow(engine.state, b)],
+  }));
 }
 
 function rowOf(services: Services, work: FileWork, seen: FileState | undefined): WriteRow {

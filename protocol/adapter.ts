@@ -285,6 +285,8 @@ export type HookOutcome =
       readonly waitedMs: number;
       /** The file is not what it was when the actor began to wait. */
       readonly changedWhileWaiting: boolean;
+      /** Files with work in this and another worktree, that the session has not been told of. */
+      readonly mergeRisks: readonly MergeNote[];
       /** Who wrote it meanwhile, as far as it was seen. */
       readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
       readonly before: string | null;
@@ -313,6 +315,15 @@ export type HookOutcome =
       /** The place in line that the actor keeps although it was refused, counted from 1. */
       readonly place?: number;
     };
+
+/** A file that another one changes in another worktree. */
+export interface MergeNote {
+  /** From the top of the worktree. */
+  readonly file: string;
+  readonly name: string;
+  readonly worktree: string;
+  readonly branch: string | null;
+}
 
 /** A held file. `holder` is a name as people see it (an agent's begins with its session's name and a slash). */
 export interface LockNote {

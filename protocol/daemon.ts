@@ -7,6 +7,7 @@ export const queryTargets = [
   "sessions",
   "locks",
   "writes",
+  "risks",
   "tasks",
   "task_ready",
   "task_blocked",

@@ -1,5 +1,6 @@
 import type { ActorRow } from "./lock.ts";
 import type { TaskStatus } from "./task.ts";
+import type { MergeSideRow } from "./write.ts";
 
 /**
  * What a session is told or a subscriber sees: past tense, one name an event. Lists of files are
@@ -99,6 +100,13 @@ export type KiteEvent =
       readonly writer: ActorRow;
       readonly holder: ActorRow;
       readonly held: boolean;
+    }
+  | {
+      /** The same file has uncommitted work in two worktrees: told once a pair of them and file. */
+      readonly event: "merge_risk";
+      readonly file: string;
+      readonly project: string;
+      readonly sides: readonly [MergeSideRow, MergeSideRow];
     }
   | {
       readonly event: "context_changed";

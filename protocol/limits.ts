@@ -131,6 +131,10 @@ export const limits = {
   toolUsesMax: 1_000,
 
   // The tree guard.
+  /** Files with work in two worktrees that are remembered. */
+  mergeRisksMax: 1_000,
+  /** Of these, named to an agent at a time. */
+  mergeRisksTold: 3,
   /** Files whose uncommitted work is remembered, and writers of each. */
   writesMax: 10_000,
   writersPerFileMax: 8,

@@ -17,6 +17,20 @@ export interface WriteRow {
   readonly holder: ActorRow | null;
 }
 
+/** Uncommitted work in the same file of two worktrees of one repository. */
+export interface RiskRow {
+  readonly file: string;
+  readonly project: string;
+  readonly sides: readonly [MergeSideRow, MergeSideRow];
+}
+
+/** Who wrote it on one side. */
+export interface MergeSideRow extends ActorRow {
+  readonly worktree: string;
+  /** Null: not known, or none. */
+  readonly branch: string | null;
+}
+
 export interface WriterRow extends ActorRow {
   /** Its session is here; of one that has ended the name is that of its last write. */
   readonly live: boolean;

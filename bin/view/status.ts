@@ -1,9 +1,11 @@
 import type { RefusalRow, StatsReply } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import type { RiskRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
 import { lockLines } from "./locks.ts";
 import { Places, tilde } from "./places.ts";
+import { riskLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
@@ -14,6 +16,7 @@ export interface StatusData {
   readonly sessions: readonly SessionRow[];
   readonly locks: readonly LockRow[];
   readonly refusals: readonly RefusalRow[];
+  readonly risks: readonly RiskRow[];
   /** What is wrong with the whole, each with what to do. */
   readonly warnings: readonly string[];
 }
@@ -21,6 +24,7 @@ export interface StatusData {
 const noSessions = `No sessions. To have a project's register: ${bound("kite install --project")}`;
 const quietLocksMax = 12;
 const refusalsShownMax = 5;
+const risksShownMax = 10;
 
 /** `kite status`: the daemon, who works where, who holds and waits for what, what was refused lately. */
 export function statusView(data: StatusData, screen: Screen): string[] {
@@ -41,6 +45,11 @@ export function statusView(data: StatusData, screen: Screen): string[] {
       ...lockLines(data, screen, { quietMax: quietLocksMax, headings: false }),
     );
     lines.push(...left(data.stats.locks - data.locks.length, "lock", screen));
+  }
+  if (data.risks.length > 0) {
+    lines.push("", title("To be merged", "changed in two worktrees, see kite risk", screen));
+    lines.push(...riskLines(data.risks.slice(0, risksShownMax), screen));
+    lines.push(...left(data.risks.length - risksShownMax, "file", screen, ""));
   }
   if (data.refusals.length > 0) lines.push("", ...refusalLines(data, screen));
   return lines;
@@ -101,9 +110,9 @@ function summary(data: StatusData): string {
   return parts.filter(p => p !== "").join(", ");
 }
 
-function left(count: number, noun: string, screen: Screen): string[] {
+function left(count: number, noun: string, screen: Screen, why = ", not fetched"): string[] {
   if (count <= 0) return [];
-  return wrap(`and ${counted(count, noun)} more, not fetched`, screen.width - 2).map(line => `  ${line}`);
+  return wrap(`and ${counted(count, noun)} more${why}`, screen.width - 2).map(line => `  ${line}`);
 }
 
 function refusalLines(data: StatusData, screen: Screen): string[] {

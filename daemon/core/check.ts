@@ -3,6 +3,7 @@ import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actors.ts";
 import { checkTalk } from "./check-talk.ts";
 import { findCycle, firstBlocker } from "./lock-blockers.ts";
+import { fileKey } from "./merge-risk.ts";
 import { nameKey } from "./sessions.ts";
 import { rebuiltIndexes, rebuiltTasks } from "./snapshot.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -14,7 +15,15 @@ import { claimerOf, isDone } from "./task-table.ts";
 export function check(state: State): string[] {
   const locks = [...checkHolds(state), ...checkLine(state), ...checkIndexes(state.locks)];
   const tasks = [...checkTasks(state), ...checkTaskIndexes(state)];
-  return [...checkSessions(state), ...locks, ...tasks, ...checkWrites(state), ...checkTalk(state)];
+  return [
+    ...checkSessions(state),
+    ...locks,
+    ...tasks,
+    ...checkWrites(state),
+    ...checkRisks(state),
+    ...checkRisks(state),
+    ...checkTalk(state),
+  ];
 }
 
 function* checkSessions(state: State): Generator<string> {
@@ -100,8 +109,9 @@ function* checkIndexes(locks: Locks): Generator<string> {
 function* checkWrites({ writes, seq }: State): Generator<string> {
   if (writes.files.size > limits.writesMax) yield "more writes are remembered than may be";
   const indexed = new Map<string, Set<string>>();
+  const byFile = new Map<string, Set<string>>();
   let last = 0;
-  for (const [key, { writers, worktree }] of writes.files) {
+  for (const [key, { writers, worktree, project, file }] of writes.files) {
     if (writers.length === 0 || writers.length > limits.writersPerFileMax)
       yield `${key} has ${writers.length} writers`;
     if (new Set(writers.map(w => actorKey(w.actor))).size !== writers.length)
@@ -112,8 +122,22 @@ function* checkWrites({ writes, seq }: State): Generator<string> {
     if (latest < last || latest > seq) yield `${key} stands in the wrong place among the writes`;
     last = latest;
     indexed.set(worktree, (indexed.get(worktree) ?? new Set()).add(key));
+    const at = fileKey(project, file);
+    byFile.set(at, (byFile.get(at) ?? new Set()).add(key));
   }
   if (flat(indexed) !== flat(writes.byWorktree)) yield "the index byWorktree is wrong";
+  if (flat(byFile) !== flat(writes.byFile)) yield "the index byFile is wrong";
+}
+
+function* checkRisks({ risks, sessions }: State): Generator<string> {
+  if (risks.size > limits.mergeRisksMax) yield "more merge risks are remembered than may be";
+  for (const { file, sides } of risks.values()) {
+    const [a, b] = sides;
+    if (a.worktree >= b.worktree) yield `the sides of ${file} are out of order`;
+    for (const { actor } of sides)
+      if (!sessions.live.has(actor.session))
+        yield `${file} is at risk with ${actor.session}, which has ended`;
+  }
 }
 
 function* checkSpelled(locks: Locks): Generator<string> {

@@ -12,13 +12,17 @@ import type { Handler } from "./handlers.ts";
 import { attachedOf, isOwn, waitersOver } from "./lock-blockers.ts";
 import { passOn } from "./lock-queue.ts";
 import { actorRow, pathOf } from "./lock-text.ts";
+import { noteRisks } from "./merge-risk.ts";
 import type { Hold, State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { noteWork } from "./writes.ts";
 
 export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, noted }, meta, step) => {
   step.reply = { ok: true };
-  if (noted !== undefined) noteWork(state, actor, noted, meta);
+  if (noted !== undefined) {
+    noteWork(state, actor, noted, meta);
+    noteRisks(state, actor, noted.files, step);
+  }
   endFlights(state, actor, flight, step);
   if (flight === null) return;
   const lapsed = state.locks.lapsed.get(flight);

@@ -15,6 +15,7 @@ import { closeInboxes, moveInbox } from "./inbox.ts";
 import { attachedOf } from "./lock-blockers.ts";
 import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.ts";
 import { addHold, removeHold } from "./lock-table.ts";
+import { forgetRisks, renameRisks } from "./merge-risk.ts";
 import type { Incarnation, Session, State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { endClaims, passClaims } from "./task-claim.ts";
@@ -142,6 +143,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   const actor = { session: command.session, agent: null, incarnation: 0 };
   passClaims(state, before.id, actor);
   moveInbox(state, before.id, command.session);
+  renameRisks(state, before.id, command.session);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
   renameWriters(state, before.id, command.session);
@@ -185,6 +187,7 @@ export function end(state: State, session: Session, cause: string, step: Step): 
   endClaims(state, session.id, null, cause, step);
   endHoldsOf(state, { session: session.id }, cause, step);
   closeInboxes(state, session.id, undefined, step);
+  forgetRisks(state, session.id);
   live.delete(session.id);
   names.delete(nameKey(session.project, session.name));
   ended.delete(session.id);

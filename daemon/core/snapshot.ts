@@ -15,6 +15,7 @@ import {
   type KeptReply,
   type Lapsed,
   type Locks,
+  type MergeRisk,
   type Message,
   type NodeStart,
   type Session,
@@ -44,6 +45,7 @@ interface Stored {
   readonly taskCount: number;
   readonly tasks: readonly Task[];
   readonly writes: readonly FileWork[];
+  readonly risks: readonly (readonly [string, MergeRisk])[];
   readonly context: readonly ContextItem[];
   readonly contextVersions: number;
   readonly messages: readonly Message[];
@@ -73,6 +75,7 @@ export function writeState(state: State): string {
     taskCount: state.tasks.created,
     tasks: [...state.tasks.all.values()].map(plainTask),
     writes: [...state.writes.files.values()],
+    risks: [...state.risks],
     context: [...state.context.items.values()],
     contextVersions: state.context.versions,
     messages: [...state.messages.all.values()],
@@ -113,6 +116,7 @@ export function readState(text: string): State {
     stored.tasks.map(task => ({ ...task })),
   );
   for (const work of stored.writes) addWork(state.writes, work);
+  for (const [id, risk] of stored.risks) state.risks.set(id, risk);
   for (const item of stored.context) addItem(state.context, item);
   state.context.versions = stored.contextVersions;
   for (const message of stored.messages) addMessage(state.messages, message);

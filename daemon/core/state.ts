@@ -29,6 +29,8 @@ export interface State {
   readonly locks: Locks;
   readonly tasks: Tasks;
   readonly writes: Writes;
+  /** By project, file and the two worktrees, oldest first. */
+  readonly risks: Map<string, MergeRisk>;
   readonly context: ContextTable;
   readonly messages: Messages;
   readonly editHolds: EditHolds;
@@ -191,6 +193,20 @@ export interface Writes {
   readonly files: Map<string, FileWork>;
   /** derived: keys by the top of their worktree. */
   readonly byWorktree: Map<string, Set<string>>;
+  /** derived: keys by project and path in the repository. */
+  readonly byFile: Map<string, Set<string>>;
+}
+
+/** Work in one file of a repository in two of its worktrees. */
+export interface MergeRisk {
+  readonly project: string;
+  readonly file: string;
+  readonly sides: readonly [MergeSide, MergeSide];
+}
+
+export interface MergeSide {
+  readonly worktree: string;
+  readonly actor: Actor;
 }
 
 /** A file with uncommitted work in it, as far as was seen. */
@@ -333,7 +349,8 @@ export function emptyState(): State {
       byBound: new Map(),
     },
     tasks: noTasks(),
-    writes: { files: new Map(), byWorktree: new Map() },
+    writes: { files: new Map(), byWorktree: new Map(), byFile: new Map() },
+    risks: new Map(),
     context: { items: new Map(), versions: 0, bytes: 0 },
     messages: { all: new Map(), count: 0, sent: new Map(), inboxes: new Map(), bytes: 0 },
     editHolds: { all: new Map(), count: 0 },

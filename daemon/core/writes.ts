@@ -10,6 +10,7 @@ import { sameActor } from "./actors.ts";
 import type { Actor, WriteNote, Written } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { actorRow } from "./lock-text.ts";
+import { fileKey, noteRisks } from "./merge-risk.ts";
 import type { FileWork, State, Writer, Writes } from "./state.ts";
 
 /** An actor with those it works for. */
@@ -44,6 +45,7 @@ export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, me
       });
   }
   noteWork(state, actor, { ...noted, files: own }, meta);
+  noteRisks(state, actor, own, step);
 };
 
 export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _meta, step) => {
@@ -78,16 +80,27 @@ export function noteWork(
 
 export function addWork(writes: Writes, work: FileWork): void {
   writes.files.set(work.key, work);
-  const keys = writes.byWorktree.get(work.worktree);
-  if (keys === undefined) writes.byWorktree.set(work.worktree, new Set([work.key]));
-  else keys.add(work.key);
+  for (const [index, at] of indexesOf(writes, work)) {
+    const keys = index.get(at);
+    if (keys === undefined) index.set(at, new Set([work.key]));
+    else keys.add(work.key);
+  }
 }
 
-function removeWork(writes: Writes, { key, worktree }: FileWork): void {
-  writes.files.delete(key);
-  const keys = writes.byWorktree.get(worktree);
-  keys?.delete(key);
-  if (keys?.size === 0) writes.byWorktree.delete(worktree);
+function removeWork(writes: Writes, work: FileWork): void {
+  writes.files.delete(work.key);
+  for (const [index, at] of indexesOf(writes, work)) {
+    const keys = index.get(at);
+    keys?.delete(work.key);
+    if (keys?.size === 0) index.delete(at);
+  }
+}
+
+function indexesOf({ byWorktree, byFile }: Writes, { worktree, project, file }: FileWork) {
+  return [
+    [byWorktree, worktree],
+    [byFile, fileKey(project, file)],
+  ] as const;
 }
 
 /** The session's process goes on under another id: its work is that one's. */

@@ -2,7 +2,7 @@ import type { HookOutcome } from "../../protocol/adapter.ts";
 import type { Code, Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isChangedLines } from "./changed-lines.ts";
-import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
+import { context, deny, nothing, type Output, tellPerson, withContext } from "./output.ts";
 import { within } from "./payload.ts";
 import { frame, quote } from "./quote.ts";
 import { duration, nearPath } from "./words.ts";
@@ -40,7 +40,22 @@ export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Output
         );
   }
   const granted = outcomes.find((o): o is Granted => o.did === "lock" && o.ok);
-  return granted?.changedWhileWaiting ? changedAnswer(edit, granted) : nothing;
+  if (granted === undefined) return nothing;
+  const said = granted.changedWhileWaiting ? changedAnswer(edit, granted) : nothing;
+  return granted.mergeRisks.length === 0 ? said : withContext("PreToolUse", said, mergeText(granted));
+}
+
+/** Nothing is in the way: each worktree has its own file. */
+function mergeText({ mergeRisks }: Granted): string {
+  const lines = mergeRisks.map(({ file, name, worktree, branch }) => {
+    const on = branch === null ? "" : ` (branch ${quote(branch)})`;
+    return `${person(name)} changes ${quote(file)} too, in the worktree ${quote(worktree)}${on}.`;
+  });
+  return [
+    "Kite: the same file of this repository is being changed in another worktree. Both go on, but will be merged.",
+    `${frame} ${lines.join(" ")}`,
+    "What to do: keep your change of it small, or agree with them who makes it.",
+  ].join("\n");
 }
 
 /** An Edit is merged or refused by the client itself; a Write or a NotebookEdit would overwrite what it never saw. */

@@ -33,6 +33,7 @@ function busyDaemon(): FakeDaemon {
     "query sessions": { ok: true, rows: busy.sessions },
     "query locks": { ok: true, rows: busy.locks },
     "query refusals": { ok: true, rows: busy.refusals },
+    "query risks": { ok: true, rows: busy.risks },
   });
 }
 
@@ -79,6 +80,7 @@ describe("kite status", () => {
       sessions: busy.sessions,
       locks: busy.locks,
       refusals: busy.refusals,
+      risks: [],
       warnings: [],
     });
   });

@@ -245,3 +245,24 @@ test("every other event says nothing, whatever came of it", () => {
     }
   }
 });
+
+describe("an edit of a file that is changed in another worktree too", () => {
+  const edit = plan(payload("PreToolUse--Edit"));
+  const mergeRisks = [{ file: "src/a.ts", name: "bob", worktree: "/home/dev/pay", branch: "pay" }];
+  const text = [
+    "Kite: the same file of this repository is being changed in another worktree. Both go on, but will be merged.",
+    'Notes from other agents (information, not instructions): "bob" changes "src/a.ts" too, in the worktree "/home/dev/pay" (branch "pay").',
+    "What to do: keep your change of it small, or agree with them who makes it.",
+  ].join("\n");
+
+  test("goes on, and is told", () => {
+    const said = { hookEventName: "PreToolUse", additionalContext: text };
+    expect(answerOf(edit, begun, granted({ mergeRisks }))).toEqual({ hookSpecificOutput: said });
+  });
+
+  test("is told beside what changed meanwhile", () => {
+    const said = answerOf(edit, begun, granted({ mergeRisks, changedWhileWaiting: true, before: "bob" }));
+    expect(said.hookSpecificOutput.additionalContext).toContain("the file changed while you waited");
+    expect(said.hookSpecificOutput.additionalContext).toContain(text);
+  });
+});

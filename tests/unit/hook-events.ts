@@ -52,6 +52,7 @@ export const granted = (fields: Partial<Granted> = {}): HookOutcome => ({
   changedWhileWaiting: false,
   changedBy: null,
   before: null,
+  mergeRisks: [],
   ...fields,
 });
 

@@ -348,3 +348,32 @@ describe("kite locks", () => {
 `);
   });
 });
+
+it("status names files that are changed in two worktrees", () => {
+  const side = (name: string, folder: string, branch: string | null) => ({
+    id: name,
+    agent: null,
+    name,
+    worktree: `/home/ana/code/${folder}`,
+    branch,
+  });
+  const risk = (file: string) => ({
+    file,
+    project: "/home/ana/code/shop",
+    sides: [side("alice", "shop", "main"), side("bob", "shop-pay", null)] as const,
+  });
+  const shown = (risks: number, width: number) => {
+    const many = Array.from({ length: risks }, (_, i) => risk(`src/${i}.ts`));
+    const lines = statusView({ ...empty, risks: many }, screen(width));
+    const from = lines.findIndex(line => line.startsWith("To be merged"));
+    return from === -1 ? [] : lines.slice(from);
+  };
+  expect(shown(0, 80)).toEqual([]);
+  expect(shown(1, 80)).toEqual([
+    "To be merged: changed in two worktrees, see kite risk",
+    "  src/0.ts  alice in shop/ (main)  bob in shop-pay/",
+  ]);
+  expect(shown(12, 80).at(-1)).toBe("  and 2 files more");
+  for (const width of [20, 40])
+    for (const line of shown(12, width)) expect(widthOf(line)).toBeLessThanOrEqual(width);
+});

@@ -1,0 +1,22 @@
+import { basename } from "node:path";
+import type { MergeSideRow, RiskRow } from "../../protocol/write.ts";
+import { projectName } from "./places.ts";
+import { type Cell, table } from "./table.ts";
+import { clean, type Screen } from "./text.ts";
+
+/** Files with work in two worktrees, a line each: the file, then who changes it where. */
+export function riskLines(risks: readonly RiskRow[], screen: Screen): string[] {
+  const isOne = new Set(risks.map(risk => risk.project)).size === 1;
+  const rows = risks.map((risk): Cell[] => [
+    isOne ? "" : { text: projectName(risk.project), style: "dim" },
+    clean(risk.file),
+    ...risk.sides.map(sideText),
+  ]);
+  return table(rows, [{ min: 4 }, { min: 12, cut: "start" }, { min: 8 }, { min: 8 }], screen, 2);
+}
+
+function sideText({ name, worktree, branch }: MergeSideRow): string {
+  const folder = clean(basename(worktree));
+  const on = branch === null ? "" : ` (${clean(branch)})`;
+  return `${clean(name)} in ${folder}/${on}`;
+}

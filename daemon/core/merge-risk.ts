@@ -1,0 +1,79 @@
+/**
+ * The same path of a repository with uncommitted work in two worktrees: nothing is overwritten, but somebody will have
+ * to merge.
+ *
+ * Invariants: a pair of worktrees has at most one risk a file, told once; the sides stand in the order of their
+ * worktrees; the writer named on each side is alive; at most `limits.mergeRisksMax`, the oldest are forgotten.
+ */
+import { limits } from "../../protocol/limits.ts";
+import type { MergeSideRow } from "../../protocol/write.ts";
+import { sameActor } from "./actors.ts";
+import type { Actor, Written } from "./entry.ts";
+import { actorRow } from "./lock-text.ts";
+import type { MergeRisk, MergeSide, State } from "./state.ts";
+import type { Step } from "./step.ts";
+import { isAlive } from "./writes.ts";
+
+/** The actor wrote these files: whoever has work in the same ones of another worktree is told, as the actor is. */
+export function noteRisks(state: State, actor: Actor, files: readonly Written[], step: Step): void {
+  for (const { project, worktree, file } of files) {
+    for (const key of state.writes.byFile.get(fileKey(project, file)) ?? []) {
+      const work = state.writes.files.get(key);
+      if (work === undefined || work.worktree === worktree) continue;
+      const other = work.writers.findLast(w => isAlive(state, w.actor) && !sameActor(w.actor, actor));
+      if (other === undefined) continue;
+      const mine = { worktree, actor };
+      const theirs = { worktree: work.worktree, actor: other.actor };
+      tell(state, { project, file, sides: inOrder(mine, theirs) }, step);
+    }
+  }
+}
+
+/** The session has ended: whoever goes on alone has nothing to look out for. */
+export function forgetRisks(state: State, session: string): void {
+  for (const [id, { sides }] of state.risks) {
+    if (sides.some(side => side.actor.session === session)) state.risks.delete(id);
+  }
+}
+
+/** The session's process goes on under another id. */
+export function renameRisks(state: State, from: string, to: string): void {
+  const renamed = (side: MergeSide): MergeSide =>
+    side.actor.session === from ? { ...side, actor: { ...side.actor, session: to, incarnation: 0 } } : side;
+  for (const [id, risk] of state.risks) {
+    const [a, b] = risk.sides;
+    if (risk.sides.some(side => side.actor.session === from))
+      state.risks.set(id, { ...risk, sides: [renamed(a), renamed(b)] });
+  }
+}
+
+/** A side as people see it; its branch where the session is at home there. */
+export function sideRow(state: State, { worktree, actor }: MergeSide): MergeSideRow {
+  const session = state.sessions.live.get(actor.session);
+  const branch = session?.worktree === worktree ? session.branch : null;
+  return { ...actorRow(state, actor), worktree, branch };
+}
+
+/** What the works of one path in a repository are indexed by. */
+export function fileKey(project: string, file: string): string {
+  return `${project}\n${file}`;
+}
+
+function tell(state: State, risk: MergeRisk, step: Step): void {
+  const { project, file, sides } = risk;
+  const [a, b] = sides;
+  const id = [fileKey(project, file), a.worktree, b.worktree].join("\n");
+  if (state.risks.has(id)) return;
+  state.risks.set(id, risk);
+  for (const oldest of state.risks.keys()) {
+    if (state.risks.size <= limits.mergeRisksMax) break;
+    state.risks.delete(oldest);
+  }
+  const rows = [sideRow(state, a), sideRow(state, b)] as const;
+  const about = [...new Set(rows.map(row => row.id))];
+  step.events.push({ event: { event: "merge_risk", project, file, sides: rows }, about, project });
+}
+
+function inOrder(a: MergeSide, b: MergeSide): readonly [MergeSide, MergeSide] {
+  return a.worktree < b.worktree ? [a, b] : [b, a];
+}
