@@ -94,8 +94,8 @@ If you have no use for it any more, say so and stop.
 
 describe("whose prompt it is", () => {
   const byPerson = (event: Record<string, unknown>) => {
-    const last = plan(event).actions.at(-1);
-    return last?.do === "prompted" ? last.byPerson : undefined;
+    const [prompted] = plan(event).actions.filter(action => action.do === "prompted");
+    return prompted?.byPerson;
   };
 
   test.each([
