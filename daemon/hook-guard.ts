@@ -196,7 +196,7 @@ function findingOf(services: Services, one: Placed, look: Look, own: readonly st
   }));
   const mine = own.filter(file => {
     const state = look.seen.states.get(file);
-    return state !== undefined && (state.staged || state.changed || state.untracked);
+    return state !== undefined && reaches(one.command, state, false);
   });
   return {
     command: one.n,

@@ -155,15 +155,18 @@ export const limits = {
   shellFilesMax: 1_000,
   /** An ended shell command is heard of so late at most. */
   shellSlackMs: 2_000,
-  /** Notes of writes past locks that an actor has not been told yet, and actors that have any. */
-  fileNotesMax: 5,
-  notedActorsMax: 1_000,
   /** What changes a file within this time of a tool's write belongs to that write, as a formatter does. */
   aftermathMs: 5_000,
   /** Files remembered as they were last seen. */
   baselinesMax: 20_000,
   /** Files named in one finding. */
   guardFilesMax: 20,
+  /** Foreign files that an agent reads of, of those in one answer. */
+  guardFilesShownMax: 5,
+  /** Ways on, and people to ask, named in one answer. */
+  guardWaysMax: 3,
+  /** Paths of one's own in one command that an agent is told, in UTF-16 units. */
+  ownPathsChars: 1_000,
   /** Git commands looked at in one shell line. */
   guardedCommandsMax: 32,
   /** Longest shell line that is read, in UTF-16 units: file texts in here-documents are part of it. */

@@ -21,11 +21,12 @@ const add: Rule = args => {
     "--intent-to-add",
   );
   if (isPicking) return index("add", onlyOrAll(paths));
-  if (has(given, "--pathspec-from-file")) return takeAll("add", unclear);
   const whole = has(given, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
   const name = whole ?? (has(given, "-u", "--update") ? "add -u" : "add");
-  if (paths.length > 0) return takeAll(name, only(paths));
-  return name === "add" && !has(given, "--renormalize") ? null : takeAll(name);
+  const isKnownOnly = name === "add -u" || has(given, "--renormalize");
+  if (has(given, "--pathspec-from-file")) return takeAll(name, unclear, false, !isKnownOnly);
+  if (paths.length > 0) return takeAll(name, only(paths), false, !isKnownOnly);
+  return name === "add" && !isKnownOnly ? null : takeAll(name, all, false, !isKnownOnly);
 };
 
 const committing: Options = {

@@ -17,8 +17,9 @@ export function tree(name: string, paths: Paths = all, untracked = false): Reach
   return { name: `git ${name}`, reach: "tree", commits: false, ...paths, untracked };
 }
 
-export function takeAll(name: string, paths: Paths = all, commits = false): Reach {
-  return { name: `git ${name}`, reach: "take_all", commits, ...paths, untracked: false };
+/** `untracked`: also what git does not know yet. */
+export function takeAll(name: string, paths: Paths = all, commits = false, untracked = false): Reach {
+  return { name: `git ${name}`, reach: "take_all", commits, ...paths, untracked };
 }
 
 export function index(name: string, paths: Paths = all, commits = false): Reach {

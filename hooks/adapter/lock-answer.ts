@@ -19,7 +19,7 @@ type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
 type Refused = Extract<HookOutcome, { ok: false }>;
 
 /** Somebody else has the file, so the edit must not run. Every other failure is Kite's own and lets it run. */
-const contested: ReadonlySet<Code> = new Set<Code>([
+export const contested: ReadonlySet<Code> = new Set<Code>([
   "lock_held",
   "lock_queue_full",
   "lock_timeout",

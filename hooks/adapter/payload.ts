@@ -48,6 +48,12 @@ export function inputPath(event: Event, name: string): string | null {
   return isText(value, limits.pathBytes) ? value : null;
 }
 
+/** A text of any length within the tool's input; null where there is none. */
+export function inputText(event: Event, name: string): string | null {
+  const value = within(event["tool_input"], name);
+  return typeof value === "string" ? value : null;
+}
+
 /** An id within the tool's input or response; null where there is none that can be used. */
 export function innerId(event: Event, outer: "tool_input" | "tool_response", name: string): string | null {
   const value = within(event[outer], name);

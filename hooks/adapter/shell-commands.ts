@@ -280,7 +280,7 @@ function readRedirections(cursor: Cursor): readonly Word[] {
     const from = cursor.at;
     const target = readWord(cursor);
     if (target === null) cursor.fail("a redirection leads nowhere");
-    else if (/<<-?$/.test(operator)) {
+    else if (/^[^<]*<<-?$/.test(operator)) {
       const isQuoted = /['"\\]/.test(cursor.text.slice(from, cursor.at));
       const isIndented = operator.endsWith("-");
       cursor.hereDocuments.push({ end: plainText(target), isQuoted, isIndented });

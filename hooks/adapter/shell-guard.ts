@@ -72,14 +72,18 @@ function take(found: Found, invocation: Invocation): void {
 
 /** `submodule foreach` hands its words to a shell in every submodule. */
 function inSubmodules({ place, args }: GitCall): Guarded | null {
-  const words = args.filter(({ text }) => !text.startsWith("-"));
-  if (words[0]?.text !== "foreach") return null;
-  const line = args.slice(args.findIndex(({ text }) => text === "foreach") + 1);
+  const [sub, ...words] = args.filter(({ text }, i) => !text.startsWith("-") || isAfterWord(args, i));
+  if (sub?.text !== "foreach") return null;
   const inner: Found = { commands: [], aliases: [], unread: null };
-  look(inner, line.map(({ text }) => text).join(" "), "/");
+  look(inner, words.map(({ text }) => text).join(" "), "/");
   if (!inner.commands.some(({ reach }) => reach === "tree")) return null;
   const name = "git submodule foreach";
   return { name, ...place, reach: "tree", commits: false, paths: null, untracked: true, unclear: false };
+}
+
+/** Whether an option belongs to the command that is run, not to `foreach` in front of it. */
+function isAfterWord(args: readonly Value[], i: number): boolean {
+  return args.slice(0, i).filter(({ text }) => !text.startsWith("-")).length > 1;
 }
 
 /** Git puts an alias's text in place of its name; with a `!` in front it is a line for a shell. */

@@ -65,8 +65,9 @@ function inside(name: string, wrapper: Wrapper, { values, state }: Run): Run {
   let next = state;
   let left = wrapper.words ?? 0;
   let replaced: string | null = null;
+  let isPastOptions = false;
   for (let value = rest[0]; value !== undefined; value = rest[0]) {
-    const option = /^-./.test(value.text) ? value.text : null;
+    const option = !isPastOptions && /^-./.test(value.text) ? value.text : null;
     const assigned = wrapper.assigns ? /^([A-Za-z_]\w*)=/.exec(value.text) : null;
     if (option !== null && wrapper.idle?.test(option)) return { values: [], state };
     if (option === "--") {
@@ -80,6 +81,7 @@ function inside(name: string, wrapper: Wrapper, { values, state }: Run): Run {
     } else if (assigned?.[1] !== undefined) {
       const text = value.known ? value.text.slice(assigned[0].length) : null;
       next = exportTo(next, assigned[1], text);
+      isPastOptions = true;
     } else if (value.text === "-" && name === "env") {
       next = { ...next, exported: new Map() };
     } else if (left > 0) left -= 1;

@@ -10,6 +10,7 @@ import { type Event, field, innerId, inputPath, isId, within } from "./payload.t
 import { quote } from "./quote.ts";
 import { type Actor, agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "./row.ts";
 import { otherEvent } from "./session-rows.ts";
+import { preShell } from "./shell-row.ts";
 import { nearPath } from "./words.ts";
 
 /** Which field of a writing tool's input names the file. */
@@ -22,7 +23,7 @@ const writes: ReadonlyMap<string, string> = new Map([
 export const preToolUse: Row = (event, actor, context) => {
   const tool = toolOf(event);
   if (isOwnTool(tool)) return ownTool(event, actor, context);
-  if (tool === "Bash") return named(event, actor, otherEvent(event, actor, context));
+  if (tool === "Bash") return named(event, actor, preShell(event, actor, context));
   if (!writes.has(tool)) return otherEvent(event, actor, context);
   const file = writtenFile(event);
   const toolUseId = field(event, "tool_use_id");

@@ -3,12 +3,12 @@ import { limits } from "../../protocol/limits.ts";
 /** One program the client runs for an event. */
 export interface HookEntry {
   readonly type: "command";
+  /** A rule of the client's permissions: where it does not match, no program is started. */
+  readonly if?: string;
   readonly command: string;
   readonly args: readonly string[];
   /** In seconds, as the client wants it. */
   readonly timeout: number;
-  /** A permission rule: only calls that fit it start a process. */
-  readonly if?: string;
   readonly statusMessage?: string;
   /** The client does not wait for it. */
   readonly async?: true;
@@ -61,8 +61,8 @@ const waking = {
 } as const;
 
 const edits = "Edit|Write|NotebookEdit";
-/** Tools whose end ends a write or an agent. */
-const ends = `${edits}|Agent|TaskStop`;
+/** Tools whose end ends a write, a shell command or an agent. */
+const ends = `${edits}|Bash|Agent|TaskStop`;
 
 /**
  * The events Kite asks for: only ones that the oldest supported client (2.1.197) knows; it knows `asyncRewake`, too.
@@ -73,6 +73,14 @@ const wanted: readonly Wanted[] = [
   { event: "SessionStart", ...start },
   { event: "UserPromptSubmit", ...turn },
   { event: "PreToolUse", matcher: edits, ...write, statusMessage: "waiting for a file lock (kite)" },
+  // It may wait for the repository's index as an edit does for its file. Other shell commands start nothing.
+  {
+    event: "PreToolUse",
+    matcher: "Bash",
+    if: "Bash(git *)",
+    ...write,
+    statusMessage: "waiting for the git index (kite)",
+  },
   { event: "PreToolUse", matcher: "Bash", if: "Bash(kite *)", ...turn },
   { event: "PreToolUse", matcher: "mcp__(plugin_.+_)?kite__.*", ...turn },
   { event: "PostToolUse", matcher: ends, ...observer },

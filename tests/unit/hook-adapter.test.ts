@@ -68,7 +68,7 @@ function checkPlan(event: Record<string, unknown>): void {
     }
     if (action.do === "lock") {
       expect(isEdit).toBe(true);
-      expect(action.agent).toBe(event["agent_id"] ?? undefined);
+      expect(action.agent).toBe(event["agent_id"]);
     }
     // Nobody's turn ends but that of who acts, or of an agent that an Agent or TaskStop call names.
     const isNamed = p.event === "PostToolUse" && /^(Agent|TaskStop)$/.test(`${event["tool_name"]}`);
@@ -543,10 +543,11 @@ describe("the entries that are installed", () => {
       "SessionStart, 3000 of 6",
       "UserPromptSubmit, 1000 of 3",
       "PreToolUse Edit|Write|NotebookEdit, 52000 of 75",
+      "PreToolUse Bash if Bash(git *), 52000 of 75",
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
-      "PostToolUse Edit|Write|NotebookEdit|Agent|TaskStop, async, 5000 of 7",
-      "PostToolUseFailure Edit|Write|NotebookEdit|Agent|TaskStop, async, 5000 of 7",
+      "PostToolUse Edit|Write|NotebookEdit|Bash|Agent|TaskStop, async, 5000 of 7",
+      "PostToolUseFailure Edit|Write|NotebookEdit|Bash|Agent|TaskStop, async, 5000 of 7",
       "PermissionRequest, async, 5000 of 7",
       "SubagentStart, 1000 of 3",
       "SubagentStop, 1000 of 3",

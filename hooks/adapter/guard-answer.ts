@@ -1,0 +1,192 @@
+import type { ForeignFile, GuardedCommand, GuardFinding, HookOutcome } from "../../protocol/adapter.ts";
+import { limits } from "../../protocol/limits.ts";
+import { contested } from "./lock-answer.ts";
+import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
+import { leftOut, ownForm } from "./own-paths.ts";
+import { frame, quote } from "./quote.ts";
+import type { Guarded } from "./shell-guard.ts";
+import { duration } from "./words.ts";
+
+/** The shell line that asks. `waitMs` is how long it may have waited for an index. */
+export interface GuardedLine {
+  readonly commands: readonly Guarded[];
+  readonly waitMs: number;
+}
+
+type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
+type Refused = Extract<HookOutcome, { ok: false }>;
+
+/** A finding with the command it is about. */
+interface Reached extends GuardFinding {
+  readonly by: GuardedCommand & Partial<Pick<Guarded, "unclear">>;
+}
+
+/** What a shell command is told before it runs. A line runs whole or not at all. */
+export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[]): Output {
+  const refused = outcomes.find(o => !o.ok);
+  if (refused !== undefined) return refusedAnswer(line, refused);
+  const looked = outcomes.find((o): o is Looked => o.did === "guard" && o.ok);
+  if (looked === undefined || looked.mode === "off") return nothing;
+  const commands = [...line.commands, ...looked.aliased];
+  const reached = looked.findings.flatMap(finding => {
+    const by = commands[finding.command];
+    return by === undefined ? [] : [{ ...finding, by }];
+  });
+  if (reached.length === 0) {
+    return looked.unchecked === null
+      ? nothing
+      : tellPerson(`Kite let a git command run without looking: ${quote(looked.unchecked)}`);
+  }
+  if (looked.mode === "warn") return context("PreToolUse", warned(reached));
+  const wiping = reached.filter(({ verdict }) => verdict === "deny");
+  return deny(wiping.length > 0 ? denied(wiping) : toldFirst(reached));
+}
+
+function denied(reached: readonly Reached[]): string {
+  return [
+    `Kite: this command line did not run: ${names(reached)} in it may wipe uncommitted work of ${others(reached)}.`,
+    notes(reached),
+    `What to do: ${[...ownWay(reached), ...commitOwn(reached)].join("\n")}`,
+    `Or do it in a worktree of your own (git worktree add), tell ${people(reached)} what you need, or ask your user.`,
+  ].join("\n");
+}
+
+function toldFirst(reached: readonly Reached[]): string {
+  return [
+    `Kite: this command line did not run yet: ${names(reached)} in it would take in work of ${others(reached)}.`,
+    notes(reached),
+    `What to do: ${ownWay(reached).join("\n")}`,
+    "If you mean theirs too, send the same command again: it will run.",
+  ].join("\n");
+}
+
+function warned(reached: readonly Reached[]): string {
+  const isWiping = reached.some(({ verdict }) => verdict === "deny");
+  const does = isWiping ? "may wipe uncommitted work" : "takes in work";
+  return [
+    `Kite: ${names(reached)} ${does} of ${others(reached)}, and runs all the same.`,
+    notes(reached),
+    `Next time: ${ownWay(reached).join("\n")}`,
+  ].join("\n");
+}
+
+function names(reached: readonly Reached[]): string {
+  const all = unique(reached.map(({ by }) => by.name));
+  return all.map(name => `\`${name}\``).join(" and ");
+}
+
+function others(reached: readonly Reached[]): string {
+  return peopleOf(reached).length === 1 && reached.every(({ more }) => more === 0)
+    ? "another agent"
+    : "other agents";
+}
+
+/** Which files, and whose they are. */
+function notes(reached: readonly Reached[]): string {
+  const files = new Map(reached.flatMap(({ foreign }) => foreign).map(file => [file.file, file]));
+  const shown = [...files.values()].slice(0, limits.guardFilesShownMax);
+  const more = files.size - shown.length + Math.max(...reached.map(finding => finding.more));
+  const texts = [...shown.map(owned), ...(more > 0 ? [`and ${more} more`] : [])];
+  return [`${frame} ${texts.join("; ")}.`, ...doing(shown)].join(" ");
+}
+
+function owned({ file, who, held }: ForeignFile): string {
+  const name = quote(who, limits.nameBytes);
+  return `${quote(file)} ${held ? `is held by ${name}` : `has changes of ${name} that are not committed`}`;
+}
+
+/** What each of them does, once. */
+function doing(files: readonly ForeignFile[]): readonly string[] {
+  const all = new Map(files.flatMap(({ who, doing: what }) => (what === null ? [] : [[who, what] as const])));
+  return [...all].map(([who, what]) => `What ${quote(who, limits.nameBytes)} does: ${quote(what)}.`);
+}
+
+/** The same command for the agent's own files alone, in its words; a sentence for a command that has no such form. */
+function ownWay(reached: readonly Reached[]): readonly string[] {
+  const ways = unique(reached.map(ownWayOf));
+  return ways.slice(0, limits.guardWaysMax);
+}
+
+function ownWayOf(reached: Reached): string {
+  const { by, own } = reached;
+  const words = ownWords(by);
+  const hint = by.unclear ? "its paths are known to the shell alone, so write them out; " : "";
+  if (words === null) return `${hint}\`${by.name}\` cannot leave out their files.`;
+  const form = ownCommand(words, reached);
+  if (form === null) return `${hint}none of your own uncommitted files is in its reach.`;
+  const rest = leftOut(own);
+  const more = rest === 0 ? "" : ` (and ${rest} more ${rest === 1 ? "file" : "files"} of yours)`;
+  return `${hint}for your own files alone: ${form}${more}`;
+}
+
+/** What is new has to be added before it can be committed by name. */
+function ownCommand(words: string, { by, own, worktree }: Reached): string | null {
+  const at = { own, worktree, dir: by.gitDir === null && by.workTree === null ? by.dir : null };
+  const form = ownForm(words, at);
+  return form !== null && words.startsWith("commit") ? `${ownForm("add", at)} && ${form}` : form;
+}
+
+/** null: the command has no form that is limited to paths, or one that would mean something else. */
+function ownWords({ name, paths, untracked, unclear }: Reached["by"]): string | null {
+  switch (name) {
+    case "git stash push":
+    case "git stash save":
+      return untracked ? "stash push -u" : "stash push";
+    case "git checkout":
+      // Without paths it goes to another branch.
+      return paths === null && !unclear ? null : "checkout";
+    case "git restore":
+      return "restore";
+    case "git reset --hard":
+      return "checkout HEAD";
+    case "git clean":
+      return "clean -f";
+    case "git rm":
+      return "rm";
+    case "git add":
+    case "git add -A":
+    case "git add -u":
+      return "add";
+    case "git commit":
+    case "git commit -a":
+    case "git commit -i":
+      return "commit -m MESSAGE";
+    default:
+      return null;
+  }
+}
+
+/** What is committed cannot be wiped; told where the command itself has no form for one's own files. */
+function commitOwn(reached: readonly Reached[]): readonly string[] {
+  const [moving] = reached.filter(({ by }) => ownWords(by) === null);
+  const form = moving === undefined ? null : ownCommand("commit -m MESSAGE", moving);
+  return form === null ? [] : [`To keep your own work, commit it: ${form}`];
+}
+
+function people(reached: readonly Reached[]): string {
+  const all = peopleOf(reached).slice(0, limits.guardWaysMax);
+  return all.map(who => quote(who, limits.nameBytes)).join(" or ");
+}
+
+function peopleOf(reached: readonly Reached[]): readonly string[] {
+  return unique(reached.flatMap(({ foreign }) => foreign.map(({ who }) => who)));
+}
+
+/** Somebody else writes the index, so the line must not run. Every other failure is Kite's own and lets it run. */
+function refusedAnswer({ waitMs }: GuardedLine, { did, refusal, holder }: Refused): Output {
+  if (did !== "guard" || !contested.has(refusal.code)) {
+    return tellPerson(`Kite did not look at a git command: ${quote(refusal.error)}`);
+  }
+  const named = holder?.holder ?? refusal["locked_by_name"];
+  const who = typeof named === "string" ? quote(named, limits.nameBytes) : "another agent";
+  const waited = refusal.code === "lock_timeout" ? `, and you waited ${duration(waitMs)}` : "";
+  return deny(
+    `Kite: this command line did not run, another agent writes the repository's index${waited}.\n` +
+      `${frame} ${who} runs a git command such as add or commit there.\n` +
+      "What to do: send the same command again in a moment.",
+  );
+}
+
+function unique(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)];
+}

@@ -1,0 +1,39 @@
+import type { HookAction } from "../../protocol/adapter.ts";
+import { ancestorsOf, parentFile } from "./agents.ts";
+import { guardAnswer } from "./guard-answer.ts";
+import { withInbox } from "./inbox-answer.ts";
+import { field, inputText } from "./payload.ts";
+import { atWork, begin, type Row } from "./row.ts";
+import { otherEvent } from "./session-rows.ts";
+import { guardShell } from "./shell-guard.ts";
+
+/** A shell line asks for nothing unless it has git commands that reach the working tree or the index. */
+export const preShell: Row = (event, actor, context) => {
+  const line = inputText(event, "command");
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
+  const { commands, aliases, unread } = guardShell(line, cwd);
+  if (commands.length === 0 && aliases.length === 0 && unread === null) {
+    return otherEvent(event, actor, context);
+  }
+  const { waitMs } = context;
+  const guard: HookAction = {
+    do: "guard",
+    ...actor,
+    cwd,
+    toolUseId,
+    promptId: field(event, "prompt_id"),
+    waitMs,
+    commands,
+    aliases,
+    unread,
+    ancestors: ancestorsOf(actor.agent),
+    parentFile: parentFile(event, actor),
+    line: commands[0]?.name ?? "git",
+  };
+  return withInbox("PreToolUse", actor, {
+    actions: [...begin(event, actor), atWork(event, actor), guard],
+    answer: outcomes => guardAnswer({ commands, waitMs }, outcomes),
+  });
+};

@@ -1,0 +1,388 @@
+import { describe, expect, test } from "vitest";
+import { guardShell } from "../../hooks/adapter/shell-guard.ts";
+import { limits } from "../../protocol/limits.ts";
+
+/** What a line reaches, a line of text a command: `git stash push: tree; untracked; a b`, with where if not in /p. */
+function reached(line: string): readonly string[] {
+  return guardShell(line, "/p").commands.map(command => {
+    const { name, reach, commits, untracked, paths, unclear, dir, gitDir, workTree } = command;
+    const where = [
+      ...(dir === "/p" ? [] : [`in ${dir ?? "?"}`]),
+      ...(gitDir === null ? [] : [`git dir ${gitDir}`]),
+      ...(workTree === null ? [] : [`work tree ${workTree}`]),
+    ];
+    const flags = [...(commits ? ["commits"] : []), ...(untracked ? ["untracked"] : [])];
+    const limited = paths === null ? [unclear ? "unclear" : "all"] : [paths.join(" ")];
+    return `${name}: ${[reach, ...flags, ...limited, ...where].join("; ")}`;
+  });
+}
+
+const nothing: readonly string[] = [];
+
+describe("every form of every command", () => {
+  test.each<[line: string, ...commands: string[]]>([
+    ["git checkout main", "git checkout: tree; all"],
+    ["git checkout -", "git checkout: tree; all"],
+    ["git checkout -f", "git checkout: tree; all"],
+    ["git checkout -q --force main", "git checkout: tree; all"],
+    ["git checkout -b new"],
+    ["git checkout -b new HEAD"],
+    ["git checkout -fb new", "git checkout: tree; all"],
+    ["git checkout -b new origin/main", "git checkout: tree; all"],
+    ["git checkout --orphan new"],
+    ["git checkout --detach"],
+    ["git checkout --detach v1", "git checkout: tree; all"],
+    ["git checkout --track origin/new", "git checkout: tree; all"],
+    ["git checkout"],
+    ["git checkout HEAD"],
+    ["git checkout -p", "git checkout: tree; all"],
+    ["git checkout -- a.ts b.ts", "git checkout: tree; a.ts b.ts"],
+    ["git checkout main -- a.ts", "git checkout: tree; a.ts"],
+    ["git checkout main --", "git checkout: tree; all"],
+    ["git checkout .", "git checkout: tree; ."],
+    ["git checkout ./a.ts", "git checkout: tree; ./a.ts"],
+    ["git checkout src/ '*.ts'", "git checkout: tree; src/ *.ts"],
+    ["git checkout HEAD~2 a.ts", "git checkout: tree; HEAD~2 a.ts"],
+    ["git checkout --ours a.ts", "git checkout: tree; a.ts"],
+    ["git checkout -- :/", "git checkout: tree; all"],
+    ["git checkout -- ':!a.ts'", "git checkout: tree; all"],
+    ["git checkout -- $FILES", "git checkout: tree; unclear"],
+    ["git checkout --pathspec-from-file=list", "git checkout: tree; unclear"],
+    ["git switch main", "git switch: tree; all"],
+    ["git switch -", "git switch: tree; all"],
+    ["git switch -c new"],
+    ["git switch --create new HEAD"],
+    ["git switch -c new origin/main", "git switch: tree; all"],
+    ["git switch --force main", "git switch: tree; all"],
+    ["git switch --discard-changes -c new", "git switch: tree; all"],
+    ["git switch --orphan new", "git switch: tree; all"],
+    ["git switch --detach"],
+    ["git switch"],
+    ["git restore a.ts", "git restore: tree; a.ts"],
+    ["git restore .", "git restore: tree; ."],
+    ["git restore -s HEAD~1 -- a.ts", "git restore: tree; a.ts"],
+    ["git restore --staged a.ts", "git restore --staged: index; a.ts"],
+    ["git restore -SW a.ts", "git restore: tree; a.ts"],
+    ["git restore --staged --worktree a.ts", "git restore: tree; a.ts"],
+    ["git restore -p", "git restore: tree; all"],
+    ["git restore"],
+    ["git reset --hard", "git reset --hard: tree; all"],
+    ["git reset --har HEAD~1", "git reset --hard: tree; all"],
+    ["git reset -q --merge", "git reset --merge: tree; all"],
+    ["git reset --keep main", "git reset --keep: tree; all"],
+    ["git reset --soft HEAD~1"],
+    ["git reset", "git reset: index; all"],
+    ["git reset --mixed HEAD~1", "git reset: index; all"],
+    ["git reset -- a.ts", "git reset: index; a.ts"],
+    ["git reset --hard --soft"],
+    ["git stash", "git stash push: tree; all"],
+    ["git stash -m wip", "git stash push: tree; all"],
+    ["git stash -u", "git stash push: tree; untracked; all"],
+    ["git stash --all", "git stash push: tree; untracked; all"],
+    ["git stash push", "git stash push: tree; all"],
+    ["git stash push a.ts", "git stash push: tree; a.ts"],
+    ["git stash push -um 'my -- message' -- a.ts 'b c.ts'", "git stash push: tree; untracked; a.ts b c.ts"],
+    ["git stash -- a.ts", "git stash push: tree; a.ts"],
+    ["git stash push --staged", "git stash push: tree; all"],
+    ["git stash save -u my message", "git stash save: tree; untracked; all"],
+    ["git stash pop", "git stash pop: tree; all"],
+    ["git stash apply --index stash@{1}", "git stash apply: tree; all"],
+    ["git stash drop", "git stash drop: tree; all"],
+    ["git stash clear", "git stash clear: tree; all"],
+    ["git stash branch new", "git stash branch: tree; all"],
+    ["git stash list"],
+    ["git stash show -p"],
+    ["git stash create"],
+    ["git clean -fd", "git clean: tree; untracked; all"],
+    ["git clean -fdx -e keep src", "git clean: tree; untracked; src"],
+    ["git clean -n"],
+    ["git clean -fdn"],
+    ["git clean --dry-run -d"],
+    ["git rebase main", "git rebase: tree; all"],
+    ["git rebase --continue", "git rebase: tree; all"],
+    ["git rebase --abort", "git rebase: tree; all"],
+    ["git rebase --quit"],
+    ["git rebase --edit-todo"],
+    ["git rebase -x --quit main", "git rebase: tree; all"],
+    ["git merge topic", "git merge: tree; all"],
+    ["git merge --abort", "git merge: tree; all"],
+    ["git merge -m --quit topic", "git merge: tree; all"],
+    ["git merge --quit"],
+    ["git merge --continue", "git merge --continue: index; commits; all"],
+    ["git pull", "git pull: tree; all"],
+    ["git pull --rebase origin main", "git pull: tree; all"],
+    ["git pull --dry-run"],
+    ["git cherry-pick -n abc", "git cherry-pick: tree; all"],
+    ["git cherry-pick --skip", "git cherry-pick: tree; all"],
+    ["git cherry-pick --quit"],
+    ["git revert HEAD", "git revert: tree; all"],
+    ["git am x.patch", "git am: tree; all"],
+    ["git am --show-current-patch=diff"],
+    ["git worktree remove ../other", "git worktree remove: tree; untracked; all; in /other"],
+    ["git worktree remove --force /w/other", "git worktree remove: tree; untracked; all; in /w/other"],
+    ["git worktree add ../other"],
+    ["git worktree list"],
+    ["git worktree prune"],
+    ["git rm a.ts", "git rm: tree; a.ts"],
+    ["git rm -r src", "git rm: tree; src"],
+    ["git rm --cached a.ts", "git rm --cached: index; a.ts"],
+    ["git rm -n a.ts"],
+    ["git mv a.ts b.ts", "git mv: tree; a.ts b.ts"],
+    ["git mv -n a.ts b.ts"],
+    ["git apply x.patch"],
+    ["git apply --check -R x.patch"],
+    ["git apply -R x.patch", "git apply -R: tree; all"],
+    ["git diff | git apply --reverse", "git apply -R: tree; all"],
+    ["git apply --index x.patch", "git apply --index: index; all"],
+    ["git apply --cached -R x.patch", "git apply --index: index; all"],
+    ["git checkout-index -f -a", "git checkout-index -f: tree; all"],
+    ["git checkout-index -f a.ts", "git checkout-index -f: tree; a.ts"],
+    ["git checkout-index -fa --prefix=/tmp/x/"],
+    ["git checkout-index -a"],
+    ["git read-tree -m -u HEAD", "git read-tree -u: tree; all"],
+    ["git read-tree --reset -u HEAD", "git read-tree -u: tree; all"],
+    ["git read-tree HEAD", "git read-tree: index; all"],
+    ["git bisect start"],
+    ["git bisect start HEAD v1", "git bisect: tree; all"],
+    ["git bisect bad", "git bisect: tree; all"],
+    ["git bisect reset", "git bisect: tree; all"],
+    ["git bisect log"],
+    ["git submodule update --init", "git submodule update: tree; all"],
+    ["git submodule update --depth 1 lib", "git submodule update: tree; lib"],
+    ["git submodule deinit -f lib", "git submodule deinit: tree; untracked; lib"],
+    ["git submodule status"],
+    ["git submodule foreach git status"],
+    ["git submodule foreach 'git reset --hard'", "git submodule foreach: tree; untracked; all"],
+    ["git submodule foreach --recursive git clean -fd", "git submodule foreach: tree; untracked; all"],
+    ["git sparse-checkout set src", "git sparse-checkout: tree; all"],
+    ["git sparse-checkout list"],
+    ["git filter-branch --tree-filter x", "git filter-branch: tree; all"],
+    ["git filter-repo --path x", "git filter-repo: tree; all"],
+    ["git add -A", "git add -A: take_all; untracked; all"],
+    ["git add --all src", "git add -A: take_all; untracked; src"],
+    ["git add .", "git add: take_all; untracked; ."],
+    ["git add a.ts src/", "git add: take_all; untracked; a.ts src/"],
+    ["git stage a.ts", "git add: take_all; untracked; a.ts"],
+    ["git add -u", "git add -u: take_all; all"],
+    ["git add -p", "git add: index; all"],
+    ["git add -N a.ts", "git add: index; a.ts"],
+    ["git add -n ."],
+    ["git add"],
+    ["git add -- ':!a'", "git add: take_all; untracked; all"],
+    ["git commit -m x", "git commit: index; commits; all"],
+    ["git commit", "git commit: index; commits; all"],
+    ["git commit --amend --no-edit", "git commit: index; commits; all"],
+    ["git commit -am x", "git commit -a: take_all; commits; all"],
+    ["git commit --al -m x", "git commit -a: take_all; commits; all"],
+    ["git commit -ma", "git commit: index; commits; all"],
+    ["git commit -m -a", "git commit: index; commits; all"],
+    ["git commit -m x a.ts", "git commit: take_all; a.ts"],
+    ["git commit -m x -o -- a.ts", "git commit: take_all; a.ts"],
+    ["git commit -im x a.ts", "git commit -i: take_all; commits; a.ts"],
+    ["git commit -F msg.txt --author 'A <a@b>' -S", "git commit: index; commits; all"],
+    ["git commit -p", "git commit: index; commits; all"],
+    ["git commit --dry-run -a"],
+    ["git commit -h"],
+    ["git update-index --refresh"],
+    ["git update-index --add a.ts", "git update-index: index; a.ts"],
+    ["git status"],
+    ["git log --all -- a.ts"],
+    ["git diff HEAD"],
+    ["git push --force"],
+    ["git fetch --all"],
+    ["git branch -D old"],
+    ["git help stash"],
+    ["git stash --help"],
+    ["git"],
+    ["git --version"],
+  ])("%s", (line, ...commands) => {
+    expect(reached(line)).toEqual(commands);
+    expect(guardShell(line, "/p")).toMatchObject({ aliases: [], unread: null });
+  });
+});
+
+describe("where it works", () => {
+  test.each<[line: string, ...commands: string[]]>([
+    ["git -C sub stash", "git stash push: tree; all; in /p/sub"],
+    ["git -C a -C ../b stash", "git stash push: tree; all; in /p/b"],
+    ["git -C $X stash", "git stash push: tree; all; in ?"],
+    ["git --git-dir=.x --work-tree w stash", "git stash push: tree; all; git dir .x; work tree w"],
+    ["git --git-dir=$X stash", "git stash push: tree; all; in ?; git dir "],
+    ["GIT_DIR=/g GIT_WORK_TREE=/w git stash", "git stash push: tree; all; git dir /g; work tree /w"],
+    ["export GIT_DIR=/g; git stash", "git stash push: tree; all; git dir /g"],
+    ["GIT_DIR=/g; git stash", "git stash push: tree; all"],
+    ["git -c core.x=y --no-pager -p stash", "git stash push: tree; all"],
+    ["cd sub && git stash", "git stash push: tree; all; in /p/sub"],
+    ["cd /q; git stash", "git stash push: tree; all; in /q"],
+    ["cd $(git rev-parse --show-toplevel) && git stash", "git stash push: tree; all; in ?"],
+    ["cd; git stash", "git stash push: tree; all; in ?"],
+    ["(cd sub; git stash); git pull", "git stash push: tree; all; in /p/sub", "git pull: tree; all"],
+    ["cd a; cd - && git stash", "git stash push: tree; all"],
+    ["pushd a; git stash; popd; git pull", "git stash push: tree; all; in /p/a", "git pull: tree; all"],
+    ['D=/q; cd "$D/x" && git stash', "git stash push: tree; all; in /q/x"],
+    ["cd x || exit 1; git stash", "git stash push: tree; all; in /p/x"],
+    ["if test -d x; then cd x; fi; git stash", "git stash push: tree; all; in ?"],
+    [
+      "for d in a b; do (cd $d && git stash); done",
+      "git stash push: tree; all; in /p/a",
+      "git stash push: tree; all; in /p/b",
+    ],
+    ["while read d; do cd $d; git stash; done", "git stash push: tree; all; in ?"],
+    ["cd a | true; git stash", "git stash push: tree; all"],
+    ["env -C sub git stash", "git stash push: tree; all; in /p/sub"],
+  ])("%s", (line, ...commands) => {
+    expect(reached(line)).toEqual(commands);
+  });
+});
+
+describe("wherever it stands", () => {
+  const stash = ["git stash push: tree; all"];
+  test.each([
+    "true; git stash",
+    "true && git stash",
+    "false || git stash",
+    "yes | git stash",
+    "git stash | cat",
+    "git stash &",
+    "! git stash",
+    "time git stash",
+    "(git stash)",
+    "{ git stash; }",
+    "if git stash; then :; fi",
+    "while ! git stash; do :; done",
+    "for i in 1; do git stash; done",
+    "case x in x) git stash;; esac",
+    "f() { git stash; }; f",
+    "echo $(git stash)",
+    'echo "`git stash`"',
+    "cat <(git stash)",
+    "cat <<E\n$(git stash)\nE",
+    "x=$(git stash)",
+    "[[ -n $(git stash) ]]",
+    "echo ${x:-$(git stash)}",
+    "echo $(( $(git stash | wc -l) + 1 ))",
+    "a=($(git stash))",
+    "A=1 B='2 3' git stash",
+    ">/dev/null git stash 2>&1",
+    "'git' \"stash\"",
+    "\\git stash",
+    "/usr/bin/git stash",
+    "git \\\n stash",
+    "env FOO=1 git stash",
+    "command git stash",
+    "nice -n 5 git stash",
+    "nohup git stash",
+    "timeout -s KILL 5s git stash",
+    "sudo -u me git stash",
+    "stdbuf -oL git stash",
+    "exec git stash",
+    "true # it's\ngit stash",
+    "cat <<'E'\n'\nE\ngit stash",
+  ])("%s", line => {
+    expect(reached(line)).toEqual(stash);
+  });
+
+  test("words that come from elsewhere may be any", () => {
+    expect(reached("git ls-files | xargs git checkout --")).toEqual(["git checkout: tree; unclear"]);
+    expect(reached("git ls-files | xargs -I{} git checkout -- {}")).toEqual(["git checkout: tree; unclear"]);
+    expect(reached("for f in a b; do git checkout -- $f; done")).toEqual([
+      "git checkout: tree; a",
+      "git checkout: tree; b",
+    ]);
+  });
+});
+
+test.each([
+  "echo git stash",
+  "echo 'git stash; git clean -fd'",
+  "# git stash",
+  "cat <<'E'\n$(git stash)\ngit stash\nE",
+  "git log --grep='git stash'",
+  "git commit-tree x",
+  "mygit stash",
+  "git-lfs pull",
+  "grep -r git stash",
+  "exit; git stash",
+  "f() { git stash; }",
+  "command -v git stash",
+])("is no call: %s", line => {
+  expect(reached(line)).toEqual(nothing);
+});
+
+/** Named as limits: what the line alone does not show. */
+test.each([
+  "sh -c 'git stash'",
+  "eval 'git stash'",
+  "$GIT stash",
+  "./run-git.sh",
+  "find . -exec git stash \\;",
+])("is not seen: %s", line => {
+  expect(reached(line)).toEqual(nothing);
+});
+
+describe("aliases", () => {
+  const [alias] = guardShell("cd sub && git -C .. co -- a.ts", "/p").aliases;
+
+  test("are names that git does not have", () => {
+    expect(guardShell("git co x; git st; git log", "/p").aliases.map(({ name }) => name)).toEqual([
+      "co",
+      "st",
+    ]);
+    expect(alias).toMatchObject({ name: "co", dir: "/p", gitDir: null, workTree: null });
+  });
+
+  test.each([
+    ["checkout", "git checkout", ["a.ts"]],
+    ["checkout -q", "git checkout", ["a.ts"]],
+    ["reset --hard", "git reset --hard", null],
+    ["!git stash && git pull", "git stash push", null],
+  ] as const)("that come to %s", (text, name, paths) => {
+    expect(alias?.commandsOf(text)[0]).toMatchObject({ name, paths, dir: "/p" });
+  });
+
+  test.each(["status", "log --oneline", "!echo git stash", "", "!", "'"])(
+    "that come to nothing: %s",
+    text => {
+      expect(alias?.commandsOf(text)).toEqual([]);
+    },
+  );
+});
+
+describe("what cannot be read", () => {
+  test.each([
+    ["git stash; echo 'x", "a quote has no end"],
+    ["git stash; echo $(x", "a bracket has no end"],
+    ["git stash; if x", "it has no then where there should be one"],
+    ["git stash; )", "it has a ) without a beginning"],
+    ["git stash; echo >", "a redirection leads nowhere"],
+  ])("passes, and it is said: %s", (line, unread) => {
+    expect(reached(line)).toEqual(["git stash push: tree; all"]);
+    expect(guardShell(line, "/p").unread).toBe(unread);
+  });
+
+  test("a git command that only the shell knows", () => {
+    const unread = "which git command it runs is known to the shell alone";
+    expect(guardShell("git $CMD", "/p")).toEqual({ commands: [], aliases: [], unread });
+  });
+
+  test.each([
+    ["a long line", `git stash ${"x".repeat(limits.shellLineChars)}`],
+    ["deep brackets", `${"( ".repeat(5_000)}git stash${")".repeat(5_000)}`],
+    ["deep substitutions", `${"$(".repeat(5_000)}git stash${")".repeat(5_000)}`],
+    ["deep sums", `echo ${"$((".repeat(5_000)}`],
+    ["sums that are none", `echo ${"$(( ".repeat(30)}x${" ) )".repeat(30)}`],
+    ["deep quotes", `echo ${'"${x:-'.repeat(5_000)}`],
+    ["many loops", `${"for i in 1 2 3 4 5 6 7 8 9; do ".repeat(12)}git log${"; done".repeat(12)}`],
+    ["a function that runs itself", "f() { f; f; }; f"],
+    ["many git commands", "git stash;".repeat(limits.guardedCommandsMax + 1)],
+  ])("%s ends soon, and it is said", (_, line) => {
+    const { commands, unread } = guardShell(line, "/p");
+    expect(unread).not.toBeNull();
+    expect(commands.length).toBeLessThanOrEqual(limits.guardedCommandsMax);
+  });
+
+  test("many commands without an end to their brackets are no burden", () => {
+    const line = `${"a && b || c; ".repeat(2_000)}git stash`;
+    expect(reached(line)).toEqual(["git stash push: tree; all"]);
+  });
+});
