@@ -29,6 +29,14 @@ interface Staged {
   readonly mtimeNs: bigint;
 }
 
+/** What git said of the files it was `asked` about, in one state of the index. */
+interface Index {
+  readonly stamp: string;
+  readonly mtimeNs: bigint;
+  readonly entries: ReadonlyMap<string, Staged>;
+  readonly asked: ReadonlySet<string>;
+}
+
 /**
  * What is uncommitted among a few files, as `git status` would say, but without its walk and without running the
  * filters that a repository configures: git tells what index and commit hold, and the files are compared with that
@@ -38,6 +46,7 @@ interface Staged {
 export class WorkFacts {
   readonly #outside: Outside;
   readonly #git: GitChild;
+  readonly #indexes = new Map<string, Index>();
 
   constructor(outside: Outside, git: GitChild = new GitChild()) {
     this.#outside = outside;
@@ -58,15 +67,13 @@ export class WorkFacts {
     if ("unreachable" in commit) return commit;
     const found = await this.#outside.fact(async budget => {
       const states = new Map<string, FileState>();
-      const indexNs = (await this.#stat(join(place.gitDir, "index"), budget))?.mtimeNs ?? 0n;
       for (const file of files) {
-        const stat = await this.#stat(join(place.worktree, file), budget);
-        const entry = index.get(file);
+        const path = join(place.worktree, file);
+        const stat = await this.#stat(path, budget);
+        const entry = index.entries.get(file);
         const staged =
           entry === undefined ? commit.has(file) : commit.get(file) !== `${entry.mode} ${entry.oid}`;
-        const changed =
-          entry !== undefined &&
-          (await this.#isChanged(join(place.worktree, file), entry, stat, indexNs, budget));
+        const changed = entry !== undefined && (await this.#isChanged(path, entry, stat, index, budget));
         const untracked = entry === undefined && stat !== null;
         states.set(file, { staged, changed, untracked, ignored: false });
       }
@@ -91,7 +98,17 @@ export class WorkFacts {
     return code === 0 ? out.replace(/\n$/, "") : null;
   }
 
-  async #index(place: GitPlace, files: readonly string[], deadline: number) {
+  /** Of a large index git reads all for a few files: what it said is kept until the index is another one. */
+  async #index(place: GitPlace, files: readonly string[], deadline: number): Promise<Index | Unreachable> {
+    const path = join(place.gitDir, "index");
+    const before = await this.#outside.fact(budget => this.#stat(path, budget));
+    if (before !== null && "unreachable" in before) return before;
+    const stamp = before === null ? "" : statText(before);
+    const kept = this.#indexes.get(place.gitDir);
+    const known = kept?.stamp === stamp && kept.asked.size < limits.guardIndexMax ? kept : null;
+    const index = known ?? { stamp, mtimeNs: before?.mtimeNs ?? 0n, entries: new Map(), asked: new Set() };
+    const fresh = files.filter(file => !index.asked.has(file));
+    if (fresh.length === 0) return index;
     const args = [
       ...at(place),
       "--literal-pathspecs",
@@ -101,10 +118,25 @@ export class WorkFacts {
       "-z",
       "--debug",
       "--",
-      ...files,
+      ...fresh,
     ];
     const { code, out, said } = await this.#git.run(args, place.worktree, deadline);
-    return code === 0 ? entries(out) : unreachable(said);
+    if (code !== 0) return unreachable(said);
+    const entries = new Map([...index.entries, ...entriesOf(out)]);
+    const grown = { ...index, entries, asked: new Set([...index.asked, ...fresh]) };
+    const after = await this.#outside.fact(budget => this.#stat(path, budget));
+    const isSame = after !== null && !("unreachable" in after) && statText(after) === stamp;
+    if (isSame) this.#keep(place.gitDir, grown);
+    return grown;
+  }
+
+  #keep(gitDir: string, index: Index): void {
+    this.#indexes.delete(gitDir);
+    this.#indexes.set(gitDir, index);
+    for (const oldest of this.#indexes.keys()) {
+      if (this.#indexes.size <= limits.guardIndexesMax) break;
+      this.#indexes.delete(oldest);
+    }
   }
 
   /** Mode and content of each file in the commit; none where nothing is committed yet. */
@@ -133,13 +165,13 @@ export class WorkFacts {
     path: string,
     entry: Staged,
     stat: BigIntStats | null,
-    indexNs: bigint,
+    { mtimeNs }: Index,
     budget: Budget,
   ): Promise<boolean> {
     if (entry.isSkipped) return false;
     if (entry.isUnmerged || stat === null) return true;
     // What was written when the index was, or later, may have changed since without a trace.
-    if (statText(stat) === entry.stat && entry.mtimeNs < indexNs) return false;
+    if (statText(stat) === entry.stat && entry.mtimeNs < mtimeNs) return false;
     if (stat.size > limits.hashBytes) return true;
     const content = await this.#outside.look(path, stat.dev, budget, () => contentOf(path, stat));
     return content === null || oidOf(content, entry.oid.length) !== entry.oid;
@@ -180,7 +212,7 @@ const entryPattern =
   /(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]*)\0 {2}ctime: (\d+):(\d+)\n {2}mtime: (\d+):(\d+)\n {2}dev: \d+\tino: (\d+)\n[^\n]*\n {2}size: (\d+)\t[^\n]*\n/g;
 
 /** The index as `ls-files -s -t -z --debug` writes it. */
-function entries(out: string): Map<string, Staged> {
+function entriesOf(out: string): Map<string, Staged> {
   const found = new Map<string, Staged>();
   for (const [, tag, mode = "", oid = "", stage, file = "", ...numbers] of out.matchAll(entryPattern)) {
     const [cs = "0", cns = "0", ms = "0", mns = "0", ino = "0", size = "0"] = numbers;

@@ -143,6 +143,9 @@ export const limits = {
   /** Files looked at for one command: those written last. */
   guardPathsMax: 500,
   guardPathsBytes: 100_000,
+  /** Indexes of which it is remembered what git said, and files of each. */
+  guardIndexesMax: 100,
+  guardIndexMax: 5_000,
   /** A command that was told of others' files passes when it is asked for again within this. */
   guardToldMs: 600_000,
   guardToldMax: 1_000,
