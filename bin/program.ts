@@ -36,6 +36,10 @@ const commands: Readonly<Record<string, Entry>> = {
     load: () => import("./commands/task.ts"),
   },
   log: { description: "show what was decided, and why", load: () => import("./commands/log.ts") },
+  risk: {
+    description: "show which files of live branches would conflict if merged today",
+    load: () => import("./commands/risk.ts"),
+  },
   explain: {
     description: "say who waited, was denied or let through, and why",
     load: () => import("./commands/explain.ts"),

@@ -130,6 +130,11 @@ export const limits = {
   /** Latest tool uses whose actors are remembered. */
   toolUsesMax: 1_000,
 
+  // Trial merges.
+  /** Pairs of branches that are tried at a time, and what all of it may take. */
+  riskPairsMax: 200,
+  riskMs: 30_000,
+
   // The tree guard.
   /** Files with work in two worktrees that are remembered. */
   mergeRisksMax: 1_000,

@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import type { Branch } from "../risk/trial.ts";
+import type { World } from "../world.ts";
+
+interface RiskFlags {
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+const help = `
+Tries in memory what a merge of each two branches would bring, as they are committed now; nothing in the repository, an
+index or a working tree is touched. Branches are those of the worktrees in which sessions live. What is not committed is
+not tried; files that are uncommitted on both sides are named. Needs git 2.38 or newer.
+
+--json: {"branches":[{"name", "worktree", "head"}], "pairs":[{"a", "b", "conflicts":[files] or null, "error"?,
+"uncommitted":[files]}], "left": pairs not looked at}.
+
+Exit codes: 0 done, conflicts or not; 1 refused or failed; 3 no daemon runs, which knows the live sessions (not with
+--all).
+
+Examples:
+  $ kite risk
+  $ kite risk --all`;
+
+export function add(program: Command): void {
+  program
+    .command("risk")
+    .description("show which files of live branches would conflict if merged today")
+    .option("--all", "every worktree of the repository, not only those with live sessions")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (flags: RiskFlags) => {
+      const { processWorld } = await import("../world.ts");
+      process.exitCode = await risk(processWorld(), flags);
+    });
+}
+
+/** Returns the exit code. */
+export async function risk(world: World, flags: RiskFlags): Promise<number> {
+  const { exitCodes, fail, rowsOf, withDaemon } = await import("../ask.ts");
+  const { checkVersion, GitFailed, gitFor } = await import("../risk/git.ts");
+  const { branchesAt } = await import("../risk/trial.ts");
+  const { limits } = await import("../../protocol/limits.ts");
+  const { cwd, env } = world;
+  const json = flags.json === true;
+  try {
+    const git = gitFor(env, performance.now() + limits.riskMs);
+    await checkVersion(git, cwd);
+    const branches = await branchesAt(git, cwd);
+    if (flags.all) return await show(world, flags, git, branches);
+    return await withDaemon(world, json, async client => {
+      const sessions = await rowsOf(client, "sessions");
+      const live = new Set(sessions.filter(s => s.status !== "lost").map(s => s.worktree));
+      return show(
+        world,
+        flags,
+        git,
+        branches.filter(branch => live.has(branch.worktree)),
+      );
+    });
+  } catch (error) {
+    if (!(error instanceof GitFailed)) throw error;
+    fail(world, json, "git_failed", error.message);
+    return exitCodes.failed;
+  }
+}
+
+async function show(
+  world: World,
+  { all = false, json = false }: RiskFlags,
+  git: Parameters<typeof import("../risk/trial.ts").tryAll>[0],
+  branches: readonly Branch[],
+): Promise<number> {
+  const { print, printJson, screenOf } = await import("../world.ts");
+  const { tryAll } = await import("../risk/trial.ts");
+  const { trialView } = await import("../view/trial.ts");
+  const trial = await tryAll(git, branches);
+  if (json) printJson(world, { branches, ...trial });
+  else print(world, trialView({ branches, all, ...trial }, screenOf(world)));
+  return 0;
+}
