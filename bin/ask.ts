@@ -4,6 +4,7 @@ import type { Refusal } from "../protocol/codes.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
+import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { ParamsOf } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import type { TaskRow } from "../protocol/task.ts";
@@ -81,6 +82,8 @@ interface Rows {
   readonly tasks: TaskRow;
   readonly task_ready: TaskRow;
   readonly task_blocked: TaskRow;
+  readonly messages: PostedRow;
+  readonly holds: HoldRow;
 }
 
 const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy");
@@ -96,6 +99,8 @@ const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = 
   tasks: isTask,
   task_ready: isTask,
   task_blocked: isTask,
+  messages: (row): row is PostedRow => has(row, "id", "from", "to", "text", "thread"),
+  holds: (row): row is HoldRow => has(row, "hold", "files", "by", "leftMs"),
 };
 
 function has(row: unknown, ...names: readonly string[]): boolean {

@@ -35,6 +35,23 @@ const commands: Readonly<Record<string, Entry>> = {
     description: "plan work: tasks that sessions claim, finish and build on",
     load: () => import("./commands/task.ts"),
   },
+  context: {
+    description: "share small values with the sessions of a project",
+    load: () => import("./commands/context.ts"),
+  },
+  message: {
+    description: "write to other sessions, and read what they wrote",
+    load: () => import("./commands/message.ts"),
+  },
+  broadcast: {
+    description: "write to every other session of the project",
+    load: () => import("./commands/broadcast.ts"),
+  },
+  hold: {
+    description: "ask that nobody else edits some files for a while",
+    load: () => import("./commands/hold.ts"),
+  },
+  resume: { description: "let edits go on that were on hold", load: () => import("./commands/resume.ts") },
   log: { description: "show what was decided, and why", load: () => import("./commands/log.ts") },
   risk: {
     description: "show which files of live branches would conflict if merged today",

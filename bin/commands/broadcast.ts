@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+
+const help = `
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Example:
+  $ kite broadcast "main is red, please pull before you push"`;
+
+interface Flags {
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+export function add(program: Command): void {
+  program
+    .command("broadcast")
+    .description("write to every other session of the project")
+    .argument("<text...>")
+    .option("--project <project>", "another project than that of the working directory; only at a terminal")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (words: readonly string[], flags: Flags) => {
+      const { processWorld } = await import("../world.ts");
+      const { broadcast } = await import("../talk/messages.ts");
+      process.exitCode = await broadcast(processWorld(), words, flags);
+    });
+}

@@ -1,0 +1,82 @@
+/** Context, messages and holds on edits for a terminal. What agents wrote is quoted, as it is for other agents. */
+import { frame, quote } from "../../hooks/adapter/quote.ts";
+import type { ContextRow, JsonValue } from "../../protocol/context.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { HoldRow, MessageRow, PostedRow } from "../../protocol/message.ts";
+import { table } from "./table.ts";
+import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+
+const person = "a person at a terminal";
+
+/** A value as JSON on one line, with nothing in it that a terminal or a reader would not show. */
+export function valueText(value: JsonValue): string {
+  return JSON.stringify(value).replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
+    character => [...character].map(escaped).join(""),
+  );
+}
+
+/** Keys with their versions and who set them. */
+export function contextView(rows: readonly ContextRow[], screen: Screen): string[] {
+  if (rows.length === 0) return ["No context. To share a value: kite context set KEY VALUE"];
+  const cells = rows.map(row => [
+    { text: clean(row.key), style: "bold" as const },
+    `version ${row.version}`,
+    bytes(row.bytes),
+    clean(row.fromName),
+    `${duration(screen.now - row.at)} ago`,
+    [row.durable ? "durable" : "", row.endsInMs === null ? "" : `ends in ${duration(row.endsInMs)}`]
+      .filter(word => word !== "")
+      .join(", "),
+  ]);
+  return table(cells, [{ min: 8 }, {}, { align: "right" }, { min: 5 }, {}, {}], screen);
+}
+
+/** An inbox: what others wrote, in the frame that says so. */
+export function inboxView(messages: readonly MessageRow[], unread: number, screen: Screen): string[] {
+  if (messages.length === 0) return ["No messages."];
+  const lines = messages.map(message => {
+    const { id, from, state, urgent, undelivered } = message;
+    const who = from === null ? person : quote(from.name, limits.nameBytes);
+    const about = [state, urgent ? "urgent" : "", clock(message.at, screen.now)].filter(word => word !== "");
+    const text = quote(message.text, limits.messageBytes);
+    return undelivered === null
+      ? `- ${clean(id)} from ${who} (${about.join(", ")}): ${text}`
+      : `- ${clean(id)} came back, ${quote(undelivered, limits.nameBytes)} has gone without reading it: ${text}`;
+  });
+  const more = unread === 0 ? "" : `; ${unread} unread`;
+  return [frame, ...lines, `${counted(messages.length, "message")}${more}`];
+}
+
+/** All messages of a project that are in some inbox, for a person. */
+export function postedView(rows: readonly PostedRow[], screen: Screen): string[] {
+  if (rows.length === 0) return ["No messages."];
+  return rows.flatMap(row => {
+    const from = row.from === null ? person : clean(row.from.name);
+    const to = row.broadcast
+      ? `everyone (${row.to.filter(one => one.state === "read").length} of ${row.to.length} read it)`
+      : row.to.map(one => `${clean(one.name)} (${one.state})`).join(", ");
+    const urgent = row.urgent ? " urgent" : "";
+    const head = `${clock(row.at, screen.now)}  ${clean(row.id)}${urgent}  ${from} → ${to}`;
+    return [...wrap(head, screen.width, 4), ...indented(row.text, screen)];
+  });
+}
+
+export function holdsView(rows: readonly HoldRow[], screen: Screen): string[] {
+  if (rows.length === 0) return ["Nobody holds edits."];
+  return rows.flatMap(row => {
+    const by = row.by === null ? person : clean(row.by.name);
+    const files = row.files.map(clean).join(", ");
+    const head = `${clean(row.hold)}  ${files}: held by ${by}, ${duration(row.leftMs)} left`;
+    return [...wrap(head, screen.width, 4), ...indented(row.text, screen)];
+  });
+}
+
+function indented(text: string, screen: Screen): string[] {
+  return wrap(clean(text), screen.width - 4).map(line => `    ${line}`);
+}
+
+function escaped(character: string): string {
+  const units = [...Array(character.length).keys()].map(i => character.charCodeAt(i));
+  return units.map(unit => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}
