@@ -123,6 +123,8 @@ export const limits = {
   // Calls through a shared process.
   /** Sessions, and locks, told to an agent that asks. */
   mcpRowsMax: 50,
+  /** Longest that `kite doctor` waits for the tools' program. */
+  mcpStartMs: 10_000,
   /** Messages told at once. */
   mcpInboxMax: 20,
   /** How often a waiting call tells how it goes. */

@@ -60,5 +60,7 @@ async function* allChecks(world: World): AsyncGenerator<Check, void> {
   const hooks = await import("../doctor/hooks.ts");
   const { dist } = await import("../places.ts");
   yield* hooks.checkCopies(world, dist);
+  const { checkAgentTools } = await import("../doctor/agent-tools.ts");
+  yield* await checkAgentTools(world);
   if (stats !== null) yield* await hooks.checkLive(world);
 }

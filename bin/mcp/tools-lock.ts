@@ -34,6 +34,10 @@ const lock = tool({
       own.request("file_lock", { ...given, progress: true }, { signal: call.signal }),
     );
     const { token, granted_from_queue: waited } = granted(reply);
+    // Taken back in the same moment: nobody will hear that it was granted.
+    if (call.signal.aborted && waited) {
+      await call.client.request("file_unlock", { ...call.actor, files: given.files });
+    }
     const names = files.map(file => quote(nearPath(file, call.acting.cwd))).join(", ");
     const text = `You hold ${names}${waited ? ", after waiting in line" : ""}. Release with kite_unlock when you are done.`;
     return { text, data: { files, token, waited: waited === true } satisfies Data };

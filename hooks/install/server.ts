@@ -64,6 +64,16 @@ export async function removeTools(paths: KitePaths, place: ServerPlace): Promise
   });
 }
 
+/** Whether the entry is there, with which the client starts Kite's tools. */
+export function hasTools(paths: KitePaths, place: ServerPlace): boolean {
+  try {
+    const text = read(linkTarget(place.file));
+    return text !== null && removeServer(text, pathOf(place), paths.bin, null) !== text;
+  } catch {
+    return false; // What Kite cannot read, the client cannot either.
+  }
+}
+
 /** Where servers were added, as far as it was recorded. */
 export function placesWithTools(paths: KitePaths): readonly ServerPlace[] {
   return readServers(paths.servers).map(({ file, project }) => ({ file, project }));

@@ -76,6 +76,27 @@ it("sees a launcher that starts a Kite elsewhere", async () => {
   });
 });
 
+it("starts the tools for agents as the client does, and misses an entry that somebody took out", async () => {
+  const tools = async () => {
+    const said = await kite("doctor", "--json").catch((error: { readonly stdout: string }) => error.stdout);
+    return JSON.parse(said).checks.filter(({ check }: Check) => check === "agent tools");
+  };
+  await kite("install", "--no-mcp");
+  expect(await tools()).toEqual([]);
+  await kite("install");
+  const server = join(home.paths.bin, "mcp");
+  const [works] = await tools();
+  expect(works.detail).toMatch(/: \d\d tools in \d+ ms$/);
+  expect(works).toMatchObject({ result: "ok", detail: expect.stringContaining(server) });
+  writeFileSync(server, "#!/bin/sh\nexit 1\n");
+  expect(await tools()).toMatchObject([{ result: "fail", detail: `${server} does not answer` }]);
+  const file = join(dirname(home.work), ".claude.json");
+  writeFileSync(file, "{}");
+  expect(await tools()).toMatchObject([
+    { result: "warn", detail: `the entry is not there any more: ${file}` },
+  ]);
+});
+
 it("names where sessions work without hooks, until they have some", async () => {
   await home.session("3f8a2b4c-0000-4000-8000-000000000001");
   await home.session("terminal-1", { cwd: dirname(home.work) });

@@ -1,0 +1,71 @@
+/** The tools for agents: whether the client is told of them, and whether what it starts works. */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { InstallFailed } from "../../hooks/install/failed.ts";
+import { mcpPath } from "../../hooks/install/launcher.ts";
+import { hasTools, placesWithTools } from "../../hooks/install/server.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Check } from "../view/doctor.ts";
+import type { World } from "../world.ts";
+
+const check = "agent tools";
+
+/** Nothing where they were never installed: Kite does without. */
+export async function checkAgentTools(world: World): Promise<Check[]> {
+  try {
+    const places = placesWithTools(world.paths);
+    const gone = places.filter(place => !hasTools(world.paths, place));
+    const checks: Check[] = gone.map(({ file, project }) => {
+      const where = project === null ? file : `${file}, for ${project}`;
+      const todo = "install again: kite install (or kite install --project)";
+      return { check, result: "warn", detail: `the entry is not there any more: ${where}`, todo };
+    });
+    return places.length === gone.length
+      ? checks
+      : [...checks, await started(mcpPath(world.paths.bin), world)];
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return [{ check, result: "fail", detail: error.message }];
+  }
+}
+
+/** Starts the program as the client does, and asks for the list. */
+async function started(program: string, { env }: World): Promise<Check> {
+  const began = performance.now();
+  const { HOME, PATH } = env;
+  const child = spawn(program, [], {
+    env: { ...(HOME === undefined ? {} : { HOME }), ...(PATH === undefined ? {} : { PATH }) },
+    stdio: ["pipe", "pipe", "ignore"],
+    timeout: limits.mcpStartMs,
+    killSignal: "SIGKILL",
+  });
+  const count = await toolsOf(child);
+  child.stdin.end();
+  if (count !== null) {
+    const ms = (performance.now() - began).toFixed(0);
+    return { check, result: "ok", detail: `${program}: ${count} tools in ${ms} ms` };
+  }
+  const todo = "install again: kite install (or kite install --project)";
+  return { check, result: "fail", detail: `${program} does not answer`, todo };
+}
+
+/** How many tools it has; null where it ends without an answer. */
+function toolsOf(child: ChildProcessByStdio<Writable, Readable, null>): Promise<number | null> {
+  return new Promise(resolve => {
+    child.once("error", () => resolve(null));
+    child.once("close", () => resolve(null));
+    // One that ended at once is told by its end.
+    child.stdin.on("error", () => undefined);
+    createInterface({ input: child.stdout }).on("line", line => {
+      const count = /"id":2[,}]/.test(line) ? line.match(/"inputSchema":/g)?.length : undefined;
+      if (count !== undefined) resolve(count);
+    });
+    const say = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    const clientInfo = { name: "kite doctor", version: "1" };
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+    say({ id: 1, method: "initialize", params });
+    say({ method: "notifications/initialized" });
+    say({ id: 2, method: "tools/list" });
+  });
+}
