@@ -23,6 +23,10 @@ const commands: Readonly<Record<string, Entry>> = {
     description: "show who is here, what is locked and who waits",
     load: () => import("./commands/status.ts"),
   },
+  watch: {
+    description: "show sessions, locks, tasks and what happens, live",
+    load: () => import("./commands/watch.ts"),
+  },
   sessions: { description: "list the sessions", load: () => import("./commands/sessions.ts") },
   locks: { description: "list the locks and who waits for them", load: () => import("./commands/locks.ts") },
   whose: {

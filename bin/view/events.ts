@@ -1,13 +1,75 @@
-import type { EventLine } from "../../protocol/events.ts";
+import type { EventLine, TaskNews } from "../../protocol/events.ts";
 import { clean, clock, duration, type Screen } from "./text.ts";
 
 /** An event about locks as one line for a person, or null for any other. */
 export function lockEventLine(event: EventLine, screen: Pick<Screen, "now">): string | null {
-  const said = sentence(event);
+  const said = lockSentence(event);
   return said === null ? null : `${clock(screen.now, screen.now)}  ${said}`;
 }
 
-function sentence(event: EventLine): string | null {
+/** Any event as one line without its time, or null for one that says nothing to a person. */
+export function eventSentence(event: EventLine): string | null {
+  return lockSentence(event) ?? workSentence(event) ?? talkSentence(event);
+}
+
+function workSentence(event: EventLine): string | null {
+  switch (event.event) {
+    case "session_started":
+      return `began     ${clean(event.name)}`;
+    case "session_ended":
+      return `ended     ${clean(event.name)}: ${clean(event.cause)}`;
+    case "session_lost":
+      return `lost      ${clean(event.name)}: nothing was heard of it`;
+    case "session_duplicated":
+      return `twice     ${clean(event.name)} is open in ${event.incarnations} terminals`;
+    case "lost_update":
+      return `late      ${clean(event.writer.name)} wrote ${clean(event.path)} after its lock had passed on`;
+    case "bypassed":
+      return `past lock ${clean(event.writer.name)} changed ${clean(event.path)} of ${clean(event.holder.name)}`;
+    case "file_conflict":
+      return `conflict  ${clean(event.path)} is open in two sessions`;
+    case "task_created":
+      return `new task  ${taskOf(event)}`;
+    case "task_claimed":
+      return `claimed   ${taskOf(event)}`;
+    case "task_completed":
+      return `done      ${taskOf(event)}`;
+    case "task_failed":
+      return `failed    ${taskOf(event)}`;
+    case "task_released":
+      return `given up  ${taskOf(event)}: ${clean(event.cause)}`;
+    default:
+      return null;
+  }
+}
+
+function talkSentence(event: EventLine): string | null {
+  const who = (row: { readonly name: string } | null) => (row === null ? "a person" : clean(row.name));
+  switch (event.event) {
+    case "context_changed":
+      return `note      ${clean(event.key)} ${event.deleted ? "deleted" : `version ${event.version}`} by ${who(event.from)}`;
+    case "message_sent": {
+      const more = event.more === undefined ? [] : [`${event.more} more`];
+      const to = [...event.to.map(who), ...more].join(", ");
+      return `${event.urgent ? "urgent   " : "message  "} ${who(event.from)} to ${to}`;
+    }
+    case "message_undelivered":
+      return `unread    message of ${who(event.from)}: ${who(event.to)} has gone`;
+    case "hold_began":
+      return `hold      ${filesOf(event)} by ${who(event.by)} for ${duration(event.ms)}`;
+    case "hold_ended":
+      return `hold over ${filesOf(event)}: ${clean(event.cause)}`;
+    default:
+      return null;
+  }
+}
+
+function taskOf({ task, description, by }: TaskNews): string {
+  const who = by === null ? "" : ` by ${clean(by.name)}`;
+  return `${clean(task)}${who}: ${clean(description)}`;
+}
+
+function lockSentence(event: EventLine): string | null {
   switch (event.event) {
     case "lock_granted": {
       const after = event.waitedMs > 0 ? ` after ${duration(event.waitedMs)}` : "";

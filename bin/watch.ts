@@ -1,0 +1,269 @@
+import { LocalError, NotRunning } from "../client/errors.ts";
+import type { EventLine } from "../protocol/events.ts";
+import { exitCodes, fail, Refused, rowsOf } from "./ask.ts";
+import { eventSentence } from "./view/events.ts";
+import { clock } from "./view/text.ts";
+import { type News, type WatchData, watchView } from "./view/watch.ts";
+import { type Client, print, printJson, screenOf, type World } from "./world.ts";
+
+export interface WatchFlags {
+  readonly json?: boolean;
+}
+
+/** The screen is drawn at most this often, and once a second for the ages. */
+const drawMs = 250;
+const agesEvery = 4;
+const retryMs = 1_000;
+const newsMax = 200;
+const tasksShownMax = 500;
+
+const enter = "\u001b[?1049h\u001b[?25l";
+const leave = "\u001b[?25h\u001b[?1049l";
+const home = "\u001b[H";
+const clearLine = "\u001b[K";
+const clearBelow = "\u001b[J";
+
+/**
+ * Shows what goes on until `until` is aborted: on a terminal on a screen of its own, in a pipe line by line. A daemon
+ * that goes away is waited for; one that was never there is said. Returns the exit code.
+ */
+export async function watch(world: World, flags: WatchFlags, until: AbortSignal): Promise<number> {
+  const json = flags.json === true;
+  let found = await connect(world);
+  if (!("client" in found)) {
+    fail(world, json, "not_running", found.why);
+    return exitCodes.notRunning;
+  }
+  const isScreen = world.stdout.isTTY === true && world.env["TERM"] !== "dumb" && !json;
+  const shown = isScreen ? new Painting(world) : new Listing(world, json);
+  const place: Place = { storeId: "", cursor: null };
+  try {
+    for (;;) {
+      const why = "client" in found ? await follow(world, found.client, shown, until, place) : found.why;
+      if (until.aborted) return exitCodes.done;
+      shown.away(why);
+      await pause(world, until);
+      if (until.aborted) return exitCodes.done;
+      found = await connect(world);
+    }
+  } finally {
+    shown.end();
+  }
+}
+
+/** What is shown of what happens. */
+interface Shown {
+  /** Looks at everything anew. */
+  look(client: Client): Promise<void>;
+  event(event: EventLine): void;
+  /** Something was missed. */
+  missed(): void;
+  away(why: string): void;
+  /** Called every `drawMs`, while a daemon is there. */
+  tick(client: Client): Promise<void>;
+  end(): void;
+}
+
+/** Up to where events were shown; cursors are good for one store. */
+interface Place {
+  storeId: string;
+  cursor: string | null;
+}
+
+/** Shows one connection until it is lost for good, or the watch is over. Returns why, for people. */
+async function follow(
+  world: World,
+  client: Client,
+  shown: Shown,
+  until: AbortSignal,
+  place: Place,
+): Promise<string> {
+  const take = (event: EventLine) => {
+    place.cursor = event.cursor ?? place.cursor;
+    shown.event(event);
+  };
+  const stops = [client.onEvent(take), client.onLagged(() => shown.missed())];
+  try {
+    const { storeId } = client.daemon;
+    const { cursor } = place;
+    const subscribed = await client.subscribe(
+      cursor === null ? {} : { cursor: storeId === place.storeId ? cursor : "-" },
+    );
+    if (!subscribed.ok) throw new Refused(subscribed);
+    place.storeId = storeId;
+    if (subscribed.lagged === true) shown.missed();
+    if (cursor === null || subscribed.lagged === true) place.cursor = subscribed.cursor;
+    await shown.look(client);
+    const ticking = new Promise<string>((_, reject) => {
+      let isBusy = false;
+      const tick = async () => {
+        isBusy = true;
+        await shown.tick(client);
+        isBusy = false;
+      };
+      stops.push(world.every(drawMs, () => void (isBusy || tick().catch(reject))));
+    });
+    const over = new Promise<string>(resolve => {
+      const end = () => resolve("");
+      until.addEventListener("abort", end, { once: true });
+      stops.push(() => until.removeEventListener("abort", end));
+      if (until.aborted) end();
+    });
+    return await Promise.race([over, ticking, client.closed.then(({ message }) => message)]);
+  } catch (error) {
+    // The connection went, or the daemon is about to.
+    if (!(error instanceof LocalError) && !(error instanceof Refused)) throw error;
+    return error.message;
+  } finally {
+    for (const stop of stops) stop();
+    client.close();
+  }
+}
+
+/** Nothing announces a daemon that is not there yet. */
+function pause(world: World, until: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const end = () => {
+      stop();
+      until.removeEventListener("abort", end);
+      resolve();
+    };
+    const stop = world.every(retryMs, end);
+    until.addEventListener("abort", end, { once: true });
+  });
+}
+
+async function connect(world: World): Promise<{ readonly client: Client } | { readonly why: string }> {
+  try {
+    return { client: await world.connect({ name: "kite watch", reconnect: true }) };
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+    return { why: error instanceof NotRunning ? "no daemon runs; start it: kite up" : error.message };
+  }
+}
+
+/** A screen of its own; what was there before comes back at the end. */
+class Painting implements Shown {
+  readonly #world: World;
+  #data: WatchData = empty;
+  readonly #news: News[] = [];
+  #isStale = false;
+  #ticks = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    world.stdout.write(enter);
+  }
+
+  async look(client: Client): Promise<void> {
+    this.#isStale = false;
+    const [sessions, locks, refusals, active, pending] = await Promise.all([
+      rowsOf(client, "sessions"),
+      rowsOf(client, "locks"),
+      rowsOf(client, "refusals"),
+      rowsOf(client, "tasks", { status: "active" }, tasksShownMax),
+      rowsOf(client, "tasks", { status: "pending" }, tasksShownMax),
+    ]);
+    const { version } = client.daemon;
+    this.#data = {
+      version,
+      sessions,
+      locks,
+      refusals,
+      tasks: [...active, ...pending],
+      news: this.#news,
+      away: null,
+    };
+    this.#draw();
+  }
+
+  event(event: EventLine): void {
+    this.#isStale = true;
+    const text = eventSentence(event);
+    if (text === null) return;
+    this.#news.push({ at: this.#world.now(), text });
+    if (this.#news.length > newsMax) this.#news.shift();
+  }
+
+  missed(): void {
+    this.#isStale = true;
+  }
+
+  away(why: string): void {
+    this.#data = { ...this.#data, away: why };
+    this.#draw();
+  }
+
+  async tick(client: Client): Promise<void> {
+    this.#ticks += 1;
+    if (this.#isStale || this.#ticks % agesEvery === 0) await this.look(client);
+  }
+
+  end(): void {
+    this.#world.stdout.write(leave);
+  }
+
+  #draw(): void {
+    const rows = this.#world.stdout.rows ?? 24;
+    const lines = watchView(this.#data, screenOf(this.#world), rows);
+    // Written over what is there, so that nothing flickers; the last line has no end, so that nothing scrolls.
+    const text = lines.map(line => `${line}${clearLine}`).join("\r\n");
+    this.#world.stdout.write(`${home}${text}${clearBelow}`);
+  }
+}
+
+const empty: WatchData = {
+  version: "",
+  sessions: [],
+  locks: [],
+  tasks: [],
+  refusals: [],
+  news: [],
+  away: null,
+};
+
+/** A line for each thing that happens. */
+class Listing implements Shown {
+  readonly #world: World;
+  readonly #json: boolean;
+  #isAway = false;
+
+  constructor(world: World, json: boolean) {
+    this.#world = world;
+    this.#json = json;
+  }
+
+  async look(client: Client): Promise<void> {
+    this.#isAway = false;
+    const [sessions, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
+    if (this.#json) printJson(this.#world, { sessions, locks });
+    else this.#say(`watching  sessions: ${sessions.length}, locks: ${locks.length}`);
+  }
+
+  event(event: EventLine): void {
+    if (this.#json) {
+      printJson(this.#world, event);
+      return;
+    }
+    const text = eventSentence(event);
+    if (text !== null) this.#say(text);
+  }
+
+  missed(): void {
+    fail(this.#world, this.#json, "lagged", "events were missed; see kite status");
+  }
+
+  away(why: string): void {
+    if (!this.#isAway) fail(this.#world, this.#json, "not_running", `${why}; waiting for it`);
+    this.#isAway = true;
+  }
+
+  async tick(): Promise<void> {}
+
+  end(): void {}
+
+  #say(text: string): void {
+    const now = this.#world.now();
+    print(this.#world, [`${clock(now, now)}  ${text}`]);
+  }
+}

@@ -1,0 +1,211 @@
+/** kite watch: the picture at every size, and what happens on a terminal and in a pipe. */
+import { describe, expect, it } from "vitest";
+import { unpainted } from "../../bin/view/color.ts";
+import { widthOf } from "../../bin/view/text.ts";
+import { share, type WatchData, watchView } from "../../bin/view/watch.ts";
+import { watch } from "../../bin/watch.ts";
+import type { TaskRow } from "../../protocol/task.ts";
+import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
+import { busy, crowd, now, screen } from "./view-rows.ts";
+
+const task = (id: string, more: Partial<TaskRow> = {}): TaskRow => ({
+  id: `t-abc-${id}`,
+  description: `Do ${id}`,
+  project: "/home/ana/code/shop",
+  priority: "normal",
+  status: "pending",
+  assignee: null,
+  assigneeAgent: null,
+  assigneeName: null,
+  labels: [],
+  dependsOn: [],
+  blockedBy: [],
+  createdBy: null,
+  createdAt: now,
+  updatedAt: now,
+  result: null,
+  attempts: 0,
+  ...more,
+});
+
+const data = (more: Partial<WatchData> = {}): WatchData => ({
+  version: "0.1.0",
+  sessions: busy.sessions,
+  locks: busy.locks,
+  tasks: [task("1"), task("2", { status: "active", assigneeName: "alice" })],
+  refusals: busy.refusals,
+  news: [{ at: now, text: "began     alice" }],
+  away: null,
+  ...more,
+});
+
+describe("the picture", () => {
+  it("is never larger than the terminal, and has a title for everything there is room for", () => {
+    const crowded = data({
+      sessions: crowd.sessions,
+      locks: crowd.locks,
+      tasks: Array.from({ length: 300 }, (_, i) => task(`${i}`)),
+    });
+    for (const one of [data(), crowded]) {
+      for (const rows of [1, 2, 3, 5, 9, 10, 16, 24, 50, 200]) {
+        for (const width of [20, 40, 80, 200]) {
+          const lines = watchView(one, screen(width, { color: true }), rows);
+          expect(lines.length).toBeLessThanOrEqual(rows);
+          for (const line of lines) expect(widthOf(unpainted(line))).toBeLessThanOrEqual(width);
+          const titles = ["Sessions", "Locks", "Tasks", "Latest"].filter(title =>
+            lines.some(line => unpainted(line).startsWith(title)),
+          );
+          expect(titles).toHaveLength(Math.min(4, Math.floor((rows - 1) / 2)));
+        }
+      }
+    }
+  });
+
+  it("says how much is not shown, and where it is", () => {
+    const lines = watchView(data({ sessions: crowd.sessions }), screen(80), 16).map(unpainted);
+    expect(lines.some(line => /^ {2}and \d+ more lines: kite sessions$/.test(line))).toBe(true);
+    const news = lines.slice(lines.indexOf("Latest") + 1);
+    expect(news[0]).toBe("  14:00:00  began     alice");
+  });
+
+  it("says instead that nothing new comes", () => {
+    expect(watchView(data({ away: "no daemon runs" }), screen(80), 24)[0]).toBe("14:00:00 · no daemon runs");
+  });
+
+  it("cleans what comes from outside", () => {
+    const news = [{ at: now, text: "began     x" }];
+    const away = "\u001b[31mno daemon\u202e";
+    expect(watchView(data({ news, away }), screen(80), 24).join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+});
+
+describe("the room", () => {
+  it("goes first to those who want little, then evenly to the others", () => {
+    expect(share([2, 3, 20, 20], 25)).toEqual([2, 3, 10, 10]);
+    expect(share([5, 5, 5, 5], 40)).toEqual([5, 5, 5, 5]);
+    expect(share([9, 9, 9, 9], 5)).toEqual([3, 2, 0, 0]);
+    expect(share([9, 9], 1)).toEqual([0, 0]);
+  });
+});
+
+describe("kite watch", () => {
+  function daemonOf(): FakeDaemon {
+    return fakeDaemon({
+      subscribe: { ok: true, cursor: "1.1.1" },
+      "query sessions": { ok: true, rows: busy.sessions },
+      "query locks": { ok: true, rows: busy.locks },
+      "query refusals": { ok: true, rows: [] },
+      "query tasks": ({ status }) => ({ ok: true, rows: status === "active" ? [] : [task("1")] }),
+    });
+  }
+  async function start(options: FakeWorldOptions, flags: { json?: boolean } = {}) {
+    const world = fakeWorld(options);
+    const ending = new AbortController();
+    const code = watch(world, flags, ending.signal);
+    await expect.poll(() => world.out().includes("\u001b[H") || world.out().includes("watching")).toBe(true);
+    return { world, ending, code };
+  }
+  const began = { event: "session_started", id: "e", name: "eve", project: "/p" } as const;
+
+  it("takes a screen of its own on a terminal, and gives it back", async () => {
+    const daemon = daemonOf();
+    const terminal = { columns: 80, rows: 24 };
+    const { world, ending, code } = await start({ daemon, terminal, env: { NO_COLOR: "1" } });
+    const first = world.out();
+    expect(first.startsWith("\u001b[?1049h\u001b[?25l\u001b[H14:00:00 · ")).toBe(true);
+    expect(first).not.toContain("\u001b[1m");
+    daemon.push(began);
+    expect(world.out()).toBe(first);
+    world.tick();
+    await expect.poll(() => world.out().slice(first.length)).toContain("14:00:00  began     eve");
+    ending.abort();
+    expect(await code).toBe(0);
+    expect(world.out().endsWith("\u001b[?25h\u001b[?1049l")).toBe(true);
+    expect(daemon.listeners()).toBe(0);
+  });
+
+  it("draws no more than the terminal has, whatever its size is by now", async () => {
+    const daemon = daemonOf();
+    const terminal = { columns: 60, rows: 7 };
+    const { world, ending, code } = await start({ daemon, terminal });
+    const [, picture = ""] = world.out().split("\u001b[H");
+    expect(picture.split("\r\n").length).toBeLessThanOrEqual(7);
+    ending.abort();
+    await code;
+  });
+
+  it("looks again once a second though nothing happens, and once for many events", async () => {
+    const daemon = daemonOf();
+    const { world, ending, code } = await start({ daemon, terminal: { columns: 80, rows: 24 } });
+    const looks = () => daemon.asked.filter(one => one["target"] === "locks").length;
+    expect(looks()).toBe(1);
+    for (let n = 0; n < 3; n += 1) {
+      world.tick();
+      await Promise.resolve();
+      await Promise.resolve();
+    }
+    expect(looks()).toBe(1);
+    world.tick();
+    expect(looks()).toBe(2);
+    await expect.poll(() => world.out().split("\u001b[H").length).toBe(3);
+    for (let n = 0; n < 100; n += 1) daemon.push(began);
+    world.tick();
+    expect(looks()).toBe(3);
+    ending.abort();
+    await code;
+  });
+
+  it("waits on a terminal for a daemon that went away", async () => {
+    const daemon = daemonOf();
+    const { world, ending, code } = await start({ daemon, terminal: { columns: 80, rows: 24 } });
+    daemon.die();
+    await expect.poll(world.out).toContain("no daemon listens any more");
+    ending.abort();
+    expect(await code).toBe(0);
+    expect(world.out().endsWith("\u001b[?1049l")).toBe(true);
+  });
+
+  it("is a line for each thing that happens, in a pipe and on a terminal that can do no more", async () => {
+    for (const more of [{}, { terminal: { columns: 80, rows: 24 }, env: { TERM: "dumb" } }]) {
+      const daemon = daemonOf();
+      const { world, ending, code } = await start({ daemon, ...more });
+      daemon.push(began);
+      daemon.lag();
+      ending.abort();
+      expect(await code).toBe(0);
+      expect(world.out().split("\n")).toEqual([
+        `14:00:00  watching  sessions: ${busy.sessions.length}, locks: ${busy.locks.length}`,
+        "14:00:00  began     eve",
+        "",
+      ]);
+      expect(world.err()).toContain("events were missed");
+    }
+  });
+
+  it("is JSON, a value a line, where that is asked for", async () => {
+    const daemon = daemonOf();
+    const world = fakeWorld({ daemon });
+    const ending = new AbortController();
+    const code = watch(world, { json: true }, ending.signal);
+    await expect.poll(world.out).not.toBe("");
+    daemon.push(began);
+    ending.abort();
+    await code;
+    const lines = world
+      .out()
+      .trimEnd()
+      .split("\n")
+      .map(line => JSON.parse(line));
+    expect(lines).toEqual([
+      { sessions: busy.sessions, locks: busy.locks },
+      { type: "event", ...began },
+    ]);
+  });
+
+  it("says at once that there is no daemon", async () => {
+    const world = fakeWorld();
+    expect(await watch(world, {}, new AbortController().signal)).toBe(3);
+    expect(world.err()).toContain("kite up");
+    expect(world.out()).toBe("");
+  });
+});
