@@ -85,11 +85,13 @@ export class Home {
   }
 
   /** Runs a command of `kite` here to its end; returns what it printed. Throws where it fails. */
-  async kite(...args: string[]): Promise<string> {
-    const { stdout } = await run(process.execPath, [kiteProgram, ...args], {
-      cwd: this.work,
-      env: this.environment,
-    });
+  kite(...args: string[]): Promise<string> {
+    return this.kiteIn(this.environment, ...args);
+  }
+
+  /** The same with another environment. */
+  async kiteIn(env: Record<string, string>, ...args: string[]): Promise<string> {
+    const { stdout } = await run(process.execPath, [kiteProgram, ...args], { cwd: this.work, env });
     return stdout;
   }
 
