@@ -1,8 +1,9 @@
 /** What an event of an agent has to do with its inbox. */
-import type { HookOutcome } from "../protocol/adapter.ts";
+import type { FileNote, HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import type { MessageRow } from "../protocol/message.ts";
 import { isRefusal } from "./call.ts";
+import type { Actor } from "./core/entry.ts";
 import { inboxOf, isUnread, lettersOf } from "./core/inbox.ts";
 import { inboxKey } from "./core/recipients.ts";
 import type { State } from "./core/state.ts";
@@ -13,7 +14,8 @@ import type { Services } from "./services.ts";
 export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
   const { engine } = run.services;
   const actor = actorOfAction(run, action);
-  const none = { did: "inbox", ok: true, messages: [], unread: 0 } as const;
+  const notes = action.take ? takeNotes(run, actor) : [];
+  const none = { did: "inbox", ok: true, messages: [], unread: 0, notes } as const;
   if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
   const max = action.take ? limits.shownMessagesMax : 0;
   const reply = await engine.ask({ type: "inbox_take", actor, max, chars: limits.shownMessagesChars });
@@ -28,7 +30,20 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
       engine.insist({ type: "inbox_told", actor, messages: ids, heard });
     };
   }
-  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]) };
+  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes };
+}
+
+/** What went past the actor's locks; kept for the next event where this one's answer is not heard. */
+function takeNotes(run: Run, { session: id, agent }: Actor): readonly FileNote[] {
+  const { hookNotes } = run.services;
+  const notes = hookNotes.take({ id, agent });
+  if (notes.length === 0) return notes;
+  const before = run.delivered;
+  run.delivered = heard => {
+    before?.(heard);
+    if (!heard) hookNotes.keep({ id, agent }, notes);
+  };
+  return notes;
 }
 
 /** Messages that the session's main agent was not shown. */

@@ -25,6 +25,7 @@ import { WorkFacts } from "./facts-work.ts";
 import { GuardTold } from "./guard-told.ts";
 import { Guarded } from "./hook-guard.ts";
 import { HookLocks } from "./hook-lock.ts";
+import { HookNotes } from "./hook-notes.ts";
 import { HookWakes } from "./hook-wake.ts";
 import { acquireInstance, type Instance } from "./instance.ts";
 import { listenPrivately, unlinkStaleSocket } from "./instance-socket.ts";
@@ -114,13 +115,17 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   const presence = new PresenceTable(clock);
   const hookWakes = new HookWakes();
   let life: Life | null = null;
+  const hookNotes = new HookNotes();
   const onStep = (entry: Entry, step: Step, state: State, replayed: boolean) => {
     if (replayed) {
       events.recall(state.epoch, entry.seq, step);
       return;
     }
     events.publish(state.epoch, entry.seq, step);
-    for (const { event } of step.events) if ("id" in event) life?.follow(event.id);
+    for (const { event } of step.events) {
+      if ("id" in event) life?.follow(event.id);
+      hookNotes.heard(event);
+    }
     hookWakes.stepped(entry.command.type, step.events);
     for (const line of trailOf(step.events, clock.wall())) trail.write(line);
   };
@@ -151,6 +156,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     }),
     treeGuard: config.treeGuard,
     hookLocks: new HookLocks(),
+    hookNotes,
     hookWakes,
     writers: new Writers(),
     riskNotes: new RiskNotes(),

@@ -13,6 +13,7 @@ import type { GitPlace } from "./git-child.ts";
 import type { GuardTold } from "./guard-told.ts";
 import type { Guarded } from "./hook-guard.ts";
 import type { HookLocks } from "./hook-lock.ts";
+import type { HookNotes } from "./hook-notes.ts";
 import type { HookWakes } from "./hook-wake.ts";
 import type { PresenceTable } from "./presence.ts";
 import type { ProjectRules } from "./project-rules.ts";
@@ -65,6 +66,7 @@ export interface Services {
   readonly rules: ProjectRules;
   readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
+  readonly hookNotes: HookNotes;
   readonly hookWakes: HookWakes;
   readonly writers: Writers;
   readonly riskNotes: RiskNotes;

@@ -277,6 +277,8 @@ export type HookOutcome =
       readonly messages: readonly MessageRow[];
       /** Unread ones beside these. */
       readonly unread: number;
+      /** What went past locks since the last one, to be shown now. */
+      readonly notes?: readonly FileNote[];
     }
   | {
       readonly did: "lock";
@@ -335,6 +337,17 @@ export interface LockNote {
   readonly doing: string | null;
   /** In how long it would yield if it does not touch the file again; null where it does not yield. */
   readonly yieldsInMs: number | null;
+}
+
+/** A file was written past a lock: after the writer's own had ended, or by a shell command. */
+export interface FileNote {
+  readonly what: "lost_update" | "bypassed";
+  /** Absolute. */
+  readonly file: string;
+  /** The actor itself did it; else it was done to what the actor has. */
+  readonly mine: boolean;
+  /** The other one, as people see it; null where there is none. */
+  readonly other: string | null;
 }
 
 /** A file that was refused and is free: nobody holds it, nobody stands in line for it. */

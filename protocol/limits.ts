@@ -165,6 +165,9 @@ export const limits = {
   shellFilesMax: 1_000,
   /** An ended shell command is heard of so late at most. */
   shellSlackMs: 2_000,
+  /** Notes of writes past locks that an actor has not been told yet, and actors that have any. */
+  fileNotesMax: 5,
+  notedActorsMax: 1_000,
   /** What changes a file within this time of a tool's write belongs to that write, as a formatter does. */
   aftermathMs: 5_000,
   /** Files remembered as they were last seen. */

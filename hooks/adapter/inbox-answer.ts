@@ -1,5 +1,5 @@
 /** What an agent is shown of its inbox, with events that wait. */
-import type { HookAction, HookOutcome } from "../../protocol/adapter.ts";
+import type { FileNote, HookAction, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import { nothing, withContext } from "./output.ts";
@@ -21,8 +21,13 @@ export function withInbox(event: "PreToolUse" | "UserPromptSubmit", actor: Actor
     answer: outcomes => {
       const said = plan.answer?.(outcomes.filter(o => o.did !== "inbox")) ?? nothing;
       const inbox = outcomes.find((o): o is Inbox => o.did === "inbox" && o.ok);
-      if (inbox === undefined || inbox.messages.length === 0) return said;
-      return withContext(event, said, inboxText(inbox));
+      if (inbox === undefined) return said;
+      const { messages, notes = [] } = inbox;
+      const parts = [
+        ...(notes.length === 0 ? [] : [notesText(notes)]),
+        ...(messages.length === 0 ? [] : [inboxText(inbox)]),
+      ];
+      return parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
     },
   };
 }
@@ -47,4 +52,22 @@ function line(message: MessageRow): string {
   const who = message.from === null ? "a person at a terminal" : quote(message.from.name, limits.nameBytes);
   const kind = [urgent ? "urgent" : "", broadcast ? "to everyone" : ""].filter(word => word !== "");
   return `- ${id} from ${who}${kind.length === 0 ? "" : ` (${kind.join(", ")})`}: ${text}`;
+}
+
+function notesText(notes: readonly FileNote[]): string {
+  return ["Kite: files were written past their locks.", frame, ...notes.map(note)].join("\n");
+}
+
+/** One write past a lock, and what to do about it. */
+function note({ what, file, mine, other }: FileNote): string {
+  const it = quote(file);
+  const who = other === null ? "another agent" : quote(other, limits.nameBytes);
+  if (what === "bypassed") {
+    return mine
+      ? `- your shell command changed ${it}, where ${who} is at work: tell ${who}, and do not edit it through the shell.`
+      : `- a shell command of ${who} changed ${it}, where you are at work: read it again before you go on.`;
+  }
+  if (!mine) return `- ${who} wrote ${it} late, which you have now: read it again before you go on.`;
+  const undone = other === null ? "others may have written it meanwhile" : `${who} had it by then`;
+  return `- your write of ${it} came after its lock had ended, and ${undone}: read it again, and put back what your write undid.`;
 }

@@ -53,3 +53,24 @@ test("fifty edits with a formatter behind each, while another session's commands
     [],
   );
 });
+
+test("a shell command that changes another's file is told to both, once, with their next events that wait", async () => {
+  const file = join(home.work, "a.ts");
+  writeFileSync(file, "0\n");
+  execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
+  await hook("alice", "SessionStart", { source: "startup" });
+  await hook("bob", "SessionStart", { source: "startup" });
+  const edit = (tool_use_id: string) => ({ tool_name: "Edit", tool_input: { file_path: file }, tool_use_id });
+  await hook("alice", "PreToolUse", edit("toolu_1"));
+  writeFileSync(file, "alice\n");
+  await hook("alice", "PostToolUse", edit("toolu_1"));
+  writeFileSync(file, "bob was here\n");
+  const bash = { tool_name: "Bash", tool_input: { command: "sed" }, tool_use_id: "toolu_2", duration_ms: 0 };
+  expect(await hook("bob", "PostToolUse", bash)).toBe("");
+  expect(await hook("bob", "UserPromptSubmit")).toContain("your shell command changed");
+  expect(await hook("alice", "PreToolUse", edit("toolu_3"))).toContain(
+    'a shell command of \\"bob\\" changed',
+  );
+  expect(await hook("bob", "UserPromptSubmit")).toBe("");
+  expect(await hook("alice", "PreToolUse", edit("toolu_4"))).toBe("");
+});

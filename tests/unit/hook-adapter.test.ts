@@ -68,7 +68,7 @@ function checkPlan(event: Record<string, unknown>): void {
     }
     if (action.do === "lock") {
       expect(isEdit).toBe(true);
-      expect(action.agent).toBe(event["agent_id"]);
+      expect(action.agent).toBe(event["agent_id"] ?? undefined);
     }
     // Nobody's turn ends but that of who acts, or of an agent that an Agent or TaskStop call names.
     const isNamed = p.event === "PostToolUse" && /^(Agent|TaskStop)$/.test(`${event["tool_name"]}`);

@@ -1,0 +1,50 @@
+/**
+ * What went past an actor's locks, told with its next event that waits: an agent behind hooks has no connection on
+ * which it would hear of it. In memory only, each note once, at most `limits.fileNotesMax` an actor.
+ */
+import type { FileNote } from "../protocol/adapter.ts";
+import type { KiteEvent } from "../protocol/events.ts";
+import { limits } from "../protocol/limits.ts";
+import type { ActorRow } from "../protocol/lock.ts";
+
+type Whose = Pick<ActorRow, "id" | "agent">;
+
+export class HookNotes {
+  readonly #rows = new Map<string, readonly FileNote[]>();
+
+  /** Keeps what an event means for those it names. */
+  heard(event: KiteEvent): void {
+    if (event.event !== "lost_update" && event.event !== "bypassed") return;
+    const { event: what, path: file, writer, holder } = event;
+    this.keep(writer, [{ what, file, mine: true, other: holder?.name ?? null }]);
+    if (holder !== null) this.keep(holder, [{ what, file, mine: false, other: writer.name }]);
+  }
+
+  /** The actor's notes, the oldest first; they are gone then. */
+  take(of: Whose): readonly FileNote[] {
+    const notes = this.#rows.get(keyOf(of)) ?? [];
+    this.#rows.delete(keyOf(of));
+    return notes;
+  }
+
+  /** Adds notes, or puts them back; the same one counts once. The latest stay. */
+  keep(of: Whose, notes: readonly FileNote[]): void {
+    const key = keyOf(of);
+    const all = [...(this.#rows.get(key) ?? []), ...notes];
+    const unlike = all.filter((note, at) => at === all.findIndex(other => isSame(note, other)));
+    this.#rows.delete(key);
+    this.#rows.set(key, unlike.slice(-limits.fileNotesMax));
+    for (const oldest of this.#rows.keys()) {
+      if (this.#rows.size <= limits.notedActorsMax) break;
+      this.#rows.delete(oldest);
+    }
+  }
+}
+
+function keyOf({ id, agent }: Whose): string {
+  return agent === null ? id : `${id}\n${agent}`;
+}
+
+function isSame(a: FileNote, b: FileNote): boolean {
+  return a.what === b.what && a.file === b.file && a.mine === b.mine && a.other === b.other;
+}
