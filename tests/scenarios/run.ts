@@ -6,6 +6,8 @@
  *     time +30s                              what is due on the way comes when it is due
  *     daemon restart                         or `daemon killed`
  *     locks                                  who holds and waits for what
+ *     alice: task_create c after=a,b         also task_claim, task_done, task_fail, task_retry, task_release; label=x
+ *     tasks                                  what each one is, and why
  *     committed src/a.ts                     git is asked, and nothing uncommitted is left in it
  *     work                                   whose uncommitted work is in which file
  *
@@ -22,6 +24,7 @@ import { microtasks } from "../journal/commands.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { lockOf } from "../unit/core-world.ts";
 import { MemoryPlace } from "../unit/engine-world.ts";
+import { shownTasks, taskCommand, taskTold, type Words } from "./tasks.ts";
 import { words } from "./words.ts";
 
 /** The transcript once more, with what happens now. */
@@ -45,12 +48,6 @@ interface Speaker {
   readonly connection: number;
   readonly waiting: Set<number>;
   bound: boolean;
-}
-
-/** What follows a command's name: `word`, or `name=value`. */
-interface Words {
-  readonly plain: readonly string[];
-  readonly named: ReadonlyMap<string, string>;
 }
 
 class Scene {
@@ -112,6 +109,10 @@ class Scene {
       this.#lines.push(...worked(this.#state));
       return;
     }
+    if (line === "tasks") {
+      this.#lines.push(...shownTasks(this.#state));
+      return;
+    }
     if (line !== "locks") throw new Error(`nobody understands "${line}"`);
     this.#lines.push(...shown(this.#state));
   }
@@ -165,6 +166,8 @@ class Scene {
 
   #command(speaker: Speaker, verb: string, given: Words): Command | null {
     const { actor } = speaker;
+    const task = taskCommand(this.#state, actor, verb, given);
+    if (task !== null) return task;
     const { session } = actor;
     const prompt = given.named.get("prompt") ?? null;
     const cause = verb === "dies" ? "anchor_gone" : "deregistered";
@@ -363,6 +366,8 @@ function shown(state: State): string[] {
 /** A reply in words: what was answered, or refused and why. */
 function told(reply: Reply): string {
   if (!reply.ok) return `${reply.code}: ${reply.error}`;
+  const task = taskTold(reply);
+  if (task !== null) return `ok ${task}`;
   const { ok: _ok, ...fields } = reply;
   return `ok ${words(fields)}`.trimEnd();
 }
