@@ -62,16 +62,22 @@ export class GitFacts {
     const fact = await this.#paths.resolve("/", cwd);
     if ("unreachable" in fact) return fact;
     return this.#outside.fact(async budget => {
-      const start = await this.#stat(fact.real, budget);
-      for (let at = fact.real; start !== null; at = dirname(at)) {
-        const here = at === fact.real ? start : await this.#stat(at, budget);
+      const from = await this.#spelled(fact.real, budget);
+      const start = await this.#stat(from, budget);
+      for (let at = from; start !== null; at = dirname(at)) {
+        const here = at === from ? start : await this.#stat(at, budget);
         if (here?.dev !== start.dev) break;
         const gitDir = await this.#gitDirAt(at, here.dev, budget);
         if (gitDir !== null) return this.#describe(at, gitDir, budget);
         if (at === "/") break;
       }
-      return { project: fact.real, worktree: fact.real, branch: null, gitDir: null };
+      return { project: from, worktree: from, branch: null, gitDir: null };
     });
+  }
+
+  /** One spelling for all, or a directory named in another case would be another project. */
+  async #spelled(real: string, budget: Budget): Promise<string> {
+    return (await this.#outside.look(real, null, budget, (prober, path) => prober.realpath(path))) ?? real;
   }
 
   /**

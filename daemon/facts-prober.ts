@@ -1,5 +1,5 @@
 import { type BigIntStats, constants } from "node:fs";
-import { lstat, open, opendir, readFile, readlink, statfs } from "node:fs/promises";
+import { lstat, open, opendir, readFile, readlink, realpath, statfs } from "node:fs/promises";
 import { limits } from "../protocol/limits.ts";
 
 /**
@@ -9,6 +9,8 @@ import { limits } from "../protocol/limits.ts";
 export interface Prober {
   lstat(path: string): Promise<BigIntStats>;
   readlink(path: string): Promise<string>;
+  /** The path as the volume spells it, as far as the system tells (macOS does). */
+  realpath(path: string): Promise<string>;
   /** The kernel's number for the type of the filesystem. */
   filesystem(path: string): Promise<number>;
   /** Up to `max` names in a directory, in no order. */
@@ -24,6 +26,7 @@ export interface Prober {
 export const nodeProber: Prober = {
   lstat: path => lstat(path, { bigint: true }),
   readlink: path => readlink(path),
+  realpath: path => realpath(path),
   filesystem: async path => (await statfs(path)).type,
   names: async (path, max) => {
     const names: string[] = [];

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { folded } from "../../daemon/facts-folding.ts";
+import { GitFacts } from "../../daemon/facts-git.ts";
 import { Outside } from "../../daemon/facts-outside.ts";
 import { PathFacts } from "../../daemon/facts-path.ts";
 import { FakeVolume, type Finding, foundAs, types } from "./fake-volume.ts";
@@ -134,6 +135,20 @@ describe("keys are folded where directories were seen to fold", () => {
     await key("/home/shop/src/b");
     expect(volume.asked.filter(path => path === "/home/shop/SRC" || path === "/HOME")).toEqual([]);
   });
+});
+
+test("a directory named in another case is the same project", async () => {
+  const volume = new FakeVolume("all", types.apfs);
+  volume.file("/Users/alice/Shop/.git/HEAD");
+  for (const name of ["objects", "refs"]) volume.directory(`/Users/alice/Shop/.git/${name}`);
+  volume.directory("/Users/alice/Notes");
+  const outside = new Outside(volume.prober);
+  const git = new GitFacts({ outside, paths: new PathFacts({ outside, platform: "darwin" }) });
+  for (const cwd of ["/Users/alice/Shop", "/users/ALICE/shop"]) {
+    const root = "/Users/alice/Shop";
+    expect(await git.repositoryOf(cwd)).toMatchObject({ project: root, worktree: root, branch: "main" });
+  }
+  expect(await git.repositoryOf("/users/alice/notes")).toMatchObject({ project: "/Users/alice/Notes" });
 });
 
 describe("of any tree", () => {

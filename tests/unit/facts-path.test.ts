@@ -56,6 +56,7 @@ function hanging(hung: string): Hanging {
   const prober: Prober = {
     lstat: guard(nodeProber.lstat),
     readlink: guard(nodeProber.readlink),
+    realpath: guard(nodeProber.realpath),
     filesystem: guard(async () => ext4),
     names: guard(path => nodeProber.names(path, limits.namesSeenMax)),
     readSmall: guard(path => nodeProber.readSmall(path, limits.smallFileBytes)),

@@ -89,10 +89,11 @@ export class FakeVolume {
 
   readonly prober: Prober = {
     lstat: async path => this.#stat(this.#get(path)),
+    realpath: async path => this.#spelled(path),
     readlink: async path => this.#get(path).target,
     filesystem: async path => this.#get(path).type,
     names: async (path, max) => [...this.#get(path).names.values()].map(n => n.name).slice(0, max),
-    readSmall: async () => null,
+    readSmall: async path => (this.#get(path).is === "file" ? "ref: refs/heads/main\n" : null),
     mounts: async () => ["/"],
   };
 
@@ -101,6 +102,19 @@ export class FakeVolume {
     const node = this.at(path);
     if (node === null) throw new Missing("ENOENT");
     return node;
+  }
+
+  /** As its directories spell it. */
+  #spelled(path: string): string {
+    let at = this.root;
+    let spelled = "";
+    for (const word of path.split("/").filter(w => w !== "")) {
+      const found = at.names.get(foundAs(word, at.finding));
+      if (found === undefined) throw new Missing("ENOENT");
+      spelled += `/${found.name}`;
+      at = found.node;
+    }
+    return spelled === "" ? "/" : spelled;
   }
 
   #split(path: string): [Node, string] {
