@@ -16,6 +16,8 @@ import { isAlive } from "./writes.ts";
 
 /** The actor wrote these files: whoever has work in the same ones of another worktree is told, as the actor is. */
 export function noteRisks(state: State, actor: Actor, files: readonly Written[], step: Step): void {
+  // The end of a write may come after its session's.
+  if (!isAlive(state, actor)) return;
   for (const { project, worktree, file } of files) {
     for (const key of state.writes.byFile.get(fileKey(project, file)) ?? []) {
       const work = state.writes.files.get(key);

@@ -196,6 +196,13 @@ const planted: readonly Planted[] = [
     put: "const other = writers.findLast(w => isAlive(state, w.actor) && w.actor.agent !== null);",
     tells: /bypassed:|work in .* is of/,
   },
+  {
+    bug: "work of a main agent puts nobody at risk",
+    file: "daemon/core/merge-risk.ts",
+    find: "isAlive(state, w.actor) && !sameActor(w.actor, actor)",
+    put: "isAlive(state, w.actor) && w.actor.agent !== null",
+    tells: /is not at risk/,
+  },
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

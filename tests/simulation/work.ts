@@ -27,6 +27,8 @@ export class WorkLives {
   readonly #committedAt = new Map<string, number>();
   /** Files written after their last commit, of which a client heard that it is known. */
   readonly #owed = new Set<string>();
+  /** Files that were at risk after the entry before. */
+  #risks: ReadonlySet<string> = new Set();
   /** What git said a while ago and nobody has proposed yet. */
   readonly #late: Command[] = [];
 
@@ -96,6 +98,7 @@ export class WorkLives {
   restarted(state: State): void {
     this.#owed.clear();
     this.#late.length = 0;
+    this.#risks = new Set([...state.risks.values()].map(risk => risk.file));
     this.#written = new Map([...state.writes.files].map(([key, { writers }]) => [key, [...writers]]));
   }
 
@@ -117,6 +120,26 @@ export class WorkLives {
     }
     if (command.type === "session_begin") this.#rename(step, command.session);
     yield* this.#compare(state);
+    yield* this.#atRisk(state, command, step);
+  }
+
+  /** A write that meets living work in the other worktree is at risk, which is told where it was not already. */
+  *#atRisk(state: State, command: Command, step: Step): Generator<string, void> {
+    const told = step.events.flatMap(({ event }) => (event.event === "merge_risk" ? [event.file] : []));
+    const before = this.#risks;
+    this.#risks = new Set([...state.risks.values()].map(risk => risk.file));
+    for (const file of told) if (before.has(file)) yield `${file} is told to be at risk twice`;
+    const noted =
+      command.type === "flight_end" || command.type === "writes_noted" ? command.noted : undefined;
+    for (const { file, worktree } of noted?.files ?? []) {
+      const mine = this.#written.get(`local:${worktree}/${file}`) ?? [];
+      const theirs = this.#written.get(`local:${worktrees.find(w => w !== worktree)}/${file}`) ?? [];
+      const [writer] = mine.slice(-1);
+      // What was bypassed is not the actor's write.
+      if (writer === undefined || writer.seq !== state.seq || !lives(state, writer.actor)) continue;
+      const meets = theirs.some(w => lives(state, w.actor) && !same(w.actor, writer.actor));
+      if (meets && !this.#risks.has(file)) yield `${file} has work in two worktrees and is not at risk`;
+    }
   }
 
   #add(actor: Actor, noted: WriteNote | undefined, seq: number): void {
@@ -160,6 +183,12 @@ function same(a: Actor, b: Actor): boolean {
   return a.session === b.session && a.agent === b.agent && a.incarnation === b.incarnation;
 }
 
+function lives(state: State, { session, incarnation }: Actor): boolean {
+  return [...state.sessions.live.values()].some(
+    s => s.id === session && s.incarnations.some(i => i.ordinal === incarnation),
+  );
+}
+
 /** Somebody else, who does not work with the actor, holds it; or nobody does, and it is not the actor's but a living one's. */
 function isOthersWork(
   state: State,
@@ -173,11 +202,7 @@ function isOthersWork(
     (other.actor.session === actor.session &&
       other.actor.incarnation === actor.incarnation &&
       (ancestors.includes(other.actor.agent) || other.ancestors.includes(actor.agent)));
-  const lives = ({ session, incarnation }: Actor) =>
-    [...state.sessions.live.values()].some(
-      s => s.id === session && s.incarnations.some(i => i.ordinal === incarnation),
-    );
   const hold = [...state.locks.holds.values()].find(h => h.key === key);
   if (hold !== undefined) return !together(hold);
-  return !writers.some(together) && writers.some(w => lives(w.actor));
+  return !writers.some(together) && writers.some(w => lives(state, w.actor));
 }

@@ -57,6 +57,14 @@ describe("a file with work in two worktrees", () => {
     expect(w.wrote("c", "/pay")).toEqual([]);
   });
 
+  it("is none with a write that is told after its session has ended", () => {
+    const w = world("a", "b");
+    w.wrote("a", "/p");
+    ends(w, "b");
+    expect(w.wrote("b", "/pay")).toEqual([]);
+    expect(w.state.risks.size).toBe(0);
+  });
+
   it("is none between projects", () => {
     const w = world("a", "b");
     w.wrote("a", "/p");
