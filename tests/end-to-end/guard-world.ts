@@ -58,12 +58,13 @@ export class GuardWorld {
   #daemon: RunningDaemon | null = null;
   #uses = 0;
 
-  async start(treeGuard: GuardMode = "deny"): Promise<void> {
+  /** Hooks do what tests say, unless they are those of a client: `hooks`. */
+  async start(treeGuard: GuardMode = "deny", hooks: HookAdapter = adapter): Promise<void> {
     const { paths } = this;
     const { values } = await loadConfig({ env: {}, paths });
     const { logger } = createLog(paths.log);
     const config = { ...values, treeGuard };
-    const started = await startDaemon({ paths, version: "test", config, adapter, log: logger });
+    const started = await startDaemon({ paths, version: "test", config, adapter: hooks, log: logger });
     if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
     this.#daemon = started.daemon;
   }

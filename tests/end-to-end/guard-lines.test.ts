@@ -1,0 +1,188 @@
+/**
+ * Shell lines as agents write them, through the hooks of their client, on real repositories: what is let through is
+ * run by a real shell, and nobody's uncommitted work may be another one afterwards.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { claudeCode } from "../../hooks/adapter/claude-code.ts";
+import { GuardWorld } from "./guard-world.ts";
+
+const w = new GuardWorld();
+let count = 0;
+let uses = 0;
+
+beforeAll(() => w.start("deny", claudeCode));
+afterAll(() => w.dispose());
+
+type Fields = Readonly<Record<string, unknown>>;
+
+async function hook(session_id: string, cwd: string, fields: Fields): Promise<string> {
+  const client = await w.client();
+  const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
+  const reply = await client.ask({ type: "hook", event });
+  client.destroy();
+  expect(reply).toMatchObject({ ok: true });
+  return String(reply["output"]);
+}
+
+/** A whole edit and the end of its turn: the work stays, the hold does not. */
+async function edit(session: string, dir: string, file: string, text: string): Promise<void> {
+  uses += 1;
+  const call = { tool_name: "Write", tool_input: { file_path: `${dir}/${file}` }, tool_use_id: `w${uses}` };
+  expect(await hook(session, dir, { hook_event_name: "PreToolUse", ...call })).toBe("");
+  w.put(dir, file, text);
+  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
+  await hook(session, dir, { hook_event_name: "Stop" });
+}
+
+/** The hook's answer to a line; where it is let through, it is run, and its end is told. */
+async function line(session: string, dir: string, command: string): Promise<string> {
+  uses += 1;
+  const call = { tool_name: "Bash", tool_input: { command }, tool_use_id: `b${uses}` };
+  const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
+  if (said.includes('"deny"')) {
+    const { hookSpecificOutput } = JSON.parse(said);
+    return String(hookSpecificOutput.permissionDecisionReason);
+  }
+  const who = { GIT_AUTHOR_NAME: session, GIT_AUTHOR_EMAIL: "x@x", GIT_COMMITTER_NAME: session };
+  const env = { PATH: process.env["PATH"], HOME: w.folder, GIT_CONFIG_NOSYSTEM: "1", ...who };
+  const shell = { cwd: dir, env: { ...env, GIT_COMMITTER_EMAIL: "x@x" }, stdio: "pipe" } as const;
+  execFileSync("bash", ["-c", command], shell);
+  const ended = { hook_event_name: "PostToolUse", tool_response: {}, duration_ms: 5, ...call };
+  await hook(session, dir, ended);
+  return said;
+}
+
+/** Two sessions with work in one checkout: of each a file that was there and a new one. */
+async function checkout() {
+  count += 1;
+  const dir = w.repo(`r${count}`);
+  w.git(dir, "branch", "other");
+  w.git(dir, "config", "alias.wipe", "reset --hard");
+  const [ann, bob] = [`ann${count}`, `bob${count}`];
+  await edit(ann, dir, "a.ts", "ann's\n");
+  await edit(ann, dir, "ann.ts", "ann's new\n");
+  await edit(bob, dir, "b.ts", "bob's\n");
+  await edit(bob, dir, "bob.ts", "bob's new\n");
+  const isWhole = () => {
+    const has = w.read(dir, "a.ts") === "ann's\n" && existsSync(`${dir}/ann.ts`);
+    return has && w.read(dir, "ann.ts") === "ann's new\n";
+  };
+  return { dir, ann, bob, isWhole };
+}
+
+describe("denied where another one has work", () => {
+  it.each([
+    "git stash",
+    "git stash push -m later",
+    "git stash -u",
+    "git stash pop",
+    "git stash drop",
+    "git checkout other",
+    "git checkout -- .",
+    "git checkout HEAD -- a.ts b.ts",
+    "git switch other",
+    "git restore .",
+    "git restore --source=HEAD --staged --worktree a.ts",
+    "git restore '*.ts'",
+    "git reset --hard",
+    "git reset --merge",
+    "git reset --keep other",
+    "git clean -fd",
+    "git clean -f ann.ts",
+    "git rebase other",
+    "git merge other",
+    "git pull",
+    "git cherry-pick other",
+    "git revert HEAD",
+    "git am fix.patch",
+    "git rm -f a.ts",
+    "git wipe",
+    "cd src && git reset --hard",
+    "git -C src stash",
+    "git --git-dir=.git --work-tree=. reset --hard",
+    "FOO=1 git stash; echo done",
+    "env -i git stash",
+    "for i in 1 2; do git stash; done",
+    "echo $(git stash)",
+    "(git stash)",
+    "git status && git 'stash' || true",
+    "true | git stash",
+    "if true; then git checkout -f; fi",
+    'git commit -m "a ; b" -- b.ts && git reset --hard',
+    "git stash << EOF\nb.ts\nEOF",
+  ])("%s", async command => {
+    const { dir, ann, bob, isWhole } = await checkout();
+    const said = await line(bob, dir, command);
+    expect(said).toContain("may wipe uncommitted work of another agent");
+    expect(said).toContain(ann.slice(0, 8));
+    expect(isWhole()).toBe(true);
+  });
+});
+
+describe("let through, and nothing of the other one's is touched or taken in", () => {
+  it.each([
+    "git status",
+    "git log --oneline | head -1",
+    "git diff; git stash list",
+    "git branch topic && git checkout -b topic2",
+    "git stash push -- b.ts",
+    "git stash push -u -- b.ts bob.ts",
+    "git restore b.ts",
+    "git checkout -- b.ts",
+    "git checkout HEAD b.ts src",
+    "git clean -f bob.ts",
+    "cd src && git restore ../b.ts",
+    "git -C src checkout -- ../b.ts",
+    "git reset",
+    "git add b.ts bob.ts && git commit -qm 'own; git stash'",
+    "git commit -qm own -- b.ts",
+    "cat > notes.txt << 'EOF'\ngit stash\ngit reset --hard\nEOF",
+    "echo git reset --hard # git stash",
+    "git worktree add -q ../side-one && cd ../side-one && git reset -q --hard",
+  ])("%s", async command => {
+    const { dir, bob, isWhole } = await checkout();
+    expect(await line(bob, dir, command)).toBe("");
+    expect(isWhole()).toBe(true);
+    const committed = w.git(dir, "show", "--name-only", "--format=", "HEAD").trim().split("\n");
+    const first = w.git(dir, "rev-list", "--count", "HEAD").trim() === "1";
+    if (!first) expect(committed.filter(file => !["b.ts", "bob.ts"].includes(file))).toEqual([]);
+  });
+});
+
+describe("told first where it would take in the other one's work", () => {
+  it.each([
+    "git add -A",
+    "git add .",
+    "git add -u",
+    "git add '*.ts'",
+    "git add a.ts",
+    "git commit -qam all",
+    "git commit -qm theirs -- a.ts",
+    "git add -A && git commit -qm all",
+  ])("%s", async command => {
+    const { dir, bob } = await checkout();
+    expect(await line(bob, dir, command)).toContain("would take in work of another agent");
+    expect(w.git(dir, "diff", "--cached", "--name-only")).toBe("");
+    expect(await line(bob, dir, command)).toBe("");
+  });
+
+  it("a commit of what the other one has staged", async () => {
+    const { dir, ann, bob } = await checkout();
+    expect(await line(ann, dir, "git add -- a.ts")).toBe("");
+    expect(await line(bob, dir, "git add b.ts && git commit -qm both")).toContain("would take in work");
+    expect(await line(bob, dir, "git commit -qm own -- b.ts")).toBe("");
+    expect(w.git(dir, "show", "--name-only", "--format=", "HEAD").trim()).toBe("b.ts");
+    expect(w.git(dir, "diff", "--cached", "--name-only").trim()).toBe("a.ts");
+  });
+});
+
+it("everything passes where nobody else works, and where all is committed", async () => {
+  const { dir, ann, bob } = await checkout();
+  expect(await line(ann, dir, "git add a.ts ann.ts && git commit -qm ann")).toBe("");
+  for (const command of ["git stash -u", "git stash pop", "git checkout -q other", "git reset --hard"]) {
+    expect(await line(bob, dir, command)).toBe("");
+  }
+  expect(existsSync(`${dir}/bob.ts`)).toBe(true);
+});
