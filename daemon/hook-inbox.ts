@@ -15,7 +15,8 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
   const { engine } = run.services;
   const actor = actorOfAction(run, action);
   const notes = action.take ? takeNotes(run, actor) : [];
-  const none = { did: "inbox", ok: true, messages: [], unread: 0, notes } as const;
+  const terminals = action.take ? newTerminals(run, actor) : null;
+  const none = { did: "inbox", ok: true, messages: [], unread: 0, notes, terminals } as const;
   if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
   const max = action.take ? limits.shownMessagesMax : 0;
   const reply = await engine.ask({ type: "inbox_take", actor, max, chars: limits.shownMessagesChars });
@@ -30,7 +31,21 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
       engine.insist({ type: "inbox_told", actor, messages: ids, heard });
     };
   }
-  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes };
+  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, terminals };
+}
+
+/** In how many terminals the session is open, once for each of them. */
+function newTerminals(run: Run, { session, agent, incarnation }: Actor): number | null {
+  const { engine, hookNotes } = run.services;
+  const known = engine.state.sessions.live.get(session);
+  const count = known === undefined || agent !== null ? null : hookNotes.terminals(known, incarnation);
+  if (known === undefined || count === null) return null;
+  const before = run.delivered;
+  run.delivered = heard => {
+    before?.(heard);
+    if (!heard) hookNotes.untold(known, incarnation);
+  };
+  return count;
 }
 
 /** What went past the actor's locks; kept for the next event where this one's answer is not heard. */

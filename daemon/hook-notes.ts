@@ -1,16 +1,20 @@
 /**
- * What went past an actor's locks, told with its next event that waits: an agent behind hooks has no connection on
- * which it would hear of it. In memory only, each note once, at most `limits.fileNotesMax` an actor.
+ * What went past an actor's locks, and that its session is open elsewhere too, told with its next event that waits: an
+ * agent behind hooks has no connection on which it would hear of it. In memory only, each note once, at most
+ * `limits.fileNotesMax` an actor.
  */
 import type { FileNote } from "../protocol/adapter.ts";
 import type { KiteEvent } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { ActorRow } from "../protocol/lock.ts";
+import type { Session } from "./core/state.ts";
 
 type Whose = Pick<ActorRow, "id" | "agent">;
 
 export class HookNotes {
   readonly #rows = new Map<string, readonly FileNote[]>();
+  /** Terminals that know of each other. */
+  readonly #acquainted = new Set<string>();
 
   /** Keeps what an event means for those it names. */
   heard(event: KiteEvent): void {
@@ -39,6 +43,27 @@ export class HookNotes {
       this.#rows.delete(oldest);
     }
   }
+
+  /** In how many terminals the session is open, where the one called `ordinal` was not told of just these; else null. */
+  terminals({ id, incarnations }: Session, ordinal: number): number | null {
+    const key = acquaintance(id, incarnations, ordinal);
+    if (incarnations.length < 2 || this.#acquainted.has(key)) return null;
+    this.#acquainted.add(key);
+    for (const oldest of this.#acquainted) {
+      if (this.#acquainted.size <= limits.notedActorsMax) break;
+      this.#acquainted.delete(oldest);
+    }
+    return incarnations.length;
+  }
+
+  /** The answer that told it was not heard. */
+  untold({ id, incarnations }: Session, ordinal: number): void {
+    this.#acquainted.delete(acquaintance(id, incarnations, ordinal));
+  }
+}
+
+function acquaintance(id: string, incarnations: Session["incarnations"], ordinal: number): string {
+  return [id, ordinal, ...incarnations.map(({ begun }) => begun)].join(" ");
 }
 
 function keyOf({ id, agent }: Whose): string {

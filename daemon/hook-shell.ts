@@ -98,7 +98,7 @@ async function changedWhile(services: Services, actor: Actor, ranMs: number | nu
 
 /** A file that a tool wrote while the command ran, and that changed soon after: its writer's formatter did that. */
 function isAftermath({ clock, writers }: Services, key: string, changedAt: number, ranMs: number): boolean {
-  const written = writers.since(key, clock.now() - ranMs);
+  const written = writers.since(key, clock.now() - ranMs + 1);
   if (written === null) return false;
   const writtenAt = clock.wall() - (clock.now() - written.at);
   return changedAt <= writtenAt + limits.aftermathMs;

@@ -279,6 +279,8 @@ export type HookOutcome =
       readonly unread: number;
       /** What went past locks since the last one, to be shown now. */
       readonly notes?: readonly FileNote[];
+      /** In how many terminals the session is open, to be told now; null: in one, or told before. */
+      readonly terminals?: number | null;
     }
   | {
       readonly did: "lock";

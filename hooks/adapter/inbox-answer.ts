@@ -2,7 +2,7 @@
 import type { FileNote, HookAction, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
-import { nothing, withContext } from "./output.ts";
+import { alsoTellPerson, nothing, withContext } from "./output.ts";
 import { frame, quote } from "./quote.ts";
 import type { Actor, Plan } from "./row.ts";
 
@@ -22,12 +22,13 @@ export function withInbox(event: "PreToolUse" | "UserPromptSubmit", actor: Actor
       const said = plan.answer?.(outcomes.filter(o => o.did !== "inbox")) ?? nothing;
       const inbox = outcomes.find((o): o is Inbox => o.did === "inbox" && o.ok);
       if (inbox === undefined) return said;
-      const { messages, notes = [] } = inbox;
+      const { messages, notes = [], terminals = null } = inbox;
       const parts = [
         ...(notes.length === 0 ? [] : [notesText(notes)]),
         ...(messages.length === 0 ? [] : [inboxText(inbox)]),
       ];
-      return parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
+      const shown = parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
+      return terminals === null ? shown : alsoTellPerson(shown, terminalsText(terminals));
     },
   };
 }
@@ -70,4 +71,11 @@ function note({ what, file, mine, other }: FileNote): string {
   if (!mine) return `- ${who} wrote ${it} late, which you have now: read it again before you go on.`;
   const undone = other === null ? "others may have written it meanwhile" : `${who} had it by then`;
   return `- your write of ${it} came after its lock had ended, and ${undone}: read it again, and put back what your write undid.`;
+}
+
+function terminalsText(count: number): string {
+  return (
+    `Kite: this session is open in ${count} terminals. Each counts as an agent of its own: what one edits, the others ` +
+    "wait for. Go on in one of them, or fork the session."
+  );
 }

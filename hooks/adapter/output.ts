@@ -29,6 +29,12 @@ export function withContext(event: "PreToolUse" | "UserPromptSubmit", said: Outp
   return { ...said, output: JSON.stringify({ ...objectOf(before), hookSpecificOutput }) };
 }
 
+/** What was said, and `text` for the person, unless there is a word for them already. */
+export function alsoTellPerson(said: Output, text: string): Output {
+  const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
+  return { ...said, output: JSON.stringify({ systemMessage: text, ...objectOf(before) }) };
+}
+
 /** The person reads `text`, the model does not. */
 export function tellPerson(text: string): Output {
   return { output: JSON.stringify({ systemMessage: text }) };

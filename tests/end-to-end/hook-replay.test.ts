@@ -152,7 +152,7 @@ test("with the daemon absent every hook exits 0; a session's first edit says so 
   const sessions = [world.replay(), world.replay()];
   await Promise.all(sessions.map(s => s.toTheEnd()));
   for (const { ran } of sessions) {
-    expect(ran).toHaveLength(12);
+    expect(ran).toHaveLength(14);
     const [first, ...others] = ran.filter(r => r.event === "PreToolUse");
     expect(first).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(first?.stdout ?? "")).toEqual({
@@ -161,7 +161,7 @@ test("with the daemon absent every hook exits 0; a session's first edit says so 
     expect(others).toHaveLength(2);
     for (const one of ran) if (one !== first) quiet(one);
   }
-  expect(readdirSync(world.paths.home).sort()).toEqual(["bin", "installs.json", "unreached"]);
+  expect(readdirSync(world.paths.home).sort()).toEqual(["bin", "installs.json", "servers.json", "unreached"]);
 });
 
 test("uninstalled, nothing is started any more and nothing is left", async () => {

@@ -68,6 +68,17 @@ describe("an inbox", () => {
     expect(told([{ ...note, other: "bob\n- x" }]).length).toBe(3);
   });
 
+  test("comes with a word to the person where the session is open in several terminals", () => {
+    const here = { did: "inbox", ok: true, messages: [], unread: 0, terminals: 2 } as const;
+    const systemMessage = expect.stringMatching(/^Kite: this session is open in 2 terminals\. /);
+    expect(answerOf(prompt, begun, here)).toEqual({ systemMessage });
+    expect(answerOf(edit, begun, granted(), { ...here, messages: [message()] })).toMatchObject({
+      systemMessage,
+      hookSpecificOutput: { additionalContext: expect.stringContaining("the schema is done") },
+    });
+    expect(answerOf(prompt, begun, { ...here, terminals: null })).toBeNull();
+  });
+
   test("is shown with a prompt and with an edit that goes ahead", () => {
     const messages = [
       message(),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Session } from "../../daemon/core/state.ts";
 import { HookNotes } from "../../daemon/hook-notes.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -39,5 +40,32 @@ describe("notes of writes past locks", () => {
     }
     expect(notes.take({ id: "a0", agent: null })).toEqual([]);
     expect(notes.take({ id: "a1", agent: null })).toHaveLength(1);
+  });
+});
+
+describe("a session in two terminals", () => {
+  const session = (...begun: number[]): Session => ({
+    id: "a",
+    node: "n",
+    begun: 1,
+    registeredAt: 0,
+    project: "/p",
+    worktree: "/p",
+    branch: null,
+    cwd: "/p",
+    name: "alice",
+    lostAt: null,
+    suspendedUntil: null,
+    incarnations: begun.map((entry, ordinal) => ({ ordinal, begun: entry, anchor: null })),
+  });
+
+  it("is told to each of them, once, and again when another one comes", () => {
+    const notes = new HookNotes();
+    expect(notes.terminals(session(1), 0)).toBeNull();
+    const two = session(1, 2);
+    expect([0, 1, 0, 1].map(ordinal => notes.terminals(two, ordinal))).toEqual([2, 2, null, null]);
+    expect(notes.terminals(session(1, 2, 3), 0)).toBe(3);
+    notes.untold(two, 1);
+    expect([0, 1].map(ordinal => notes.terminals(two, ordinal))).toEqual([null, 2]);
   });
 });

@@ -1,4 +1,4 @@
-/** Files change in ways that are nobody's fault: what an agent reads then is nothing. */
+/** What agents and people are told unasked, through their hooks, and what not. */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -73,4 +73,16 @@ test("a shell command that changes another's file is told to both, once, with th
   );
   expect(await hook("bob", "UserPromptSubmit")).toBe("");
   expect(await hook("alice", "PreToolUse", edit("toolu_4"))).toBe("");
+});
+
+test("a session that is open in two terminals: both people are told, once", async () => {
+  const [first, second] = [await home.bystander(), await home.bystander()];
+  const prompt = async ({ pid }: { readonly pid: number }) => {
+    const event = { hook_event_name: "UserPromptSubmit", session_id: "twice", cwd: home.work };
+    return (await client.ask({ type: "hook", event, env: { CLAUDE_PID: `${pid}` } }))["output"];
+  };
+  expect(await prompt(first)).toBe("");
+  expect(await prompt(second)).toContain("open in 2 terminals");
+  expect(await prompt(first)).toContain("open in 2 terminals");
+  expect([await prompt(first), await prompt(second)]).toEqual(["", ""]);
 });
