@@ -13,13 +13,13 @@ import { Agenda } from "./agenda.ts";
 import type { Clock } from "./clock.ts";
 import { apply, skip } from "./core/apply.ts";
 import type { Actor, Command, Entry, Origin, Proposal } from "./core/entry.ts";
-import { writeState } from "./core/snapshot.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
 import type { Answer, CoreEvent, Reply, Step } from "./core/step.ts";
 import { CoreClock } from "./core-clock.ts";
 import type { Journal, ProposeFailure } from "./journal.ts";
 import { Outbox } from "./outbox.ts";
 import { rebuild } from "./recover.ts";
+import { Snapshots } from "./snapshots.ts";
 
 /** Who proposed a command and hears of it. */
 export interface Caller {
@@ -65,6 +65,7 @@ export class Engine {
   readonly #pending = new Map<number, Pending>();
   readonly #agenda: Agenda;
   readonly #outbox = new Outbox();
+  readonly #snapshots: Snapshots;
   readonly #onFailed = (failed: Proposal, reason: ProposeFailure) => this.#failed(failed.origin.n, reason);
   readonly #throws: number[] = [];
   readonly #voided = new Set<number>();
@@ -74,15 +75,13 @@ export class Engine {
   #queue: Entry[] = [];
   /** The state is torn until this resolves. */
   #rebuilding: Promise<void> | null = null;
-  #snapshotSeq = 0;
-  #snapshotBytes = 0;
-  #saving = false;
   #closed = false;
   #dead = false;
 
   private constructor(options: EngineOptions) {
     this.#options = options;
     this.#clock = new CoreClock(options.clock);
+    this.#snapshots = new Snapshots(options.journal, options.snapshotEntries);
     this.#agenda = new Agenda({
       clock: this.#clock,
       now: () => this.now,
@@ -190,7 +189,7 @@ export class Engine {
     this.#pending.clear();
     try {
       await this.#whole();
-      if (this.#state.seq > this.#snapshotSeq && !this.#options.journal.health.full) await this.#save();
+      if (this.#snapshots.isBehind(this.#state)) await this.#snapshots.take(this.#state);
     } finally {
       await this.#options.journal.close();
     }
@@ -206,8 +205,7 @@ export class Engine {
     this.#state = recovered.state;
     this.#clock.catchUp(this.#state.t);
     this.#epoch = opened.epoch;
-    this.#snapshotSeq = snapshot?.seq ?? 0;
-    this.#snapshotBytes = snapshot?.bytes.length ?? 0;
+    this.#snapshots.found(snapshot);
     for (const { command } of opened.entries) if (command.type === "void") this.#voided.add(command.seq);
     this.#agenda.reset();
     journal.onDurable(seq => this.#outbox.durable(seq));
@@ -372,26 +370,9 @@ export class Engine {
   }
 
   #snapshotIfDue(): void {
-    const entries = this.#state.seq - this.#snapshotSeq;
-    const enough = this.#options.snapshotEntries ?? limits.snapshotEntries;
-    if (this.#saving || this.#closed || entries < enough) return;
-    const { bytes, full } = this.#options.journal.health;
-    // On a full disk what is left is for what frees. A large state is written less often: each costs its size.
-    if (full || bytes < 2 * this.#snapshotBytes) return;
-    this.#save().catch(error => this.#options.onTrouble("a snapshot could not be written", error));
-  }
-
-  async #save(): Promise<void> {
-    this.#saving = true;
-    try {
-      const { seq } = this.#state;
-      const bytes = Buffer.from(writeState(this.#state));
-      this.#snapshotSeq = seq;
-      this.#snapshotBytes = bytes.length;
-      await this.#options.journal.saveSnapshot(seq, bytes);
-    } finally {
-      this.#saving = false;
-    }
+    if (this.#closed || !this.#snapshots.isDue(this.#state)) return;
+    const failed = (error: unknown) => this.#options.onTrouble("a snapshot could not be written", error);
+    this.#snapshots.take(this.#state).catch(failed);
   }
 }
 

@@ -31,7 +31,7 @@ export function rebuild(
   for (const { command } of entries) if (command.type === "void") voided.add(command.seq);
   const threw: number[] = [];
   for (;;) {
-    const state = snapshot === null ? emptyState() : readState(snapshot.bytes.toString("utf8"));
+    const state = snapshot === null ? emptyState() : readState(linesOf(snapshot.bytes));
     checkRules(state.rules);
     const failed = replay(state, entries, voided, onStep);
     if (failed === null) return { state, threw };
@@ -62,6 +62,15 @@ function replay(
     onStep(entry, step, state);
   }
   return null;
+}
+
+function* linesOf(bytes: Buffer): Generator<string, void> {
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline === -1 ? bytes.length : newline;
+    yield bytes.toString("utf8", start, end);
+    start = end + 1;
+  }
 }
 
 function checkRules(level: number): void {

@@ -1,5 +1,6 @@
 /**
- * The state as bytes and back. Everything is written in the order it has in the state, so the bytes of a state
+ * The state as lines of text and back: a line each for so many holds, tasks and so on, since one text of all of them
+ * would be longer than a text can be. Everything is written in the order it has in the state, so the bytes of a state
  * rebuilt from a snapshot and the entries after it equal those of the state that lived through them.
  */
 import { addItem } from "./context.ts";
@@ -28,7 +29,8 @@ import { addWork } from "./writes.ts";
 
 const format = 1;
 
-interface Stored {
+/** What is one value, or a list that stays short. */
+interface Header {
   readonly format: number;
   readonly rules: number;
   readonly seq: number;
@@ -36,29 +38,37 @@ interface Stored {
   readonly storeId: string;
   readonly epoch: number;
   readonly nodes: readonly (readonly [string, NodeStart])[];
-  readonly sessions: readonly Session[];
   readonly ended: readonly (readonly [string, number])[];
   readonly grants: number;
   readonly lapsed: readonly (readonly [string, Lapsed])[];
-  readonly holds: readonly Hold[];
-  readonly waiters: readonly Waiter[];
   readonly taskCount: number;
-  readonly tasks: readonly Task[];
-  readonly writes: readonly FileWork[];
-  readonly risks: readonly (readonly [string, MergeRisk])[];
-  readonly context: readonly ContextItem[];
   readonly contextVersions: number;
-  readonly messages: readonly Message[];
   readonly messageCount: number;
   readonly sent: readonly (readonly [string, readonly number[]])[];
-  readonly editHolds: readonly EditHold[];
   readonly editHoldCount: number;
-  readonly replies: readonly (readonly [string, KeptReply])[];
   readonly told: Told;
 }
 
-export function writeState(state: State): string {
-  const stored: Stored = {
+/** The lists, by the name their lines carry, in the order they are written and read. */
+interface Lists {
+  sessions: Session;
+  holds: Hold;
+  waiters: Waiter;
+  tasks: Task;
+  writes: FileWork;
+  risks: readonly [string, MergeRisk];
+  context: ContextItem;
+  messages: Message;
+  editHolds: EditHold;
+  replies: readonly [string, KeptReply];
+}
+
+type Part = { readonly [N in keyof Lists]?: readonly Lists[N][] };
+
+/** The lines of the state, without their ends. */
+export function* stateLines(state: State): Generator<string, void> {
+  const { locks, tasks, writes, context, messages, editHolds } = state;
+  const header: Header = {
     format,
     rules: state.rules,
     seq: state.seq,
@@ -66,67 +76,117 @@ export function writeState(state: State): string {
     storeId: state.storeId,
     epoch: state.epoch,
     nodes: [...state.nodes],
-    sessions: [...state.sessions.live.values()],
     ended: [...state.sessions.ended],
-    grants: state.locks.grants,
-    lapsed: [...state.locks.lapsed],
-    holds: [...state.locks.holds.values()].map(plainHold),
-    waiters: [...state.locks.waiters.values()].map(plainWaiter),
-    taskCount: state.tasks.created,
-    tasks: [...state.tasks.all.values()].map(plainTask),
-    writes: [...state.writes.files.values()],
-    risks: [...state.risks],
-    context: [...state.context.items.values()],
-    contextVersions: state.context.versions,
-    messages: [...state.messages.all.values()],
-    messageCount: state.messages.count,
-    sent: [...state.messages.sent],
-    editHolds: [...state.editHolds.all.values()],
-    editHoldCount: state.editHolds.count,
-    replies: [...state.replies],
+    grants: locks.grants,
+    lapsed: [...locks.lapsed],
+    taskCount: tasks.created,
+    contextVersions: context.versions,
+    messageCount: messages.count,
+    sent: [...messages.sent],
+    editHoldCount: editHolds.count,
     told: state.told,
   };
-  return JSON.stringify(stored);
+  yield JSON.stringify(header);
+  yield* listLines("sessions", state.sessions.live.values(), same);
+  yield* listLines("holds", locks.holds.values(), plainHold);
+  yield* listLines("waiters", locks.waiters.values(), plainWaiter);
+  yield* listLines("tasks", tasks.all.values(), plainTask);
+  yield* listLines("writes", writes.files.values(), same);
+  yield* listLines("risks", state.risks, same);
+  yield* listLines("context", context.items.values(), same);
+  yield* listLines("messages", messages.all.values(), same);
+  yield* listLines("editHolds", editHolds.all.values(), same);
+  yield* listLines("replies", state.replies, same);
 }
 
-/** Throws with the format found where it is not this one. */
-export function readState(text: string): State {
-  const stored: Stored = JSON.parse(text);
-  if (stored.format !== format)
-    throw new Error(`the snapshot has format ${stored.format}, this program reads ${format}`);
+/** The whole text: for states of a size that tests have. */
+export function writeState(state: State): string {
+  return [...stateLines(state)].join("\n");
+}
+
+/** Items in one line, and about how long it gets: a value of the shared context alone may be 256 KiB. */
+const itemsPerLine = 1_000;
+const lineChars = 1_048_576;
+
+function* listLines<N extends keyof Lists>(
+  name: N,
+  items: Iterable<Lists[N]>,
+  plain: (item: Lists[N]) => Lists[N],
+): Generator<string, void> {
+  let texts: string[] = [];
+  let chars = 0;
+  for (const item of items) {
+    const text = JSON.stringify(plain(item));
+    texts.push(text);
+    chars += text.length;
+    if (texts.length < itemsPerLine && chars < lineChars) continue;
+    yield `{"${name}":[${texts.join(",")}]}`;
+    texts = [];
+    chars = 0;
+  }
+  if (texts.length > 0) yield `{"${name}":[${texts.join(",")}]}`;
+}
+
+function same<T>(item: T): T {
+  return item;
+}
+
+/** The state of these lines, or of their whole text. Throws with the format found where it is not this one. */
+export function readState(text: string | Iterable<string>): State {
+  const lines = typeof text === "string" ? text.split("\n") : text;
   const state = emptyState();
-  state.rules = stored.rules;
-  state.seq = stored.seq;
-  state.t = stored.t;
-  state.storeId = stored.storeId;
-  state.epoch = stored.epoch;
-  for (const [node, start] of stored.nodes) state.nodes.set(node, start);
-  for (const session of stored.sessions) {
+  const tasks: Task[] = [];
+  let header: Header | null = null;
+  for (const line of lines) {
+    if (header === null) {
+      header = readHeader(state, line);
+      continue;
+    }
+    const part: Part = JSON.parse(line);
+    readLists(state, part);
+    for (const task of part.tasks ?? []) tasks.push(task);
+  }
+  if (header === null) throw new Error("the snapshot is empty");
+  // Whether one is ready is known when all are there.
+  enroll(state.tasks, tasks);
+  return state;
+}
+
+function readHeader(state: State, line: string): Header {
+  const header: Header = JSON.parse(line);
+  if (header.format !== format)
+    throw new Error(`the snapshot has format ${header.format}, this program reads ${format}`);
+  state.rules = header.rules;
+  state.seq = header.seq;
+  state.t = header.t;
+  state.storeId = header.storeId;
+  state.epoch = header.epoch;
+  for (const [node, start] of header.nodes) state.nodes.set(node, start);
+  for (const [id, at] of header.ended) state.sessions.ended.set(id, at);
+  state.locks.grants = header.grants;
+  for (const [flight, lapsed] of header.lapsed) state.locks.lapsed.set(flight, lapsed);
+  state.tasks.created = header.taskCount;
+  state.context.versions = header.contextVersions;
+  state.messages.count = header.messageCount;
+  for (const [by, times] of header.sent) state.messages.sent.set(by, times);
+  state.editHolds.count = header.editHoldCount;
+  state.told = header.told;
+  return header;
+}
+
+function readLists(state: State, part: Part): void {
+  for (const session of part.sessions ?? []) {
     state.sessions.live.set(session.id, session);
     state.sessions.names.set(nameKey(session.project, session.name), session.id);
   }
-  for (const [id, at] of stored.ended) state.sessions.ended.set(id, at);
-  state.locks.grants = stored.grants;
-  for (const [flight, lapsed] of stored.lapsed) state.locks.lapsed.set(flight, lapsed);
-  for (const hold of stored.holds) addHold(state.locks, { ...hold });
-  for (const waiter of stored.waiters) addWaiter(state.locks, { ...waiter });
-  state.tasks.created = stored.taskCount;
-  enroll(
-    state.tasks,
-    stored.tasks.map(task => ({ ...task })),
-  );
-  for (const work of stored.writes) addWork(state.writes, work);
-  for (const [id, risk] of stored.risks) state.risks.set(id, risk);
-  for (const item of stored.context) addItem(state.context, item);
-  state.context.versions = stored.contextVersions;
-  for (const message of stored.messages) addMessage(state.messages, message);
-  state.messages.count = stored.messageCount;
-  for (const [by, times] of stored.sent) state.messages.sent.set(by, times);
-  for (const hold of stored.editHolds) state.editHolds.all.set(hold.id, hold);
-  state.editHolds.count = stored.editHoldCount;
-  for (const [key, kept] of stored.replies) state.replies.set(key, kept);
-  state.told = stored.told;
-  return state;
+  for (const hold of part.holds ?? []) addHold(state.locks, hold);
+  for (const waiter of part.waiters ?? []) addWaiter(state.locks, waiter);
+  for (const work of part.writes ?? []) addWork(state.writes, work);
+  for (const [id, risk] of part.risks ?? []) state.risks.set(id, risk);
+  for (const item of part.context ?? []) addItem(state.context, item);
+  for (const message of part.messages ?? []) addMessage(state.messages, message);
+  for (const hold of part.editHolds ?? []) state.editHolds.all.set(hold.id, hold);
+  for (const [key, kept] of part.replies ?? []) state.replies.set(key, kept);
 }
 
 /** The fields in one order, whatever made the object. */
