@@ -23,7 +23,7 @@ const planted: readonly Planted[] = [
     file: "daemon/core/lock-blockers.ts",
     find: "if (waiter.ticket < ask.ticket && attached",
     put: "if (waiter.ticket < ask.ticket - 3 && attached",
-    tells: /went past/,
+    tells: /went past|in a circle/,
   },
   {
     bug: "two holders: a turn hold keeps nobody out",
@@ -50,7 +50,7 @@ const planted: readonly Planted[] = [
   {
     bug: "tokens that begin anew after a snapshot",
     file: "daemon/core/snapshot.ts",
-    find: "state.locks.grants = stored.grants;",
+    find: "state.locks.grants = header.grants;",
     put: "state.locks.grants = 0;",
     tells: /differs from what was lived|reads back as another|token/,
   },
