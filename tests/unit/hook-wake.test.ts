@@ -171,6 +171,20 @@ describe("a session that stops", () => {
     expect(wait.freed).toBeNull();
   });
 
+  test("is not woken for what was refused in a turn before, whose end nobody told", async () => {
+    w.edit("a", "x");
+    w.edit("c", "y");
+    w.edit("b", "x", "p1");
+    w.edit("b", "y", "p2");
+    w.turnEnds("a");
+    const wait = w.stop("b", "p2");
+    await settle();
+    expect(wait.freed).toBeUndefined();
+    w.turnEnds("c");
+    await wait.done;
+    expect(wait.freed).toMatchObject({ file: "/p/y" });
+  });
+
   test("is not woken for what an agent of its was refused", async () => {
     w.edit("a", "x");
     w.edit("b", "x", "p1", "a0954b2b04fdf61ec");
