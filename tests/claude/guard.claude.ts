@@ -1,0 +1,97 @@
+import { execFileSync } from "node:child_process";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+import { beforeEach, expect, test } from "vitest";
+import type { Turn } from "./model.ts";
+import { call, Moment, say } from "./script.ts";
+import type { ClaudeSession } from "./session.ts";
+import { World } from "./world.ts";
+
+/** Two sessions of the real client with work in one checkout, and git commands of the second one. */
+const programs = {
+  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
+  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+};
+if (programs.claude === "")
+  throw new Error("these tests need the real client; run them with: npm run test:claude");
+
+const settings = { permissions: { allow: ["Bash"] } };
+const annsText = "ann's work, not committed\n";
+
+let world: World;
+
+beforeEach(async () => {
+  world = await World.create(programs);
+  for (const file of ["ann.txt", "bob.txt"]) world.write(file, `${file}\n`);
+  git("add", "ann.txt", "bob.txt");
+  git("commit", "-qm", "first");
+  await world.up();
+  return () => world.dispose();
+});
+
+function git(...args: string[]): string {
+  const who = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+  const env = { PATH: process.env["PATH"], HOME: tmpdir(), GIT_CONFIG_NOSYSTEM: "1" };
+  return execFileSync("git", [...who, ...args], { cwd: world.repository, env, encoding: "utf8" });
+}
+
+const bash = (id: string, command: string): Turn => call(id, "Bash", { command, description: "git" });
+const write = (id: string, file: string, content: string): readonly Turn[] => [
+  call(`${id}_read`, "Read", { file_path: world.path(file) }),
+  call(id, "Write", { file_path: world.path(file), content }),
+];
+
+/** Two sessions; the first has changed its file and is still there, its turn not over. */
+async function pair(
+  script: readonly Turn[],
+): Promise<{ ann: ClaudeSession; bob: ClaudeSession; end: () => void }> {
+  const bobIsDone = new Moment();
+  const ann = await world.session("ann", [
+    ...write("toolu_ann", "ann.txt", annsText),
+    bobIsDone.before(say("Done.")),
+  ]);
+  await ann.asked(3);
+  const bob = await world.session("bob", [...write("toolu_bob", "bob.txt", "bob's work\n"), ...script], {
+    settings,
+  });
+  return { ann, bob, end: () => bobIsDone.reached() };
+}
+
+test("a session that would stash another one's work is stopped, and stashes its own alone", async () => {
+  const { ann, bob, end } = await pair([
+    bash("toolu_all", "git stash"),
+    bash("toolu_own", "git stash push -q -- bob.txt"),
+    say("Done."),
+  ]);
+  expect(await bob.ended).toBe(0);
+  const denied = bob.model.result("toolu_all");
+  expect(denied.isError).toBe(true);
+  expect(denied.text).toContain("may wipe uncommitted work of another agent");
+  expect(denied.text).toContain('"ann.txt" is held by');
+  expect(denied.text).toContain("git stash push -- bob.txt");
+  expect(bob.model.result("toolu_own").isError).toBe(false);
+  expect(world.read("ann.txt")).toBe(annsText);
+  expect(world.read("bob.txt")).toBe("bob.txt\n");
+  expect(git("stash", "show", "--name-only").trim()).toBe("bob.txt");
+  end();
+  expect(await ann.ended).toBe(0);
+  expect(world.read("ann.txt")).toBe(annsText);
+});
+
+test("a commit takes in one's own files only, and the other one's work stays as it was", async () => {
+  const { ann, bob, end } = await pair([
+    bash("toolu_all", "git add -A && git -c user.name=b -c user.email=b@localhost commit -qm all"),
+    bash("toolu_own", "git -c user.name=b -c user.email=b@localhost commit -qm own -- bob.txt"),
+    say("Done."),
+  ]);
+  expect(await bob.ended).toBe(0);
+  const told = bob.model.result("toolu_all");
+  expect(told.isError).toBe(true);
+  expect(told.text).toContain("would take in work of another agent");
+  expect(bob.model.result("toolu_own").isError).toBe(false);
+  expect(git("show", "--name-only", "--format=", "HEAD").trim()).toBe("bob.txt");
+  expect(world.read("ann.txt")).toBe(annsText);
+  expect(git("status", "--porcelain", "--", "ann.txt", "bob.txt")).toBe(" M ann.txt\n");
+  end();
+  expect(await ann.ended).toBe(0);
+});
