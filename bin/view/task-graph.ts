@@ -102,7 +102,11 @@ function nodesOf(tasks: readonly TaskRow[]): Node[] {
   for (const node of nodes.values()) {
     const needed = node.task.dependsOn.filter(id => nodes.has(id));
     waiting.set(node.task.id, needed.length);
-    for (const id of needed) dependents.set(id, [...(dependents.get(id) ?? []), node]);
+    for (const id of needed) {
+      const known = dependents.get(id);
+      if (known === undefined) dependents.set(id, [node]);
+      else known.push(node);
+    }
   }
   const order = [...nodes.values()].filter(({ task }) => waiting.get(task.id) === 0);
   for (const node of order) {

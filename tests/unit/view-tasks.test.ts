@@ -1,0 +1,191 @@
+/** Tasks for people: lists, one in full, graphs as text and in Mermaid. */
+import { describe, expect, it } from "vitest";
+import { unpainted } from "../../bin/view/color.ts";
+import { graphView } from "../../bin/view/task-graph.ts";
+import { mermaidView } from "../../bin/view/task-mermaid.ts";
+import { tasksView, taskView } from "../../bin/view/tasks.ts";
+import { widthOf } from "../../bin/view/text.ts";
+import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
+import { Random } from "../simulation/random.ts";
+
+const now = 1_763_700_000_000;
+const screen = { width: 80, color: false, now, home: "/home/ana" };
+const idOf = (n: number) => `t-mhx3k2p1-${n.toString(36)}`;
+
+interface Drawn {
+  readonly n: number;
+  readonly words: string;
+  readonly needs?: readonly number[];
+  readonly status?: TaskStatus;
+}
+
+/** Tasks that know of each other what is in the way. */
+function rowsOf(tasks: readonly Drawn[], more: Partial<TaskRow> = {}): TaskRow[] {
+  const statusOf = new Map(tasks.map(({ n, status = "pending" }) => [n, status]));
+  return tasks.map(({ n, words, needs = [], status = "pending" }) => ({
+    id: idOf(n),
+    description: words,
+    project: "/home/ana/shop",
+    priority: "normal",
+    status,
+    assignee: status === "active" ? "s" : null,
+    assigneeAgent: null,
+    assigneeName: status === "active" ? "alice" : null,
+    labels: [],
+    dependsOn: needs.map(idOf),
+    blockedBy: needs
+      .filter(need => statusOf.get(need) !== "done")
+      .map(need => ({ task: idOf(need), status: statusOf.get(need) ?? "pending" })),
+    createdBy: "ana",
+    createdAt: now - 3_600_000,
+    updatedAt: now - 125_000,
+    result: status === "failed" ? "no server" : null,
+    attempts: status === "failed" ? 1 : 0,
+    ...more,
+  }));
+}
+
+const shop = rowsOf([
+  { n: 1, words: "Write the schema", status: "done" },
+  { n: 2, words: "Build the API", needs: [1], status: "active" },
+  { n: 3, words: "Choose a queue" },
+  { n: 4, words: "Show the page", needs: [2] },
+  { n: 5, words: "Send mail", needs: [2, 3] },
+  { n: 6, words: "Announce it", needs: [4, 5] },
+  { n: 7, words: "Draw a logo", status: "failed" },
+]);
+
+describe("a list of tasks", () => {
+  it("has what is worked on first and what is done last, with who and why", () => {
+    expect(tasksView({ tasks: shop, none: "" }, screen)).toEqual([
+      "shop: 1 active, 1 ready, 3 blocked, 1 failed, 1 done",
+      "  2  active   Build the API     alice 2m",
+      "  3  ready    Choose a queue",
+      "  4  blocked  Show the page     after 2",
+      "  5  blocked  Send mail         after 2, 3",
+      "  6  blocked  Announce it       after 4, 5",
+      "  7  failed   Draw a logo       no server",
+      "  1  done     Write the schema",
+    ]);
+  });
+
+  it("says what it is told to where there are none", () => {
+    expect(tasksView({ tasks: [], none: "No tasks." }, screen)).toEqual(["No tasks."]);
+  });
+
+  it("gives whole ids where two of them end alike", () => {
+    const [one] = rowsOf([{ n: 1, words: "one" }]);
+    const alike = { ...rowsOf([{ n: 1, words: "other" }])[0], id: "t-lk0-1" };
+    const lines = tasksView({ tasks: [one, alike] as TaskRow[], none: "" }, screen);
+    expect(lines.slice(1).map(line => line.trim().split(" ")[0])).toEqual(["t-mhx3k2p1-1", "t-lk0-1"]);
+  });
+});
+
+describe("one task", () => {
+  it("is shown with all that is known of it", () => {
+    const [task] = rowsOf([{ n: 5, words: "Send mail\nto everybody", needs: [2], status: "active" }], {
+      labels: ["web", "mail"],
+      priority: "high",
+    });
+    expect(task === undefined ? [] : taskView(task, screen)).toEqual([
+      "t-mhx3k2p1-5  active",
+      "  Send mail",
+      "  to everybody",
+      "",
+      "  project       /home/ana/shop",
+      "  priority      high",
+      "  labels        web, mail",
+      "  needs         t-mhx3k2p1-2 (pending)",
+      "  worked on by  alice",
+      expect.stringMatching(/^ {2}created {7}.*, 1h ago, by ana$/),
+      expect.stringMatching(/^ {2}changed {7}.*, 2m ago$/),
+    ]);
+  });
+});
+
+describe("the graph as text", () => {
+  it("draws chains straight down, branches to the right, and says what else is needed", () => {
+    expect(graphView(shop, screen)).toEqual([
+      "1 active, 1 ready, 3 blocked, 1 failed, 1 done",
+      "1  ✓ Write the schema",
+      "2  ↓ ▶ Build the API   alice",
+      "4  ├─· Show the page",
+      "5  └─· Send mail       also after 3",
+      "6    ↓ · Announce it   also after 4",
+      "3  ○ Choose a queue",
+      "7  ✗ Draw a logo",
+      "▶ active  ○ ready  · blocked  ✗ failed  ✓ done",
+    ]);
+  });
+
+  it("names what is in the way and not in the drawing", () => {
+    const some = shop.filter(({ description }) => description === "Send mail");
+    expect(graphView(some, screen)[1]).toBe("5  · Send mail  after t-mhx3k2p1-2, t-mhx3k2p1-3");
+  });
+
+  it.each([1, 2, 3, 4, 5])(
+    "fits 80 columns for 30 tasks and has each once, below what it needs (seed %i)",
+    seed => {
+      const random = new Random(seed);
+      const tasks = rowsOf(
+        Array.from({ length: 30 }, (_, i) => ({
+          n: i + 1,
+          words: `Task ${i + 1}: ${"long words ".repeat(random.int(0, 8))}`,
+          needs: i === 0 || random.chance(0.2) ? [] : [...new Set([random.int(1, i), random.int(1, i)])],
+          status: random.pick(["pending", "active", "done", "failed"] as const),
+        })),
+      );
+      const lines = graphView(tasks, screen);
+      for (const line of lines) expect(widthOf(line), line).toBeLessThanOrEqual(80);
+      const order = lines.slice(1, -1).map(line => Number.parseInt(line.trim().split(/\s/)[0] ?? "", 36));
+      expect([...order].sort((a, b) => a - b)).toEqual(tasks.map((_, i) => i + 1));
+      for (const line of lines.slice(1, -1)) {
+        const n = Number.parseInt(line.trim().split(/\s/)[0] ?? "", 36);
+        const row = tasks[n - 1];
+        const needs = row?.dependsOn ?? [];
+        // One is drawn above it, the others are named beside it, as far as there is room.
+        const above = needs.filter(
+          id => order.indexOf(tasks.findIndex(t => t.id === id) + 1) < order.indexOf(n),
+        );
+        expect(needs.length === 0 || above.length > 0, line).toBe(true);
+      }
+    },
+  );
+
+  it("draws a chain of ten thousand, and lets nothing of a description out of its line", () => {
+    const chain = Array.from({ length: 10_000 }, (_, i) => ({
+      n: i + 1,
+      words: i === 5000 ? "\u001b[31mred\n\u202eabc" : `${i}`,
+      needs: i === 0 ? [] : [i],
+    }));
+    const lines = graphView(rowsOf(chain), screen);
+    expect(lines).toHaveLength(10_002);
+    expect(lines.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+
+  it("is the same with colours, but for the colours", () => {
+    const colored = graphView(shop, { ...screen, color: true });
+    expect(colored.map(unpainted)).toEqual(graphView(shop, screen));
+    expect(colored).not.toEqual(graphView(shop, screen));
+  });
+});
+
+describe("the graph in Mermaid", () => {
+  it("has a node a task, an arrow a dependency, and a class a status", () => {
+    expect(mermaidView(shop.slice(0, 3))).toEqual([
+      "graph TD",
+      '  t_mhx3k2p1_1["Write the schema"]:::done',
+      '  t_mhx3k2p1_2["Build the API (alice)"]:::active',
+      '  t_mhx3k2p1_3["Choose a queue"]:::ready',
+      "  t_mhx3k2p1_1 --> t_mhx3k2p1_2",
+      "  classDef active fill:#fff3bf,stroke:#e67700",
+      "  classDef ready fill:#d3f9d8,stroke:#2b8a3e",
+      "  classDef done fill:#dbe4ff,stroke:#364fc7",
+    ]);
+  });
+
+  it("lets no description end its node", () => {
+    const [, node = ""] = mermaidView(rowsOf([{ n: 1, words: 'a"]; click x "javascript:y" <b>&' }]));
+    expect(node).toBe('  t_mhx3k2p1_1["a#34;#93;#59; click x #34;javascript:y#34; #60;b#62;#38;"]:::ready');
+  });
+});
