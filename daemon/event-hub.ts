@@ -7,7 +7,7 @@ import { limits } from "../protocol/limits.ts";
 import type { Connection } from "./connection.ts";
 import type { CoreEvent, Step } from "./core/step.ts";
 import { type EventFilter, passes, pathsIn } from "./event-filter.ts";
-import { EventRing, type Published } from "./event-ring.ts";
+import { EventRing, type Kept, type Published } from "./event-ring.ts";
 
 type Told = Pick<Step, "events" | "told">;
 
@@ -45,6 +45,16 @@ export class EventHub {
 
   constructor(connections: () => Iterable<Connection>) {
     this.#connections = connections;
+  }
+
+  /** Takes over what the daemon before kept for those who come back. */
+  take(kept: Kept): void {
+    this.#ring.take(kept);
+  }
+
+  /** What to keep for them when this daemon stops. */
+  get kept(): Kept | null {
+    return this.#ring.kept;
   }
 
   get subscribers(): number {

@@ -10,7 +10,7 @@ export class Published implements Filtered {
   readonly about: readonly string[];
   readonly project: string;
   readonly entry: number;
-  readonly #event: KiteEvent;
+  readonly event: KiteEvent;
   #line: string | null = null;
 
   constructor(cursor: string, entry: number, { event, about, project }: CoreEvent) {
@@ -19,31 +19,37 @@ export class Published implements Filtered {
     this.about = about;
     this.project = project;
     this.entry = entry;
-    this.#event = event;
+    this.event = event;
   }
 
   /** The line, made when somebody first wants it: most events nobody does. */
   get line(): string {
     if (this.#line === null) {
-      const full: EventLine = { type: "event", cursor: this.cursor, ...this.#event };
+      const full: EventLine = { type: "event", cursor: this.cursor, ...this.event };
       this.#line = `${JSON.stringify(full)}\n`;
     }
     return this.#line;
   }
 
   get paths(): readonly string[] {
-    return pathsIn(this.#event).paths;
+    return pathsIn(this.event).paths;
   }
 
   get whole(): boolean {
-    return pathsIn(this.#event).whole;
+    return pathsIn(this.event).whole;
   }
 
   /** About what it takes, without making the line. */
   get bytes(): number {
-    const files = "files" in this.#event ? this.#event.files.length : 0;
+    const files = "files" in this.event ? this.event.files.length : 0;
     return eventBytes + files * fileBytes;
   }
+}
+
+/** What a ring holds, with the cursor before it. */
+export interface Kept {
+  readonly floor: string;
+  readonly events: readonly Published[];
 }
 
 /** Rough sizes of an event and of each file it names, for the ring's bound. */
@@ -62,6 +68,8 @@ export class EventRing {
   #head = 0;
   /** The cursor before everything the ring holds: of what came earlier it knows nothing. */
   #floor: string | null = null;
+  /** Taken over, and not held against the journal yet. */
+  #isTaken = false;
   /** The last event passed over since, if there was one. */
   #passed: { epoch: number; seq: number; n: number } | null = null;
 
@@ -71,9 +79,25 @@ export class EventRing {
     return this.#events.at(-1)?.cursor ?? this.#floor ?? "0.0.0";
   }
 
+  /** What it holds, for the next daemon; null where nobody can come back for it. */
+  get kept(): Kept | null {
+    if (this.#passed !== null || this.#floor === null) return null;
+    return { floor: this.#floor, events: this.#events.slice(this.#head) };
+  }
+
+  /** Takes over what the daemon before held, before anything is added. */
+  take({ floor, events }: Kept): void {
+    this.#floor = floor;
+    this.#events = [...events];
+    this.#bytes = events.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#isTaken = true;
+  }
+
   /** Takes in the events of one entry and returns them as they are sent. */
   add(epoch: number, seq: number, { events, told }: Pick<Step, "events" | "told">): Published[] {
-    if (told !== null) this.#floor ??= `${told.epoch}.${told.seq}.${told.n}`;
+    if (told !== null && (this.#floor === null || this.#isTaken)) {
+      this.#begin(`${told.epoch}.${told.seq}.${told.n}`);
+    }
     if (this.#passed !== null) {
       this.#floor = this.cursor;
       this.#passed = null;
@@ -117,6 +141,15 @@ export class EventRing {
     }
     if (this.#passed !== null) return cursor === this.cursor ? [] : null;
     return cursor === this.#floor ? this.#events.slice(this.#head) : null;
+  }
+
+  /** `latest` is the event before the first entry: what was taken over has to end there. */
+  #begin(latest: string): void {
+    this.#isTaken = false;
+    if (this.#floor !== null && this.cursor === latest) return;
+    this.#floor = latest;
+    this.#events = [];
+    this.#bytes = 0;
   }
 
   #trim(seq: number): void {

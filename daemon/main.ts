@@ -15,6 +15,7 @@ import type { State } from "./core/state.ts";
 import type { Step } from "./core/step.ts";
 import { writeDaemonFile } from "./daemon-file.ts";
 import { Engine } from "./engine.ts";
+import { loadEvents, saveEvents } from "./event-file.ts";
 import { EventHub } from "./event-hub.ts";
 import { parentAgent } from "./facts-agent.ts";
 import { GitFacts } from "./facts-git.ts";
@@ -130,6 +131,8 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     for (const line of trailOf(step.events, clock.wall())) trail.write(line);
   };
   const storeId = randomBytes(5).toString("hex");
+  const before = loadEvents(paths.events);
+  if (before !== null) events.take(before);
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
   const outside = new Outside();
   const facts = outsideFacts(outside);
@@ -206,6 +209,12 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     } catch (error) {
       // Everything acknowledged is in the journal already; the next start reads it from there.
       onTrouble("the journal could not be closed in order", error);
+    }
+    try {
+      saveEvents(paths.events, events.kept);
+    } catch (error) {
+      // Subscribers who come back are told to look anew.
+      onTrouble("the events for those who come back could not be kept", error);
     }
     server.endAll();
     const force = setTimeout(() => server.destroyAll(), limits.shutdownMs / 4);

@@ -200,6 +200,8 @@ export const limits = {
   /** Events kept for subscribers who come back: entries and bytes. */
   ringEntriesMax: 10_000,
   ringBytes: 8 * 1024 * 1024,
+  /** Longest file of events that a start reads. */
+  eventFileBytes: 64 * 1024 * 1024,
   /** A subscriber that wanted none of so many events in a row gets a cursor without an event. */
   bookmarkEvents: 1_000,
 

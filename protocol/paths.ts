@@ -9,6 +9,8 @@ export interface KitePaths {
   readonly daemonFile: string;
   readonly journal: string;
   readonly trail: string;
+  /** Events for subscribers who come back after a stop. */
+  readonly events: string;
   readonly log: string;
   readonly bin: string;
   readonly config: string;
@@ -37,6 +39,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     daemonFile: join(home, "daemon.json"),
     journal: join(home, "journal"),
     trail: join(home, "trail"),
+    events: join(home, "events.ndjson"),
     log: join(home, "daemon.log"),
     bin: join(home, "bin"),
     config: join(home, "config.json"),

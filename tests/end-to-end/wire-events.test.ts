@@ -1,4 +1,5 @@
 /** Who hears what: subscriptions, cursors, and clients that never asked. */
+import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
@@ -265,9 +266,18 @@ test("a cursor lives on over a restart, or says that something is missing", asyn
     const three = await latest.client.event("session_started");
     second.signal("SIGTERM");
     await second.exited;
-    // The log is gone with the snapshot: what came after these cursors is not known any more.
+    // The log is gone with the snapshot; what the daemon kept is not.
+    const third = await own.start();
+    for (const cursor of [empty, one["cursor"]]) {
+      const again = await at(cursor);
+      expect(again.reply).toEqual({ ok: true, cursor });
+      expect(await again.client.event("session_started", e => e["id"] === "three")).toEqual(three);
+    }
+    third.signal("SIGTERM");
+    await third.exited;
+    rmSync(own.paths.events);
     await own.start();
-    // But for the latest event: nothing came after it.
+    // Without it only the latest event is known: nothing came after it.
     const same = await at(three["cursor"]);
     expect(same.reply).toEqual({ ok: true, cursor: three["cursor"] });
     for (const cursor of [empty, one["cursor"]]) {

@@ -57,6 +57,24 @@ describe("the ring of events", () => {
     expect(names(ring.after(cursor))).toEqual(["a"]);
   });
 
+  it("goes on from what the daemon before kept, where that ends at the latest event", () => {
+    const before = new EventRing();
+    before.add(1, 4, step([started("a")]));
+    before.add(1, 5, step([started("b")]));
+    const { kept } = before;
+    if (kept === null) throw new Error("nothing was kept");
+    const ring = new EventRing();
+    ring.take(kept);
+    ring.add(2, 7, step([started("c")], { epoch: 1, seq: 5, n: 1 }));
+    expect(names(ring.after("1.4.1"))).toEqual(["b", "c"]);
+    expect(names(ring.after("0.0.0"))).toEqual(["a", "b", "c"]);
+    const other = new EventRing();
+    other.take(kept);
+    other.add(2, 7, step([started("c")], { epoch: 1, seq: 6, n: 1 }));
+    expect(other.after("1.5.1")).toBeNull();
+    expect(names(other.after("1.6.1"))).toEqual(["c"]);
+  });
+
   it("keeps to itself what is for one request alone", () => {
     const ring = new EventRing();
     const alone = { ...started("a"), to: { node: "n", epoch: 1, n: 1 } };
