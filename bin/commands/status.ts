@@ -4,7 +4,8 @@ import type { World } from "../world.ts";
 
 const help = `
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "refusals":[...], "risks":[...],
-"warnings":[...]}, rows as \`query\` gives them; without a daemon {"running":false, "socket", "start":"kite up", "warnings"?}.
+"warnings":[...]}, rows as \`query\` gives them; without a daemon
+{"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
