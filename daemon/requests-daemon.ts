@@ -1,7 +1,7 @@
 /** hello, ping, stats, query, subscribe, shutdown. */
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../protocol/codes.ts";
-import type { StatsReply } from "../protocol/daemon.ts";
+import type { StatsReply, TaskCounts } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { PostedRow } from "../protocol/message.ts";
@@ -12,6 +12,7 @@ import { isRefusal } from "./call.ts";
 import { contextPage } from "./context-rows.ts";
 import { holdRow } from "./core/edit-holds.ts";
 import { pathOf } from "./core/lock-text.ts";
+import { listOf, type Tasks } from "./core/task-table.ts";
 import type { RequestHandler } from "./dispatch.ts";
 import { postedRows } from "./message-rows.ts";
 import { page, placeIn } from "./paging.ts";
@@ -150,6 +151,7 @@ function statsOf(services: Services): StatsReply {
     sessions: state.sessions.live.size,
     locks: state.locks.holds.size,
     waiters: state.locks.waiters.size,
+    tasks: countTasks(state.tasks),
     connections: [...services.connections()].length,
     subscribers: events.subscribers,
     requests: counters.requests,
@@ -160,6 +162,17 @@ function statsOf(services: Services): StatsReply {
     trailDropped: services.recorder.dropped,
     rssBytes: rssBytes(),
     hooks: Object.fromEntries(counters.hooks),
+  };
+}
+
+function countTasks(tasks: Tasks): TaskCounts {
+  const count = (name: keyof TaskCounts) => listOf(tasks, name, null).size;
+  return {
+    active: count("active"),
+    ready: count("ready"),
+    blocked: count("blocked"),
+    failed: count("failed"),
+    done: count("done"),
   };
 }
 

@@ -70,6 +70,15 @@ export interface PingReply {
   readonly pong: true;
 }
 
+/** Tasks of all projects; pending ones are ready or blocked. */
+export interface TaskCounts {
+  readonly active: number;
+  readonly ready: number;
+  readonly blocked: number;
+  readonly failed: number;
+  readonly done: number;
+}
+
 /** Counters since this daemon started; sizes in bytes, durations in milliseconds. */
 export interface StatsReply {
   readonly ok: true;
@@ -82,6 +91,7 @@ export interface StatsReply {
   readonly sessions: number;
   readonly locks: number;
   readonly waiters: number;
+  readonly tasks: TaskCounts;
   readonly connections: number;
   readonly subscribers: number;
   readonly requests: number;

@@ -13,9 +13,12 @@ terminal. Tasks belong to the project of the working directory.
 A task is ready when everything it needs is done; a claim lasts as long as its session. An answer comes when the
 change is safe on disk.
 
+--json: {"ok":true, "task":{...}} of what changes one, {"tasks":[...]} of what lists them, rows as \`query\` gives them;
+of a refusal {"ok":false, "code", "error", ...}.
+
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
-Example:
+Examples:
   $ kite task add "Write the schema" --priority high
   $ kite task add "Build the API" --needs 1
   $ kite task claim

@@ -1,4 +1,4 @@
-import type { RefusalRow, StatsReply } from "../../protocol/daemon.ts";
+import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { RiskRow } from "../../protocol/write.ts";
@@ -11,7 +11,7 @@ import { table } from "./table.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 
 export interface StatusData {
-  readonly stats: Pick<StatsReply, "version" | "pid" | "upMs" | "sessions" | "locks">;
+  readonly stats: Pick<StatsReply, "version" | "pid" | "upMs" | "sessions" | "locks" | "tasks">;
   readonly socket: string;
   readonly sessions: readonly SessionRow[];
   readonly locks: readonly LockRow[];
@@ -46,6 +46,7 @@ export function statusView(data: StatusData, screen: Screen): string[] {
     );
     lines.push(...left(data.stats.locks - data.locks.length, "lock", screen));
   }
+  lines.push(...taskLines(data.stats.tasks, screen));
   if (data.risks.length > 0) {
     lines.push("", title("To be merged", "changed in two worktrees, see kite risk", screen));
     lines.push(...riskLines(data.risks.slice(0, risksShownMax), screen));
@@ -53,6 +54,14 @@ export function statusView(data: StatusData, screen: Screen): string[] {
   }
   if (data.refusals.length > 0) lines.push("", ...refusalLines(data, screen));
   return lines;
+}
+
+/** How many there are to do; nothing where all is done. */
+function taskLines(counts: TaskCounts, screen: Screen): string[] {
+  const open = (["active", "ready", "blocked", "failed"] as const).filter(name => counts[name] > 0);
+  if (open.length === 0) return [];
+  const said = open.map(name => `${counts[name]} ${name}`).join(", ");
+  return ["", title("Tasks", `${said} (kite task list)`, screen)];
 }
 
 /** The one line of a status without a daemon, and what is switched off. */

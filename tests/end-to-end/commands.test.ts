@@ -345,7 +345,7 @@ describe("with a daemon", () => {
 });
 
 describe("help", () => {
-  test.each(["status", "sessions", "locks", "lock", "unlock", "log", "doctor", "config"])(
+  test.each(["status", "sessions", "locks", "lock", "unlock", "task", "log", "doctor", "config"])(
     "%s documents its JSON, its exit codes and an example",
     async name => {
       const { code, out } = await run([name, "--help"]);

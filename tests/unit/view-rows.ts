@@ -60,9 +60,11 @@ const blog = {
   cwd: "/home/ana/code/blog",
 };
 
+const noTasks = { active: 0, ready: 0, blocked: 0, failed: 0, done: 0 };
+
 /** Two projects, a second worktree, agents, a line, somebody who asks a person. */
 export const busy: StatusData = {
-  stats: { version: "0.1.0", pid: 4711, upMs: 7_500_000, sessions: 5, locks: 4 },
+  stats: { version: "0.1.0", pid: 4711, upMs: 7_500_000, sessions: 5, locks: 4, tasks: noTasks },
   socket: "/home/ana/.kite/kite.sock",
   sessions: [
     session("alice", {

@@ -62,6 +62,16 @@ No locks.
 `);
   });
 
+  it("counts what is to be done, and says nothing where all is", () => {
+    const tasks = { active: 2, ready: 3, blocked: 0, failed: 1, done: 90 };
+    expect(statusView({ ...empty, stats: { ...empty.stats, tasks } }, screen(80)).slice(-2)).toEqual([
+      "",
+      "Tasks: 2 active, 3 ready, 1 failed (kite task list)",
+    ]);
+    const over = { ...empty.stats, tasks: { ...empty.stats.tasks, done: 90 } };
+    expect(statusView({ ...empty, stats: over }, screen(80)).at(-1)).toBe("No locks.");
+  });
+
   it("shows one session", () => {
     expect(statusView(one, screen(80))).toEqual(text`
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
