@@ -50,9 +50,12 @@ describe("what is silenced", () => {
   });
 
   it("takes away what waits and what is said, not what begins and ends", () => {
+    const use = { cwd: "/", toolUseId: "t", promptId: null, waitMs: 0 };
+    const bare = { ...use, ancestors: [], parentFile: null };
     const acts: HookAction[] = [
       { do: "begin", session: id, cwd: "/", revive: false },
       { do: "look", session: id },
+      { do: "guard", session: id, ...bare, commands: [], aliases: [], unread: null, line: "git" },
       { do: "turn_end", session: id },
     ];
     const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions: acts };
