@@ -19,6 +19,7 @@ export const freeingCommands: ReadonlySet<CommandType> = new Set<CommandType>([
   "turn_end",
   "session_end",
   "session_lost",
+  "task_release",
   "daemon_started",
   "elapse",
   "void",

@@ -1,4 +1,5 @@
 /** Commands that show tasks: list, ready, show, graph. */
+import { limits } from "../../protocol/limits.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
 import { exitCodes, Refused, rowsOf, withDaemon } from "../ask.ts";
 import { projectOf } from "../project.ts";
@@ -41,6 +42,8 @@ export async function list(world: World, flags: ListFlags): Promise<number> {
     const done = rows.length - shown.length;
     const none = done === 0 ? "No tasks. To add one: kite task add DESCRIPTION" : "Nothing is left to do.";
     const more = done === 0 ? [] : [`and ${counted(done, "done task")}: kite task list --status done`];
+    if (rows.length >= limits.rowsShownMax)
+      more.push("and more, not fetched: say --status, --label or --text");
     print(world, [...tasksView({ tasks: shown, none }, screen), ...more.flatMap(m => wrap(m, screen.width))]);
     return exitCodes.done;
   });
