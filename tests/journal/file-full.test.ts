@@ -75,6 +75,7 @@ describe("a full disk", () => {
       { type: "session_lost", session: "s1", begun: 1 },
       { type: "elapse", due: { what: "wait_over", ticket: 1 } },
       { type: "void", seq: 1 },
+      { type: "task_release", by: null, task: "t-1-1", wallMs: 0 },
       { type: "daemon_started", epoch: 2, storeId: "store" },
     ];
     expect(new Set(all.map(command => command.type))).toEqual(freeingCommands);
