@@ -21,7 +21,7 @@ import {
 import { guard } from "./hook-guard.ts";
 import { agentGone, inbox, unreadOf } from "./hook-inbox.ts";
 import type { LockAction } from "./hook-lock.ts";
-import { flightEnd, shellEnd } from "./hook-shell.ts";
+import { flightEnd, judge, shellEnd } from "./hook-shell.ts";
 import { noteIgnored, noteLock, refs } from "./requests-lock.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./requests-session.ts";
 import { lockRows, sessionRows, workedOn } from "./rows.ts";
@@ -123,9 +123,10 @@ function noteUse({ services }: Run, action: ActionOf<"acts">): HookOutcome {
   return { did: "acts", ok: true };
 }
 
-function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> | HookOutcome {
+async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> {
   if (!isLive(run, action.session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
+  await judge(run.services, actor);
   return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt: action.keepPrompt ?? null });
 }
 
@@ -219,6 +220,7 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   if (found === undefined) throw new Error("one name gave no file");
   const file = { ...found, file: nearName(asked.cwd, asked.file) };
   const actor = actorOfAction(run, asked);
+  await judge(services, actor);
   const rules = await rulesFor(services, asked.session, file);
   if (rules.ignores(pathOf(file))) {
     noteIgnored(services, plan.event, actor, asked.file);

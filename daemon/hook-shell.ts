@@ -7,7 +7,7 @@ import { rowsOfSession } from "./core/actors.ts";
 import type { Actor, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
-import { pathOfWork } from "./core/writes.ts";
+import { type Kin, ownerBut, pathOfWork } from "./core/writes.ts";
 import {
   type ActionOf,
   actorOfAction,
@@ -21,6 +21,7 @@ import { letGo } from "./hook-guard.ts";
 import { refs } from "./requests-lock.ts";
 import { nameOf } from "./rows.ts";
 import type { Services } from "./services.ts";
+import type { Suspicion } from "./suspicions.ts";
 import { indexOf, lookAt, worksIn } from "./uncommitted.ts";
 
 export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
@@ -60,11 +61,13 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
     toolUseId,
     places.map(place => indexOf(services, place)),
   );
-  const changed = await changedWhile(services, actor, ranMs);
+  const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
+  await judge(services, actor, since);
+  const changed = await changedWhile(services, actor, ranMs, since);
   if (changed.length > 0) {
     const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
-    const noted: WriteNote = { files: changed, by: "shell", ancestors, wallMs: services.clock.wall() };
-    await services.engine.ask({ type: "writes_noted", actor, noted });
+    const files = changed.filter(one => !suspect(services, { actor, ancestors }, one));
+    await noteShell(services, actor, ancestors, files);
   }
   // A git command may have committed what was uncommitted.
   for (const place of places)
@@ -76,11 +79,60 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   return { did: "shell_end", ok: true };
 }
 
+async function noteShell(
+  { engine, clock }: Services,
+  actor: Actor,
+  ancestors: readonly (string | null)[],
+  files: readonly Written[],
+): Promise<void> {
+  if (files.length === 0) return;
+  const noted: WriteNote = { files, by: "shell", ancestors, wallMs: clock.wall() };
+  await engine.ask({ type: "writes_noted", actor, noted });
+}
+
+/** Whether it is left open whose change it is: the file is another one's who is at work, perhaps with a formatter. */
+function suspect(services: Services, me: Kin, { changedAt, ...file }: Changed): boolean {
+  const owner = ownerBut(services.engine.state, me, file.key)?.actor;
+  if (owner === undefined) return false;
+  const { active, agents } = services.presence.of(owner.session);
+  if (!(owner.agent === null ? active : agents.get(owner.agent)?.active)) return false;
+  const at = Math.min(changedAt, services.clock.wall());
+  const suspicion = { file, owner, by: me.actor, ancestors: me.ancestors, changedAt: at };
+  return services.suspicions.add(suspicion, accuse(services));
+}
+
+function accuse(services: Services): (suspicion: Suspicion) => void {
+  return ({ by, ancestors, file }) => void noteShell(services, by, ancestors, [file]);
+}
+
+/**
+ * The owner is heard of. What changed since `since`, when a command of its own began that has ended, was that one's
+ * doing; the rest was not.
+ */
+export async function judge(
+  services: Services,
+  owner: Actor,
+  since = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  for (const { changedAt, by, ancestors, file } of services.suspicions.take(owner)) {
+    if (changedAt < since) await noteShell(services, by, ancestors, [file]);
+  }
+}
+
+interface Changed extends Written {
+  /** By the system's clock, in milliseconds. */
+  readonly changedAt: number;
+}
+
 /** Files that are held or hold uncommitted work in the actor's project, and changed within the time the command ran. */
-async function changedWhile(services: Services, actor: Actor, ranMs: number | null): Promise<Written[]> {
+async function changedWhile(
+  services: Services,
+  actor: Actor,
+  ranMs: number | null,
+  since: number,
+): Promise<Changed[]> {
   const { state } = services.engine;
-  const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
-  const changed: Written[] = [];
+  const changed: Changed[] = [];
   for (const key of watched(services, actor)) {
     // What its holder writes just now is its own doing; the end of that is told.
     if ((state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
@@ -91,7 +143,9 @@ async function changedWhile(services: Services, actor: Actor, ranMs: number | nu
     if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
     if (ranMs !== null && isAftermath(services, key, at, ranMs)) continue;
     const one = work ?? (await writtenAt(services, file));
-    if (one !== null) changed.push({ key, file: one.file, worktree: one.worktree, project: one.project });
+    if (one === null) continue;
+    const { file: name, worktree, project } = one;
+    changed.push({ key, file: name, worktree, project, changedAt: at });
   }
   return withoutIgnored(services, changed);
 }
@@ -124,8 +178,8 @@ function watched({ engine }: Services, { session }: Actor): ReadonlySet<string> 
   return keys;
 }
 
-async function withoutIgnored(services: Services, files: readonly Written[]): Promise<Written[]> {
-  const left: Written[] = [];
+async function withoutIgnored(services: Services, files: readonly Changed[]): Promise<Changed[]> {
+  const left: Changed[] = [];
   for (const worktree of new Set(files.map(f => f.worktree))) {
     const here = files.filter(f => f.worktree === worktree);
     const repository = await services.facts.repository(worktree);

@@ -41,6 +41,7 @@ import { RiskNotes } from "./risk-notes.ts";
 import { Server } from "./server.ts";
 import type { Facts, Services } from "./services.ts";
 import { SilenceReader } from "./silence.ts";
+import { Suspicions } from "./suspicions.ts";
 import { ToolUses } from "./tool-uses.ts";
 import { Trail } from "./trail.ts";
 import { Writers } from "./writers.ts";
@@ -165,6 +166,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     riskNotes: new RiskNotes(),
     toolUses: new ToolUses(),
     baselines: new Baselines(path => facts.stamped(path)),
+    suspicions: new Suspicions(clock),
     guardTold: new GuardTold(),
     guarded: new Guarded(),
     counters: { requests: 0, refused: 0, hooks: new Map() },

@@ -20,6 +20,7 @@ import type { ProjectRules } from "./project-rules.ts";
 import type { Recorder } from "./recorder.ts";
 import type { RiskNotes } from "./risk-notes.ts";
 import type { SilenceReader } from "./silence.ts";
+import type { Suspicions } from "./suspicions.ts";
 import type { ToolUses } from "./tool-uses.ts";
 import type { Writers } from "./writers.ts";
 
@@ -72,6 +73,7 @@ export interface Services {
   readonly riskNotes: RiskNotes;
   readonly toolUses: ToolUses;
   readonly baselines: Baselines;
+  readonly suspicions: Suspicions;
   readonly guardTold: GuardTold;
   readonly guarded: Guarded;
   readonly counters: Counters;

@@ -170,6 +170,9 @@ export const limits = {
   notedActorsMax: 1_000,
   /** What changes a file within this time of a tool's write belongs to that write, as a formatter does. */
   aftermathMs: 5_000,
+  /** A change of a file whose owner is at work counts as another one's when so long nothing is heard of the owner. */
+  suspicionMs: 60_000,
+  suspicionsMax: 1_000,
   /** Files remembered as they were last seen. */
   baselinesMax: 20_000,
   /** Files named in one finding. */

@@ -144,7 +144,7 @@ export function isKin(a: Kin, b: Kin): boolean {
 }
 
 /** Who else holds the file, or has work in it and is alive. */
-function ownerBut(
+export function ownerBut(
   state: State,
   me: Kin,
   key: string,

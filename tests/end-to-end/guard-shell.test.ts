@@ -197,3 +197,38 @@ describe("whose", () => {
     expect(await w.found(bob, dir, [reset])).toEqual([`0 deny: a.ts of ${ann}`]);
   });
 });
+
+describe("what changed while two commands ran", () => {
+  const active = (session: string) => w.act({ do: "seen", session, active: true });
+
+  it("is its owner's where its own command ended later and ran then", async () => {
+    const { dir, ann, bob } = await pair();
+    const events = await w.client();
+    await events.ask({ type: "subscribe", events: ["bypassed"], project: dir });
+    await active(ann);
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    w.put(dir, "a.ts", "ann's formatter\n");
+    await w.ended(bob, dir);
+    await w.ended(ann, dir);
+    await w.stopped(ann);
+    await w.ended(bob, dir);
+    expect(events.kept).toEqual([]);
+  });
+
+  it("is the other one's where the owner goes on with something else, or its command began later", async () => {
+    const { dir, ann, bob } = await pair();
+    const events = await w.client();
+    await events.ask({ type: "subscribe", events: ["bypassed"], project: dir });
+    await active(ann);
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    w.put(dir, "a.ts", "bob was here\n");
+    await w.ended(bob, dir);
+    await w.edit(ann, dir, "b.ts", "ann\n");
+    expect(await events.event("bypassed")).toMatchObject({ file: "a.ts", writer: { id: bob } });
+    w.put(dir, "b.ts", "bob was here\n");
+    await w.ended(bob, dir);
+    await w.ended(ann, dir, { ranMs: -3_600_000 });
+    expect(await events.event("bypassed")).toMatchObject({ file: "b.ts", writer: { id: bob } });
+    expect(events.kept).toEqual([]);
+  });
+});
