@@ -6,6 +6,8 @@ import { version } from "./version.ts";
 interface Entry {
   readonly description: string;
   readonly load: () => Promise<{ readonly add: (program: Command) => void }>;
+  /** It does something in the name of whoever types it. */
+  readonly acts?: true;
 }
 
 /** Every command, in the order of `kite --help`. Each file is loaded when its command is called for. */
@@ -33,29 +35,46 @@ const commands: Readonly<Record<string, Entry>> = {
     description: "show whose uncommitted work is in which file",
     load: () => import("./commands/whose.ts"),
   },
-  lock: { description: "hold files while a command runs", load: () => import("./commands/lock.ts") },
-  unlock: { description: "release a lock", load: () => import("./commands/unlock.ts") },
+  lock: {
+    description: "hold files while a command runs",
+    load: () => import("./commands/lock.ts"),
+    acts: true,
+  },
+  unlock: {
+    description: "release a lock",
+    load: () => import("./commands/unlock.ts"),
+    acts: true,
+  },
   task: {
     description: "plan work: tasks that sessions claim, finish and build on",
     load: () => import("./commands/task.ts"),
+    acts: true,
   },
   context: {
     description: "share small values with the sessions of a project",
     load: () => import("./commands/context.ts"),
+    acts: true,
   },
   message: {
     description: "write to other sessions, and read what they wrote",
     load: () => import("./commands/message.ts"),
+    acts: true,
   },
   broadcast: {
     description: "write to every other session of the project",
     load: () => import("./commands/broadcast.ts"),
+    acts: true,
   },
   hold: {
     description: "ask that nobody else edits some files for a while",
     load: () => import("./commands/hold.ts"),
+    acts: true,
   },
-  resume: { description: "let edits go on that were on hold", load: () => import("./commands/resume.ts") },
+  resume: {
+    description: "let edits go on that were on hold",
+    load: () => import("./commands/resume.ts"),
+    acts: true,
+  },
   log: { description: "show what was decided, and why", load: () => import("./commands/log.ts") },
   risk: {
     description: "show which files of live branches would conflict if merged today",
@@ -94,12 +113,21 @@ export async function run(argv: readonly string[]): Promise<void> {
     for (const [name, { description }] of Object.entries(commands))
       program.command(name).description(description);
   try {
+    if (entry?.acts) await nameAgent(argv.slice(2));
     await program.parseAsync(argv);
   } catch (error) {
     if (!isForPeople(error)) throw error;
     process.stderr.write(`kite: ${error.message}\n`);
     process.exitCode = 1;
   }
+}
+
+/** Commands read the agent from their environment, as a script may set it. */
+async function nameAgent(words: readonly string[]): Promise<void> {
+  if (process.env["CLAUDECODE"] !== "1") return;
+  const { typedBy } = await import("./typed-by.ts");
+  const agent = await typedBy(process.env, words);
+  if (agent !== null) process.env["KITE_AGENT"] = agent;
 }
 
 /** Whether an error tells of the world (no daemon, no permission, a wrong setting) and not of a bug. */

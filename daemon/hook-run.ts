@@ -118,8 +118,8 @@ function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
 
 /** What the call itself cannot say: which of a process's agents makes it. */
 function noteUse({ services }: Run, action: ActionOf<"acts">): HookOutcome {
-  const { session, agent = null, toolUseId, cwd } = action;
-  services.toolUses.note(toolUseId, { session, agent, cwd });
+  const { session, agent = null, toolUseId, cwd, command = null } = action;
+  services.toolUses.note(toolUseId, { session, agent, cwd, command });
   return { did: "acts", ok: true };
 }
 

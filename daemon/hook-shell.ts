@@ -52,6 +52,7 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
 export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {
   const { services } = run;
   const { toolUseId, ranMs } = action;
+  services.toolUses.ended(toolUseId);
   if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
   const actor = actorOfAction(run, action);
   const places = services.guarded.ended(toolUseId);

@@ -5,9 +5,16 @@ import type { RequestHandler } from "./dispatch.ts";
 import { nameOf } from "./rows.ts";
 import { actorOf } from "./services.ts";
 
-export const whoami: RequestHandler<"whoami"> = (services, { toolUse, pid = null }, call) =>
+export const whoami: RequestHandler<"whoami"> = (services, { toolUse, id: of, typed, pid = null }, call) =>
   services.engine.read(state => {
-    const use = toolUse === undefined ? null : services.toolUses.of(toolUse);
+    const { toolUses } = services;
+    const by = typed === undefined ? "tool_use" : "typed";
+    const use =
+      toolUse !== undefined
+        ? toolUses.of(toolUse)
+        : of !== undefined && typed !== undefined
+          ? toolUses.typed(of, typed)
+          : null;
     const user = use === null ? undefined : state.sessions.live.get(use.session);
     const session = user ?? (pid === null ? undefined : sessionAt(state, pid));
     if (session === undefined) {
@@ -20,7 +27,7 @@ export const whoami: RequestHandler<"whoami"> = (services, { toolUse, pid = null
     const { id, project } = session;
     const name = nameOf(services, actorOf(services, id, agent, pid));
     const cwd = known ? use.cwd : session.cwd;
-    call.reply({ ok: true, id, agent, name, project, cwd, by: known ? "tool_use" : "process" });
+    call.reply({ ok: true, id, agent, name, project, cwd, by: known ? by : "process" });
   });
 
 /** After its client cleared the conversation a process has the session that began last. */

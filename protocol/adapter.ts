@@ -143,6 +143,8 @@ export type HookAction =
       readonly agent?: string;
       readonly toolUseId: string;
       readonly cwd: string;
+      /** The shell line, where the call is a command in it. */
+      readonly command?: string;
     }
   | {
       /** A write ended; with `toolUseId: null` all of the actor's. */

@@ -121,6 +121,10 @@ export const limits = {
   refusedFilesMax: 100,
 
   // Calls through a shared process.
+  /** Longest that a command asks who types it. */
+  whoamiMs: 1_000,
+  /** As much of a shell line is remembered while it runs, in UTF-16 units. */
+  typedChars: 4_096,
   /** Sessions, and locks, told to an agent that asks. */
   mcpRowsMax: 50,
   /** Longest that `kite doctor` waits for the tools' program. */

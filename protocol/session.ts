@@ -47,12 +47,15 @@ export const deregisterSchema = z.object({
 });
 
 /**
- * Who makes a call that came through a process shared by many: by the tool use that an event named before, else the
- * main agent of the session whose process it is.
+ * Who makes a call that came through a process shared by many: by the tool use that an event named before; by what an
+ * agent of session `id` has just typed; else the main agent of the session whose process it is.
  */
 export const whoamiSchema = z.object({
   ...baseShape,
   toolUse: idSchema.optional(),
+  id: idSchema.optional(),
+  /** Words of the command after its name, with one blank between. */
+  typed: z.string().max(limits.typedChars).optional(),
   /** The agent's client, in the daemon's own pid namespace. */
   pid: z.number().int().positive().optional(),
 });
@@ -118,7 +121,7 @@ export interface WhoamiReply {
   /** Where it works now. */
   readonly cwd: string;
   /** `process`: no event named the tool use, so it may as well be one of the session's agents. */
-  readonly by: "tool_use" | "process";
+  readonly by: "tool_use" | "typed" | "process";
 }
 
 export interface OkReply {

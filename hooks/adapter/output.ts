@@ -40,15 +40,6 @@ export function tellPerson(text: string): Output {
   return { output: JSON.stringify({ systemMessage: text }) };
 }
 
-/** The tool runs with `input` in place of its own, unless it is denied. */
-export function withInput(said: Output, input: object): Output {
-  const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
-  const own = within(before, "hookSpecificOutput");
-  if (within(own, "permissionDecision") === "deny") return said;
-  const hookSpecificOutput = { hookEventName: "PreToolUse", ...objectOf(own), updatedInput: input };
-  return { ...said, output: JSON.stringify({ ...objectOf(before), hookSpecificOutput }) };
-}
-
 function objectOf(value: unknown): object {
   return typeof value === "object" && value !== null ? value : {};
 }

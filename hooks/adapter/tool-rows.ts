@@ -5,7 +5,7 @@ import { ancestorsOf, isAgent, parentFile } from "./agents.ts";
 import { changedLines } from "./changed-lines.ts";
 import { withInbox } from "./inbox-answer.ts";
 import { lockAnswer } from "./lock-answer.ts";
-import { isOwnTool, named, ownTool } from "./own-rows.ts";
+import { isOwnTool, ownTool, typed } from "./own-rows.ts";
 import { type Event, field, innerId, inputPath, isId, within } from "./payload.ts";
 import { quote } from "./quote.ts";
 import { type Actor, agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "./row.ts";
@@ -23,7 +23,7 @@ const writes: ReadonlyMap<string, string> = new Map([
 export const preToolUse: Row = (event, actor, context) => {
   const tool = toolOf(event);
   if (isOwnTool(tool)) return ownTool(event, actor, context);
-  if (tool === "Bash") return named(event, actor, preShell(event, actor, context));
+  if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
   if (!writes.has(tool)) return otherEvent(event, actor, context);
   const file = writtenFile(event);
   const toolUseId = field(event, "tool_use_id");

@@ -31,9 +31,13 @@ function told(session: ClaudeSession, id: string) {
   return JSON.parse(text);
 }
 
-async function start(name: string, script: readonly (Turn | Promise<Turn>)[]): Promise<ClaudeSession> {
+async function start(
+  name: string,
+  script: readonly (Turn | Promise<Turn>)[],
+  settings: object = {},
+): Promise<ClaudeSession> {
   await world.tools(name);
-  return await world.session(name, script);
+  return await world.session(name, script, { settings });
 }
 
 test("one agent plans, another claims, works, completes and writes back", async () => {
@@ -88,4 +92,54 @@ test("a subagent's calls are its own, though one process makes them all", async 
     [world.path("agent.txt"), expect.stringMatching(/^a[0-9a-f]{16}$/)],
   ]);
   expect(told(session, "toolu_agent_2").you).toMatch(/^[0-9a-f]{8}\/general-purpose$/);
+});
+
+test("what a subagent types in its shell is its own, too", async () => {
+  // The command as it is in people's paths; where the daemon lives is said in front of it.
+  process.env["PATH"] = `${fileURLToPath(new URL("../../bin", import.meta.url))}:${process.env["PATH"]}`;
+  const shell = (id: string, command: string) =>
+    call(id, "Bash", { command: `KITE_HOME=${world.paths.home} kite ${command}`, description: "Use kite" });
+  const agent = { description: "Claim", prompt: "Claim it.", subagent_type: "general-purpose" };
+  const session = await start(
+    "first",
+    [
+      shell("toolu_1", "task add one && true"),
+      shell("toolu_2", "task add two"),
+      call("toolu_3", "Agent", { ...agent, run_in_background: false }),
+      shell("toolu_agent_1", "task claim --json"),
+      say("Done, for the session."),
+      shell("toolu_4", "task claim --json"),
+      say("Done."),
+    ],
+    { permissions: { allow: ["Bash"] } },
+  );
+  expect(await session.ended).toBe(0);
+  const claimed = (id: string) => told(session, id).task;
+  expect(claimed("toolu_agent_1")).toMatchObject({
+    assignee: session.id,
+    assigneeAgent: expect.stringMatching(/^a[0-9a-f]{16}$/),
+  });
+  expect(claimed("toolu_4")).toMatchObject({ assignee: session.id, assigneeAgent: null });
+});
+
+test("the client's own file is its own again afterwards, though it wrote there meanwhile", async () => {
+  const session = await start("first", [kite("toolu_1", "status"), say("Done.")]);
+  expect(await session.ended).toBe(0);
+  expect(told(session, "toolu_1").you).toBe(session.id.slice(0, 8));
+  const before = world.clientFile("first");
+  expect(before["projects"]).toMatchObject({
+    [world.repository]: { mcpServers: { kite: { type: "stdio" } } },
+  });
+  await world.noTools("first");
+  const after = world.clientFile("first");
+  expect(JSON.stringify(after)).not.toContain("kite/bin");
+  expect(
+    Object.keys(after)
+      .filter(key => key !== "projects")
+      .sort(),
+  ).toEqual(
+    Object.keys(before)
+      .filter(key => key !== "projects")
+      .sort(),
+  );
 });

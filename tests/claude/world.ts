@@ -97,6 +97,16 @@ export class World {
     await this.#run(["install", "--project", this.repository, "--allow"], { HOME: join(this.#folder, name) });
   }
 
+  /** Takes all of Kite out of the repository and of the session's home. */
+  async noTools(name: string): Promise<void> {
+    await this.#run(["uninstall", "--project", this.repository], { HOME: join(this.#folder, name) });
+  }
+
+  /** What the client keeps in its own file, in the home of this session. */
+  clientFile(name: string): Readonly<Record<string, unknown>> {
+    return JSON.parse(readFileSync(join(this.#folder, name, ".claude.json"), "utf8"));
+  }
+
   /** Starts the daemon with these variables and follows what happens. */
   async up(variables: Readonly<Record<string, string>> = {}): Promise<Watcher> {
     await this.#run(["up"], variables);

@@ -1,5 +1,6 @@
 /** Calls of Kite itself, from the agents' side: which of them makes the call. */
 import { describe, expect, it } from "vitest";
+import { limits } from "../../protocol/limits.ts";
 import { answerOf, type Payload, payload, plan } from "./hook-events.ts";
 
 const mcp = (fields: Payload = {}): Payload => ({
@@ -7,9 +8,8 @@ const mcp = (fields: Payload = {}): Payload => ({
   tool_name: "mcp__kite__kite_status",
   ...fields,
 });
-const shell = (command: string, fields: Payload = {}): Payload => ({
+const shell = (command: unknown, fields: Payload = {}): Payload => ({
   ...payload("PreToolUse--Bash-in-subagent"),
-  permission_mode: "bypassPermissions",
   tool_input: { command, description: "look" },
   ...fields,
 });
@@ -38,38 +38,26 @@ describe("a call of one of Kite's tools", () => {
 });
 
 describe("a kite command in the shell", () => {
-  const agent = shell("kite status")["agent_id"];
+  const { agent_id: agent, session_id: session, tool_use_id: toolUseId, cwd } = shell("");
+  const actsOf = (event: Payload) => plan(event).actions.filter(action => action.do === "acts");
 
-  it("is told which agent types it, and keeps the rest of its input", () => {
-    expect(answerOf(plan(shell("cd src && kite lock a.ts -- make")))).toEqual({
-      hookSpecificOutput: {
-        hookEventName: "PreToolUse",
-        updatedInput: {
-          command: `export KITE_AGENT='${agent}'; cd src && kite lock a.ts -- make`,
-          description: "look",
-        },
-      },
-    });
-    expect(answerOf(plan(shell("/usr/local/bin/kite status")))).not.toBeNull();
+  it("is noted with the agent that types it, and stays as it is: permission rules are held against it", () => {
+    const command = "cd src && kite lock a.ts -- make";
+    expect(actsOf(shell(command))).toEqual([{ do: "acts", session, agent, toolUseId, cwd, command }]);
+    expect(actsOf(shell("/usr/local/bin/kite status"))).toHaveLength(1);
+    expect(answerOf(plan(shell(command)))).toBeNull();
+    const main = actsOf(shell(command, { agent_id: undefined }));
+    expect(main).toEqual([{ do: "acts", session, toolUseId, cwd, command }]);
   });
 
-  it("stays as it is where permission rules are held against it: they would not fit any more", () => {
-    for (const permission_mode of ["default", "acceptEdits", "auto", "dontAsk", undefined]) {
-      expect(answerOf(plan(shell("kite status", { permission_mode })))).toBeNull();
+  it("is none where the line does not speak of kite", () => {
+    for (const command of ["git status", "mykite status", "ls kites", 7, ["kite x"]]) {
+      expect(actsOf(shell(command))).toEqual([]);
     }
   });
 
-  it("stays as it is for a main agent, and where it is no such command", () => {
-    expect(answerOf(plan(shell("kite status", { agent_id: undefined })))).toBeNull();
-    for (const command of ["git status", "mykite status", "ls kites", 7]) {
-      expect(answerOf(plan(shell(String(command), { tool_input: { command } })))).toBeNull();
-    }
-  });
-
-  it("cannot be broken out of by an agent's name", () => {
-    const output = answerOf(plan(shell("kite status", { agent_id: "a';rm -rf x;'" })));
-    expect(output.hookSpecificOutput.updatedInput.command).toBe(
-      "export KITE_AGENT='a'\\'';rm -rf x;'\\'''; kite status",
-    );
+  it("is remembered within bounds", () => {
+    const [acts] = actsOf(shell(`kite context set a ${"x".repeat(100_000)}`));
+    expect(acts?.do === "acts" && acts.command?.length).toBe(limits.typedChars);
   });
 });
