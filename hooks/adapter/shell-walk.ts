@@ -1,5 +1,6 @@
 /** Goes through a shell line as the shell would, and tells which programs run where, with which words. */
 import { limits } from "../../protocol/limits.ts";
+import { readShell } from "./shell-commands.ts";
 import {
   assign,
   directory,
@@ -165,7 +166,35 @@ function simple(walk: Walk, node: Kind<"simple">, state: State): State | null {
   const inner = unwrapped(values, told);
   if (inner.values.length === 0) return state;
   walk.run({ values: inner.values, dir: inner.state.dir, exported: inner.state.exported });
-  return first?.text === "exec" ? null : builtin(programOf(inner.values), inner.values.slice(1), state);
+  const name = programOf(inner.values);
+  const args = inner.values.slice(1);
+  const text = name === null ? null : shellText(name, args);
+  const after =
+    text === null ? null : called(walk, read(walk, text), name === "eval" ? state : begun(inner.state));
+  if (first?.text === "exec") return null;
+  return name === "eval" && after !== null ? after : builtin(name, args, state);
+}
+
+/** What another shell knows when it begins: of variables, those that programs get. */
+function begun(state: State): State {
+  return { ...state, variables: state.exported, functions: new Map(), stack: [], before: null };
+}
+
+/** A line within the line, for `eval` or another shell; null where there is none, or the shell alone knows it. */
+function shellText(name: string, args: readonly Value[]): string | null {
+  if (name === "eval") {
+    return args.every(({ known }) => known) ? args.map(({ text }) => text).join(" ") : null;
+  }
+  if (!/^(?:ba|da|z|k|a)?sh$/.test(name)) return null;
+  const at = args.findIndex(({ text }) => /^-\w*c$/.test(text));
+  const line = args.slice(0, at).every(({ text }) => /^[-+]/.test(text)) ? args[at + 1] : undefined;
+  return at !== -1 && line?.known ? line.text : null;
+}
+
+function read(walk: Walk, text: string): Node {
+  const { node, unread } = readShell(text);
+  walk.unread ??= unread;
+  return node;
 }
 
 function called(walk: Walk, body: Node, state: State): State | null {

@@ -49,6 +49,7 @@ interface Wanted {
 const turn = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
 const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
 const write = { budgetMs: limits.hookWriteBudgetMs, timeoutMs: limits.hookWriteTimeoutMs };
+const index = { ...write, statusMessage: "waiting for the git index (kite)" };
 const observer = {
   budgetMs: limits.hookObserverBudgetMs,
   timeoutMs: limits.hookObserverTimeoutMs,
@@ -74,13 +75,9 @@ const wanted: readonly Wanted[] = [
   { event: "UserPromptSubmit", ...turn },
   { event: "PreToolUse", matcher: edits, ...write, statusMessage: "waiting for a file lock (kite)" },
   // It may wait for the repository's index as an edit does for its file. Other shell commands start nothing.
-  {
-    event: "PreToolUse",
-    matcher: "Bash",
-    if: "Bash(git *)",
-    ...write,
-    statusMessage: "waiting for the git index (kite)",
-  },
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(git *)", ...index },
+  // The client holds the first rule against each command of a line; this one finds git behind another program.
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(* git *)", ...index },
   { event: "PreToolUse", matcher: "Bash", if: "Bash(kite *)", ...turn },
   { event: "PreToolUse", matcher: "mcp__(plugin_.+_)?kite__.*", ...turn },
   { event: "PostToolUse", matcher: ends, ...observer },

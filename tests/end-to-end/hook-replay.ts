@@ -301,9 +301,10 @@ export class Replay {
 
 /** Whether a shell command begins as the rule says, which is all that is needed here: `Bash(git *)`. */
 function fits(rule: string, { tool_input: input }: Payload): boolean {
-  const [, program] = /^Bash\((\w+) \*\)$/.exec(rule) ?? [];
+  const [, any, program] = /^Bash\((\* )?(\w+) \*\)$/.exec(rule) ?? [];
   if (program === undefined) throw new Error(`a rule of another kind: ${rule}`);
-  return JSON.stringify(input).startsWith(`{"command":"${program} `);
+  const text = JSON.stringify(input);
+  return any === undefined ? text.startsWith(`{"command":"${program} `) : text.includes(` ${program} `);
 }
 
 function observes(entry: Entry): boolean {

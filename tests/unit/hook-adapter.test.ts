@@ -544,6 +544,7 @@ describe("the entries that are installed", () => {
       "UserPromptSubmit, 1000 of 3",
       "PreToolUse Edit|Write|NotebookEdit, 52000 of 75",
       "PreToolUse Bash if Bash(git *), 52000 of 75",
+      "PreToolUse Bash if Bash(* git *), 52000 of 75",
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
       "PostToolUse Edit|Write|NotebookEdit|Bash|Agent|TaskStop, async, 5000 of 7",

@@ -228,6 +228,9 @@ describe("where it works", () => {
       "git stash push: tree; all; in /p/b",
     ],
     ["while read d; do cd $d; git stash; done", "git stash push: tree; all; in ?"],
+    ["sh -c 'cd a; git stash'; git pull", "git stash push: tree; all; in /p/a", "git pull: tree; all"],
+    ["D=/q; sh -c 'cd $D; git stash'", "git stash push: tree; all; in ?"],
+    ["eval 'cd a'; git stash", "git stash push: tree; all; in /p/a"],
     ["cd a | true; git stash", "git stash push: tree; all"],
     ["env -C sub git stash", "git stash push: tree; all; in /p/sub"],
   ])("%s", (line, ...commands) => {
@@ -276,6 +279,10 @@ describe("wherever it stands", () => {
     "sudo -u me git stash",
     "stdbuf -oL git stash",
     "exec git stash",
+    "sh -c 'git stash'",
+    'bash -lc "git stash"',
+    "timeout 5 bash -e -c 'git stash' x",
+    "eval git 'stash'",
     "true # it's\ngit stash",
     "cat <<'E'\n'\nE\ngit stash",
   ])("%s", line => {
@@ -311,11 +318,12 @@ test.each([
 
 /** Named as limits: what the line alone does not show. */
 test.each([
-  "sh -c 'git stash'",
-  "eval 'git stash'",
+  'sh -c "$LINE"',
+  'eval "$LINE"',
   "$GIT stash",
   "./run-git.sh",
   "find . -exec git stash \\;",
+  "ssh host git stash",
 ])("is not seen: %s", line => {
   expect(reached(line)).toEqual(nothing);
 });
@@ -373,6 +381,7 @@ describe("what cannot be read", () => {
     ["sums that are none", `echo ${"$(( ".repeat(30)}x${" ) )".repeat(30)}`],
     ["deep quotes", `echo ${'"${x:-'.repeat(5_000)}`],
     ["many loops", `${"for i in 1 2 3 4 5 6 7 8 9; do ".repeat(12)}git log${"; done".repeat(12)}`],
+    ["a shell in a shell", `${"sh -c 'eval ".repeat(1)}${"eval ".repeat(5_000)}git stash'`],
     ["a function that runs itself", "f() { f; f; }; f"],
     ["many git commands", "git stash;".repeat(limits.guardedCommandsMax + 1)],
   ])("%s ends soon, and it is said", (_, line) => {

@@ -7,6 +7,12 @@ import { type Invocation, walkShell } from "../../hooks/adapter/shell-walk.ts";
 import { programOf } from "../../hooks/adapter/shell-wrappers.ts";
 import { type Call, lines, ShellWorld } from "./shell-lines.ts";
 
+/** The same lines each time; others, and more, on request. */
+const runs = {
+  seed: Number(process.env["KITE_SHELL_SEED"] ?? 1),
+  numRuns: Number(process.env["KITE_SHELL_RUNS"] ?? 40),
+};
+
 const world = new ShellWorld();
 afterAll(() => world.dispose());
 
@@ -67,7 +73,7 @@ describe("whatever a line is made of", () => {
         expect(pairs(calls, runs), explained).toBe(true);
         expect(runs.length, explained).toBe(calls.length);
       }),
-      { numRuns: Number(process.env["KITE_SHELL_RUNS"] ?? 60) },
+      runs,
     );
     expect(compared).toBeGreaterThan(20);
   });
@@ -82,7 +88,7 @@ describe("whatever a line is made of", () => {
         const runs = found(line);
         for (const call of calls) expect(runs.some(isOf(call)), told([call], runs)).toBe(true);
       }),
-      { numRuns: Number(process.env["KITE_SHELL_RUNS"] ?? 60) },
+      runs,
     );
     expect(compared).toBeGreaterThan(20);
   });
