@@ -266,6 +266,10 @@ describe("the agents of one process", () => {
     await ask({ hook_event_name: "SessionStart", session_id: "after", cwd: home.work, source: "clear" });
     await mcp.call("kite_lock", { files: ["a.ts"] });
     expect(await locks()).toMatchObject([{ holder: { id: "after", name: "alice" } }]);
+    // Its end may be missing: then the process has two, of which one is over.
+    await ask({ hook_event_name: "SessionStart", session_id: "last", cwd: home.work, source: "clear" });
+    await mcp.call("kite_lock", { files: ["b.ts"] });
+    expect(await locks()).toMatchObject([{ holder: { id: "after" } }, { holder: { id: "last" } }]);
   });
 
   it("are a session of their own where no hook registered one", async () => {
