@@ -195,6 +195,8 @@ export const limits = {
   shellDepthMax: 32,
   /** Commands gone through, those of loops and functions as often as they run. */
   shellStepsMax: 10_000,
+  /** Variables, and functions, of a line that are followed. */
+  shellNamesMax: 100,
   /** Rounds of a loop over words that are known, before it counts as one round with a word that is not. */
   shellRoundsMax: 32,
 

@@ -1,4 +1,5 @@
 /** What a shell knows at one place of its line: where it is, and its variables. null: only the shell itself knows. */
+import { limits } from "../../protocol/limits.ts";
 import type { Node, Part, Word } from "./shell-tree.ts";
 
 export interface State {
@@ -43,7 +44,9 @@ function folded(path: string): string {
   return `/${names.join("/")}`;
 }
 
+/** Beyond a number of variables, further ones are not known. */
 export function assign(state: State, name: string, value: string | null): State {
+  if (isFull(state.variables, name)) return state;
   const variables = new Map(state.variables).set(name, value);
   const { exported } = state;
   return {
@@ -54,8 +57,13 @@ export function assign(state: State, name: string, value: string | null): State 
 }
 
 export function exportTo(state: State, name: string, value: string | null): State {
+  if (isFull(state.variables, name) || isFull(state.exported, name)) return state;
   const exported = new Map(state.exported).set(name, value);
   return { ...state, exported, variables: new Map(state.variables).set(name, value) };
+}
+
+function isFull(names: Variables, name: string): boolean {
+  return names.size >= limits.shellNamesMax && !names.has(name);
 }
 
 /** What holds whichever way the shell went; null is a way that does not come here. */

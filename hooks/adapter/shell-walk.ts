@@ -64,7 +64,9 @@ function step(walk: Walk, node: Node, state: State): State | null {
     case "loop":
       return loop(walk, node, state);
     case "function":
-      return { ...state, functions: new Map(state.functions).set(node.name, node.body) };
+      return state.functions.size >= limits.shellNamesMax
+        ? state
+        : { ...state, functions: new Map(state.functions).set(node.name, node.body) };
   }
 }
 
