@@ -59,14 +59,14 @@ export function holdEdits(
   step.timers.push({ at: hold.until, due: { what: "edit_hold_over", hold: id } });
   const event = { event: "hold_began" as const, hold: id, ...fileLists(files), by, ms: ttlMs, project };
   step.events.push({ event, about: [], project });
-  const freed: FileRef[] = [];
-  for (const waiter of [...state.locks.waiters.values()]) {
-    if (waiter.origin === null || !stops(state, hold, waiter, projectOf(state, waiter.actor))) continue;
-    sendAway(state, waiter, editsHeld(state, hold, waiter), step);
-    freed.push(...waiter.files);
-  }
-  passOn(state, freed, step);
+  sendWaitersAway(state, [hold], step);
   return hold;
+}
+
+/** A session has moved to another project: what is on hold there, it does not get. */
+export function enterProject(state: State, project: string, step: Step): void {
+  const there = [...state.editHolds.all.values()].filter(hold => hold.project === project);
+  if (there.length > 0) sendWaitersAway(state, there, step);
 }
 
 /** The hold that keeps the request from its files, or null. */
@@ -139,6 +139,18 @@ function stops(state: State, hold: EditHold, asker: Asker, project: string | und
     hold.actor.incarnation === actor.incarnation &&
     (hold.actor.agent === actor.agent || ancestors.includes(hold.actor.agent));
   return !isFamily && overlapOf(asker.files, hold.files) !== undefined;
+}
+
+function sendWaitersAway(state: State, holds: readonly EditHold[], step: Step): void {
+  const freed: FileRef[] = [];
+  for (const waiter of [...state.locks.waiters.values()]) {
+    const project = projectOf(state, waiter.actor);
+    const hold = holds.find(one => stops(state, one, waiter, project));
+    if (waiter.origin === null || hold === undefined) continue;
+    sendAway(state, waiter, editsHeld(state, hold, waiter), step);
+    freed.push(...waiter.files);
+  }
+  passOn(state, freed, step);
 }
 
 /** A hook's waiter keeps its place for a while, as after a time-out. */

@@ -13,7 +13,7 @@ import type { Actor } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { addMessage, dropLetter, hasRoom, makeRoom } from "./inbox.ts";
 import { actorRow } from "./lock-text.ts";
-import { everyoneElse, inboxKey, recipientOf } from "./recipients.ts";
+import { everyoneElse, inboxKey, recipientOf, senderOf } from "./recipients.ts";
 import { noSession } from "./sessions.ts";
 import type { Message, Messages, State } from "./state.ts";
 import type { Reply, Step } from "./step.ts";
@@ -127,10 +127,8 @@ function recipientsOf(
     const error = `a person at a terminal wrote ${parent.id} and has no inbox; answer in your own words to your user`;
     return refuse("recipient_gone", error, { message: replyTo });
   }
-  const { id, agent } = parent.from;
-  const session = recipientOf(state, project, id, []);
-  if ("ok" in session) return session;
-  return [agent === null ? session : parent.from];
+  const found = senderOf(state, project, parent.from);
+  return "ok" in found ? found : [found];
 }
 
 function mayPost(state: State, { actor, bytes }: Posted, project: string): Refusal | null {
@@ -187,10 +185,12 @@ function isLately(at: number, t: number): boolean {
   return at + limits.messageRateMs > t;
 }
 
-/** The project that is written to; undefined where the writing session does not live. */
+/** The project that is written to; undefined where the writing part of the session does not live. */
 function projectOf(
   state: State,
   { actor, project }: { actor: Actor | null; project: string },
 ): string | undefined {
-  return actor === null ? project : state.sessions.live.get(actor.session)?.project;
+  if (actor === null) return project;
+  const session = state.sessions.live.get(actor.session);
+  return session?.incarnations.some(i => i.ordinal === actor.incarnation) ? session.project : undefined;
 }

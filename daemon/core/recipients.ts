@@ -26,6 +26,14 @@ export function recipientOf(
   return another === undefined ? only : ambiguous(to, found);
 }
 
+/** Who wrote a message that is answered: that very session, however others are called. */
+export function senderOf(state: State, project: string, { id, agent, name }: ActorRow): ActorRow | Refusal {
+  const session = state.sessions.live.get(id);
+  if (session === undefined || session.project !== project)
+    return gone(state, project, name, liveIn(state, project));
+  return agent === null ? rowOf(session) : { id, agent, name };
+}
+
 /** Every other session of the project, its main agent that is. */
 export function everyoneElse(state: State, project: string, actor: Actor | null): ActorRow[] {
   return liveIn(state, project)

@@ -8,7 +8,7 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfSession } from "./actors.ts";
-import { endHoldsOf } from "./edit-holds.ts";
+import { endHoldsOf, enterProject } from "./edit-holds.ts";
 import type { Anchor, LockRequest, SessionBegin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { closeInboxes, moveInbox } from "./inbox.ts";
@@ -204,9 +204,9 @@ export function nameKey(project: string, name: string): string {
   return `${project}\n${name}`;
 }
 
-/** Why a session that does not live cannot act. */
+/** Why a session that does not live, or the part of it that asks, cannot act. */
 export function noSession(state: State, id: string): ReturnType<typeof refuse> {
-  return state.sessions.ended.has(id)
+  return state.sessions.ended.has(id) || state.sessions.live.has(id)
     ? refuse("session_ended", `session ${id} has ended; register it again before it acts`)
     : unknownSession(id);
 }
@@ -245,12 +245,14 @@ function update(state: State, session: Session, command: SessionBegin, meta: Met
   session.branch = command.branch;
   session.cwd = command.cwd;
   const wanted = command.name ?? session.name;
-  if (command.project !== session.project || wanted !== session.name) {
+  const moves = command.project !== session.project;
+  if (moves || wanted !== session.name) {
     state.sessions.names.delete(nameKey(session.project, session.name));
     session.project = command.project;
     session.name = freeName(state, command.project, wanted, session.id);
     state.sessions.names.set(nameKey(session.project, session.name), session.id);
   }
+  if (moves) enterProject(state, session.project, step);
   const { anchor } = command;
   if (anchor === null) return;
   const [only] = session.incarnations;

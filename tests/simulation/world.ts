@@ -16,6 +16,7 @@ import { limits } from "../../protocol/limits.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
+import { TalkLives } from "./talk.ts";
 import { TaskLives, tasksBefore } from "./tasks.ts";
 import { WorkLives } from "./work.ts";
 
@@ -74,6 +75,7 @@ export class World {
   readonly #stored = new Map<string, number>();
   readonly #tasks: TaskLives;
   readonly #work: WorkLives;
+  readonly #talk: TalkLives;
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
@@ -85,6 +87,7 @@ export class World {
     this.#tell = tell;
     this.#tasks = new TaskLives(this.random.fork());
     this.#work = new WorkLives(this.random.fork());
+    this.#talk = new TalkLives(this.random.fork());
   }
 
   async start(): Promise<void> {
@@ -142,6 +145,7 @@ export class World {
       return this.settle();
     }
     for (const wrong of overdue(engine.state)) throw new Violation(wrong);
+    for (const wrong of this.#talk.overdue(engine.state)) throw new Violation(wrong);
     for (const { key: path, origin, askedAgain } of engine.state.locks.holds.values()) {
       if (origin.epoch !== engine.epoch || askedAgain || this.#heardGrants.has(key(origin))) continue;
       throw new Violation(`${path} stays granted to nobody`);
@@ -191,6 +195,8 @@ export class World {
     this.#shadow = whole.state;
     this.#tasks.restarted(entries, this.#shadow);
     this.#work.restarted(this.#shadow);
+    this.#talk.restarted(entries, this.#shadow);
+    for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
     for (const { token, actor } of this.#shadow.locks.holds.values()) {
@@ -243,7 +249,11 @@ export class World {
     }
     for (const { to, grant } of step.answers)
       if (grant !== null) this.#say(`   granted to ${grant.session} (${to.n})`);
-    for (const wrong of wrongs(state, this.#granted(entry, step, before))) throw new Violation(wrong);
+    const granted = this.#granted(entry, step, before);
+    for (const wrong of wrongs(state, granted)) throw new Violation(wrong);
+    const origins = new Set(granted.map(({ origin }) => key(origin)));
+    const locks = [...state.locks.holds.values()].filter(hold => origins.has(key(hold.origin)));
+    for (const wrong of this.#talk.observe(state, entry, step, locks)) throw new Violation(wrong);
     if (yielding?.length && step.reply?.ok) throw new Violation(`a hold yielded with ${yielding} in flight`);
     for (const wrong of notReturned(state, before, entry.command)) throw new Violation(wrong);
     for (const wrong of this.#tasks.observe(state, tasks, entry, step.reply)) throw new Violation(wrong);
@@ -277,8 +287,9 @@ export class World {
 
   #happen(): void {
     const { random } = this;
-    const roll = random.int(1, 132);
-    if (roll > 120) this.#write();
+    const roll = random.int(1, 152);
+    if (roll > 132) this.#speak();
+    else if (roll > 120) this.#write();
     else if (roll > 100) this.#task();
     else if (roll <= 40) this.#lock();
     else if (roll <= 55) this.#unlock();
@@ -335,6 +346,11 @@ export class World {
   #task(): void {
     const client = this.#client();
     this.#submit(client, this.#tasks.command(this.#running().state, client.actor));
+  }
+
+  #speak(): void {
+    const client = this.#client();
+    this.#submit(client, this.#talk.command(this.#running().state, client.actor, files.map(ref)));
   }
 
   #write(): void {
@@ -488,10 +504,12 @@ export class World {
         if (engine !== this.#engine) return;
         const origin = { node: "local", epoch: engine.epoch, n };
         const seq = this.#stored.get(key(origin));
-        if (reply.ok && command.type.startsWith("task_")) {
+        if (reply.ok && isSafe(command)) {
           this.#safeSeq = Math.max(this.#safeSeq, seq ?? 0);
           if (client.state === "open") this.#tasks.heard(command, reply);
         }
+        const next = this.#talk.heard(this.#shadow, command, reply, client.state === "open");
+        if (next !== null) engine.insist(next);
         if (reply.ok && seq === undefined) {
           this.#fatal ??= new Violation(`${command.type} (${n}) was answered before it was stored`);
         }
@@ -625,6 +643,15 @@ function digested({ retry }: LockRequest, body: number): NonNullable<LockRequest
 
 function key(origin: Origin): string {
   return `${origin.epoch} ${origin.n}`;
+}
+
+/** What must be safe on disk before its client hears of it. */
+function isSafe(command: Command): boolean {
+  const { type } = command;
+  if (type === "context_set") return command.durable;
+  return (
+    type.startsWith("task_") || ["message_send", "message_ack", "broadcast", "context_delete"].includes(type)
+  );
 }
 
 function count(map: Map<string, number>, name: string): void {

@@ -108,6 +108,15 @@ describe("an answer", () => {
     expect(send(w, "ann", null, { replyTo: "m-99" })).toMatchObject({ code: "unknown_message" });
   });
 
+  it("goes to that very session, not to another one of its name", () => {
+    const w = world("ann", "bob");
+    send(w, "ann", "bob");
+    w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
+    w.begin("other", { name: "ann" });
+    expect(send(w, "bob", null, { replyTo: "m-1" })).toMatchObject({ code: "recipient_gone" });
+    expect(inbox(w, "other")).toEqual([]);
+  });
+
   it("to a person is refused: a terminal has no inbox", () => {
     const w = world("bob");
     expect(send(w, null, "bob")).toMatchObject({ ok: true });

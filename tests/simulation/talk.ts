@@ -1,0 +1,369 @@
+/**
+ * What the simulated clients say to each other and share, and the rules of it once more, written without the core's
+ * indexes.
+ */
+import type { Actor, Command, Entry, FileRef } from "../../daemon/core/entry.ts";
+import { inboxKey } from "../../daemon/core/recipients.ts";
+import type { EditHold, Hold, State } from "../../daemon/core/state.ts";
+import type { Reply, Step } from "../../daemon/core/step.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { MessageRow } from "../../protocol/message.ts";
+import type { Random } from "./random.ts";
+
+const projects = ["/p", "/q"] as const;
+const keys = ["port", "plan", "note"] as const;
+const agents = ["child", "mate"] as const;
+
+/** An acknowledged message in an inbox: it has to be there until it is acknowledged by its reader, or that one ends. */
+interface Sent {
+  readonly id: string;
+  readonly inbox: string;
+  readonly session: string;
+  readonly agent: string | null;
+  /** The session as it was then; a later one of the same id is another. */
+  readonly begun: number;
+}
+
+/** What clients were told in all lives, and what they may therefore rely on. */
+export class TalkLives {
+  readonly #random: Random;
+  #said = 0;
+  readonly #sent = new Map<string, Sent>();
+  /** Messages that reached their readers, by message and inbox, with the entry that says so. */
+  readonly #shown = new Map<string, number>();
+  /** Durable values that were acknowledged, with their version. */
+  readonly #durable = new Map<string, number>();
+  /** The last version of a key that was given out. */
+  readonly #versions = new Map<string, number>();
+  /** The entry that carried each text first, and when. */
+  readonly #texts = new Map<string, { readonly seq: number; readonly t: number }>();
+  /** The entry that made each message. */
+  readonly #made = new Map<string, number>();
+  #retried: Command[] = [];
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** Something that a client asks for. */
+  command(state: State, actor: Actor, files: readonly FileRef[]): Command {
+    const roll = this.#random.int(1, 100);
+    if (roll <= 35) return this.#send(state, actor);
+    if (roll <= 60) {
+      const { max, chars } = { max: this.#random.int(0, 3), chars: this.#random.pick([5, 1500]) };
+      return { type: "inbox_take", actor: this.#reader(state, actor), max, chars };
+    }
+    if (roll <= 70) return this.#ack(state, actor);
+    if (roll <= 76) return this.#broadcast(actor, files);
+    if (roll <= 80) return this.#resume(state, actor);
+    if (roll <= 94) return this.#set(state, actor);
+    if (roll <= 97) {
+      const ifVersion = this.#random.pick([null, null, 1]);
+      return { type: "context_delete", actor, project: "/p", key: this.#random.pick(keys), ifVersion };
+    }
+    return { type: "agent_end", actor: { ...actor, agent: this.#random.pick(agents) } };
+  }
+
+  /** A client hears an answer, or is not there any more; returns what it, or the daemon for it, says then. */
+  heard(state: State, command: Command, reply: Reply, isThere: boolean): Command | null {
+    if (!reply.ok) return null;
+    if (command.type === "inbox_take") {
+      const messages = rowsIn(reply).map(({ id }) => id);
+      if (messages.length === 0) return null;
+      return { type: "inbox_told", actor: command.actor, messages, heard: isThere };
+    }
+    if (!isThere) return null;
+    if (command.type === "message_send" || command.type === "broadcast") this.#rely(state, reply);
+    if (command.type === "context_set" && command.durable && command.ttlMs === null) {
+      const version = Number(reply["version"]);
+      // It may have been replaced since the answer was made.
+      const now = state.context.items.get(placeOf(command));
+      if (now?.version === version) this.#durable.set(placeOf(command), version);
+    }
+    return null;
+  }
+
+  /** Everything that is wrong after an entry; `granted` are the locks it granted. */
+  *observe(state: State, entry: Entry, step: Step, granted: readonly Hold[]): Generator<string, void> {
+    const { command } = entry;
+    const { reply } = step;
+    this.#discharge(state, command, reply);
+    yield* this.lost(state);
+    if (command.type === "inbox_take" && reply?.ok) yield* this.#twice(command.actor, reply);
+    if (command.type === "inbox_told" && reply?.ok) this.#noteTold(state, command, entry.seq);
+    if (command.type === "message_send" && reply?.ok) yield* this.#doubled(state, command.text, entry);
+    if (command.type === "context_set" && reply?.ok) yield* this.#version(placeOf(command), reply);
+    if (command.type === "daemon_started" && reply?.ok) yield* volatileLeft(state);
+    const made = reply?.ok && "message" in reply ? idIn(reply["message"]) : null;
+    if (made !== null && !this.#made.has(made)) this.#made.set(made, entry.seq);
+    yield* strangers(state);
+    yield* this.#order(state);
+    for (const hold of granted) yield* grantedOnHold(state, hold);
+  }
+
+  /** What clients may rely on and is not there. */
+  *lost(state: State): Generator<string, void> {
+    for (const { id, inbox } of this.#sent.values()) {
+      if (!isIn(state, id, inbox)) yield `message ${id} to ${inbox} was acknowledged and is lost`;
+    }
+    for (const [place, version] of this.#durable) {
+      const now = state.context.items.get(place)?.version ?? 0;
+      if (now < version) yield `durable ${place.replace("\n", " ")} was acknowledged and is lost`;
+    }
+  }
+
+  /** A life has ended; what it did in the end, and nobody saw, is among `entries`. */
+  restarted(entries: readonly Entry[], state: State): void {
+    for (const { command, seq } of entries) {
+      this.#discharge(state, command, { ok: true });
+      if (command.type === "inbox_told") this.#noteTold(state, command, seq);
+    }
+    for (const [place, seq] of this.#shown) if (seq > state.seq) this.#shown.delete(place);
+    for (const [text, { seq }] of this.#texts) if (seq > state.seq) this.#texts.delete(text);
+    for (const [id, seq] of this.#made) if (seq > state.seq) this.#made.delete(id);
+    // A power cut may have taken versions away that nobody was promised.
+    this.#versions.clear();
+  }
+
+  /** What must be over once everything due has been proposed and delivered. */
+  *overdue({ context, editHolds, t }: State): Generator<string, void> {
+    for (const { id, until } of editHolds.all.values()) if (until < t) yield `${id} outlives its time`;
+    for (const { key, endsAt } of context.items.values())
+      if (endsAt !== null && endsAt < t) yield `${key} outlives its time`;
+  }
+
+  #rely(state: State, reply: Reply): void {
+    const { message } = reply as unknown as { message: { id: string; to: MessageRow["to"][] } };
+    for (const to of message.to) {
+      const inbox = inboxKey(to);
+      const begun = state.sessions.live.get(to.id)?.begun;
+      // What happened to it since the answer was made is seen by the entries that did it.
+      if (begun === undefined || !isIn(state, message.id, inbox)) continue;
+      const sent = { id: message.id, inbox, session: to.id, agent: to.agent, begun };
+      this.#sent.set(`${message.id} ${inbox}`, sent);
+    }
+  }
+
+  /** Forgets what the command ends. */
+  #discharge(state: State, command: Command, reply: Reply | null): void {
+    if (command.type === "message_ack" && reply?.ok) {
+      for (const id of command.messages) this.#sent.delete(`${id} ${inboxOf(command.actor)}`);
+    }
+    if (command.type === "agent_end") {
+      for (const [place, { inbox }] of this.#sent)
+        if (inbox === inboxOf(command.actor)) this.#sent.delete(place);
+    }
+    for (const [place, { session, begun }] of this.#sent) {
+      if (state.sessions.live.get(session)?.begun !== begun) this.#sent.delete(place);
+    }
+    const isOver = command.type === "elapse" && command.due.what === "context_over";
+    if (command.type === "context_delete" || command.type === "context_set")
+      this.#durable.delete(placeOf(command));
+    if (isOver) this.#durable.delete(placeOf(command.due));
+  }
+
+  *#twice(actor: Actor, reply: Reply): Generator<string, void> {
+    for (const { id, undelivered } of rowsIn(reply)) {
+      if (this.#shown.has(shownAs(id, inboxOf(actor), undelivered)))
+        yield `${id} was shown twice to ${inboxOf(actor)}`;
+    }
+  }
+
+  #noteTold(
+    state: State,
+    { actor, messages, heard }: Command & { readonly type: "inbox_told" },
+    seq: number,
+  ): void {
+    for (const id of heard ? messages : []) {
+      const inbox = inboxOf(actor);
+      const letter = state.messages.all.get(id)?.letters.find(({ to }) => inboxKey(to) === inbox);
+      if (letter !== undefined) this.#shown.set(shownAs(id, inbox, letter.undelivered), seq);
+    }
+  }
+
+  /** What was sent again within ten minutes is not carried out again. */
+  *#doubled(state: State, text: string, { seq }: Entry): Generator<string, void> {
+    const last = [...state.messages.all.values()].at(-1);
+    const before = this.#texts.get(text);
+    const isNew = last?.text === text && this.#made.get(last.id) === undefined;
+    if (!isNew) return;
+    this.#texts.set(text, { seq, t: state.t });
+    if (before !== undefined && before.t + limits.replyKeptMs > state.t) yield `"${text}" was sent twice`;
+  }
+
+  *#version(place: string, reply: Reply): Generator<string, void> {
+    const version = Number(reply.ok && reply["version"]);
+    const before = this.#versions.get(place) ?? 0;
+    if (version <= before) yield `${place.replace("\n", " ")} got version ${version} after ${before}`;
+    this.#versions.set(place, version);
+  }
+
+  /** In an inbox the texts of one sender stand in the order in which the log took them. */
+  *#order({ messages }: State): Generator<string, void> {
+    for (const [inbox, ids] of messages.inboxes) {
+      const last = new Map<string, number>();
+      for (const id of ids) {
+        const message = messages.all.get(id);
+        const seq = this.#made.get(id);
+        if (message === undefined || seq === undefined) continue;
+        const by = message.from?.id ?? "";
+        if (seq < (last.get(by) ?? 0)) yield `${id} stands behind a later message of ${by} to ${inbox}`;
+        last.set(by, seq);
+      }
+    }
+  }
+
+  #send(state: State, actor: Actor): Command {
+    const random = this.#random;
+    if (this.#retried.length > 0 && random.chance(0.15)) return random.pick(this.#retried.slice(-5));
+    this.#said += 1;
+    const text = `said ${this.#said}`;
+    const named = [...state.sessions.live.keys()].map(session => ({
+      session,
+      agent: "child",
+      name: "Explore",
+    }));
+    const to = random.pick([
+      "ann",
+      "bob",
+      "cyd",
+      "d",
+      "eve",
+      "fay",
+      "alice",
+      "Explore",
+      "ann/Explore",
+      "everyone",
+      null,
+    ]);
+    const replyTo =
+      to === null || random.chance(0.2) ? random.pick(["m-none", ...state.messages.all.keys()]) : null;
+    const command: Command = {
+      type: "message_send",
+      actor: random.chance(0.9) ? actor : null,
+      project: random.pick(projects),
+      to,
+      agents: to?.endsWith("Explore") ? named.slice(0, random.int(1, 3)) : [],
+      text,
+      bytes: text.length,
+      replyTo,
+      urgent: random.chance(0.1),
+      wallMs: 0,
+    };
+    if (random.chance(0.7)) return command;
+    const retried = {
+      ...command,
+      retry: { by: actor.session, requestId: `m${random.bits()}`, digest: "body" },
+    };
+    this.#retried.push(retried);
+    return retried;
+  }
+
+  /** Mostly somebody who has messages. */
+  #reader(state: State, actor: Actor): Actor {
+    const rows = [...state.messages.all.values()].flatMap(({ letters }) => letters.map(letter => letter.to));
+    if (rows.length === 0 || this.#random.chance(0.2)) return actor;
+    const { id, agent } = this.#random.pick(rows);
+    return { session: id, agent, incarnation: 0 };
+  }
+
+  #ack(state: State, actor: Actor): Command {
+    const reader = this.#reader(state, actor);
+    const ids = [...(state.messages.inboxes.get(inboxOf(reader)) ?? ["m-none"])];
+    const messages = ids.slice(0, this.#random.int(1, 3));
+    return { type: "message_ack", actor: reader, messages };
+  }
+
+  #broadcast(actor: Actor, files: readonly FileRef[]): Command {
+    const random = this.#random;
+    this.#said += 1;
+    const text = `said ${this.#said}`;
+    const hold = random.chance(0.8)
+      ? { files: [random.pick(files)], ttlMs: random.pick([1000, 60_000]) }
+      : null;
+    const by = random.chance(0.9) ? actor : null;
+    return { type: "broadcast", actor: by, project: "/p", text, bytes: text.length, hold, wallMs: 0 };
+  }
+
+  #resume(state: State, actor: Actor): Command {
+    const random = this.#random;
+    const hold = random.chance(0.5) ? random.pick(["h-none", ...state.editHolds.all.keys()]) : null;
+    const by = random.chance(0.7) ? actor : null;
+    return { type: "resume", actor: by, project: random.pick(projects), hold };
+  }
+
+  #set(state: State, actor: Actor): Command {
+    const random = this.#random;
+    this.#said += 1;
+    const key = random.pick(keys);
+    const version = state.context.items.get(`/p\n${key}`)?.version ?? 0;
+    return {
+      type: "context_set",
+      actor: random.chance(0.8) ? actor : null,
+      project: "/p",
+      key,
+      value: { said: this.#said },
+      bytes: 12,
+      durable: random.chance(0.5),
+      ifVersion: random.pick([null, null, version, 1]),
+      ttlMs: random.chance(0.2) ? random.int(1, 60_000) : null,
+      wallMs: 0,
+    };
+  }
+}
+
+/** What was in memory alone is gone with the daemon. */
+function* volatileLeft({ context }: State): Generator<string, void> {
+  for (const { key, durable } of context.items.values()) if (!durable) yield `${key} outlives its daemon`;
+}
+
+/** A message stays in its project, but for a session that moved to another one since. */
+function* strangers({ messages, sessions }: State): Generator<string, void> {
+  for (const { id, letters } of messages.all.values()) {
+    for (const { to } of letters)
+      if (!sessions.live.has(to.id)) yield `${id} waits for ${to.id}, who is gone`;
+  }
+}
+
+/** Nobody but the asker and its descendants is granted what is on hold. */
+function* grantedOnHold(state: State, lock: Hold): Generator<string, void> {
+  const project = state.sessions.live.get(lock.actor.session)?.project;
+  for (const hold of state.editHolds.all.values()) {
+    if (hold.project !== project || hold.until <= state.t || isFamily(hold, lock)) continue;
+    const isOver = (a: FileRef, b: Pick<FileRef, "key" | "dir">) =>
+      a.key === b.key || (a.dir && b.key.startsWith(`${a.key}/`)) || (b.dir && a.key.startsWith(`${b.key}/`));
+    if (hold.files.some(file => isOver(file, lock)))
+      yield `${lock.key} was granted while ${hold.id} holds it`;
+  }
+}
+
+function isFamily({ actor }: EditHold, lock: Hold): boolean {
+  if (actor === null || actor.session !== lock.actor.session) return false;
+  if (actor.incarnation !== lock.actor.incarnation) return false;
+  return actor.agent === lock.actor.agent || lock.ancestors.includes(actor.agent);
+}
+
+/** A message that comes back from several whom it did not reach is shown for each. */
+function shownAs(id: string, inbox: string, undelivered: string | null): string {
+  return `${id} ${inbox} ${undelivered ?? ""}`;
+}
+
+function isIn({ messages }: State, id: string, inbox: string): boolean {
+  return messages.all.get(id)?.letters.some(({ to }) => inboxKey(to) === inbox) ?? false;
+}
+
+function inboxOf({ session, agent }: Actor): string {
+  return inboxKey({ id: session, agent });
+}
+
+function placeOf({ project, key }: { readonly project: string; readonly key: string }): string {
+  return `${project}\n${key}`;
+}
+
+function idIn(message: unknown): string | null {
+  return typeof message === "object" && message !== null && "id" in message ? String(message.id) : null;
+}
+
+function rowsIn(reply: Reply): readonly MessageRow[] {
+  return reply.ok && Array.isArray(reply["messages"]) ? reply["messages"] : [];
+}
