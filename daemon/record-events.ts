@@ -11,7 +11,18 @@ const causes: ReadonlyMap<string, string> = new Map([
   ["revoked", "taken away by force"],
 ]);
 
-/** The trail's lines for what nobody asked for: locks that ended by themselves, writes that came too late. */
+/** Why a claim went that nobody gave back. */
+const sessionEnds: ReadonlyMap<string, string> = new Map([
+  ["anchor_gone", "its process is gone"],
+  ["lost", "nothing was heard of the session for a day"],
+  ["deregistered", "its session ended"],
+  ["ended", "its session ended"],
+]);
+
+/**
+ * The trail's lines for what nobody asked for: locks and claims that ended by themselves, writes that came
+ * too late.
+ */
 export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
   const lines: TrailLine[] = [];
   for (const { event, project } of events) {
@@ -35,6 +46,13 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
       const why = `${a.name} has work in it in ${a.worktree}, ${b.name} in ${b.worktree}`;
       const line = { at, event: event.event, ...a, project, type: null } as const;
       lines.push({ ...line, file: event.file, decision: "note", why });
+    } else if (event.event === "task_released" || event.event === "task_failed") {
+      const { cause, by, task } = event;
+      const ended = cause === undefined ? undefined : sessionEnds.get(cause);
+      if (ended === undefined || cause === undefined || by === null) continue;
+      const now = event.event === "task_failed" ? "has failed: too many attempts" : "can be claimed again";
+      const line = { at, event: event.event, ...by, project, type: cause } as const;
+      lines.push({ ...line, file: null, decision: "note", why: `${ended}, ${task} ${now}` });
     }
   }
   return lines;

@@ -81,7 +81,8 @@ export type KiteEvent =
   | ({ readonly event: "task_created" } & TaskNews)
   | ({ readonly event: "task_claimed" } & TaskNews)
   | ({ readonly event: "task_completed" } & TaskNews)
-  | ({ readonly event: "task_failed" } & TaskNews)
+  /** With `cause` where its session ended once too often. */
+  | ({ readonly event: "task_failed"; readonly cause?: string } & TaskNews)
   | ({ readonly event: "task_released"; readonly cause: string } & TaskNews)
   | ({ readonly event: "task_updated" } & TaskNews)
   | ({ readonly event: "task_removed" } & TaskNews)

@@ -95,7 +95,7 @@ export function endClaims(
     const by = assigneeOf(state, task);
     const reason = `${attempts} attempts failed, the last one as its session ended (${cause})`;
     finish(state, task, { status: "failed", reason, by }, left);
-    tell(step, task, "task_failed", by, by);
+    tell(step, task, { event: "task_failed", cause }, by, by);
   }
 }
 

@@ -152,7 +152,7 @@ type TaskEvent = Exclude<Extract<KiteEvent, TaskNews>["event"], "task_released">
 export function tell(
   step: Step,
   task: Task,
-  event: TaskEvent | { readonly event: "task_released"; readonly cause: string },
+  event: TaskEvent | { readonly event: "task_released" | "task_failed"; readonly cause: string },
   by: ActorRow | null,
   about: ActorRow | null = null,
 ): void {

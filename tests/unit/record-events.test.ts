@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { trailOf } from "../../daemon/record-events.ts";
 import { World } from "./core-world.ts";
+import { claimOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
 
 it("writes down what ended by itself, and not what was given back", () => {
   const w = new World();
@@ -26,6 +27,26 @@ it("writes down what ended by itself, and not what was given back", () => {
   ]);
   w.unlock("a", "y");
   expect(trailOf(w.steps.at(-1)?.events ?? [], 8)).toEqual([]);
+});
+
+it("writes down which tasks nobody works on any more, and not what was given back", () => {
+  const w = new TaskWorld();
+  w.create("it");
+  const ends: unknown[] = [];
+  for (const cause of ["anchor_gone", "deregistered", "ended"] as const) {
+    w.begin("a", { name: "alice" });
+    w.do(claimOf("a"));
+    const { events } = w.step({ type: "session_end", session: "a", incarnation: null, cause });
+    ends.push(...trailOf(events, 7).map(({ id, name, type, why }) => [id, name, type, why]));
+  }
+  expect(ends).toEqual([
+    ["a", "alice", "anchor_gone", "its process is gone, t-0-1 can be claimed again"],
+    ["a", "alice", "deregistered", "its session ended, t-0-1 can be claimed again"],
+    ["a", "alice", "ended", "its session ended, t-0-1 has failed: too many attempts"],
+  ]);
+  w.do(updateOf(null, "t-0-1", { status: "pending" }));
+  w.do(claimOf("b"));
+  expect(trailOf(w.step(releaseOf("b", "t-0-1")).events, 8)).toEqual([]);
 });
 
 it("writes down what a shell command changed past its holder", () => {
