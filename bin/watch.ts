@@ -13,6 +13,8 @@ export interface WatchFlags {
 /** The screen is drawn at most this often, and once a second for the ages. */
 const drawMs = 250;
 const agesEvery = 4;
+/** A look that takes longer is said, in times of `drawMs`. */
+const slowTicks = 4;
 const retryMs = 1_000;
 const newsMax = 200;
 const tasksShownMax = 500;
@@ -95,13 +97,20 @@ async function follow(
     if (cursor === null || subscribed.lagged === true) place.cursor = subscribed.cursor;
     await shown.look(client);
     const ticking = new Promise<string>((_, reject) => {
-      let isBusy = false;
-      const tick = async () => {
-        isBusy = true;
+      let busyFor: number | null = null;
+      const look = async () => {
+        busyFor = 0;
         await shown.tick(client);
-        isBusy = false;
+        busyFor = null;
       };
-      stops.push(world.every(drawMs, () => void (isBusy || tick().catch(reject))));
+      const tick = () => {
+        if (busyFor === null) look().catch(reject);
+        else {
+          busyFor += 1;
+          if (busyFor === slowTicks) shown.away("the daemon does not answer");
+        }
+      };
+      stops.push(world.every(drawMs, tick));
     });
     const over = new Promise<string>(resolve => {
       const end = () => resolve("");

@@ -4,7 +4,13 @@ import { frame, quote } from "../../hooks/adapter/quote.ts";
 import { duration } from "../../hooks/adapter/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
-import { type TaskRow, taskClaimSchema, taskCreateSchema, taskUpdateSchema } from "../../protocol/task.ts";
+import {
+  type TaskRow,
+  taskClaimSchema,
+  taskCreateSchema,
+  taskFilterShape,
+  taskUpdateSchema,
+} from "../../protocol/task.ts";
 import { rowsOf } from "../ask.ts";
 import { adds, type Call, granted, looks, puts, type Tool, tool } from "./tool.ts";
 
@@ -42,8 +48,8 @@ const list = tool({
     "label or words in them.",
   input: z.object({
     which: z.enum(["open", "ready", "blocked", "mine", "finished"]).optional().describe("open unless said"),
-    label: z.string().optional(),
-    text: z.string().min(1).optional().describe("Part of the description or of the id"),
+    label: taskFilterShape.label,
+    text: taskFilterShape.text.describe("Part of the description or of the id"),
   }),
   annotations: looks,
   run: async (call, { which = "open", label, text }) => {

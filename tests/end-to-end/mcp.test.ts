@@ -339,14 +339,20 @@ describe("the opening of a connection", () => {
     expect((await mcp.call("kite_status")).data).toMatchObject({ note: expect.any(String) });
   });
 
-  it("ends at once when it is interrupted", async () => {
+  it("ends at once when it is interrupted, though a call waits", async () => {
     await home.start();
+    const holder = await home.session("holder");
+    const watch = await home.connect();
+    await watch.ask({ type: "subscribe" });
+    await holder.ask({ type: "file_lock", id: "holder", file: `${home.work}/a.ts` });
     const mcp = await connect();
-    await mcp.call("kite_status");
+    mcp.call("kite_lock", { files: ["a.ts"], waitMs: 60_000 }).catch(() => {});
+    await watch.event("lock_queued");
     const closed = new Promise<void>(resolve => {
       mcp.client.onclose = resolve;
     });
     process.kill(mcp.pid, "SIGINT");
     await closed;
+    await watch.event("lock_wait_ended");
   });
 });

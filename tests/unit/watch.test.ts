@@ -155,6 +155,20 @@ describe("kite watch", () => {
     await code;
   });
 
+  it("says that the daemon does not answer, until it does", async () => {
+    const daemon = daemonOf();
+    const { world, ending, code } = await start({ daemon, terminal: { columns: 80, rows: 24 } });
+    let answer: (rows: object) => void = () => {};
+    daemon.answers["query locks"] = () => new Promise<object>(resolve => (answer = resolve));
+    daemon.push(began);
+    for (let n = 0; n < 5; n += 1) world.tick();
+    expect(world.out()).toContain("the daemon does not answer");
+    answer({ ok: true, rows: [] });
+    await expect.poll(() => world.out().split("\u001b[H").at(-1)).toContain("0 locks");
+    ending.abort();
+    expect(await code).toBe(0);
+  });
+
   it("waits on a terminal for a daemon that went away", async () => {
     const daemon = daemonOf();
     const { world, ending, code } = await start({ daemon, terminal: { columns: 80, rows: 24 } });
