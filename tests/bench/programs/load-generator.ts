@@ -251,11 +251,13 @@ async function creates(job: Creates): Promise<Outcome> {
     into.push(((await answered) - began) * 1000);
   };
   for (let n = 0; n < job.count; n += 1) {
+    // A ping before each of the two: the filesystem is not done with a sync when it returns.
     await timed(ping, pingUs);
     writeSync(file.fd, record);
     const began = performance.now();
     await file.datasync();
     syncUs.push((performance.now() - began) * 1000);
+    await timed(ping, pingUs);
     await timed(create, createUs);
   }
   talker.close();
