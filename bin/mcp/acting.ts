@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { KiteClient } from "../../client/client.ts";
 import type { WhoamiReply } from "../../protocol/session.ts";
-import { Refused } from "../ask.ts";
+import { Refused, rowsOf } from "../ask.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -12,8 +12,10 @@ export type Acting = Omit<WhoamiReply, "ok">;
 export interface Process {
   /** Of the session: the client's where it has hooks, else this server's own. */
   readonly pid: number;
-  /** What to call a session that no hook registered. */
-  readonly id: string;
+  /** The session that the client says it is; null where it says nothing. */
+  readonly id: string | null;
+  /** This server as a session of its own. */
+  readonly own: { readonly pid: number; readonly id: string };
   readonly cwd: string;
 }
 
@@ -26,7 +28,8 @@ export function processOf(
   const isHooked = env["CLAUDECODE"] === "1" || env["CLAUDE_CODE_SESSION_ID"] !== undefined;
   return {
     pid: isHooked ? ppid : pid,
-    id: env["CLAUDE_CODE_SESSION_ID"] || `mcp-${randomUUID().slice(0, 8)}`,
+    id: env["CLAUDE_CODE_SESSION_ID"] || null,
+    own: { pid, id: `mcp-${randomUUID().slice(0, 8)}` },
     cwd: env["CLAUDE_PROJECT_DIR"] || cwd(),
   };
 }
@@ -41,12 +44,27 @@ export async function whoActs(
   toolUse: string | null,
   clientName: string,
 ): Promise<Acting> {
-  const { pid, id, cwd } = process;
+  const { pid, own, cwd } = process;
   const known = await client.request("whoami", { pid, ...(toolUse === null ? {} : { toolUse }) });
   if (known.ok) return known;
   if (known.code !== "unknown_session") throw new Refused(known);
-  const registered = await client.request("register", { id, pid, cwd, name: clientName });
+  const session = await unregistered(client, process);
+  if (session === own) {
+    const before = await client.request("whoami", { pid: own.pid });
+    if (before.ok) return before;
+  }
+  const registered = await client.request("register", { ...session, cwd, name: clientName });
   if (!registered.ok) throw new Refused(registered);
   const { name, project } = registered;
-  return { id, agent: null, name, project, cwd, by: "process" };
+  return { id: session.id, agent: null, name, project, cwd, by: "process" };
+}
+
+/**
+ * What to register. A client that an agent started in its shell has the environment of that agent's session, which
+ * another process is: it is not that session.
+ */
+async function unregistered(client: KiteClient, { id, pid, own }: Process): Promise<Process["own"]> {
+  if (id === null) return own;
+  const [session] = await rowsOf(client, "sessions", { id });
+  return session === undefined || session.pid === null || session.pid === pid ? { id, pid } : own;
 }

@@ -272,6 +272,19 @@ describe("the agents of one process", () => {
     expect(await locks()).toMatchObject([{ holder: { id: "after" } }, { holder: { id: "last" } }]);
   });
 
+  it("are not the session in whose shell their client was started", async () => {
+    const outer = await home.bystander();
+    await home.session("outer", { pid: outer.pid, name: "alice" });
+    const mcp = await connect({ name: "editor", env: { ...hooked, CLAUDE_CODE_SESSION_ID: "outer" } });
+    await mcp.call("kite_lock", { files: ["a.ts"] });
+    await mcp.call("kite_lock", { files: ["b.ts"] });
+    const names = (await locks()).map(({ holder }) => (holder as Message)["name"]);
+    expect(names).toEqual(["editor", "editor"]);
+    const client = await home.connect();
+    const { rows } = await client.ask({ type: "query", target: "sessions", id: "outer" });
+    expect(rows).toMatchObject([{ incarnations: 1 }]);
+  });
+
   it("are a session of their own where no hook registered one", async () => {
     const mcp = await connect({
       env: { ...hooked, CLAUDE_CODE_SESSION_ID: "fresh", CLAUDE_PROJECT_DIR: home.work },
