@@ -127,6 +127,7 @@ async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutc
   if (!isLive(run, action.session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
   await judge(run.services, actor);
+  run.services.conflicts.turnEnded(actor);
   return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt: action.keepPrompt ?? null });
 }
 

@@ -3,6 +3,7 @@ import { dirname, relative } from "node:path";
 import type { HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
+import { noteConflict } from "./conflicts.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
@@ -38,6 +39,8 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
     await services.baselines.take(one);
     if (!wrote) continue;
     const name = nameOf(services, actor);
+    const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
+    noteConflict(services, actor, one, before);
     services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
     const known = await writtenAt(services, one);
     if (known !== null) written.push(known);

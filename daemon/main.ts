@@ -10,6 +10,7 @@ import { protocolVersion } from "../protocol/requests.ts";
 import { Baselines } from "./baselines.ts";
 import { systemClock } from "./clock.ts";
 import type { ConfigValues } from "./config.ts";
+import { Conflicts } from "./conflicts.ts";
 import type { Entry } from "./core/entry.ts";
 import type { State } from "./core/state.ts";
 import type { Step } from "./core/step.ts";
@@ -161,6 +162,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     treeGuard: config.treeGuard,
     hookLocks: new HookLocks(),
     hookNotes,
+    conflicts: new Conflicts(),
     hookWakes,
     writers: new Writers(),
     riskNotes: new RiskNotes(),

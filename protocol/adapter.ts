@@ -343,9 +343,12 @@ export interface LockNote {
   readonly yieldsInMs: number | null;
 }
 
-/** A file was written past a lock: after the writer's own had ended, or by a shell command. */
+/**
+ * A file was written past a lock (after the writer's own had ended, or by a shell command), or by two actors shortly
+ * one after the other.
+ */
 export interface FileNote {
-  readonly what: "lost_update" | "bypassed";
+  readonly what: "lost_update" | "bypassed" | "conflict";
   /** Absolute. */
   readonly file: string;
   /** The actor itself did it; else it was done to what the actor has. */

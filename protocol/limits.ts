@@ -113,6 +113,8 @@ export const limits = {
   doingFilesMax: 3,
   /** Latest writers remembered, by file. */
   writersMax: 10_000,
+  /** Two actors that wrote the same file within this are told of each other. */
+  conflictMs: 600_000,
   /** A session that stopped hears this long of a file that was refused to it. */
   wakeWaitMs: 600_000,
   /** Times it is woken between two prompts of a person. */

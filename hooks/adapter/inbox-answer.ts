@@ -56,13 +56,19 @@ function line(message: MessageRow): string {
 }
 
 function notesText(notes: readonly FileNote[]): string {
-  return ["Kite: files were written past their locks.", frame, ...notes.map(note)].join("\n");
+  const past = notes.some(({ what }) => what !== "conflict");
+  const what = past ? "files were written past their locks." : "another agent writes what you write.";
+  return [`Kite: ${what}`, frame, ...notes.map(note)].join("\n");
 }
 
 /** One write past a lock, and what to do about it. */
 function note({ what, file, mine, other }: FileNote): string {
   const it = quote(file);
   const who = other === null ? "another agent" : quote(other, limits.nameBytes);
+  if (what === "conflict") {
+    const minutes = limits.conflictMs / 60_000;
+    return `- you and ${who} both wrote ${it} within ${minutes} minutes: read it again before you build on it.`;
+  }
   if (what === "bypassed") {
     return mine
       ? `- your shell command changed ${it}, where ${who} is at work: tell ${who}, and do not edit it through the shell.`

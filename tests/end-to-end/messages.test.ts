@@ -256,6 +256,35 @@ describe("behind hooks", () => {
     expect(await hook("bob", "PreToolUse", editOf("db/schema.sql"))).toEqual({});
   });
 
+  test("two that wrote the same file are told of each other, once a turn; reading raises nothing", async () => {
+    await wire.ask({ type: "subscribe", events: ["file_conflict"] });
+    const write = async (id: string, more: Message = {}) => {
+      const edit = { ...editOf("shared.txt"), ...more };
+      const said = await hook(id, "PreToolUse", edit);
+      await hook(id, "PostToolUse", edit);
+      return said["additionalContext"];
+    };
+    const read = { tool_name: "Read", tool_input: { file_path: `${home.work}/shared.txt` } };
+    for (const id of ["ann", "bob"]) await hook(id, "SessionStart", { source: "startup" });
+    await write("ann");
+    await hook("bob", "PostToolUse", { ...read, tool_use_id: "r1" });
+    // A main agent and its own agents work together.
+    await write("ann", { agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" });
+    await hook("ann", "Stop", { background_tasks: [] });
+    await write("bob");
+    const again = await write("bob");
+    const conflict = await wire.event("file_conflict");
+    expect(conflict).toMatchObject({ path: `${home.work}/shared.txt`, sessions: ["ann", "bob"] });
+    const told = /you and "(?:ann|ann\/\w+)" both wrote ".*shared.txt" within 10 minutes: read it again/;
+    expect(again).toMatch(told);
+    expect(await prompt("bob")).toEqual({});
+    await hook("bob", "Stop", { background_tasks: [] });
+    await write("ann");
+    expect(await wire.event("file_conflict")).toMatchObject({ sessions: ["bob", "ann"] });
+    expect((await prompt("ann"))["additionalContext"]).toContain('you and "bob" both wrote');
+    expect(wire.kept).toEqual([]);
+  });
+
   test("nothing is shown where Kite is off, and nothing is lost", async () => {
     await hook("bob", "SessionStart", { source: "startup" });
     await say("bob", "later");
