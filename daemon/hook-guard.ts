@@ -9,9 +9,11 @@ import { relative, resolve } from "node:path";
 import type { GuardedCommand, GuardFinding, HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
-import { actorKey } from "./core/actors.ts";
+import { actorKey, locksOf } from "./core/actors.ts";
 import type { Actor, FileRef } from "./core/entry.ts";
+import { holdsOf } from "./core/lock-release.ts";
 import { actorRow } from "./core/lock-text.ts";
+import type { Hold } from "./core/state.ts";
 import type { Kin } from "./core/writes.ts";
 import type { GitPlace } from "./git-child.ts";
 import { reaches } from "./guard-reach.ts";
@@ -82,6 +84,26 @@ export async function letGo(
   await engine.ask({ type: "flight_end", actor, flight, wrote: false });
   // One that another one waits for has gone already, with the end of the flight.
   for (const file of mine) await engine.ask({ type: "lock_release", actor, files: [file] });
+}
+
+/**
+ * A command that waits for a person writes nothing: others may write its indexes meanwhile. Nothing tells when the
+ * person answers, and where the answer is no, nothing would end its turn at them but the lease.
+ */
+export async function indexEnd(run: Run, action: ActionOf<"index_end">): Promise<HookOutcome> {
+  const { services } = run;
+  const { state } = services.engine;
+  const actor = actorOfAction(run, action);
+  const row = locksOf(state.locks.actors, actor);
+  const taken = row === undefined ? [] : holdsOf(state, row).filter(isIndex);
+  for (const flight of new Set(taken.flatMap(hold => hold.flights)))
+    await letGo(services, actor, flight, taken);
+  return { did: "index_end", ok: true };
+}
+
+/** Taken for a git command: an edit's hold withstands a waiter for a while. */
+function isIndex({ kind, yieldMs }: Hold): boolean {
+  return kind === "turn" && yieldMs === 0;
 }
 
 /** Where each command works; one whose place cannot be told is let through, and it is said. */

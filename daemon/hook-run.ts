@@ -18,7 +18,7 @@ import {
   refused,
   rulesFor,
 } from "./hook-act.ts";
-import { guard } from "./hook-guard.ts";
+import { guard, indexEnd } from "./hook-guard.ts";
 import { agentGone, inbox, unreadOf } from "./hook-inbox.ts";
 import type { LockAction } from "./hook-lock.ts";
 import { flightEnd, judge, shellEnd } from "./hook-shell.ts";
@@ -36,6 +36,7 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   guard,
   flight_end: flightEnd,
   shell_end: shellEnd,
+  index_end: indexEnd,
   renew: (run, action) => propose(run, "renew", { type: "lease_renew", actor: actorOfAction(run, action) }),
   acts: noteUse,
   turn_end: turnEnd,

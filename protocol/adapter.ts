@@ -174,6 +174,13 @@ export type HookAction =
       readonly ancestors: readonly (string | null)[];
     }
   | {
+      /** The actor's git command waits for a person, or will not run: others may write the indexes it took. */
+      readonly do: "index_end";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
       /** A person is asked about the actor's write: its lease begins anew, once. */
       readonly do: "renew";
       readonly session: string;
@@ -245,6 +252,7 @@ export type PlainAction =
   | "end"
   | "flight_end"
   | "shell_end"
+  | "index_end"
   | "renew"
   | "acts"
   | "reconcile"

@@ -23,6 +23,7 @@ const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["PostToolUseFailure", tool.postToolUseFailure],
   ["PostToolBatch", tool.postToolBatch],
   ["PermissionRequest", tool.permissionRequest],
+  ["PermissionDenied", tool.permissionDenied],
   ["SubagentStart", turn.subagentStart],
   ["SubagentStop", turn.subagentStop],
   ["Stop", turn.stop],

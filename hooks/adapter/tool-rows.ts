@@ -81,8 +81,20 @@ export const permissionRequest: Row = (event, actor) => {
   const file = writtenFile(event);
   const name = /^[\w-]+$/.test(tool) ? tool : quote(tool, limits.nameBytes);
   const of = file === null ? "" : ` of ${quote(nearPath(file, field(event, "cwd") ?? ""))}`;
-  const renew: readonly HookAction[] = writes.has(tool) ? [{ do: "renew", ...actor }] : [];
-  return { actions: [...renew, seen(actor, { attention: `permission for ${name}${of}` })] };
+  const kept: readonly HookAction[] = writes.has(tool)
+    ? [{ do: "renew", ...actor }]
+    : tool === "Bash"
+      ? [{ do: "index_end", ...actor }]
+      : [];
+  return { actions: [...kept, seen(actor, { attention: `permission for ${name}${of}` })] };
+};
+
+/** The client's own check refused a call, which will not run: nothing else tells that it is over. */
+export const permissionDenied: Row = (event, actor, context) => {
+  const tool = toolOf(event);
+  if (writes.has(tool)) return written(event, actor, false);
+  const rest = otherEvent(event, actor, context).actions;
+  return { actions: tool === "Bash" ? [{ do: "index_end", ...actor }, ...rest] : rest };
 };
 
 /** A write ended; `wrote` says whether it changed the file. */

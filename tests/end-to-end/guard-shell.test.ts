@@ -73,6 +73,25 @@ describe("the index", () => {
     expect((await w.guard(ann, dir, [commit], { waitMs: 0 })).findings).toEqual([]);
   });
 
+  it("is free while a person is asked about the command, and stays so when that runs and ends", async () => {
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.guard(ann, dir, [add], { toolUseId: "asked" });
+    expect(await w.ask(bob, dir, [add], { waitMs: 0 })).toMatchObject({ ok: false });
+    await w.act({ do: "index_end", session: ann });
+    expect(await w.guard(bob, dir, [add], { waitMs: 0, toolUseId: "bob-adds" })).toMatchObject({
+      before: null,
+    });
+    await w.ended(ann, dir, { toolUseId: "asked" });
+    await w.act({ do: "index_end", session: ann });
+    const events = await w.client();
+    const held = await rows(events, "locks", dir);
+    expect(held.map(row => [row["file"], (row["holder"] as { id: string }).id])).toEqual([
+      ["a.ts", ann],
+      [".git/index", bob],
+    ]);
+  });
+
   it("is one for each worktree", async () => {
     const { dir, ann, bob } = await pair();
     w.git(dir, "worktree", "add", "-q", "-b", "side", "side");

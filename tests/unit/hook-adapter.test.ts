@@ -53,7 +53,15 @@ function checkAnswers(p: HookPlan): void {
 /** The events that the client waits for. */
 const entries = eventGroups({ program: "/k/hook.cjs", node: "/k/node", home: null, everyEvent: true });
 const waiting = new Set(entries.filter(([, g]) => g.hooks[0]?.async !== true).map(([event]) => event));
-const asyncActions = new Set(["flight_end", "shell_end", "turn_end", "seen", "renew", "reconcile"]);
+const asyncActions = new Set([
+  "flight_end",
+  "shell_end",
+  "index_end",
+  "turn_end",
+  "seen",
+  "renew",
+  "reconcile",
+]);
 const kindsOf = (p: HookPlan) => p.actions.map(a => a.do);
 
 /** What must hold for every event there is, or may come to be. */
@@ -276,7 +284,7 @@ describe("rows", () => {
       "PermissionRequest--Write",
       [{ do: "renew" }, { do: "seen", attention: 'permission for Write of "new.txt"' }],
     ],
-    ["PermissionRequest--Bash", [{ do: "seen", attention: "permission for Bash" }]],
+    ["PermissionRequest--Bash", [{ do: "index_end" }, { do: "seen", attention: "permission for Bash" }]],
     [
       "SubagentStart--in-process-teammate",
       [
@@ -451,6 +459,17 @@ describe("payloads that are not what they should be", () => {
     const tool_calls = Array.from({ length: 1_000 }, (_, i) => ({ tool_name: "Edit", tool_use_id: `t${i}` }));
     const { actions } = plan({ ...payload("PostToolBatch--one-call"), tool_calls });
     expect(actions).toHaveLength(limits.batchWritesMax + 1);
+  });
+
+  test("a call that the client's own check refused is over, as nothing else tells", () => {
+    const denied = { hook_event_name: "PermissionDenied", reason: "not now" };
+    const shell = plan({ ...payload("PreToolUse--Bash"), ...denied });
+    expect(kindsOf(shell)).toEqual(["index_end", "seen"]);
+    expect(plan({ ...payload("PreToolUse--Write"), ...denied }).actions).toMatchObject([
+      { do: "flight_end", wrote: false },
+      { do: "seen" },
+    ]);
+    expect(kindsOf(plan({ ...payload("PreToolUse--Read"), ...denied }))).toEqual(["seen"]);
   });
 
   test("what people read of a tool stays on its line", () => {
