@@ -144,7 +144,7 @@ export type KiteEvent =
       readonly paths: readonly string[];
       readonly more?: number;
       readonly by: ActorRow | null;
-      readonly ms: number;
+      readonly lastsMs: number;
       readonly project: string;
     }
   | {

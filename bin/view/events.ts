@@ -56,7 +56,7 @@ function talkSentence(event: EventLine): string | null {
     case "message_undelivered":
       return `unread    message of ${who(event.from)}: ${who(event.to)} has gone`;
     case "hold_began":
-      return `hold      ${filesOf(event)} by ${who(event.by)} for ${duration(event.ms)}`;
+      return `hold      ${filesOf(event)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
     case "hold_ended":
       return `hold over ${filesOf(event)}: ${clean(event.cause)}`;
     default:

@@ -57,7 +57,7 @@ export function holdEdits(
   const hold: EditHold = { id, actor, by, project, files, text, since: t, until: t + ttlMs };
   editHolds.all.set(id, hold);
   step.timers.push({ at: hold.until, due: { what: "edit_hold_over", hold: id } });
-  const event = { event: "hold_began" as const, hold: id, ...fileLists(files), by, ms: ttlMs, project };
+  const event = { event: "hold_began" as const, hold: id, ...fileLists(files), by, lastsMs: ttlMs, project };
   step.events.push({ event, about: [], project });
   sendWaitersAway(state, [hold], step);
   return hold;

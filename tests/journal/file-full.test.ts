@@ -7,8 +7,11 @@ import { type Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";
 
 /** A world with one entry and room for `room` bytes more. */
-async function nearlyFull(room: number): Promise<{ world: FileWorld; client: Client }> {
-  const world = new FileWorld({ segmentBytes: 1 << 20 });
+async function nearlyFull(
+  room: number,
+  bounds: { readonly reserveBytes?: number } = {},
+): Promise<{ world: FileWorld; client: Client }> {
+  const world = new FileWorld({ segmentBytes: 1 << 20, ...bounds });
   const client = await world.open();
   client.propose(wants("one"));
   await world.settle();
@@ -76,10 +79,13 @@ describe("a full disk", () => {
       { type: "elapse", due: { what: "wait_over", ticket: 1 } },
       { type: "void", seq: 1 },
       { type: "task_release", by: null, task: "t-1-1", wallMs: 0 },
+      { type: "context_delete", actor: null, project: "p", key: "k", ifVersion: null },
+      { type: "resume", actor: null, project: "p", hold: null },
+      { type: "agent_end", actor: { session: "s1", agent: "x", incarnation: 1 } },
       { type: "daemon_started", epoch: 2, storeId: "store" },
     ];
     expect(new Set(all.map(command => command.type))).toEqual(freeingCommands);
-    const { world, client } = await nearlyFull(0);
+    const { world, client } = await nearlyFull(0, { reserveBytes: 8192 });
     client.propose(...all, { type: "rules", level: 1 }, { type: "session_found", session: "s1" });
     await world.settle();
     expect(client.delivered.slice(1).map(e => e.command)).toEqual(all);

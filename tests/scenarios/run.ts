@@ -24,6 +24,7 @@ import { microtasks } from "../journal/commands.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { lockOf } from "../unit/core-world.ts";
 import { MemoryPlace } from "../unit/engine-world.ts";
+import { shownTalk, talkCommand } from "./talk.ts";
 import { shownTasks, taskCommand, taskTold, type Words } from "./tasks.ts";
 import { words } from "./words.ts";
 
@@ -113,6 +114,10 @@ class Scene {
       this.#lines.push(...shownTasks(this.#state));
       return;
     }
+    if (line === "shared") {
+      this.#lines.push(...shownTalk(this.#state));
+      return;
+    }
     if (line !== "locks") throw new Error(`nobody understands "${line}"`);
     this.#lines.push(...shown(this.#state));
   }
@@ -166,8 +171,9 @@ class Scene {
 
   #command(speaker: Speaker, verb: string, given: Words): Command | null {
     const { actor } = speaker;
-    const task = taskCommand(this.#state, actor, verb, given);
-    if (task !== null) return task;
+    const said =
+      taskCommand(this.#state, actor, verb, given) ?? talkCommand(actor, verb, given, this.#clock.now());
+    if (said !== null) return said;
     const { session } = actor;
     const prompt = given.named.get("prompt") ?? null;
     const cause = verb === "dies" ? "anchor_gone" : "deregistered";

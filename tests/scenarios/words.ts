@@ -22,6 +22,8 @@ function field(name: string, value: unknown): string {
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? "nothing" : value.map(plain).join(" + ");
   if (typeof value === "object" && value !== null) {
+    if ("text" in value && "from" in value)
+      return `${field("id", Reflect.get(value, "id"))} "${String(value.text)}"`;
     // Somebody, by name.
     return "name" in value ? String(value.name) : words(value);
   }
