@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ScriptedModel } from "./model.ts";
 import { apiKey, environment, type SessionOptions } from "./session.ts";
@@ -16,6 +16,9 @@ export class InteractiveSession {
   readonly ended: Promise<number>;
   readonly #child: ChildProcess;
   #said = "";
+  /** What came since a line was typed, and what is waited for in it. */
+  #since = "";
+  #wanted: { readonly text: string; readonly resolve: () => void } | null = null;
 
   /** Begins with a first prompt. The person has been here before: no question comes first. */
   static async start(options: SessionOptions): Promise<InteractiveSession> {
@@ -29,7 +32,9 @@ export class InteractiveSession {
     this.model = model;
     mkdirSync(join(folder, ".claude"), { recursive: true });
     writeFileSync(join(folder, ".claude", "settings.json"), JSON.stringify(settings));
-    writeFileSync(join(folder, ".claude.json"), JSON.stringify(answeredBefore(cwd)));
+    const own = join(folder, ".claude.json");
+    const before = existsSync(own) ? JSON.parse(readFileSync(own, "utf8")) : {};
+    writeFileSync(own, JSON.stringify(answeredBefore(cwd, before)));
     const words = [program, "--session-id", this.id, "--permission-mode", "acceptEdits", "Do it."];
     const line = `stty cols 120 rows 40; exec ${words.map(word => `'${word}'`).join(" ")}`;
     this.#child = spawn("script", ["-qfec", line, "/dev/null"], {
@@ -53,6 +58,17 @@ export class InteractiveSession {
     return this.model.asked(count);
   }
 
+  /** Types a line, and sends it off when it is on the screen. */
+  async type(line: string): Promise<void> {
+    const shown = new Promise<void>(resolve => {
+      this.#wanted = { text: line, resolve };
+    });
+    this.#since = "";
+    this.#child.stdin?.write(line);
+    await shown;
+    this.#child.stdin?.write("\r");
+  }
+
   /** Closes the terminal, which ends the client, and the model. Harmless when it is over. */
   async dispose(): Promise<void> {
     this.#close();
@@ -70,6 +86,11 @@ export class InteractiveSession {
 
   #note(text: string): void {
     this.#said = (this.#said + text).slice(-4000);
+    this.#since = (this.#since + text).slice(-20_000);
+    if (this.#wanted !== null && onScreen(this.#since).includes(onScreen(this.#wanted.text))) {
+      this.#wanted.resolve();
+      this.#wanted = null;
+    }
   }
 
   #close(): void {
@@ -78,12 +99,19 @@ export class InteractiveSession {
   }
 }
 
+/** The text without what moves the cursor and colours it, and without blanks: they are moves as well. */
+function onScreen(text: string): string {
+  return text.replaceAll(/\p{Cc}\[[0-9;?]*[A-Za-z]|\s/gu, "");
+}
+
 /** What the client asks at its first start, and keeps. */
-function answeredBefore(cwd: string): object {
+function answeredBefore(cwd: string, before: { readonly projects?: Record<string, object> }): object {
+  const answered = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
   return {
+    ...before,
     hasCompletedOnboarding: true,
     theme: "dark",
     customApiKeyResponses: { approved: [apiKey.slice(-20)], rejected: [] },
-    projects: { [cwd]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+    projects: { ...before.projects, [cwd]: { ...before.projects?.[cwd], ...answered } },
   };
 }

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
 import { call, Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
-import { World } from "./world.ts";
+import { type Watcher, World } from "./world.ts";
 
 /** Kite's tools, called by sessions of the real client that found them where `kite install` put them. */
 const programs = {
@@ -14,10 +14,11 @@ if (programs.claude === "")
   throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 let world: World;
+let watch: Watcher;
 
 beforeEach(async () => {
   world = await World.create(programs);
-  await world.up();
+  watch = await world.up();
   return () => world.dispose();
 });
 
@@ -142,4 +143,27 @@ test("the client's own file is its own again afterwards, though it wrote there m
       .filter(key => key !== "projects")
       .sort(),
   );
+});
+
+test("after /clear the same process goes on with what its session held, under the new session's id", async () => {
+  await world.tools("first");
+  const session = await world.interactive("first", [
+    kite("toolu_1", "lock", { files: ["a.txt"] }),
+    say("Done."),
+    kite("toolu_2", "status"),
+    say("Done."),
+  ]);
+  await session.asked(2);
+  // The end of a turn has no event of its own: this asks again.
+  while (!(await world.status()).sessions.some(s => s.id === session.id && s.status === "idle"));
+  await session.type("/clear");
+  await watch.ended(session.id);
+  await session.type("Go on.");
+  await session.asked(4);
+  const { sessions, locks } = await world.status();
+  expect(sessions).toHaveLength(1);
+  expect(sessions[0]?.id).not.toBe(session.id);
+  expect(locks).toMatchObject([{ holder: { id: sessions[0]?.id } }]);
+  const status = JSON.parse(session.model.result("toolu_2").text);
+  expect(status).toMatchObject({ you: sessions[0]?.name, held: [{ file: "a.txt", you: true }] });
 });
