@@ -91,11 +91,17 @@ export function contested(
   return { did, ok: false, refusal, holder, ...place };
 }
 
-/** The task that an actor works on, else what its session did last, as far as it is known. */
-export function doingOf({ engine, presence }: Services, { session, agent }: Actor): string | null {
+/** The task that an actor works on. */
+export function taskOf({ engine }: Services, { session, agent }: Actor): string | null {
   const [own] = [...workedOn(engine.state, session, agent), ...workedOn(engine.state, session)];
-  if (own !== undefined) return `works on "${own.description}"`;
-  const edited = [...presence.of(session).files.values()].slice(-limits.doingFilesMax);
+  return own === undefined ? null : `works on "${own.description}"`;
+}
+
+/** The task that an actor works on, else what its session did last, as far as it is known. */
+function doingOf(services: Services, actor: Actor): string | null {
+  const task = taskOf(services, actor);
+  if (task !== null) return task;
+  const edited = [...services.presence.of(actor.session).files.values()].slice(-limits.doingFilesMax);
   return edited.length === 0 ? null : `last edited ${edited.join(", ")}`;
 }
 

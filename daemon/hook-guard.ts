@@ -17,7 +17,7 @@ import type { Hold } from "./core/state.ts";
 import type { Kin } from "./core/writes.ts";
 import type { GitPlace } from "./git-child.ts";
 import { reaches } from "./guard-reach.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, contested, doingOf, type Run } from "./hook-act.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf } from "./hook-act.ts";
 import { isWithin } from "./pathspec.ts";
 import { signOfLife } from "./requests-session.ts";
 import { nameOf } from "./rows.ts";
@@ -193,13 +193,18 @@ async function lookFor(services: Services, me: Kin, place: GitPlace): Promise<Lo
   return { foreign, own, seen: await lookAt(services, place, [...new Set([...files, ...own])]) };
 }
 
-function inReach({ command, place, base }: Placed, { foreign, seen }: Look): Foreign[] {
+function inReach(one: Placed, { foreign, seen }: Look): Foreign[] {
+  const { command, base } = one;
   return foreign.filter(({ file, held, dir }) => {
-    const isLimited = command.paths !== null && !isWithin(file, command.paths, base, place.worktree);
-    if (isLimited && !(dir && command.paths?.some(path => isBelow(path, file, base)))) return false;
+    if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
+      return false;
     const state = dir ? null : seen.states.get(file);
     return state !== undefined && reaches(command, state, held);
   });
+}
+
+function isInPaths({ command: { paths }, place, base }: Placed, file: string): boolean {
+  return paths === null || isWithin(file, paths, base, place.worktree);
 }
 
 /** Whether a path that a command names lies in the directory that is held. */
@@ -213,12 +218,13 @@ function findingOf(services: Services, one: Placed, look: Look, own: readonly st
   const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir }) => ({
     file: dir ? `${file}/` : file,
     who: nameOf(services, actor),
-    doing: doingOf(services, actor),
+    // What it edits is named here already.
+    doing: taskOf(services, actor),
     held,
   }));
   const mine = own.filter(file => {
     const state = look.seen.states.get(file);
-    return state !== undefined && reaches(one.command, state, false);
+    return isInPaths(one, file) && state !== undefined && reaches(one.command, state, false);
   });
   return {
     command: one.n,

@@ -116,7 +116,7 @@ describe("a line that would wipe another one's work", () => {
     "git reset --hard",
     "true && (cd src; git -C .. checkout -- .)",
     "git stash push -m \"$(cat <<'E'\nit's mine\nE\n)\"",
-    "for f in ann.ts bob.ts; do git checkout -- $f; done",
+    "for f in *.ts; do git checkout -- $f; done",
     "git wipe",
   ])("does not run, and what it is told to run in its place leaves that work alone: %s", async line => {
     const { dir, bob } = await two();
@@ -137,6 +137,15 @@ describe("a line that would wipe another one's work", () => {
     const { dir, bob } = await two();
     expect(await runs(bob, dir, line)).toContain("cannot leave out their files");
     expect([read(dir, "ann.ts"), read(dir, "bob.ts")]).toEqual(["ann's\n", "bob's\n"]);
+  });
+
+  it("is not told to throw away files of its own that it did not name", async () => {
+    const { dir, bob } = await two();
+    await edit(bob, dir, "src/c.ts", "bob's\n");
+    const all = await runs(bob, dir, "git restore ann.ts");
+    expect(all).toContain("none of your own uncommitted files is in its reach");
+    expect(all).not.toContain("last edited");
+    expect(advice(await runs(bob, dir, "git restore ann.ts src"))).toBe("git restore -- src/c.ts");
   });
 
   it("runs when that work is committed, or the session is over", async () => {
