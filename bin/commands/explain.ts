@@ -12,7 +12,8 @@ FILE is a file or a directory as typed here; SESSION a name, or how an id begins
 session; write ./NAME for the file. The latest comes last. It is read from the trail, with or without a daemon.
 
 --json: {"about":"file"|"session", "name", "explained":[{"at":MS, "who", "what":"took"|"waited"|"denied"|"released"|
-"not_released"|"ended"|"noted", "file", "project", "waitedMs", "again", "until", "before":{"who","at"}|null, "code", "why"}]}
+"not_released"|"ended"|"noted", "file", "project", "command", "waitedMs", "again", "until", "before":{"who","at"}|null, "code",
+"why"}]}
 
 Exit codes: 0 done, 1 failed or nothing known.
 

@@ -12,6 +12,8 @@ export interface Explained {
   /** Absolute, where the project's directory is known. */
   readonly file: string | null;
   readonly project: string | null;
+  /** Of a shell line, the git command that was looked at. */
+  readonly command: string | null;
   /** How long it took, where somebody noticed. */
   readonly waitedMs: number;
   /** More of the same that followed at once, and when the last one was. */
@@ -55,13 +57,23 @@ function explained(line: TrailLine, takers: ReadonlyMap<string, ReadonlyMap<stri
   const what = whatOf(line);
   const others = [...((file === null ? undefined : takers.get(file)) ?? [])].filter(([name]) => name !== who);
   const [latest] = others.sort((a, b) => b[1] - a[1]);
-  const asked = what === "waited" || what === "denied";
+  const asked = (what === "waited" || what === "denied") && commandOf(line) === null;
   const before = asked && latest !== undefined ? { who: latest[0], at: latest[1] } : null;
-  return { at, who, what, file, project, waitedMs: ms, again: 0, until: at, before, code, why };
+  const command = commandOf(line);
+  return { at, who, what, file, project, command, waitedMs: ms, again: 0, until: at, before, code, why };
 }
 
-function whatOf({ event, decision, file, ms = 0 }: TrailLine): Explained["what"] {
+function commandOf({ type }: TrailLine): string | null {
+  return isGit(type) ? type : null;
+}
+
+function isGit(type: string | null): type is string {
+  return type?.startsWith("git ") === true;
+}
+
+function whatOf({ event, type, decision, file, ms = 0 }: TrailLine): Explained["what"] {
   if (event === "SessionEnd") return "ended";
+  if (isGit(type)) return decision === "deny" ? "denied" : "noted";
   if (file === null || decision === "note" || decision === "wait") return "noted";
   if (event === "file_unlock") return decision === "allow" ? "released" : "not_released";
   if (decision === "deny") return "denied";
@@ -79,7 +91,7 @@ function remember(takers: Map<string, Map<string, number>>, { file, who, what, a
 
 function isSame(last: Explained, one: Explained): boolean {
   const alike = last.who === one.who && last.what === one.what && last.file === one.file;
-  return alike && one.what !== "waited" && last.why === one.why;
+  return alike && last.command === one.command && one.what !== "waited" && last.why === one.why;
 }
 
 function whoOf({ name, id, agent }: TrailLine): string {
@@ -95,6 +107,7 @@ export function explainLines(one: Explained, screen: Screen): string[] {
 function sentence(one: Explained, screen: Screen): string {
   const who = clean(one.who);
   const file = one.file === null ? "" : fileOf(one.file, one.project, screen.home);
+  const command = one.command === null ? null : `\`${clean(one.command)}\``;
   const waited = one.waitedMs >= noticedMs ? ` after ${duration(one.waitedMs)}` : "";
   const why = one.why === null ? "" : `: ${clean(one.why)}`;
   const again =
@@ -105,7 +118,7 @@ function sentence(one: Explained, screen: Screen): string {
     case "waited":
       return `${who} waited ${duration(one.waitedMs)} for ${file}, then had it.${earlier(one, screen)}`;
     case "denied":
-      return `${who} was denied ${file}${waited}${again}${ended(why)}${earlier(one, screen)}`;
+      return `${who} was denied ${command ?? file}${waited}${again}${ended(why)}${earlier(one, screen)}`;
     case "released":
       return `${who} released ${file}${again}.`;
     case "not_released":
@@ -113,6 +126,7 @@ function sentence(one: Explained, screen: Screen): string {
     case "ended":
       return `${who}'s session ended${one.why === null ? "" : ` (${clean(one.why)})`}.`;
     case "noted":
+      if (command !== null) return `${who} ran ${command}${waited}${again}${ended(why)}`;
       return `${who}${file === "" ? "" : `, ${file}`}${again}${ended(why)}`;
   }
 }

@@ -56,6 +56,30 @@ describe("the sentences", () => {
     ]);
   });
 
+  it("name the git command that was stopped or let run", () => {
+    const index = { type: "git add -A", file: null } as const;
+    const wipe = {
+      type: "git stash push",
+      decision: "deny",
+      why: "would reach uncommitted work: src/auth.ts (bob)",
+    } as const;
+    expect(
+      told([
+        line("bob", 50),
+        line("carol", 40, wipe),
+        line("carol", 30, index),
+        line("carol", 29, { ...index, ms: 2000 }),
+      ]),
+    ).toEqual([
+      "13:59:10  bob took src/auth.ts at once.",
+      "13:59:20  carol was denied `git stash push`: would reach uncommitted work: src/auth.ts (bob).",
+      "13:59:30  carol ran `git add -A`, and again 1 time until 13:59:31.",
+    ]);
+    expect(told([line("carol", 29, { ...index, ms: 2000 })])).toEqual([
+      "13:59:31  carol ran `git add -A` after 2s.",
+    ]);
+  });
+
   it("tell of a row of the same once, and of waits each", () => {
     expect(told([line("bob", 30), line("bob", 20), line("bob", 10), line("eve", 5), line("bob", 1)])).toEqual(
       [
