@@ -173,8 +173,11 @@ class Holding {
 
   #refused({ code, error, ...more }: Refusal): number {
     const holder = more["locked_by_name"];
-    const by = typeof holder === "string" ? `, held by ${holder}` : "";
-    this.#say({ is: "refused", code, error }, `${error}${by}; nothing was run`);
+    const by = typeof holder === "string" ? holder : null;
+    const held = by === null ? error : `${error}, held by ${by}`;
+    // The daemon's own sentence is for who speaks the wire.
+    const why = code === "lock_held" && by !== null ? `${by} holds ${this.#run.files.join(", ")}` : held;
+    this.#say({ is: "refused", code, error }, `${why}; nothing was run`);
     return this.#run.refusedCode;
   }
 

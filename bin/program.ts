@@ -106,6 +106,7 @@ export async function run(argv: readonly string[]): Promise<void> {
     .description("Coordinates the Claude Code sessions of this machine.")
     .version(version)
     .enablePositionalOptions()
+    .configureOutput({ outputError: (text, write) => write(asKite(text, nameIn(argv))) })
     .showSuggestionAfterError();
   const entry = commands[nameIn(argv) ?? ""];
   if (entry !== undefined) (await entry.load()).add(program);
@@ -142,6 +143,13 @@ function settingIsWrong(): boolean {
   } catch {
     return true; // And so every command that asks where Kite lives says it.
   }
+}
+
+/** What commander says of a wrong command line, as Kite says things; `name` is the command that was asked for. */
+function asKite(text: string, name: string | undefined): string {
+  const [first = "", ...rest] = text.replace(/^error: /, "kite: ").split("\n");
+  const help = name === undefined ? "kite --help" : `kite ${name} --help`;
+  return [`${first.replace(/\.$/, "")}; see ${help}`, ...rest].join("\n");
 }
 
 /** The command asked for: the first word, or the second one after `help`. */

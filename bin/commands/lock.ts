@@ -8,6 +8,9 @@ interface LockFlags {
   readonly json?: boolean;
 }
 
+/** As sysexits(3) has it: 1 may be COMMAND's own. */
+const wrongCommandLine = 64;
+
 const help = `
 COMMAND follows "--" and runs while the files are held; a directory with a slash at its end is held with all that
 is in it. The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else
@@ -42,6 +45,7 @@ export function add(program: Command): void {
     .option("-E, --conflict-exit-code <n>", "exit code when the files are not held in time", "75")
     .option("--json", "print what happens as JSON on standard error")
     .addHelpText("after", help)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : wrongCommandLine))
     .action(async (words: readonly string[], flags: LockFlags) => {
       const { processWorld } = await import("../world.ts");
       const { hold } = await import("../hold.ts");
@@ -50,7 +54,7 @@ export function add(program: Command): void {
       if (typeof run === "string") {
         const { fail } = await import("../ask.ts");
         fail(world, false, "usage", run);
-        process.exitCode = 64;
+        process.exitCode = wrongCommandLine;
         return;
       }
       process.exitCode = await hold(world, run);

@@ -182,7 +182,7 @@ describe("with a daemon", () => {
     const alice = await aliceHolds();
     const tooLate = await run(["lock", "--wait", "0", "src/auth.ts", "--", "true"]);
     expect(tooLate.code).toBe(75);
-    expect(tooLate.err).toMatch(/^kite: .*held by alice; nothing was run\n$/);
+    expect(tooLate.err).toBe("kite: alice holds src/auth.ts; nothing was run\n");
     expect((await run(["lock", "--wait", "0.1", "-E", "9", "src/auth.ts", "--", "true"])).code).toBe(9);
     const child = start(["lock", "src/auth.ts", "--", "echo", "my turn"]);
     const text = textOf(child);
@@ -341,6 +341,18 @@ describe("with a daemon", () => {
     const broken = await run(["config"]);
     expect(broken.code).toBe(1);
     expect(broken.out).toContain("is not taken");
+  });
+});
+
+describe("a wrong command line", () => {
+  test.each([
+    [["lokcs"], 1, "kite: unknown command 'lokcs'; see kite --help\n(Did you mean locks?)\n"],
+    [["unlock"], 1, "kite: missing required argument 'file'; see kite unlock --help\n"],
+    [["task", "add", "--bogus"], 1, "kite: unknown option '--bogus'; see kite task --help\n"],
+    [["lock"], 64, "kite: missing required argument 'file'; see kite lock --help\n"],
+    [["lock", "--bogus", "a", "--", "true"], 64, "kite: unknown option '--bogus'; see kite lock --help\n"],
+  ])("is told so, and where help is: %j", async (args, code, err) => {
+    expect(await run(args)).toEqual({ code, out: "", err });
   });
 });
 
