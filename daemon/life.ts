@@ -52,11 +52,12 @@ export class Life {
 
   #tick(): void {
     const { services, stillOurs, idleExitMs } = this.#options;
-    const { engine, clock } = services;
+    const { engine, clock, presence } = services;
     if (!stillOurs()) {
       services.stop("the socket or the lock file is no longer this daemon's");
       return;
     }
+    presence.keepOnly(engine.state.sessions.live);
     for (const session of engine.state.sessions.live.values()) {
       if (session.lostAt === null && session.node === services.node && this.#isSilent(session))
         this.#lost(session);

@@ -77,7 +77,12 @@ export class PresenceTable {
   /** A teammate's own name, or a type with a number from the second of it on: `Explore`, `Explore-2`. */
   agentName(row: Presence, type: string): string {
     const count = (row.types.get(type) ?? 0) + 1;
+    row.types.delete(type);
     row.types.set(type, count);
+    for (const oldest of row.types.keys()) {
+      if (row.types.size <= limits.agentsPerSessionMax) break;
+      row.types.delete(oldest);
+    }
     return count === 1 ? type : `${type}-${count}`;
   }
 
@@ -126,5 +131,11 @@ export class PresenceTable {
 
   forget(session: string): void {
     this.#rows.delete(session);
+  }
+
+  /** Forgets who does not live: late events, and requests of nobody, leave rows too. Costs a comparison where none did. */
+  keepOnly(live: ReadonlyMap<string, unknown>): void {
+    if (this.#rows.size <= live.size) return;
+    for (const session of this.#rows.keys()) if (!live.has(session)) this.#rows.delete(session);
   }
 }

@@ -21,7 +21,6 @@ export function check(state: State): string[] {
     ...tasks,
     ...checkWrites(state),
     ...checkRisks(state),
-    ...checkRisks(state),
     ...checkTalk(state),
   ];
 }
