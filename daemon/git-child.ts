@@ -28,7 +28,9 @@ export class GitChild {
 
   constructor(env: NodeJS.ProcessEnv = process.env, program = "git") {
     this.#program = program;
-    this.#env = { LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0", GIT_NO_LAZY_FETCH: "1" };
+    this.#env = { LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" };
+    // None, whatever a repository allows itself; git before 2.39.4 does not know the first.
+    Object.assign(this.#env, { GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "" });
     for (const name of ["PATH", "HOME", "XDG_CONFIG_HOME"]) {
       if (env[name] !== undefined) this.#env[name] = env[name];
     }
@@ -85,5 +87,5 @@ const late = `git did not answer within ${limits.guardMs} ms`;
 
 const quietly = [
   "--no-pager",
-  ...["core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never"].flatMap(set => ["-c", set]),
+  ...["core.fsmonitor=false", "core.hooksPath=/dev/null"].flatMap(set => ["-c", set]),
 ];

@@ -67,7 +67,10 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
 async function aliasedBy({ facts }: Services, { aliases }: Guard): Promise<readonly GuardedCommand[]> {
   const all: GuardedCommand[] = [];
   for (const { name, dir, gitDir, commandsOf } of aliases) {
-    const text = dir === null ? null : await facts.alias(name, dir, gitDir);
+    // A child that is started on a mount that hangs would keep the whole daemon waiting.
+    const here = dir === null ? null : await facts.path("/", dir);
+    if (dir === null || here === null || "unreachable" in here) continue;
+    const text = await facts.alias(name, dir, gitDir);
     if (text !== null) all.push(...commandsOf(text));
   }
   return all;

@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addAll, command, commit, commitAll, GuardWorld, reset, stash } from "./guard-world.ts";
 
@@ -167,6 +168,27 @@ describe("a command that may wipe the working tree", () => {
     expect(isTrapped()).toBe(false);
     w.git(dir, "status");
     expect(isTrapped()).toBe(true);
+  });
+
+  it("fetches nothing that a repository lacks by a program that it names", async () => {
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
+    const tree = w.git(dir, "rev-parse", "HEAD^{tree}").trim();
+    rmSync(join(dir, ".git/objects", tree.slice(0, 2), tree.slice(2)));
+    const settings = {
+      "core.repositoryFormatVersion": "1",
+      "extensions.partialClone": "origin",
+      "remote.origin.promisor": "true",
+      "remote.origin.url": `ext::touch ${dir}/trapped`,
+      "protocol.ext.allow": "always",
+    };
+    for (const [name, value] of Object.entries(settings)) w.git(dir, "config", name, value);
+    const [unchecked] = await w.found(bob, dir, [reset]);
+    expect(unchecked).toMatch(/^unchecked: /);
+    expect(existsSync(`${dir}/trapped`)).toBe(false);
+    expect(() => w.git(dir, "-c", "protocol.ext.allow=always", "ls-tree", "-r", "HEAD")).toThrow();
+    expect(existsSync(`${dir}/trapped`)).toBe(true);
   });
 });
 
