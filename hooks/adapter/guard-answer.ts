@@ -1,6 +1,6 @@
 import type { ForeignFile, GuardedCommand, GuardFinding, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
-import { contested } from "./lock-answer.ts";
+import { contested, holdOf } from "./lock-answer.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
 import { leftOut, ownForm } from "./own-paths.ts";
 import { frame, quote } from "./quote.ts";
@@ -176,6 +176,13 @@ function peopleOf(reached: readonly Reached[]): readonly string[] {
 function refusedAnswer({ waitMs }: GuardedLine, { did, refusal, holder }: Refused): Output {
   if (did !== "guard" || !contested.has(refusal.code)) {
     return tellPerson(`Kite did not look at a git command: ${quote(refusal.error)}`);
+  }
+  if (refusal.code === "edits_held") {
+    return deny(
+      "Kite: this command line did not run, edits of this repository are on hold. Reading is not.\n" +
+        `${frame} ${holdOf(refusal, "its files")}\n` +
+        "What to do: work on something else and try again later. Your user can end the hold: kite resume",
+    );
   }
   const named = holder?.holder ?? refusal["locked_by_name"];
   const who = typeof named === "string" ? quote(named, limits.nameBytes) : "another agent";

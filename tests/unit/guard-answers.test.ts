@@ -245,6 +245,17 @@ test("whoever waits for the index too long comes again", () => {
   expect(reasonOf("git commit -m x", refused("lock_queue_full", null))).toContain("index.\n");
 });
 
+test("who must leave the repository alone for a while is told whose hold it is", () => {
+  const by = { id: "b", agent: null, name: "bob" };
+  const refusal = refuse("edits_held", "why", { by, text: "I <move> files", leftMs: 90_000 });
+  const held: HookOutcome = { did: "guard", ok: false, refusal, holder: null };
+  expect(reasonOf("git stash", held).split("\n")).toEqual([
+    "Kite: this command line did not run, edits of this repository are on hold. Reading is not.",
+    `${frame} "bob" asked that nobody else edits its files for another 90 s at most, and says: "I ‹move› files"`,
+    "What to do: work on something else and try again later. Your user can end the hold: kite resume",
+  ]);
+});
+
 describe("what is asked", () => {
   const actionsOf = (command: unknown, more = {}) =>
     plan({ ...payload("PreToolUse--Bash"), tool_input: { command }, ...more }).actions;
