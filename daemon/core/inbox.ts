@@ -68,13 +68,16 @@ export function closeInboxes(state: State, session: string, agent: string | unde
       ? key === session || key.startsWith(`${session}\u0000`)
       : key === inboxKey({ id: session, agent }),
   );
+  const grown = new Set<string>();
   // In an order that does not depend on how the index came to be.
   for (const key of own.sort()) {
     for (const [message, letter] of [...lettersOf(messages, key)]) {
-      if (isUnread(letter)) comeBack(state, message, letter, agent === undefined, step);
+      const back = isUnread(letter) ? comeBack(state, message, letter, agent === undefined, step) : null;
+      if (back !== null) grown.add(back);
       dropLetter(messages, message, letter);
     }
   }
+  for (const key of grown) inOrder(messages, key);
 }
 
 /** The process of session `before` goes on as `after`: so do its own inbox, and who is to be answered. */
@@ -137,22 +140,29 @@ function oldestRead(messages: Messages, key: string): readonly [Message, Letter]
   return null;
 }
 
-/** Not for broadcasts, and not twice: a message comes back to who wrote it, once. `ends`: the whole session does. */
-function comeBack(state: State, message: Message, letter: Letter, ends: boolean, step: Step): void {
+/**
+ * Not for broadcasts, and not twice: a message comes back to who wrote it, once. Returns the inbox it is in then, at the
+ * end, or null. `ends`: the whole session does.
+ */
+function comeBack(state: State, message: Message, letter: Letter, ends: boolean, step: Step): string | null {
   const { messages } = state;
   const { from, id, project } = message;
   const { to } = letter;
   const about = from === null ? [] : [from.id];
   step.events.push({ event: { event: "message_undelivered", message: id, from, to }, about, project });
-  if (from === null || message.broadcast || letter.undelivered !== null) return;
-  if (!state.sessions.live.has(from.id) || (ends && from.id === to.id)) return;
+  if (from === null || message.broadcast || letter.undelivered !== null) return null;
+  if (!state.sessions.live.has(from.id) || (ends && from.id === to.id)) return null;
   const key = inboxKey(from);
-  if (messages.inboxes.get(key)?.has(id) || !hasRoom(messages, key)) return;
+  if (messages.inboxes.get(key)?.has(id) || !hasRoom(messages, key)) return null;
   makeRoom(messages, key);
   message.letters.push({ to: from, state: "unread", undelivered: to.name });
   enlist(messages, key, id);
-  // It is older than what came since.
+  return key;
+}
+
+/** Puts an inbox in the order of sending: what comes back is older than what came since. */
+function inOrder(messages: Messages, key: string): void {
   const order = (one: string) => messages.all.get(one)?.order ?? 0;
-  const ids = [...(messages.inboxes.get(key) ?? [])].sort((a, b) => order(a) - order(b));
-  messages.inboxes.set(key, new Set(ids));
+  const ids = messages.inboxes.get(key);
+  if (ids !== undefined) messages.inboxes.set(key, new Set([...ids].sort((a, b) => order(a) - order(b))));
 }

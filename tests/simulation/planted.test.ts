@@ -215,7 +215,7 @@ const planted: readonly Planted[] = [
   {
     bug: "a message that came back behind later ones",
     file: "daemon/core/inbox.ts",
-    find: "  messages.inboxes.set(key, new Set(ids));\n",
+    find: "  for (const key of grown) inOrder(messages, key);\n",
     put: "",
     tells: /stands behind a later message|is not in order/,
   },
