@@ -1,7 +1,7 @@
 /** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import. */
 import { limits } from "../protocol/limits.ts";
-import type { RequestOf } from "../protocol/requests.ts";
 import type { ImportedTask, NewTaskParams } from "../protocol/task.ts";
+import { type Asking, actorOfId, askerOf, projectOf } from "./asker.ts";
 import { type Call, retryOf } from "./call.ts";
 import type { Actor, Command, NewTask, TaskImport } from "./core/entry.ts";
 import { actorRow } from "./core/lock-text.ts";
@@ -9,9 +9,8 @@ import type { Reply } from "./core/step.ts";
 import type { TaskState } from "./core/task-table.ts";
 import { findTask, isTask, taskRow } from "./core/task-text.ts";
 import type { RequestHandler } from "./dispatch.ts";
-import { sessionProject } from "./requests-lock.ts";
 import { signOfLife } from "./requests-session.ts";
-import { actorOf, type Services } from "./services.ts";
+import type { Services } from "./services.ts";
 
 export const taskCreate: RequestHandler<"task_create"> = (services, request, call) => {
   const { description } = request;
@@ -63,7 +62,7 @@ export const taskGet: RequestHandler<"task_get"> = (services, request, call) =>
   });
 
 export const taskClaim: RequestHandler<"task_claim"> = (services, request, call) => {
-  const actor = actorIn(services, request.id, request.agent, call);
+  const actor = actorOfId(services, request.id, request.agent, call);
   return propose(services, request, call, actor, {
     type: "task_claim",
     actor,
@@ -127,22 +126,6 @@ function importedState({ status, result = null }: ImportedTask): TaskState {
 
 function once(values: readonly string[] | null | undefined): readonly string[] {
   return [...new Set(values)];
-}
-
-type Asking = Pick<RequestOf<"task_update">, "id" | "agent" | "project">;
-
-/** Who asks; null where the request does not say. */
-function askerOf(services: Services, { id, agent }: Asking, call: Call): Actor | null {
-  return id === undefined ? null : actorIn(services, id, agent, call);
-}
-
-function actorIn(services: Services, id: string, agent: string | undefined, { connection }: Call): Actor {
-  return actorOf(services, id, agent ?? null, connection.sessions.get(id) ?? null);
-}
-
-function projectOf(services: Services, { id, project }: Asking, call: Call): string {
-  const own = id === undefined ? undefined : services.engine.state.sessions.live.get(id)?.project;
-  return project ?? own ?? sessionProject(services, call) ?? "default";
 }
 
 /** Where a session that nobody registered would begin. */

@@ -130,7 +130,8 @@ function failed(error: unknown): CallToolResult {
 }
 
 function refusal(code: string, error: string, more: object): CallToolResult {
-  const text = `Refused (${code}): ${error}`;
+  // It may hold names and files that others chose.
+  const text = `Refused (${code}): ${plain(error, limits.lineBytes)}`;
   return {
     isError: true,
     content: [{ type: "text", text }],

@@ -309,6 +309,18 @@ describe("words of others", () => {
       }
     }
   });
+
+  it("are on one line and without tags in a refusal, too", async () => {
+    await home.start();
+    const mcp = await connect({ name: "t" });
+    await mcp.call("kite_status");
+    await home.session("s3", { name: "eve <b>\u202eme", project: home.work });
+    const refused = await mcp.call("kite_message", { to: "nobody", text: "x" });
+    expect(refused).toMatchObject({ isError: true, data: { code: "recipient_gone" } });
+    expect(refused.text).toContain("here are ");
+    expect(refused.text).toContain("eve ‹b› me");
+    expect(refused.text).not.toMatch(/[<>\u202e\n]/);
+  });
 });
 
 describe("the opening of a connection", () => {
