@@ -191,14 +191,6 @@ const planted: readonly Planted[] = [
     tells: /was acknowledged (?:as safe )?and is lost/,
   },
   {
-    bug: "durable context that is acknowledged before it is safe on disk",
-    file: "daemon/outbox.ts",
-    find: "if (!diskClass.has(type) && !durable) return false;",
-    put: "if (!diskClass.has(type)) return false;",
-    host: "file",
-    tells: /was acknowledged (?:as safe )?and is lost/,
-  },
-  {
     bug: "a message shown twice after an interruption",
     file: "daemon/core/inbox.ts",
     find: 'if (isOurs && letter.state === "offered")',

@@ -15,6 +15,19 @@ describe("the outbox", () => {
     expect(sent).toEqual(["lock"]);
   });
 
+  it("tells context that is to last from context that is not, and waits for every message", () => {
+    const { outbox, sent, put } = world();
+    expect(outbox.entered(1, { type: "context_set", durable: false })).toBe(false);
+    put("in memory");
+    expect(outbox.entered(2, { type: "context_set", durable: true })).toBe(true);
+    put("durable");
+    expect(sent).toEqual(["in memory"]);
+    for (const type of ["message_send", "message_ack", "broadcast", "context_delete"] as const) {
+      expect(outbox.entered(3, { type }), type).toBe(true);
+    }
+    expect(outbox.entered(4, { type: "inbox_take" })).toBe(false);
+  });
+
   it("holds an entry of the disk class and all behind it until that entry is durable, in order", () => {
     const { outbox, sent, put } = world();
     expect(outbox.entered(1, { type: "daemon_started" })).toBe(true);
