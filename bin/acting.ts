@@ -1,5 +1,6 @@
 /** For whom a command acts: the session whose agent typed it, or the terminal it was typed in. */
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 
@@ -24,6 +25,19 @@ export function terminalName(env: Env): string {
   const found = spawnSync("tty", [], { stdio: ["inherit", "pipe", "ignore"], encoding: "utf8" });
   const name = found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
   return name === "" ? `${user}@terminal` : `${user}@${name}`;
+}
+
+/** The process with which this terminal closes, where that can be told: the leader of its session (Linux). */
+export function terminalProcess(): number | null {
+  if (!process.stdin.isTTY) return null;
+  try {
+    const stat = readFileSync("/proc/self/stat", "utf8");
+    // Behind the name, which may hold anything: state, parent, group, session.
+    const leader = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3]);
+    return leader > 0 ? leader : null;
+  } catch {
+    return null; // Not Linux.
+  }
 }
 
 /** A file as typed in directory `cwd`, absolute; a slash at its end stays: it asks for the whole directory. */

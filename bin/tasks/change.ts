@@ -1,7 +1,7 @@
 /** Commands that change one task: add, claim, done, fail, release, retry, cancel. */
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
-import { actingSession, terminalName } from "../acting.ts";
-import { exitCodes, Refused, withDaemon } from "../ask.ts";
+import { actingSession, terminalName, terminalProcess } from "../acting.ts";
+import { exitCodes, Refused, rowsOf, withDaemon } from "../ask.ts";
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
@@ -44,7 +44,9 @@ export async function claim(world: World, task: string | undefined, flags: Claim
   return change(world, flags.json === true, async client => {
     if (own !== null) return client.request("task_claim", { ...own, project, ...which });
     const id = terminalName(world.env);
-    const known = await client.request("register", { id, cwd: world.cwd, name: id });
+    const pid = terminalProcess();
+    const anchor = pid === null ? {} : { pid };
+    const known = await client.request("register", { id, cwd: world.cwd, name: id, ...anchor });
     return known.ok ? client.request("task_claim", { id, project, ...which }) : known;
   });
 }
@@ -82,11 +84,18 @@ async function change(
 ): Promise<number> {
   return withDaemon(world, json, async client => {
     const answer = await ask(client);
+    if (actingSession(world.env) === null) await leave(client, terminalName(world.env));
     if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
     else if ("task" in answer && answer.task !== undefined) print(world, [sentence(answer.task)]);
     return exitCodes.done;
   });
+}
+
+/** A terminal is a session only as long as it works on a task. */
+async function leave(client: Client, id: string): Promise<void> {
+  const [session] = await rowsOf(client, "sessions", { id });
+  if (session?.task === null) await client.request("deregister", { id });
 }
 
 /** What the task is now, on one line. */

@@ -107,8 +107,13 @@ describe("kite task", () => {
       code: 1,
       stderr: expect.stringMatching(/^kite: blocked by unfinished dependencies: t-\w+-1\n$/),
     });
+    // A terminal is a session while it works on a task, no longer.
+    const sessions = async () => JSON.parse(await home.kite("sessions", "--json")).sessions.length;
+    expect(await sessions()).toBe(0);
     expect(await home.kite("task", "claim")).toMatch(/-1 is active for .*: Write the schema\n$/);
+    expect(await sessions()).toBe(1);
     expect(await home.kite("task", "done", "1", "four", "tables")).toMatch(/-1 is done: Write the schema\n$/);
+    expect(await sessions()).toBe(0);
     expect(await home.kite("task", "graph")).toContain("1  ✓ Write the schema\n2  ↓ ○ Build the API\n");
     expect(await home.kite("task", "graph", "--mermaid")).toMatch(
       /^graph TD\n {2}t_\w+_1\["Write the schema"\]:::done/,
