@@ -3,8 +3,8 @@ import type { StatsReply } from "../../protocol/daemon.ts";
 import type { World } from "../world.ts";
 
 const help = `
---json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "refusals":[...], "risks":[...],
-"warnings":[...]}, rows as \`query\` gives them; without a daemon
+--json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
+"risks":[...], "warnings":[...]}, rows as \`query\` gives them; without a daemon
 {"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
@@ -42,10 +42,11 @@ export async function status(world: World, json: boolean): Promise<number> {
     world,
     json,
     async client => {
-      const [stats, sessions, locks, refusals, risks] = await Promise.all([
+      const [stats, sessions, locks, holds, refusals, risks] = await Promise.all([
         client.request("stats", {}),
         rowsOf(client, "sessions"),
         rowsOf(client, "locks"),
+        rowsOf(client, "holds"),
         rowsOf(client, "refusals"),
         rowsOf(client, "risks"),
       ]);
@@ -60,7 +61,7 @@ export async function status(world: World, json: boolean): Promise<number> {
         directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
       );
       const all = [...isOff, ...warnings(stats, version), ...old, ...bare];
-      const data = { stats, socket, sessions, locks, refusals, risks, warnings: all };
+      const data = { stats, socket, sessions, locks, holds, refusals, risks, warnings: all };
       if (json) printJson(world, { running: true, ...data });
       else print(world, statusView(data, screenOf(world)));
       return 0;

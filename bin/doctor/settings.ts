@@ -20,7 +20,7 @@ export function checkInstalls({ paths }: World): Check[] {
   try {
     const installs = readInstalls(paths.installs);
     if (installs.length === 0) {
-      const todo = "in a project: kite install --project";
+      const todo = "in all projects: kite install; or in one: kite install --project";
       return [{ check, result: "warn", detail: "installed nowhere; sessions do not register", todo }];
     }
     const gone = installs.filter(i => !existsSync(i.file));

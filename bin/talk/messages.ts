@@ -93,7 +93,7 @@ export async function ack(
     const error =
       acting === null
         ? "a terminal has no inbox; set KITE_SESSION to act for a session"
-        : "name messages, or say --all: not both, and not neither";
+        : "name the messages, or say --all";
     fail(world, json, "usage", error);
     return exitCodes.failed;
   }

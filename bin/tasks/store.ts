@@ -84,7 +84,7 @@ export interface RemoveFlags extends ScopeFlags {
 export async function remove(world: World, names: readonly string[], flags: RemoveFlags): Promise<number> {
   const json = flags.json === true;
   if ((names.length === 0) === (flags.finished !== true)) {
-    fail(world, json, "invalid_request", "name tasks, or say --finished: not both, and not neither");
+    fail(world, json, "invalid_request", "name the tasks, or say --finished");
     return exitCodes.failed;
   }
   const scope = await scopeOf(world, flags);

@@ -1,5 +1,6 @@
 import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
+import type { HoldRow } from "../../protocol/message.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { RiskRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
@@ -8,6 +9,7 @@ import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
+import { person as terminalPerson } from "./talk.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 
 export interface StatusData {
@@ -15,13 +17,14 @@ export interface StatusData {
   readonly socket: string;
   readonly sessions: readonly SessionRow[];
   readonly locks: readonly LockRow[];
+  readonly holds: readonly HoldRow[];
   readonly refusals: readonly RefusalRow[];
   readonly risks: readonly RiskRow[];
   /** What is wrong with the whole, each with what to do. */
   readonly warnings: readonly string[];
 }
 
-const noSessions = `No sessions. To have a project's register: ${bound("kite install --project")}`;
+const noSessions = `No sessions. They register by themselves where hooks are installed: ${bound("kite install")}`;
 const quietLocksMax = 12;
 const refusalsShownMax = 5;
 const risksShownMax = 10;
@@ -46,6 +49,9 @@ export function statusView(data: StatusData, screen: Screen): string[] {
     );
     lines.push(...left(data.stats.locks - data.locks.length, "lock", screen));
   }
+  if (data.holds.length > 0) {
+    lines.push("", title("Edits on hold", "kite resume ends it", screen), ...holdLines(data, screen));
+  }
   lines.push(...taskLines(data.stats.tasks, screen));
   if (data.risks.length > 0) {
     lines.push("", title("To be merged", "changed in two worktrees, see kite risk", screen));
@@ -54,6 +60,18 @@ export function statusView(data: StatusData, screen: Screen): string[] {
   }
   if (data.refusals.length > 0) lines.push("", ...refusalLines(data, screen));
   return lines;
+}
+
+/** Which files nobody else edits for now: who asked, for how long yet, and why. */
+function holdLines(data: StatusData, screen: Screen): string[] {
+  const places = new Places(data.sessions, data.locks, screen.home);
+  const rows = data.holds.map(hold => [
+    { text: hold.files.map(file => places.file(file)).join(", "), style: "bold" as const },
+    hold.by === null ? terminalPerson : clean(hold.by.name),
+    { text: `${duration(hold.leftMs)} left`, style: "dim" as const },
+    clean(hold.text).trim(),
+  ]);
+  return table(rows, [{ min: 9, cut: "start" }, { min: 5 }, { align: "right" }, { min: 9 }], screen, 2);
 }
 
 /** How many there are to do; nothing where all is done. */

@@ -6,7 +6,8 @@ import type { HoldRow, MessageRow, PostedRow } from "../../protocol/message.ts";
 import { table } from "./table.ts";
 import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
 
-const person = "a person at a terminal";
+/** Who writes without a session. */
+export const person = "a person at a terminal";
 
 /** A value as JSON on one line, with nothing in it that a terminal or a reader would not show. */
 export function valueText(value: JsonValue): string {

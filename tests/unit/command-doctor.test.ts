@@ -200,7 +200,7 @@ describe("the settings", () => {
 
   it("tells where hooks are installed, and where they are not any more", () => {
     expect(checkInstalls(world)).toMatchObject([
-      { result: "warn", todo: "in a project: kite install --project" },
+      { result: "warn", todo: "in all projects: kite install; or in one: kite install --project" },
     ]);
     const install = { backup: null, madeFile: true, madeFolder: true, sha256: null, created: null };
     const there = join(root, "settings.local.json");

@@ -34,6 +34,7 @@ function busyDaemon(): FakeDaemon {
     "query locks": { ok: true, rows: busy.locks },
     "query refusals": { ok: true, rows: busy.refusals },
     "query risks": { ok: true, rows: busy.risks },
+    "query holds": { ok: true, rows: busy.holds },
   });
 }
 
@@ -79,6 +80,7 @@ describe("kite status", () => {
       socket: "/home/ana/.kite/kite.sock",
       sessions: busy.sessions,
       locks: busy.locks,
+      holds: [],
       refusals: busy.refusals,
       risks: [],
       warnings: [],

@@ -93,6 +93,7 @@ export const busy: StatusData = {
     lock("posts/kite.md", "hana", { ...blog, path: "/home/ana/code/blog/posts/kite.md", heldMs: 61_000 }),
   ],
   risks: [],
+  holds: [],
   refusals: [
     {
       at: now - 130_000,

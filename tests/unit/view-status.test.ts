@@ -46,7 +46,7 @@ describe("kite status", () => {
     expect(statusView(empty, screen(80))).toEqual(text`
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
-No sessions. To have a project's register: kite install --project
+No sessions. They register by themselves where hooks are installed: kite install
 
 No locks.
 `);
@@ -55,8 +55,8 @@ Kite 0.1.0 · pid 4711
 up 2h 5m since 11:55:00
 ~/.kite/kite.sock
 
-No sessions. To have a project's
-register: kite install --project
+No sessions. They register by themselves
+where hooks are installed: kite install
 
 No locks.
 `);
@@ -70,6 +70,27 @@ No locks.
     ]);
     const over = { ...empty.stats, tasks: { ...empty.stats.tasks, done: 90 } };
     expect(statusView({ ...empty, stats: over }, screen(80)).at(-1)).toBe("No locks.");
+  });
+
+  it("tells which edits are on hold, by whom, for how long and why", () => {
+    const hold = {
+      hold: "h-1",
+      files: ["/home/ana/code/shop/src/db/"],
+      paths: ["/home/ana/code/shop/src/db"],
+      project: "/home/ana/code/shop/.git",
+      by: null,
+      text: "migrating",
+      heldMs: 1000,
+      leftMs: 110_000,
+    };
+    const alice = { id: "alice-0000-4000", agent: null, name: "alice" };
+    const holds = [hold, { ...hold, by: alice, files: ["a.ts", "b.ts"], leftMs: 9000, text: "\u0007mine" }];
+    expect(statusView({ ...one, holds }, screen(80)).slice(-4)).toEqual(text`
+
+Edits on hold: kite resume ends it
+  src/db/     a person at a terminal  1m left  migrating
+  a.ts, b.ts  alice                   9s left  mine
+`);
   });
 
   it("shows one session", () => {
