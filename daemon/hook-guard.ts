@@ -10,10 +10,10 @@ import type { GuardedCommand, GuardFinding, HookOutcome } from "../protocol/adap
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
 import { actorKey, locksOf } from "./core/actors.ts";
-import type { Actor, FileRef } from "./core/entry.ts";
+import type { Actor } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { actorRow } from "./core/lock-text.ts";
-import type { Hold } from "./core/state.ts";
+import type { Hold, State } from "./core/state.ts";
 import type { Kin } from "./core/writes.ts";
 import type { GitPlace } from "./git-child.ts";
 import { reaches } from "./guard-reach.ts";
@@ -57,7 +57,7 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   services.guarded.began(asked.toolUseId, places);
   const { findings, unseen } = await findingsOf(services, me, placed, asked);
   // The line will not run.
-  if (findings.length > 0 && mode === "deny") await letGo(services, actor, asked.toolUseId, files);
+  if (findings.length > 0 && mode === "deny") await letGo(services, actor, asked.toolUseId);
   const whys = [unchecked, unseen].filter(why => why !== null);
   const looked = { findings, aliased, unchecked: whys.length === 0 ? null : whys.join("; ") };
   return noted(run, asked, actor, { ...alone, ...looked, waitedMs, before });
@@ -77,16 +77,17 @@ async function aliasedBy({ facts }: Services, { aliases }: Guard): Promise<reado
 }
 
 /** Ends the flight of a tool use that will write no more, and gives up the indexes that were taken for it. */
-export async function letGo(
-  { engine }: Services,
-  actor: Actor,
-  flight: string,
-  files: readonly FileRef[],
-): Promise<void> {
-  const mine = files.filter(({ key }) => engine.state.locks.holds.get(key)?.flights.includes(flight));
+export async function letGo({ engine }: Services, actor: Actor, flight: string): Promise<void> {
+  const mine = heldBy(engine.state, actor).filter(({ flights }) => flights.includes(flight));
+  if (mine.length === 0) return;
   await engine.ask({ type: "flight_end", actor, flight, wrote: false });
   // One that another one waits for has gone already, with the end of the flight.
-  for (const file of mine) await engine.ask({ type: "lock_release", actor, files: [file] });
+  for (const file of mine.filter(isIndex)) await engine.ask({ type: "lock_release", actor, files: [file] });
+}
+
+function heldBy(state: State, actor: Actor): Hold[] {
+  const row = locksOf(state.locks.actors, actor);
+  return row === undefined ? [] : holdsOf(state, row);
 }
 
 /**
@@ -95,12 +96,9 @@ export async function letGo(
  */
 export async function indexEnd(run: Run, action: ActionOf<"index_end">): Promise<HookOutcome> {
   const { services } = run;
-  const { state } = services.engine;
   const actor = actorOfAction(run, action);
-  const row = locksOf(state.locks.actors, actor);
-  const taken = row === undefined ? [] : holdsOf(state, row).filter(isIndex);
-  for (const flight of new Set(taken.flatMap(hold => hold.flights)))
-    await letGo(services, actor, flight, taken);
+  const taken = heldBy(services.engine.state, actor).filter(isIndex);
+  for (const flight of new Set(taken.flatMap(hold => hold.flights))) await letGo(services, actor, flight);
   return { did: "index_end", ok: true };
 }
 

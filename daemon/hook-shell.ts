@@ -23,7 +23,7 @@ import { refs } from "./requests-lock.ts";
 import { nameOf } from "./rows.ts";
 import type { Services } from "./services.ts";
 import type { Suspicion } from "./suspicions.ts";
-import { indexOf, lookAt, worksIn } from "./uncommitted.ts";
+import { lookAt, worksIn } from "./uncommitted.ts";
 
 export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
   const { services } = run;
@@ -59,12 +59,7 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
   const actor = actorOfAction(run, action);
   const places = services.guarded.ended(toolUseId);
-  await letGo(
-    services,
-    actor,
-    toolUseId,
-    places.map(place => indexOf(services, place)),
-  );
+  await letGo(services, actor, toolUseId);
   const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
   await judge(services, actor, since);
   const changed = await changedWhile(services, actor, ranMs, since);

@@ -127,6 +127,15 @@ describe("what a shell command changed", () => {
     expect(events.kept).toEqual([]);
   });
 
+  it("costs the log nothing where it was nothing", async () => {
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    const client = await w.client();
+    const before = (await client.ask({ type: "stats" }))["seq"];
+    await w.ended(bob, dir, { toolUseId: "ls" });
+    expect((await client.ask({ type: "stats" }))["seq"]).toBe(before);
+  });
+
   it("is nothing to tell where one's own formatter did it, or its tool", async () => {
     const { dir, ann, bob } = await pair();
     const events = await w.client();
