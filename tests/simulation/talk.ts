@@ -95,7 +95,9 @@ export class TalkLives {
     if (command.type === "context_set" && reply?.ok) yield* this.#version(placeOf(command), reply);
     if (command.type === "daemon_started" && reply?.ok) yield* volatileLeft(state);
     const made = reply?.ok && "message" in reply ? idIn(reply["message"]) : null;
-    if (made !== null && !this.#made.has(made)) this.#made.set(made, entry.seq);
+    // The answer to a retry names a message that was made before.
+    const isNew = made !== null && [...state.messages.all.keys()].at(-1) === made;
+    if (made !== null && isNew && !this.#made.has(made)) this.#made.set(made, entry.seq);
     yield* strangers(state);
     yield* this.#order(state);
     for (const hold of granted) yield* grantedOnHold(state, hold);
