@@ -249,7 +249,11 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const writer = parkedAt === null ? null : services.writers.since(file.key, parkedAt);
   const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const granted = { ...reply, token: String(reply["token"]) };
-  const mergeRisks = services.riskNotes.take(services.engine.state, actor);
+  const { notes: mergeRisks, untell } = services.riskNotes.take(services.engine.state, actor);
+  run.delivered = heard => {
+    delivered(heard);
+    if (!heard) untell();
+  };
   return {
     did: "lock",
     ok: true,

@@ -8,26 +8,34 @@ import type { State } from "./core/state.ts";
 export class RiskNotes {
   readonly #told = new Map<string, Set<string>>();
 
-  /** What is new to the actor's session, and was told with this. */
-  take(state: State, { session }: Actor): MergeNote[] {
+  /** What is new to the actor's session, and counts as told; `untell` takes it back where the answer is not heard. */
+  take(
+    state: State,
+    { session }: Actor,
+  ): { readonly notes: readonly MergeNote[]; readonly untell: () => void } {
     if (state.risks.size === 0) {
       this.#told.clear();
-      return [];
+      return { notes: [], untell: () => {} };
     }
     const told = this.#told.get(session) ?? new Set();
     for (const id of told) if (!state.risks.has(id)) told.delete(id);
     const notes: MergeNote[] = [];
+    const ids: string[] = [];
     for (const [id, { file, sides }] of state.risks) {
       if (notes.length === limits.mergeRisksTold) break;
       const [a, b] = sides;
       const own = a.actor.session === session ? a : b.actor.session === session ? b : null;
       if (own === null || told.has(id)) continue;
       told.add(id);
+      ids.push(id);
       const { name, worktree, branch } = sideRow(state, own === a ? b : a);
       notes.push({ file, name, worktree, branch });
     }
     this.#told.set(session, told);
     for (const other of this.#told.keys()) if (!state.sessions.live.has(other)) this.#told.delete(other);
-    return notes;
+    const untell = () => {
+      for (const id of ids) told.delete(id);
+    };
+    return { notes, untell };
   }
 }

@@ -44,7 +44,6 @@ export const limits = {
   queueDepth: 3,
   /** Waiters of one file when the hooks ask. */
   hookQueueDepth: 16,
-  queueDepthMax: 64,
   /** Wait for a lock, as published. */
   waitMs: 30_000,
   /** Wait of a hook; shorter than the hook entry's own time limit. */
