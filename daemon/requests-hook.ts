@@ -1,6 +1,7 @@
 /** A hook's event: the adapter says what to do, hook-run does it, and the adapter words the answer. */
 import type { HookPlan } from "../protocol/adapter.ts";
 import { refuse } from "../protocol/codes.ts";
+import { limits } from "../protocol/limits.ts";
 import type { RequestOf } from "../protocol/requests.ts";
 import type { Call } from "./call.ts";
 import type { RequestHandler } from "./dispatch.ts";
@@ -27,7 +28,7 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const asked = adapter(request.event, { env, ppid, socket, waitMs, wake });
   const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
   // The same event comes through the hook beside this one.
-  if (!wake) counters.hooks.set(plan.event, (counters.hooks.get(plan.event) ?? 0) + 1);
+  if (!wake) count(counters.hooks, plan.event);
   const done = await carryOut(services, call, plan);
   const going = done.outcomes.find(o => !o.ok && o.refusal.code === "restarting");
   if (going !== undefined && !going.ok) {
@@ -38,6 +39,12 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const words = plan.answer(done.outcomes);
   if (request.reply === "raw") call.replyRaw(rawReply(words), done.delivered);
   else call.reply({ ok: true, ...words }, done.delivered);
+}
+
+/** Names of events come from the client: not each of them gets a number of its own. */
+export function count(hooks: Map<string, number>, event: string): void {
+  const name = hooks.has(event) || hooks.size < limits.hookKindsMax ? event : "others";
+  hooks.set(name, (hooks.get(name) ?? 0) + 1);
 }
 
 /** Whether `kite off` was said for the event's session or for where it works. */

@@ -39,7 +39,7 @@ export const codes = {
   too_many_messages: "this session has sent as many messages as it may in a minute",
   unknown_message: "no such message is in the actor's inbox, or to be answered",
   edits_held: "somebody asked that nobody edits the file for a while",
-  too_many_holds: "this actor holds edits as often as one may",
+  too_many_holds: "this actor holds edits as often as one may, or all together do",
   unknown_hold: "no such hold is in force, or it is somebody else's",
   path_unreachable: "the path could not be looked at in time",
   request_conflict: "the same requestId came with another body",

@@ -283,6 +283,8 @@ export const limits = {
   /** Longest trail line that is read, and lines of one reading. */
   trailLineBytes: 64 * 1024,
   trailReadMax: 10_000,
+  /** Kinds of hook events that are counted by name; those beyond count together. */
+  hookKindsMax: 100,
   /** Latest refusals kept for `kite status`. */
   refusalsMax: 20,
 
@@ -357,6 +359,8 @@ export const limits = {
   // Holds.
   holdMaxMs: 600_000,
   holdsPerActorMax: 2,
+  /** Of all actors together: every request for a lock looks at them. */
+  holdsMax: 1_000,
   holdFilesMax: 100,
 
   // Switching off.

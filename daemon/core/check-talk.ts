@@ -57,6 +57,7 @@ function* checkMessages({ messages, sessions, t }: State): Generator<string> {
 
 function* checkEditHolds({ editHolds, sessions }: State): Generator<string> {
   const counts = new Map<string, number>();
+  if (editHolds.all.size > limits.holdsMax) yield "more holds on edits are in force than may be";
   for (const { id, actor, project } of editHolds.all.values()) {
     const by = actor === null ? project : [actor.session, actor.incarnation, actor.agent].join("\n");
     const count = (counts.get(by) ?? 0) + 1;

@@ -2,7 +2,7 @@
  * Holds on edits: files that nobody but the asker edits for a while (the wire's `hold` and `resume`).
  *
  * Invariants: a hold ends with its actor, with its time (`limits.holdMaxMs` at most) or by `resume`; an actor has at
- * most `limits.holdsPerActorMax`; while it lasts, nobody else of its project is granted a lock on its files or waits
+ * most `limits.holdsPerActorMax`, all together `limits.holdsMax`; while it lasts, nobody else of its project is granted a lock on its files or waits
  * in line for one. What was granted before stays granted: it is asked for anew before the next write.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
@@ -35,7 +35,10 @@ export const resume: Handler<"resume"> = (state, { actor, project, hold }, _meta
 
 /** Why the actor (null: a person) may not hold edits once more, or null. */
 export function mayHold(state: State, actor: Actor | null, project: string): Refusal | null {
-  const own = [...state.editHolds.all.values()].filter(one =>
+  const { all } = state.editHolds;
+  if (all.size >= limits.holdsMax)
+    return refuse("too_many_holds", `${limits.holdsMax} holds on edits are in force; wait until some end`);
+  const own = [...all.values()].filter(one =>
     actor === null ? one.actor === null && one.project === project : isSame(one.actor, actor),
   );
   if (own.length < limits.holdsPerActorMax) return null;

@@ -142,6 +142,18 @@ describe("resume", () => {
   });
 });
 
+it("there are so many holds at most, whoever asks", () => {
+  const w = world("ann");
+  const { files } = lockOf("x", ["a"], 0);
+  const rest = { actor: null, text: "wait", bytes: 4, hold: { files, ttlMs: 60_000 }, wallMs: w.now };
+  const ask = (project: string) => w.do({ type: "broadcast", ...rest, project });
+  for (let i = 0; i < limits.holdsMax; i += 1) ask(`/${i}`);
+  expect(w.state.editHolds.all.size).toBe(limits.holdsMax);
+  expect(ask("/p")).toMatchObject({ code: "too_many_holds" });
+  expect(resume(w, null, null, "/0")).toMatchObject({ ok: true });
+  expect(ask("/p")).toMatchObject({ ok: true });
+});
+
 it("an actor has two holds at most", () => {
   const w = world("ann");
   hold(w, "ann", ["a"]);
