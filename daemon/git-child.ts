@@ -42,6 +42,9 @@ export class GitChild {
     this.#running += 1;
     try {
       return await this.#run(args, cwd, deadline, input);
+    } catch (error) {
+      // Out of descriptors there is no child to speak of: who asked goes on as where git does not answer.
+      return { code: null, out: "", said: unstarted(error) };
     } finally {
       this.#running -= 1;
       this.#waiting.shift()?.();
@@ -74,13 +77,17 @@ export class GitChild {
         clearTimeout(timer);
         resolve({ code: why === null ? code : null, out: Buffer.concat(out).toString("utf8"), said: words });
       };
-      child.on("error", error => end(null, `git cannot be started (${error.message})`));
+      child.on("error", error => end(null, unstarted(error)));
       child.on("close", code => end(code, why ?? said));
       // It may have ended without reading: then its code tells.
       child.stdin.on("error", () => {});
       child.stdin.end(input);
     });
   }
+}
+
+function unstarted(error: unknown): string {
+  return `git cannot be started (${error instanceof Error ? error.message : String(error)})`;
 }
 
 const late = `git did not answer within ${limits.guardMs} ms`;
