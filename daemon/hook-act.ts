@@ -81,7 +81,7 @@ export function contested(
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
   const yields = blocker.by === "hold" ? yieldAt(state, blocker.hold) : null;
   const holder: LockNote = {
-    file: pathOf(file),
+    file: pathOf(blocker.by === "hold" ? blocker.hold : file),
     holder: nameOf(services, blocker.actor),
     heldMs: Math.max(0, now - since),
     waiters: line.length,

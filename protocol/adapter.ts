@@ -341,6 +341,7 @@ export interface MergeNote {
 
 /** A held file. `holder` is a name as people see it (an agent's begins with its session's name and a slash). */
 export interface LockNote {
+  /** What is held, absolute: the file that was asked for, or a directory that it is in. */
   readonly file: string;
   readonly holder: string;
   readonly heldMs: number;

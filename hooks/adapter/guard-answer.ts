@@ -187,6 +187,13 @@ function refusedAnswer({ waitMs }: GuardedLine, { did, refusal, holder }: Refuse
   const named = holder?.holder ?? refusal["locked_by_name"];
   const who = typeof named === "string" ? quote(named, limits.nameBytes) : "another agent";
   const waited = refusal.code === "lock_timeout" ? `, and you waited ${duration(waitMs)}` : "";
+  if (holder !== null && !holder.file.endsWith("/index")) {
+    return deny(
+      `Kite: this command line did not run, another agent holds the directory of the repository${waited}.\n` +
+        `${frame} ${quote(holder.file, limits.pathBytes)} is held by ${who}, for ${duration(holder.heldMs)} now.\n` +
+        `What to do: work on something else and try again later, tell ${who} what you need, or ask your user.`,
+    );
+  }
   return deny(
     `Kite: this command line did not run, another agent writes the repository's index${waited}.\n` +
       `${frame} ${who} runs a git command such as add or commit there.\n` +

@@ -51,6 +51,14 @@ describe("the index", () => {
     });
   });
 
+  it("is refused with the directory that somebody locked as a whole", async () => {
+    const { dir, ann, bob } = await pair();
+    const client = await w.client();
+    expect(await client.ask({ type: "file_lock", id: ann, file: `${dir}/` })).toMatchObject({ ok: true });
+    const refused = await w.ask(bob, dir, [add], { waitMs: 0 });
+    expect(refused).toMatchObject({ ok: false, holder: { holder: ann, file: dir } });
+  });
+
   it("is not waited for by a client that went away", async () => {
     const { dir, ann, bob } = await pair();
     const events = await w.client();

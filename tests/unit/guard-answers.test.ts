@@ -235,7 +235,7 @@ test("whoever waits for the index too long comes again", () => {
     did: "guard",
     ok: false,
     refusal: refuse(code, "why"),
-    holder: holder === null ? null : noteOf({ holder }),
+    holder: holder === null ? null : noteOf({ holder, file: "/home/dev/project/.git/index" }),
   });
   expect(reasonOf("git commit -m x", refused("lock_timeout", "bob")).split("\n")).toEqual([
     "Kite: this command line did not run, another agent writes the repository's index, and you waited 50 s.",
@@ -243,6 +243,16 @@ test("whoever waits for the index too long comes again", () => {
     "What to do: send the same command again in a moment.",
   ]);
   expect(reasonOf("git commit -m x", refused("lock_queue_full", null))).toContain("index.\n");
+});
+
+test("whoever finds the whole directory locked is not told to come again in a moment", () => {
+  const holder = noteOf({ holder: "bob", file: "/home/dev/project", heldMs: 90_000 });
+  const refused: HookOutcome = { did: "guard", ok: false, refusal: refuse("lock_timeout", "why"), holder };
+  expect(reasonOf("git commit -m x", refused).split("\n")).toEqual([
+    "Kite: this command line did not run, another agent holds the directory of the repository, and you waited 50 s.",
+    `${frame} "/home/dev/project" is held by "bob", for 90 s now.`,
+    'What to do: work on something else and try again later, tell "bob" what you need, or ask your user.',
+  ]);
 });
 
 test("who must leave the repository alone for a while is told whose hold it is", () => {
