@@ -1,7 +1,8 @@
 /** What the acts of a hook's event share. */
-import type { HookAction, HookOutcome, HookPlan, LockNote, PlainAction } from "../protocol/adapter.ts";
+import type { HookAction, HookOutcome, HookPlan, PlainAction } from "../protocol/adapter.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
+import type { LockNote } from "../protocol/notes.ts";
 import { type Call, isRefusal } from "./call.ts";
 import type { Actor, Command, FileRef } from "./core/entry.ts";
 import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";

@@ -1,7 +1,8 @@
 /** What an event of an agent has to do with its inbox. */
-import type { FileNote, HookOutcome } from "../protocol/adapter.ts";
+import type { HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import type { MessageRow } from "../protocol/message.ts";
+import type { FileNote } from "../protocol/notes.ts";
 import { isRefusal } from "./call.ts";
 import type { Actor } from "./core/entry.ts";
 import { inboxOf, isUnread, lettersOf } from "./core/inbox.ts";

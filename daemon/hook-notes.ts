@@ -3,10 +3,11 @@
  * agent behind hooks has no connection on which it would hear of it. In memory only, each note once, at most
  * `limits.fileNotesMax` an actor.
  */
-import type { FileNote } from "../protocol/adapter.ts";
+
 import type { KiteEvent } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { ActorRow } from "../protocol/lock.ts";
+import type { FileNote } from "../protocol/notes.ts";
 import type { Session } from "./core/state.ts";
 
 type Whose = Pick<ActorRow, "id" | "agent">;

@@ -1,7 +1,8 @@
 /** The actions of one hook event, carried out in order up to the first refusal. */
 import { isAbsolute, relative } from "node:path";
-import type { HookAction, HookOutcome, HookPlan, LockNote } from "../protocol/adapter.ts";
+import type { HookAction, HookOutcome, HookPlan } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
+import type { LockNote } from "../protocol/notes.ts";
 import { type Call, isRefusal } from "./call.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor } from "./core/entry.ts";

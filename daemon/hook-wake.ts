@@ -5,9 +5,10 @@
  * two prompts of a person; while nobody waits, a step costs a comparison. Nothing of it is in the log: after a
  * restart nothing is known of refusals, and who comes back to wait is let go.
  */
-import type { FreedFile } from "../protocol/adapter.ts";
+
 import type { Code } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
+import type { FreedFile } from "../protocol/notes.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Actor, CommandType, FileRef } from "./core/entry.ts";

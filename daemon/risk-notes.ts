@@ -1,5 +1,5 @@
-import type { MergeNote } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
+import type { MergeNote } from "../protocol/notes.ts";
 import type { Actor } from "./core/entry.ts";
 import { sideRow } from "./core/merge-risk.ts";
 import type { State } from "./core/state.ts";

@@ -1,7 +1,8 @@
 /** What an agent is shown of its inbox, with events that wait. */
-import type { FileNote, HookAction, HookOutcome } from "../../protocol/adapter.ts";
+import type { HookAction, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
+import type { FileNote } from "../../protocol/notes.ts";
 import { alsoTellPerson, nothing, withContext } from "./output.ts";
 import { frame, quote } from "./quote.ts";
 import type { Actor, Plan } from "./row.ts";

@@ -1,5 +1,6 @@
-import type { HookOutcome, LockNote } from "../../protocol/adapter.ts";
+import type { HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { LockNote } from "../../protocol/notes.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { context, nothing, type Output, tellPerson } from "./output.ts";
 import { frame, quote } from "./quote.ts";

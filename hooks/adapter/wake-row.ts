@@ -1,6 +1,7 @@
 /** The second hook of a Stop: it wakes its session when a file is free that was refused to it. */
-import type { FreedFile, HookOutcome } from "../../protocol/adapter.ts";
+import type { HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { FreedFile } from "../../protocol/notes.ts";
 import { nothing, type Output, wake } from "./output.ts";
 import { type Event, field } from "./payload.ts";
 import { frame, quote } from "./quote.ts";
