@@ -2,6 +2,7 @@ import { LocalError, NotRunning } from "../client/errors.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { exitCodes, fail, Refused, rowsOf } from "./ask.ts";
 import { eventSentence } from "./view/events.ts";
+import { Places } from "./view/places.ts";
 import { clock } from "./view/text.ts";
 import { type News, type WatchData, watchView } from "./view/watch.ts";
 import { type Client, print, printJson, screenOf, type World } from "./world.ts";
@@ -188,7 +189,9 @@ class Painting implements Shown {
 
   event(event: EventLine): void {
     this.#isStale = true;
-    const text = eventSentence(event);
+    const { sessions, locks } = this.#data;
+    const places = new Places(sessions, locks, screenOf(this.#world).home);
+    const text = eventSentence(event, path => places.file(path));
     if (text === null) return;
     this.#news.push({ at: this.#world.now(), text });
     if (this.#news.length > newsMax) this.#news.shift();

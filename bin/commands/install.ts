@@ -158,7 +158,7 @@ function linesOf(
     whyNotPerl === undefined ? "" : `, about 20 ms slower: the perl one does not work (${whyNotPerl})`;
   return [
     `installed: ${file}`,
-    `hooks: ${[...new Set(events)].join(", ")}`,
+    `hooks: ${new Set(events).size} events (--json names them)`,
     `client: ${client}${why}`,
     toolsLine(tools),
     ...kept,

@@ -7,12 +7,15 @@ export function lockEventLine(event: EventLine, screen: Pick<Screen, "now">): st
   return said === null ? null : `${clock(screen.now, screen.now)}  ${said}`;
 }
 
+/** How a file is shown. */
+type FileName = (path: string) => string;
+
 /** Any event as one line without its time, or null for one that says nothing to a person. */
-export function eventSentence(event: EventLine): string | null {
-  return lockSentence(event) ?? workSentence(event) ?? talkSentence(event);
+export function eventSentence(event: EventLine, file: FileName = clean): string | null {
+  return lockSentence(event, file) ?? workSentence(event, file) ?? talkSentence(event, file);
 }
 
-function workSentence(event: EventLine): string | null {
+function workSentence(event: EventLine, file: FileName): string | null {
   switch (event.event) {
     case "session_started":
       return `began     ${clean(event.name)}`;
@@ -23,11 +26,11 @@ function workSentence(event: EventLine): string | null {
     case "session_duplicated":
       return `twice     ${clean(event.name)} is open in ${event.incarnations} terminals`;
     case "lost_update":
-      return `late      ${clean(event.writer.name)} wrote ${clean(event.path)} after its lock had passed on`;
+      return `late      ${clean(event.writer.name)} wrote ${file(event.path)} after its lock had passed on`;
     case "bypassed":
-      return `past lock ${clean(event.writer.name)} changed ${clean(event.path)} of ${clean(event.holder.name)}`;
+      return `past lock ${clean(event.writer.name)} changed ${file(event.path)} of ${clean(event.holder.name)}`;
     case "file_conflict":
-      return `conflict  ${clean(event.path)} is open in two sessions`;
+      return `conflict  ${file(event.path)} is open in two sessions`;
     case "task_created":
       return `new task  ${taskOf(event)}`;
     case "task_claimed":
@@ -43,11 +46,14 @@ function workSentence(event: EventLine): string | null {
   }
 }
 
-function talkSentence(event: EventLine): string | null {
+function talkSentence(event: EventLine, file: FileName): string | null {
   const who = (row: { readonly name: string } | null) => (row === null ? "a person" : clean(row.name));
   switch (event.event) {
     case "context_changed":
-      return `note      ${clean(event.key)} ${event.deleted ? "deleted" : `version ${event.version}`} by ${who(event.from)}`;
+      // What nobody deleted went with its time, or with the daemon's memory.
+      return event.deleted
+        ? `context   ${clean(event.key)} is gone${event.from === null ? "" : `, by ${who(event.from)}`}`
+        : `context   ${clean(event.key)} version ${event.version} by ${who(event.from)}`;
     case "message_sent": {
       const more = event.more === undefined ? [] : [`${event.more} more`];
       const to = [...event.to.map(who), ...more].join(", ");
@@ -56,9 +62,9 @@ function talkSentence(event: EventLine): string | null {
     case "message_undelivered":
       return `unread    message of ${who(event.from)}: ${who(event.to)} has gone`;
     case "hold_began":
-      return `hold      ${filesOf(event)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
+      return `hold      ${filesOf(event, file)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
     case "hold_ended":
-      return `hold over ${filesOf(event)}: ${clean(event.cause)}`;
+      return `hold over ${filesOf(event, file)}: ${clean(event.cause)}`;
     default:
       return null;
   }
@@ -69,28 +75,31 @@ function taskOf({ task, description, by }: TaskNews): string {
   return `${clean(task)}${who}: ${clean(description)}`;
 }
 
-function lockSentence(event: EventLine): string | null {
+function lockSentence(event: EventLine, file: FileName = clean): string | null {
   switch (event.event) {
     case "lock_granted": {
       const after = event.waitedMs > 0 ? ` after ${duration(event.waitedMs)}` : "";
-      return `granted   ${filesOf(event)} to ${clean(event.holder.name)}${after}`;
+      return `granted   ${filesOf(event, file)} to ${clean(event.holder.name)}${after}`;
     }
     case "lock_queued": {
       const behind = event.holder === null ? "" : `, held by ${clean(event.holder.name)}`;
-      return `queued    ${clean(event.waiter.name)} for ${filesOf(event)}, place ${event.position}${behind}`;
+      return `queued    ${clean(event.waiter.name)} for ${filesOf(event, file)}, place ${event.position}${behind}`;
     }
     case "lock_released":
-      return `released  ${filesOf(event)} by ${clean(event.holder.name)}: ${clean(event.cause)}`;
+      return `released  ${filesOf(event, file)} by ${clean(event.holder.name)}: ${clean(event.cause)}`;
     case "lock_wait_ended":
-      return `gave up   ${clean(event.waiter.name)} for ${filesOf(event)}: ${clean(event.cause)}`;
+      return `gave up   ${clean(event.waiter.name)} for ${filesOf(event, file)}: ${clean(event.cause)}`;
     case "lock_revoked":
-      return `revoked   ${filesOf(event)} from ${clean(event.holder.name)} by ${clean(event.by)}`;
+      return `revoked   ${filesOf(event, file)} from ${clean(event.holder.name)} by ${clean(event.by)}`;
     default:
       return null;
   }
 }
 
-function filesOf(event: { readonly paths: readonly string[]; readonly more?: number }): string {
+function filesOf(
+  event: { readonly paths: readonly string[]; readonly more?: number },
+  file: FileName,
+): string {
   const more = event.more === undefined ? [] : [`${event.more} more`];
-  return [...event.paths.map(clean), ...more].join(", ");
+  return [...event.paths.map(path => file(path)), ...more].join(", ");
 }

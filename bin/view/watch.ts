@@ -132,7 +132,7 @@ function taskSection({ tasks }: WatchData, screen: Screen): Section {
 function newsSection({ news, refusals }: WatchData, screen: Screen): Section {
   const refused = refusals.map(r => ({
     at: r.at,
-    text: `refused   ${clean(r.name ?? "somebody")}: ${clean(r.error)}`,
+    text: `refused   ${r.name === null || r.name === "" ? "" : `${clean(r.name)}: `}${clean(r.error)}`,
   }));
   const all = [...news, ...refused].sort((a, b) => b.at - a.at);
   const lines = all.map(({ at, text }) => cut(`  ${clock(at, screen.now)}  ${text}`, screen.width));

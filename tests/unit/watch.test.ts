@@ -107,6 +107,19 @@ describe("kite watch", () => {
   }
   const began = { event: "session_started", id: "e", name: "eve", project: "/p" } as const;
 
+  const granted = {
+    event: "lock_granted",
+    project: "/home/ana/code/shop/.git",
+    paths: ["/home/ana/code/shop/src/new.ts"],
+    files: ["src/new.ts"],
+    holder: { id: "e", agent: null, name: "eve" },
+    token: "k1.3.18",
+    kind: "turn",
+    waitedMs: 0,
+  } as const;
+
+  const gone = { event: "context_changed", project: "/p", key: "port", version: 3, deleted: true } as const;
+
   it("takes a screen of its own on a terminal, and gives it back", async () => {
     const daemon = daemonOf();
     const terminal = { columns: 80, rows: 24 };
@@ -115,9 +128,11 @@ describe("kite watch", () => {
     expect(first.startsWith("\u001b[?1049h\u001b[?25l\u001b[H14:00:00 · ")).toBe(true);
     expect(first).not.toContain("\u001b[1m");
     daemon.push(began);
+    daemon.push(granted);
     expect(world.out()).toBe(first);
     world.tick();
     await expect.poll(() => world.out().slice(first.length)).toContain("14:00:00  began     eve");
+    expect(world.out()).toContain("14:00:00  granted   src/new.ts to eve");
     ending.abort();
     expect(await code).toBe(0);
     expect(world.out().endsWith("\u001b[?25h\u001b[?1049l")).toBe(true);
@@ -184,12 +199,18 @@ describe("kite watch", () => {
       const daemon = daemonOf();
       const { world, ending, code } = await start({ daemon, ...more });
       daemon.push(began);
+      daemon.push(granted);
+      daemon.push({ ...gone, from: null });
+      daemon.push({ ...gone, deleted: false, from: granted.holder });
       daemon.lag();
       ending.abort();
       expect(await code).toBe(0);
       expect(world.out().split("\n")).toEqual([
         `14:00:00  watching  sessions: ${busy.sessions.length}, locks: ${busy.locks.length}`,
         "14:00:00  began     eve",
+        "14:00:00  granted   /home/ana/code/shop/src/new.ts to eve",
+        "14:00:00  context   port is gone",
+        "14:00:00  context   port version 3 by eve",
         "",
       ]);
       expect(world.err()).toContain("events were missed");
