@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
+import { fitHelp } from "./help-width.ts";
 import { version } from "./version.ts";
 
 interface Entry {
@@ -106,7 +107,11 @@ export async function run(argv: readonly string[]): Promise<void> {
     .description("Coordinates the Claude Code sessions of this machine.")
     .version(version)
     .enablePositionalOptions()
-    .configureOutput({ outputError: (text, write) => write(asKite(text, nameIn(argv))) })
+    .configureOutput({
+      outputError: (text, write) => write(asKite(text, nameIn(argv))),
+      writeOut: text =>
+        process.stdout.write(fitHelp(text, process.stdout.columns ?? Number.POSITIVE_INFINITY)),
+    })
     .showSuggestionAfterError();
   const entry = commands[nameIn(argv) ?? ""];
   if (entry !== undefined) (await entry.load()).add(program);

@@ -1,0 +1,34 @@
+/** Help on terminals narrower than it was written for. */
+import { describe, expect, it } from "vitest";
+import { fitHelp } from "../../bin/help-width.ts";
+
+const help = `Usage: kite it
+
+${"words of a paragraph ".repeat(5).trim()}
+that goes on here.
+Exit codes: 0 done.
+
+Examples:
+  $ kite it
+  $ kite it ${"more ".repeat(12).trim()}`;
+
+describe("help", () => {
+  it("stays as it was written where there is room", () => {
+    expect(fitHelp(help, 120)).toBe(help);
+    expect(fitHelp(help, Number.POSITIVE_INFINITY)).toBe(help);
+  });
+
+  it("has its paragraphs set anew in fewer columns, and every other line for itself", () => {
+    expect(fitHelp(help, 60)).toBe(`Usage: kite it
+
+words of a paragraph words of a paragraph words of a
+paragraph words of a paragraph words of a paragraph that
+goes on here.
+Exit codes: 0 done.
+
+Examples:
+  $ kite it
+  $ kite it more more more more more more more more more
+    more more more`);
+  });
+});
