@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
-import { sideRow } from "./core/merge-risk.ts";
+import { isOpen, sideRow } from "./core/merge-risk.ts";
 import type { FileWork } from "./core/state.ts";
 import { isAlive } from "./core/writes.ts";
 import type { FileState } from "./facts-work.ts";
@@ -47,7 +47,8 @@ export function* writeRows(services: Services, states: WorkStates): Generator<Ke
 
 /** Files with work in two worktrees, the oldest first. */
 export function riskRows({ engine }: Pick<Services, "engine">): RiskRow[] {
-  return [...engine.state.risks.values()].map(({ file, project, sides: [a, b] }) => ({
+  const open = [...engine.state.risks.values()].filter(risk => isOpen(engine.state, risk));
+  return open.map(({ file, project, sides: [a, b] }) => ({
     file,
     project,
     sides: [sideRow(engine.state, a), sideRow(engine.state, b)],

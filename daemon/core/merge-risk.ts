@@ -49,6 +49,13 @@ export function renameRisks(state: State, from: string, to: string): void {
   }
 }
 
+/** Whether both sides still have uncommitted work in the file, as far as git was asked. */
+export function isOpen(state: State, { project, file, sides }: MergeRisk): boolean {
+  const keys = [...(state.writes.byFile.get(fileKey(project, file)) ?? [])];
+  const worktrees = keys.map(key => state.writes.files.get(key)?.worktree);
+  return sides.every(({ worktree }) => worktrees.includes(worktree));
+}
+
 /** A side as people see it; its branch where the session is at home there. */
 export function sideRow(state: State, { worktree, actor }: MergeSide): MergeSideRow {
   const session = state.sessions.live.get(actor.session);

@@ -41,4 +41,9 @@ it("a file written in two worktrees is told to both sides, once, and holds nobod
   const note = { file: "src/c.ts", name: "bob", worktree: pay, branch: "pay" };
   expect(await notesOf("alice", dir)).toEqual([note]);
   expect(await notesOf("alice", dir)).toEqual([]);
+
+  // What is committed on one side is for a trial merge.
+  w.git(pay, "commit", "-qam", "bob's");
+  await client.ask({ type: "query", target: "writes" });
+  expect((await client.ask({ type: "query", target: "risks" }))["rows"]).toEqual([]);
 });
