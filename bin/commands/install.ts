@@ -93,7 +93,11 @@ async function install({
       tools: await putTools(options.paths, place, mcp),
     };
     if (json) console.log(JSON.stringify(done));
-    else for (const line of linesOf(done, isProject)) console.log(clean(line));
+    else {
+      const { isUnignored } = await import("../ignored.ts");
+      const isShared = isProject && done.changed && isUnignored(options.settings);
+      for (const line of linesOf(done, isProject, isShared)) console.log(clean(line));
+    }
   });
 }
 
@@ -148,6 +152,7 @@ function linesOf(
     tools,
   }: Installed & Chosen & { readonly tools: Tools },
   isProject: boolean,
+  isShared: boolean,
 ): string[] {
   if (!changed && !tools.changed && tools.why === undefined)
     return [`installed already: ${file}; nothing changed`];
@@ -162,6 +167,9 @@ function linesOf(
     `client: ${client}${why}`,
     toolsLine(tools),
     ...kept,
+    ...(isShared
+      ? ["git does not ignore this file: keep it out of commits, it is for this machine alone"]
+      : []),
     `running sessions ${where} take them up within about a second; undo: ${undo}`,
   ];
 }

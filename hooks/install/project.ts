@@ -19,6 +19,7 @@ export function projectSettings(dir: string): string {
  * git. Throws where `dir` does not exist.
  */
 export function projectRoot(dir: string): string {
+  if (!existsSync(dir)) throw new InstallFailed(`there is no directory ${resolve(dir)}; nothing was done`);
   const start = realpathSync(resolve(dir));
   for (let at = start; ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return at;

@@ -169,6 +169,26 @@ it.each(["perl", "node"])(
   },
 );
 
+describe("kite install --project", () => {
+  it("says that git would take the file into a commit, where it would", async () => {
+    const shop = join(root, "shop");
+    spawnSync("git", ["init", "-q", shop], { env: { PATH: process.env["PATH"] } });
+    const told = "git does not ignore this file: keep it out of commits";
+    expect(await kite(["install", "--project", shop])).toContain(told);
+    await kite(["uninstall", "--project", shop]);
+    writeFileSync(join(shop, ".gitignore"), "settings.local.json\n");
+    expect(await kite(["install", "--project", shop])).not.toContain("git does not ignore");
+  });
+
+  it("says that there is no such directory", async () => {
+    const nowhere = join(root, "nowhere");
+    await expect(kite(["install", "--project", nowhere])).rejects.toMatchObject({
+      code: 1,
+      stderr: `kite: there is no directory ${nowhere}; nothing was done\n`,
+    });
+  });
+});
+
 describe("kite uninstall", () => {
   it("takes the user's settings, a project's, or all", async () => {
     const project = join(root, "shop");
