@@ -14,7 +14,8 @@ function matches(file: string, path: string, base: string, top: string): boolean
   const whole = posix.isAbsolute(path) ? posix.relative(top, posix.normalize(path)) : posix.join(base, path);
   const spec = whole.replace(/\/+$/, "").replace(/^\.$/, "");
   if (spec === "" || file === spec || file.startsWith(`${spec}/`)) return true;
-  if (!/[*?[\\]/.test(spec)) return false;
+  // A pattern has to fit to its end, and no file's name ends with a slash.
+  if (/\/\.{0,2}$/.test(path) || !/[*?[\\]/.test(spec)) return false;
   const parts = partsOf(spec);
   // What lies below a folder that matches is reached with it.
   return fits(file, parts) || fits(file, [...parts, c => c === "/", "many"]);

@@ -47,7 +47,7 @@ const words = [
 const spec = fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 6 }).map(parts => parts.join(""));
 const base = fc.constantFrom("", "src", "src/deep");
 
-it("reaches what git's own pathspecs reach", () => {
+it("reaches all that git's own pathspecs reach", () => {
   fc.assert(
     fc.property(fc.array(spec, { minLength: 1, maxLength: 2 }), base, (specs, from) => {
       // Git refuses what leads out of the repository.
@@ -55,7 +55,10 @@ it("reaches what git's own pathspecs reach", () => {
       fc.pre(specs.every(s => join("/top", from, s).startsWith("/top")));
       const out = git(join(top, from), "ls-files", "-z", "--full-name", "--", ...specs);
       const known = files.filter(file => out.split("\0").includes(file));
-      expect(files.filter(file => isWithin(file, specs, from, top))).toEqual(known);
+      const reached = files.filter(file => isWithin(file, specs, from, top));
+      expect(reached).toEqual(expect.arrayContaining(known));
+      // What lies below a folder that `?` or a set fits is reached by some commands (clean) and not by others.
+      if (!specs.some(s => /[?[]/.test(s))) expect(reached).toEqual(known);
     }),
     { numRuns: 300 },
   );
