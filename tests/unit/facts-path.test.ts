@@ -131,6 +131,10 @@ describe("resolve", () => {
   });
 });
 
+test("a path that begins nowhere is looked for nowhere", async () => {
+  expect(await factsOn(ext4).fileStamp("a-project/that-is-only-a-word")).toBe("unreachable");
+});
+
 describe("a mount that hangs", () => {
   test("costs its own requests an answer, with few probes, and others nothing", async () => {
     const dir = world();
