@@ -30,9 +30,14 @@ export const nodeProber: Prober = {
   filesystem: async path => (await statfs(path)).type,
   names: async (path, max) => {
     const names: string[] = [];
-    for await (const entry of await opendir(path, { bufferSize: max })) {
-      names.push(entry.name);
-      if (names.length >= max) break;
+    try {
+      for await (const entry of await opendir(path, { bufferSize: max })) {
+        names.push(entry.name);
+        if (names.length >= max) break;
+      }
+    } catch (error) {
+      // Who has no descriptor left sees no names, and goes on by what was seen elsewhere.
+      if (!isOutOfDescriptors(error)) throw error;
     }
     return names;
   },
@@ -40,6 +45,10 @@ export const nodeProber: Prober = {
   mounts: async () =>
     process.platform === "linux" ? mountPoints(await readFile("/proc/self/mountinfo", "utf8")) : null,
 };
+
+function isOutOfDescriptors(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
+}
 
 /** Reads a small regular file without waiting for a FIFO's or a device's other end. */
 export async function readSmall(
