@@ -75,7 +75,8 @@ export class Outside {
     probe: (prober: Prober, path: string) => Promise<T>,
   ): Promise<T | null> {
     // A project may be any word; the walk up to its volume would never end.
-    if (!path.startsWith("/")) throw new NoAnswer(`${path} is not an absolute path; nobody knows where it is`);
+    if (!path.startsWith("/"))
+      throw new NoAnswer(`${path} is not an absolute path; nobody knows where it is`);
     if (path.includes("\0"))
       throw new NoAnswer(`${JSON.stringify(path)} contains a NUL character; no file can`);
     await this.#refreshMounts();
