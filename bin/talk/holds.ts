@@ -31,7 +31,9 @@ export async function holdEdits(world: World, files: readonly string[], flags: H
       else print(world, holdsView(rows, screenOf(world)));
       return exitCodes.done;
     }
-    const message = flags.message ?? `please leave ${files.join(", ")} alone for a while`;
+    // The others read it as a message, where nothing else says which files and for how long.
+    const please = `please leave ${files.join(", ")} alone for ${flags.for}`;
+    const message = flags.message === undefined ? please : `${flags.message}; ${please}`;
     const hold = { files: files.map(file => absolute(world.cwd, file)), ttlMs };
     const answer = await client.request("broadcast", { ...from, message, hold });
     if (!answer.ok) throw new Refused(answer);

@@ -264,10 +264,12 @@ describe("kite hold and resume", () => {
       id: "s1",
       agent: "x",
       project,
-      message: "please leave src/ alone for a while",
+      message: "please leave src/ alone for 90s",
       hold: { files: [`${project}/src/`], ttlMs: 90_000 },
     });
     expect(world.out()).toBe("h-1 holds edits of src/ for 90s; 1 session told. To end it: kite resume h-1\n");
+    expect(await holdEdits(world, ["src/", "a.ts"], { for: "5m", message: "migrating" })).toBe(0);
+    expect(daemon.asked[1]).toMatchObject({ message: "migrating; please leave src/, a.ts alone for 5m" });
     expect(await holdEdits(world, ["src/"], { for: "11m" })).toBe(1);
   });
 
