@@ -79,7 +79,8 @@ function taskLines(counts: TaskCounts, screen: Screen): string[] {
   const open = (["active", "ready", "blocked", "failed"] as const).filter(name => counts[name] > 0);
   if (open.length === 0) return [];
   const said = open.map(name => `${counts[name]} ${name}`).join(", ");
-  return ["", title("Tasks", `${said} (kite task list)`, screen)];
+  const full = `${said} (kite task list)`;
+  return ["", title("Tasks", widthOf(`Tasks: ${full}`) > screen.width ? said : full, screen)];
 }
 
 /** The one line of a status without a daemon, and what is switched off. */

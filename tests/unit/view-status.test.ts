@@ -68,6 +68,8 @@ No locks.
       "",
       "Tasks: 2 active, 3 ready, 1 failed (kite task list)",
     ]);
+    const narrow = statusView({ ...empty, stats: { ...empty.stats, tasks } }, screen(40));
+    expect(narrow.at(-1)).toBe("Tasks: 2 active, 3 ready, 1 failed");
     const over = { ...empty.stats, tasks: { ...empty.stats.tasks, done: 90 } };
     expect(statusView({ ...empty, stats: over }, screen(80)).at(-1)).toBe("No locks.");
   });
