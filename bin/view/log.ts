@@ -19,7 +19,7 @@ const indent = 10;
 export function logLines(line: TrailLine, screen: Screen): string[] {
   const who = clean(line.name ?? line.id?.slice(0, 8) ?? "-");
   const agent = line.agent === null || who.includes("/") ? "" : `/${clean(line.agent).slice(0, 8)}`;
-  const what = line.type === null || line.type === line.event ? line.event : `${line.event} ${line.type}`;
+  const what = whatOf(line);
   const why = [line.code, line.why].filter(part => part !== undefined).join(": ");
   const parts = [
     pad(`${who}${agent}`, 16),
@@ -36,6 +36,12 @@ export function logLines(line: TrailLine, screen: Screen): string[] {
     `  ${paint(screen, styles[line.decision], line.decision)}`,
   );
   return [painted, ...rest];
+}
+
+/** A git command says more than the hook's event that brought it. */
+function whatOf({ event, type }: TrailLine): string {
+  if (type === null || type === event) return event;
+  return type.startsWith("git ") ? type : `${event} ${type}`;
 }
 
 function fileOf(line: TrailLine, home: string): string {

@@ -29,6 +29,8 @@ describe("kite log", () => {
       why: "lock queue timeout (50s)",
       ms: 50_012,
     };
+    const stashed: TrailLine = { ...line, event: "PreToolUse", type: "git stash push", file: null };
+    expect(logLines(stashed, screen(200))).toEqual(["13:59:59  allow  bob               git stash push"]);
     expect([...logLines(line, screen(200)), ...logLines(denied, screen(200))]).toEqual([
       "13:59:59  allow  bob               file_lock     src/auth.ts",
       "13:59:59  deny   bob               PreToolUse Edit  src/auth.ts  lock_timeout: lock queue timeout (50s)  after 50s",
