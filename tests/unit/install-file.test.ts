@@ -325,6 +325,6 @@ describe("the project", () => {
     const plain = join(root, "plain");
     mkdirSync(plain);
     expect(projectSettings(plain)).toBe(join(plain, ".claude", "settings.local.json"));
-    expect(() => projectSettings(join(root, "absent"))).toThrow("ENOENT");
+    expect(() => projectSettings(join(root, "absent"))).toThrow("there is no directory");
   });
 });
