@@ -30,7 +30,7 @@ const planted: readonly Planted[] = [
     file: "daemon/core/lock-blockers.ts",
     find: "if (!mine) yield {",
     put: 'if (!mine && (hold.kind !== "turn" || hold.key !== file.key)) yield {',
-    tells: /two holders|overlap|is held already|which went to|went past/,
+    tells: /two holders|overlap|is held already|which went to|went past|in a circle/,
   },
   {
     bug: "a grant to a closed connection stays",

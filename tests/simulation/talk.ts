@@ -118,7 +118,7 @@ export class TalkLives {
   restarted(entries: readonly Entry[], state: State): void {
     for (const { command, seq } of entries) {
       this.#discharge(state, command, { ok: true });
-      if (command.type === "inbox_told") this.#noteTold(state, command, seq);
+      if (command.type === "inbox_told") this.#noteTold(state, command, seq, true);
     }
     for (const [place, seq] of this.#shown) if (seq > state.seq) this.#shown.delete(place);
     for (const [text, { seq }] of this.#texts) if (seq > state.seq) this.#texts.delete(text);
@@ -175,10 +175,13 @@ export class TalkLives {
     state: State,
     { actor, messages, heard }: Command & { readonly type: "inbox_told" },
     seq: number,
+    isPast = false,
   ): void {
     for (const id of heard ? messages : []) {
       const inbox = inboxOf(actor);
       const letter = state.messages.all.get(id)?.letters.find(({ to }) => inboxKey(to) === inbox);
+      // By now it may have come back anew, for another recipient: of that letter nobody was told.
+      if (isPast && letter?.state !== "handed" && letter?.state !== "read") continue;
       if (letter !== undefined) this.#shown.set(shownAs(id, inbox, letter.undelivered), seq);
     }
   }
