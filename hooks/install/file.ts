@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import {
   closeSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { lock } from "proper-lockfile";
-import { InstallFailed } from "./failed.ts";
+import { InstallFailed, SettingsRefused } from "./failed.ts";
 
 /** The bytes of a file, or null where there is none. Throws where it is longer than `maxBytes`. */
 export function readIfAny(path: string, maxBytes: number): Buffer | null {
@@ -19,6 +20,23 @@ export function readIfAny(path: string, maxBytes: number): Buffer | null {
   if (size === undefined) return null;
   if (size > maxBytes) throw new InstallFailed(`${path} is longer than ${maxBytes} bytes; it was left alone`);
   return readFileSync(path);
+}
+
+/** A file of others as text, or null where there is none. What is not UTF-8 could not be written back as it was. */
+export function readText(path: string, maxBytes: number): string | null {
+  const bytes = readIfAny(path, maxBytes);
+  if (bytes !== null && !isUtf8(bytes)) throw new InstallFailed(`${path} was left alone: it is not UTF-8`);
+  return bytes?.toString("utf8") ?? null;
+}
+
+/** Says which file was refused. */
+export function named<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof SettingsRefused) throw new InstallFailed(`${file} was left alone: ${error.message}`);
+    throw error;
+  }
 }
 
 /** Puts a file in place as a whole: nobody ever reads half of it. It keeps its mode; a new one gets `mode`. */

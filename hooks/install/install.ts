@@ -1,12 +1,11 @@
-import { isUtf8 } from "node:buffer";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { type ClientName, groupsFor } from "./command.ts";
-import { InstallFailed, SettingsRefused } from "./failed.ts";
-import { backUp, digest, readIfAny, whileLocked, writeWhole } from "./file.ts";
+import { InstallFailed } from "./failed.ts";
+import { backUp, digest, named, readText, whileLocked, writeWhole } from "./file.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";
 import { programPaths, putProgram, removeIfEmpty, removeProgram } from "./program.ts";
 import { linkTarget } from "./project.ts";
@@ -50,7 +49,7 @@ function wantedGroups({ paths, client, home, everyEvent }: Wanted): ReturnType<t
 /** What the settings file would hold after `install`. Writes nothing. */
 export function preview(options: Wanted & Pick<InstallOptions, "settings">): string {
   const file = linkTarget(options.settings);
-  return named(file, () => planned(read(file) ?? noSettings, options, null).text);
+  return named(file, () => planned(readText(file, limits.settingsBytes) ?? noSettings, options, null).text);
 }
 
 /** The settings as they are to be; `before` is what an earlier install made in them. */
@@ -73,7 +72,7 @@ export async function install(options: InstallOptions): Promise<Installed> {
   const groups = wantedGroups(options);
   const plan = (text: string, before: Install | undefined) =>
     named(file, () => planned(text, options, before?.created ?? null));
-  plan(read(file) ?? noSettings, undefined);
+  plan(readText(file, limits.settingsBytes) ?? noSettings, undefined);
   const programChanged = putProgram({ paths, dist, node, env });
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
@@ -102,7 +101,7 @@ function putHooks({ file, known, madeFolder, plan, record }: Put): {
   readonly backup: string | null;
   readonly changed: boolean;
 } | null {
-  const old = read(file);
+  const old = readText(file, limits.settingsBytes);
   const before = old === null ? undefined : known;
   const { text, created } = plan(old ?? noSettings, before);
   if (text === old) {
@@ -111,7 +110,7 @@ function putHooks({ file, known, madeFolder, plan, record }: Put): {
     }
     return { backup: before?.backup ?? null, changed: false };
   }
-  if (read(file) !== old) return null;
+  if (readText(file, limits.settingsBytes) !== old) return null;
   const backup = before?.backup ?? (old === null || before?.madeFile ? null : backUp(file, old));
   const othersWrote = before !== undefined && old !== null && digest(old) !== before.sha256;
   record({
@@ -166,9 +165,9 @@ async function takeOut(paths: KitePaths, file: string, before: Install | undefin
 }
 
 function takeOutNow(bin: string, file: string, before: Install | undefined): Uninstalled["result"] | null {
-  const old = read(file);
+  const old = readText(file, limits.settingsBytes);
   if (old === null) return "nothing_there";
-  const original = before?.backup ? read(before.backup) : null;
+  const original = before?.backup ? readText(before.backup, limits.settingsBytes) : null;
   const untouched = before !== undefined && digest(old) === before.sha256;
   if (untouched && before.madeFile) {
     rmSync(file);
@@ -184,27 +183,10 @@ function takeOutNow(bin: string, file: string, before: Install | undefined): Uni
     return made === undefined ? without : removeAllow(without, toolsRule, made);
   });
   if (text === old) return "nothing_there";
-  if (read(file) !== old) return null;
+  if (readText(file, limits.settingsBytes) !== old) return null;
   if (before?.madeFile && isEmpty(text)) rmSync(file);
   else writeWhole(file, text, 0o644);
   return "edited";
-}
-
-/** The settings as text, or null where there are none. What is not UTF-8 could not be written back as it was. */
-function read(file: string): string | null {
-  const bytes = readIfAny(file, limits.settingsBytes);
-  if (bytes !== null && !isUtf8(bytes)) throw new InstallFailed(`${file} was left alone: it is not UTF-8`);
-  return bytes?.toString("utf8") ?? null;
-}
-
-/** Says which file was refused. */
-function named<T>(file: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof SettingsRefused) throw new InstallFailed(`${file} was left alone: ${error.message}`);
-    throw error;
-  }
 }
 
 /** `work` returns null where somebody who asks nobody wrote the file in between. */

@@ -3,14 +3,12 @@
  * all the time: so the file is written under the client's own lock, as a whole, and no copy of it (it holds more than
  * settings) is kept: what was added is taken out again.
  */
-import { isUtf8 } from "node:buffer";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { InstallFailed, SettingsRefused } from "./failed.ts";
-import { readIfAny, whileLocked, writeWhole } from "./file.ts";
+import { named, readText, whileLocked, writeWhole } from "./file.ts";
 import { mcpPath } from "./launcher.ts";
 import { linkTarget, projectRoot } from "./project.ts";
 import { addServer, type Made, removeServer, type ServerEntry } from "./server-text.ts";
@@ -52,7 +50,7 @@ export async function addTools(paths: KitePaths, place: ServerPlace): Promise<bo
 /** Takes it out. True where it was there. */
 export async function removeTools(paths: KitePaths, place: ServerPlace): Promise<boolean> {
   const file = linkTarget(place.file);
-  const there = read(file);
+  const there = readText(file, limits.clientFileBytes);
   const isIn =
     there !== null && named(file, () => removeServer(there, pathOf(place), paths.bin, null)) !== there;
   // Nothing is made, not even a lock, where there is nothing to undo.
@@ -67,7 +65,7 @@ export async function removeTools(paths: KitePaths, place: ServerPlace): Promise
 /** Whether the entry is there, with which the client starts Kite's tools. */
 export function hasTools(paths: KitePaths, place: ServerPlace): boolean {
   try {
-    const text = read(linkTarget(place.file));
+    const text = readText(linkTarget(place.file), limits.clientFileBytes);
     return text !== null && removeServer(text, pathOf(place), paths.bin, null) !== text;
   } catch {
     return false; // What Kite cannot read, the client cannot either.
@@ -92,7 +90,7 @@ async function change(paths: KitePaths, place: ServerPlace, work: Change): Promi
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   return await whileLocked(paths.servers, () =>
     whileLocked(place.file, () => {
-      const old = read(place.file);
+      const old = readText(place.file, limits.clientFileBytes);
       const records = readServers(paths.servers);
       const known = records.find(r => r.file === place.file && r.project === place.project);
       const { text, record } = named(place.file, () => work(old, known));
@@ -127,20 +125,5 @@ function readIfFile(path: string): string {
     return readFileSync(path, "utf8");
   } catch {
     return ""; // A folder: this is the main one.
-  }
-}
-
-function read(file: string): string | null {
-  const bytes = readIfAny(file, limits.clientFileBytes);
-  if (bytes !== null && !isUtf8(bytes)) throw new InstallFailed(`${file} was left alone: it is not UTF-8`);
-  return bytes?.toString("utf8") ?? null;
-}
-
-function named<T>(file: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof SettingsRefused) throw new InstallFailed(`${file} was left alone: ${error.message}`);
-    throw error;
   }
 }
