@@ -41,13 +41,16 @@ async function up(options: UpOptions): Promise<void> {
   const { started, replaced, daemon } = await launch(paths, unlessDown);
   if (!unlessDown) rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
+  const { isRebuilt } = await import("../rebuilt.ts");
+  const rebuilt = !started && isRebuilt(paths);
   if (options.json) {
-    console.log(JSON.stringify({ started, replaced, version, pid, socket: paths.socket }));
+    console.log(JSON.stringify({ started, replaced, rebuilt, version, pid, socket: paths.socket }));
     return;
   }
   const what = started ? "started" : "was running already";
   const instead = replaced === null ? "" : ` in place of ${replaced}`;
   console.log(`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`);
+  if (rebuilt) console.log("it began before kite was built anew; to load that: kite down && kite up");
 }
 
 /** Makes sure that a daemon not older than this program runs. An older one is asked once to hand over. */

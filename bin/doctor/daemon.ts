@@ -4,6 +4,7 @@ import { LocalError, NotRunning } from "../../client/errors.ts";
 import { readDaemonFile } from "../../daemon/daemon-file.ts";
 import { isAlive } from "../../daemon/facts-process.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
+import { isRebuilt } from "../rebuilt.ts";
 import { version } from "../version.ts";
 import type { Check } from "../view/doctor.ts";
 import type { Client, World } from "../world.ts";
@@ -25,7 +26,7 @@ export async function checkDaemon(world: World): Promise<DaemonFindings> {
   try {
     const answered = await pinged(client);
     const stats = await client.request("stats", {});
-    const checks = [versionOf(client), answered, lockOf(world, client)];
+    const checks = [versionOf(world, client), answered, lockOf(world, client)];
     return { checks, stats: stats.ok ? stats : null };
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
@@ -52,9 +53,13 @@ function absent(world: World, error: LocalError): Check {
   return { check, result: "warn", detail: `not running${kept}`, todo: "start it: kite up" };
 }
 
-function versionOf(client: Client): Check {
+function versionOf({ paths }: World, client: Client): Check {
   const { pid, version: running } = client.daemon;
   const check = "daemon";
+  if (running === version && isRebuilt(paths)) {
+    const detail = `version ${running}, pid ${pid}, from before kite was built anew`;
+    return { check, result: "warn", detail, todo: "load the new one: kite down && kite up" };
+  }
   if (running === version) return { check, result: "ok", detail: `version ${running}, pid ${pid}` };
   const detail = `version ${running} runs (pid ${pid}), this program is ${version}`;
   return { check, result: "warn", detail, todo: "restart it: kite down && kite up" };

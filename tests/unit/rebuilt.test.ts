@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { isRebuilt } from "../../bin/rebuilt.ts";
+import { kitePaths } from "../../protocol/paths.ts";
+
+let home: string;
+let program: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "kite-rebuilt-"));
+  program = join(home, "daemon.mjs");
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const at = (path: string, seconds: number) => {
+  writeFileSync(path, "");
+  utimesSync(path, seconds, seconds);
+};
+
+it("tells a daemon that began before its program was built from one that began after", () => {
+  const paths = kitePaths({ KITE_HOME: home });
+  at(program, 1_000);
+  expect(isRebuilt(paths, program)).toBe(false);
+  at(paths.daemonFile, 2_000);
+  expect(isRebuilt(paths, program)).toBe(false);
+  at(program, 3_000);
+  expect(isRebuilt(paths, program)).toBe(true);
+});
