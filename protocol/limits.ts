@@ -61,6 +61,8 @@ export const limits = {
   suspendMs: 10_000,
   /** A turn hold untouched this long is over. */
   turnLeaseMs: 600_000,
+  /** The same of what is held for one shell command: the client ends one after 120 s unless told otherwise. */
+  commandLeaseMs: 150_000,
   /** A session without anchor keeps explicit locks this long after its last sign of life. */
   explicitLeaseMs: 600_000,
   /** Files named in one event; `more` counts the rest. */

@@ -10,7 +10,7 @@ import { endEditHold } from "./edit-holds.ts";
 import type { Due } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { firstBlocker } from "./lock-blockers.ts";
-import { yieldAt } from "./lock-flight.ts";
+import { leaseMsOf, yieldAt } from "./lock-flight.ts";
 import { answerWaiter, dismiss, leavePlace, passOn } from "./lock-queue.ts";
 import { holdsOf, releaseParts } from "./lock-release.ts";
 import { removeWaiter } from "./lock-table.ts";
@@ -33,7 +33,7 @@ export function dueAt(state: State, due: Due): number | null {
     case "turn_lease_over": {
       const hold = meant(state, due);
       if (hold === null || hold.kind !== "turn") return null;
-      return Math.max(hold.touched, hold.renewed ?? 0) + limits.turnLeaseMs;
+      return Math.max(hold.touched, hold.renewed ?? 0) + leaseMsOf(hold);
     }
     case "yield_over": {
       const hold = meant(state, due);

@@ -80,6 +80,14 @@ export function lapse(state: State, hold: Hold): void {
   }
 }
 
+/**
+ * How long a turn hold outlives its last touch, in milliseconds. One that yields as soon as nothing is in flight is for
+ * a single command: where nobody told of its end (it was interrupted), others need not wait for a whole lease.
+ */
+export function leaseMsOf({ yieldMs }: Pick<Hold, "yieldMs">): number {
+  return yieldMs === 0 ? limits.commandLeaseMs : limits.turnLeaseMs;
+}
+
 /** When the hold yields as things stand (core time, ms), or null: it is not one that does, or nobody waits. */
 export function yieldAt(state: State, hold: Hold): number | null {
   if (hold.kind !== "turn" || hold.loan !== null || hold.flights.length > 0) return null;

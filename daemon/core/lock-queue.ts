@@ -5,11 +5,10 @@
  * attached requests that overlap; several files are granted all or none, and a waiting request holds nothing;
  * what becomes free is granted in the same step; every grant's token is greater than all before it.
  */
-import { limits } from "../../protocol/limits.ts";
 import { sameActor } from "./actors.ts";
 import type { Due, FileRef, LockRequest, Origin } from "./entry.ts";
 import { type CycleStep, findCycleOf, firstBlocker, waitersOver } from "./lock-blockers.ts";
-import { yieldLater } from "./lock-flight.ts";
+import { leaseMsOf, yieldLater } from "./lock-flight.ts";
 import { passHold } from "./lock-loan.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./lock-text.ts";
@@ -49,7 +48,7 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
     if (request.flight !== null) mine.flights = [request.flight];
     if (mine.kind === "turn") {
       const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
-      step.timers.push({ at: state.t + limits.turnLeaseMs, due });
+      step.timers.push({ at: state.t + leaseMsOf(mine), due });
       yieldLater(state, mine, step);
     }
   }

@@ -104,6 +104,17 @@ describe("a write in flight", () => {
     expect(landed(w, "a", "use1").events).toEqual([]);
   });
 
+  it("that is a single command's keeps others waiting no longer than commands last", () => {
+    const w = new World();
+    edit(w, "a", "index", "use1", { yieldMs: 0 });
+    w.pass(limits.commandLeaseMs - 20_000);
+    edit(w, "b", "index", "use2", { yieldMs: 0 });
+    w.pass(19_999);
+    expect(w.holder("index")).toBe("a");
+    w.pass(1);
+    expect(w.holder("index")).toBe("b");
+  });
+
   it("is missed by nothing that came before its end and tells of no write", () => {
     const w = new World();
     edit(w, "a", "x", "use1");
