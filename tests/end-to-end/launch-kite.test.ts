@@ -89,7 +89,14 @@ describe("kite up", () => {
     const second = await run("up");
     expect(second.out).toBe(`kite was running already: version ${version}, pid ${pid}, ${paths.socket}\n`);
     const { out } = await run("up --json");
-    expect(JSON.parse(out)).toEqual({ started: false, replaced: null, version, pid, socket: paths.socket });
+    expect(JSON.parse(out)).toEqual({
+      started: false,
+      replaced: null,
+      rebuilt: false,
+      version,
+      pid,
+      socket: paths.socket,
+    });
   });
 
   it("twenty times at once gives one daemon", async () => {

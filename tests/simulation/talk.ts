@@ -89,7 +89,7 @@ export class TalkLives {
     const { reply } = step;
     this.#discharge(state, command, reply);
     yield* this.lost(state);
-    if (command.type === "inbox_take" && reply?.ok) yield* this.#twice(command.actor, reply);
+    if (command.type === "inbox_take" && reply?.ok) yield* this.#twice(state, command.actor, reply);
     if (command.type === "inbox_told" && reply?.ok) this.#noteTold(state, command, entry.seq);
     if (command.type === "message_send" && reply?.ok) yield* this.#doubled(state, command.text, entry);
     if (command.type === "context_set" && reply?.ok) yield* this.#version(placeOf(command), reply);
@@ -164,9 +164,9 @@ export class TalkLives {
     if (isOver) this.#durable.delete(placeOf(command.due));
   }
 
-  *#twice(actor: Actor, reply: Reply): Generator<string, void> {
+  *#twice(state: State, actor: Actor, reply: Reply): Generator<string, void> {
     for (const { id, undelivered } of rowsIn(reply)) {
-      if (this.#shown.has(shownAs(id, inboxOf(actor), undelivered)))
+      if (this.#shown.has(shownAs(state, id, actor, undelivered)))
         yield `${id} was shown twice to ${inboxOf(actor)}`;
     }
   }
@@ -182,7 +182,7 @@ export class TalkLives {
       const letter = state.messages.all.get(id)?.letters.find(({ to }) => inboxKey(to) === inbox);
       // By now it may have come back anew, for another recipient: of that letter nobody was told.
       if (isPast && letter?.state !== "handed" && letter?.state !== "read") continue;
-      if (letter !== undefined) this.#shown.set(shownAs(id, inbox, letter.undelivered), seq);
+      if (letter !== undefined) this.#shown.set(shownAs(state, id, actor, letter.undelivered), seq);
     }
   }
 
@@ -349,8 +349,10 @@ function isFamily({ actor }: EditHold, lock: Hold): boolean {
 }
 
 /** A message that comes back from several whom it did not reach is shown for each. */
-function shownAs(id: string, inbox: string, undelivered: string | null): string {
-  return `${id} ${inbox} ${undelivered ?? ""}`;
+/** One life of an inbox: a session that begins anew under an old id may inherit what another one was not shown. */
+function shownAs(state: State, id: string, actor: Actor, undelivered: string | null): string {
+  const begun = state.sessions.live.get(actor.session)?.begun ?? "";
+  return `${id} ${inboxOf(actor)} ${begun} ${undelivered ?? ""}`;
 }
 
 function isIn({ messages }: State, id: string, inbox: string): boolean {
