@@ -1,6 +1,6 @@
 /** A permission rule in the client's settings, as text. */
 import { SettingsRefused } from "./failed.ts";
-import { append, member, parseText, readValue, remove } from "./json-text.ts";
+import { append, member, parseObject, readValue, remove } from "./json-text.ts";
 
 /** Lets agents call Kite's tools without asking a person each time. */
 export const toolsRule = "mcp__kite";
@@ -46,8 +46,7 @@ export function removeAllow(text: string, rule: string, made: AllowMade): string
 }
 
 function placesIn(text: string) {
-  const root = parseText(text);
-  if (root.kind !== "object") throw new SettingsRefused("it does not hold a JSON object");
+  const root = parseObject(text);
   const permissions = member(root, "permissions")?.value ?? null;
   if (permissions === null) return { root, permissions, list: null };
   if (permissions.kind !== "object") throw new SettingsRefused('"permissions" is not an object');

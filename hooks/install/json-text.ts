@@ -2,6 +2,8 @@
  * JSON as text that somebody wrote: values are added and removed where they stand, and every other byte stays.
  * (Parsing and printing the whole would reformat what is not ours.)
  */
+import { SettingsRefused } from "./failed.ts";
+
 export interface ObjectNode {
   readonly kind: "object";
   readonly start: number;
@@ -37,6 +39,18 @@ export interface Member extends Item {
 
 const space = /[\s\uFEFF]*/y;
 const scalar = /"(?:[^"\\]|\\.)*"|[^\s,\]}]+/y;
+
+/** The whole text as an object. Throws SettingsRefused where it is no JSON, or something else. */
+export function parseObject(text: string): ObjectNode {
+  let node: Node;
+  try {
+    node = parseText(text);
+  } catch (error) {
+    throw new SettingsRefused(`it is not valid JSON (${error instanceof Error ? error.message : error})`);
+  }
+  if (node.kind !== "object") throw new SettingsRefused("it does not hold a JSON object");
+  return node;
+}
 
 /** Where everything stands in `text`. Throws SyntaxError where it is not JSON; a byte order mark is passed over. */
 export function parseText(text: string): Node {

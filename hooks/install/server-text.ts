@@ -1,6 +1,6 @@
 /** Kite's tools in the client's own file of servers, as text: every byte that is not Kite's stays. */
 import { SettingsRefused } from "./failed.ts";
-import { append, member, type ObjectNode, parseText, readValue, remove, replace } from "./json-text.ts";
+import { append, member, type ObjectNode, parseObject, readValue, remove, replace } from "./json-text.ts";
 
 export const serverName = "kite";
 
@@ -78,7 +78,7 @@ function deepest(
   text: string,
   path: readonly string[],
 ): { readonly node: ObjectNode; readonly depth: number } {
-  let node = rootOf(text);
+  let node = parseObject(text);
   for (const [depth, name] of path.entries()) {
     const next = member(node, name)?.value;
     if (next === undefined) return { node, depth };
@@ -92,15 +92,4 @@ function without(text: string, path: readonly string[], key: string): string {
   const { node } = deepest(text, path);
   const index = node.children.findLastIndex(child => child.key === key);
   return index === -1 ? text : remove(text, node, index);
-}
-
-function rootOf(text: string): ObjectNode {
-  let node: ReturnType<typeof parseText>;
-  try {
-    node = parseText(text);
-  } catch (error) {
-    throw new SettingsRefused(`it is not valid JSON (${error instanceof Error ? error.message : error})`);
-  }
-  if (node.kind !== "object") throw new SettingsRefused("it does not hold a JSON object");
-  return node;
 }

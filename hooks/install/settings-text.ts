@@ -6,8 +6,9 @@ import {
   append,
   type Item,
   member,
+  type Node,
   type ObjectNode,
-  parseText,
+  parseObject,
   readValue,
   remove,
 } from "./json-text.ts";
@@ -35,8 +36,8 @@ export function addHooks(
   const created = before ?? { hooks: false, events: [] };
   let next = removeHooks(text, bin, before);
   const events = new Set(created.events);
-  const hooks = member(rootOf(next), "hooks") === undefined;
-  if (hooks) next = append(next, rootOf(next), "hooks", {});
+  const hooks = member(parseObject(next), "hooks") === undefined;
+  if (hooks) next = append(next, parseObject(next), "hooks", {});
   for (const [event, group] of groups) {
     const parent = hooksOf(next);
     if (parent === null) throw new SettingsRefused('"hooks" is not there');
@@ -71,7 +72,7 @@ export function removeHooks(text: string, bin: string, created: Created | null):
       next = remove(next, hooks, index);
   }
   if (created === null || created.hooks) {
-    const root = rootOf(next);
+    const root = parseObject(next);
     const index = root.children.findLastIndex(m => m.key === "hooks");
     const hooks = root.children[index]?.value;
     if (hooks?.kind === "object" && hooks.children.length === 0) next = remove(next, root, index);
@@ -86,7 +87,7 @@ export function entriesOf(text: string, bin: string): readonly unknown[] {
 
 /** Whether the settings say nothing at all. */
 export function isEmpty(text: string): boolean {
-  return rootOf(text).children.length === 0;
+  return parseObject(text).children.length === 0;
 }
 
 /** Kite's part of every group, in the order of the file. */
@@ -141,25 +142,14 @@ function groupsOf(text: string): {
   );
 }
 
-function rootOf(text: string): ObjectNode {
-  let node: ReturnType<typeof parseText>;
-  try {
-    node = parseText(text);
-  } catch (error) {
-    throw new SettingsRefused(`it is not valid JSON (${error instanceof Error ? error.message : error})`);
-  }
-  if (node.kind !== "object") throw new SettingsRefused("it does not hold a JSON object");
-  return node;
-}
-
 function hooksOf(text: string): ObjectNode | null {
-  const hooks = member(rootOf(text), "hooks")?.value;
+  const hooks = member(parseObject(text), "hooks")?.value;
   if (hooks === undefined) return null;
   if (hooks.kind !== "object") throw new SettingsRefused('"hooks" is not an object');
   return hooks;
 }
 
-function listOf(node: ReturnType<typeof parseText>, event: string): ArrayNode {
+function listOf(node: Node, event: string): ArrayNode {
   if (node.kind !== "array") throw new SettingsRefused(`"hooks.${event}" is not a list`);
   return node;
 }
