@@ -10,7 +10,7 @@ interface Allowed {
 
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
-const plainProtocol = /^protocol\/(?:codes|limits|paths|wire|nearest)\.ts$/;
+const plainProtocol = /^protocol\/(?:codes|limits|paths|text|wire|nearest)\.ts$/;
 const node = /^node:/;
 
 /** Who may import whom; the first row that fits a file counts. */
@@ -30,7 +30,7 @@ const table: readonly Allowed[] = [
   { folder: /^daemon\//, values: [/^daemon\//, schemas, node, /^(?:pino|zod)$/], types: [] },
   {
     folder: /^hooks\/adapter\//,
-    values: [/^hooks\/adapter\//, /^protocol\/(?:codes|limits)\.ts$/],
+    values: [/^hooks\/adapter\//, /^protocol\/(?:codes|limits|text)\.ts$/],
     types: [schemas],
   },
   { folder: /^hooks\/client\//, values: [/^hooks\/client\//, node], types: [schemas] },

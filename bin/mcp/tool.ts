@@ -3,9 +3,9 @@ import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from "
 import type { z } from "zod";
 import type { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
-import { plain } from "../../hooks/adapter/quote.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { plain } from "../../protocol/text.ts";
 import { Refused } from "../ask.ts";
 import type { Acting } from "./acting.ts";
 

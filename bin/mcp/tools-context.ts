@@ -1,8 +1,8 @@
 /** Tools of the shared notes: kite_context_set, kite_context_get. */
 import { z } from "zod";
-import { escaped, frame, quote } from "../../hooks/adapter/quote.ts";
 import { type ContextRow, contextGetSchema, contextSetSchema } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
+import { escaped, frame, quote } from "../../protocol/text.ts";
 import { type Call, granted, looks, puts, type Said, type Tool, tool } from "./tool.ts";
 
 const { key, durable, ifVersion, ttlMs } = contextSetSchema.shape;

@@ -1,8 +1,9 @@
 /** Context, messages and holds on edits for a terminal. What agents wrote is quoted, as it is for other agents. */
-import { frame, quote } from "../../hooks/adapter/quote.ts";
+
 import type { ContextRow, JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, MessageRow, PostedRow } from "../../protocol/message.ts";
+import { frame, quote } from "../../protocol/text.ts";
 import { table } from "./table.ts";
 import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
 

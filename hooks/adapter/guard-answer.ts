@@ -1,9 +1,9 @@
 import type { ForeignFile, GuardedCommand, GuardFinding, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
+import { frame, quote } from "../../protocol/text.ts";
 import { contested, holdOf } from "./lock-answer.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
 import { leftOut, ownForm } from "./own-paths.ts";
-import { frame, quote } from "./quote.ts";
 import type { Guarded } from "./shell-guard.ts";
 import { duration } from "./words.ts";
 

@@ -3,8 +3,8 @@ import type { HookAction, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { FileNote } from "../../protocol/notes.ts";
+import { frame, quote } from "../../protocol/text.ts";
 import { alsoTellPerson, nothing, withContext } from "./output.ts";
-import { frame, quote } from "./quote.ts";
 import type { Actor, Plan } from "./row.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;

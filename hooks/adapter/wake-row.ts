@@ -2,9 +2,9 @@
 import type { HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { FreedFile } from "../../protocol/notes.ts";
+import { frame, quote } from "../../protocol/text.ts";
 import { nothing, type Output, wake } from "./output.ts";
 import { type Event, field } from "./payload.ts";
-import { frame, quote } from "./quote.ts";
 import { idle, mainOf, type Row } from "./row.ts";
 import { nearPath } from "./words.ts";
 

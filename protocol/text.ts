@@ -1,4 +1,4 @@
-import { limits } from "../../protocol/limits.ts";
+import { limits } from "./limits.ts";
 
 /**
  * The one door for text that one agent wrote and another one reads: names, files, branches, messages.

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { quote } from "../../hooks/adapter/quote.ts";
+import { quote } from "../../protocol/text.ts";
 
 const nasty = fc.string({
   unit: fc.oneof(
