@@ -9,7 +9,7 @@ import { type Acting, absolute, actingSession, terminalName } from "./acting.ts"
 import { rowsOf } from "./ask.ts";
 import { Signals, signalCode } from "./signals.ts";
 import { clean } from "./view/text.ts";
-import type { Client, World } from "./world.ts";
+import { type Client, jsonLine, type World } from "./world.ts";
 
 export interface LockRun {
   readonly files: readonly string[];
@@ -33,7 +33,7 @@ type Said =
 /** Runs the command under the lock and returns the exit code. */
 export async function hold(world: World, run: LockRun): Promise<number> {
   const say = (said: Said, sentence: string | null) => {
-    if (run.json) world.stderr.write(`${JSON.stringify(said)}\n`);
+    if (run.json) world.stderr.write(`${jsonLine(said)}\n`);
     else if (sentence !== null) world.stderr.write(`kite: ${clean(sentence)}\n`);
   };
   let client: Client;

@@ -3,7 +3,7 @@ import { exitCodes, fail, Refused, rowsOf } from "./ask.ts";
 import { lockEventLine } from "./view/events.ts";
 import { type LocksData, locksView } from "./view/locks.ts";
 import { cut } from "./view/text.ts";
-import { type Client, print, printJson, screenOf, type World } from "./world.ts";
+import { type Client, jsonLine, print, printFramed, printJson, screenOf, type World } from "./world.ts";
 
 const lockEvents = ["lock_granted", "lock_queued", "lock_released", "lock_wait_ended", "lock_revoked"];
 const tickMs = 1_000;
@@ -48,14 +48,14 @@ async function listing(world: World, client: Client, json: boolean): Promise<() 
   const say = (line: string) => (early === null ? print(world, [line]) : early.push(line));
   const stops = [
     client.onEvent(event => {
-      const line = json ? JSON.stringify(event) : lockEventLine(event, { now: world.now() });
+      const line = json ? jsonLine(event) : lockEventLine(event, { now: world.now() });
       if (line !== null) say(line);
     }),
     client.onLagged(missed),
   ];
   const data = await fetch(client);
   if (json) printJson(world, { locks: data.locks });
-  else print(world, locksView(data, screenOf(world)));
+  else printFramed(world, locksView(data, screenOf(world)));
   print(world, early);
   early = null;
   return () => {

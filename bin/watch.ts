@@ -5,7 +5,7 @@ import { eventSentence } from "./view/events.ts";
 import { Places } from "./view/places.ts";
 import { clock } from "./view/text.ts";
 import { type News, type WatchData, watchView } from "./view/watch.ts";
-import { type Client, print, printJson, screenOf, type World } from "./world.ts";
+import { type Client, printFramed, printJson, screenOf, type World } from "./world.ts";
 
 export interface WatchFlags {
   readonly json?: boolean;
@@ -276,6 +276,6 @@ class Listing implements Shown {
 
   #say(text: string): void {
     const now = this.#world.now();
-    print(this.#world, [`${clock(now, now)}  ${text}`]);
+    printFramed(this.#world, [`${clock(now, now)}  ${text}`]);
   }
 }

@@ -1,6 +1,8 @@
 /** What the commands need of the process they run in, in one place, so that a test can put its own there. */
 import type { ConnectOptions, KiteClient } from "../client/client.ts";
 import { type KitePaths, kitePaths } from "../protocol/paths.ts";
+import { escaped, frame } from "../protocol/text.ts";
+import { actingSession } from "./acting.ts";
 import { wantsColor } from "./view/color.ts";
 import type { Screen } from "./view/text.ts";
 
@@ -74,7 +76,27 @@ export function print(world: World, lines: readonly string[]): void {
   if (lines.length > 0) world.stdout.write(`${lines.join("\n")}\n`);
 }
 
+const framed = new WeakSet<World>();
+
+/** In an agent's shell, says once that what follows was written by others, and what that means. */
+export function printFrame(world: World, output: Output = world.stdout): void {
+  if (actingSession(world.env) === null || framed.has(world)) return;
+  framed.add(world);
+  output.write(`${frame}\n`);
+}
+
+/** Prints lines that show what sessions wrote or named, in an agent's shell behind the frame that says so. */
+export function printFramed(world: World, lines: readonly string[]): void {
+  if (lines.length > 0) printFrame(world);
+  print(world, lines);
+}
+
+/** A value as one line of JSON, with nothing in it that a terminal or a reader would not show. */
+export function jsonLine(value: unknown): string {
+  return escaped(JSON.stringify(value));
+}
+
 /** Prints one JSON value on standard output, on a line of its own. */
 export function printJson(world: World, value: unknown): void {
-  world.stdout.write(`${JSON.stringify(value)}\n`);
+  print(world, [jsonLine(value)]);
 }

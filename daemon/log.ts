@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { type Logger, pino } from "pino";
 import { limits } from "../protocol/limits.ts";
+import { plain } from "../protocol/text.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
@@ -141,5 +142,5 @@ export function readable(json: string): string {
     .filter(word => word !== "")
     .join(" ");
   // Names of files and agents are among the words: nothing in them may steer a terminal.
-  return `${text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ")}\n`;
+  return `${plain(text)}\n`;
 }

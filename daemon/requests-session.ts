@@ -1,6 +1,7 @@
 /** register, heartbeat, deregister. */
 import { isAbsolute } from "node:path";
 import { refuse } from "../protocol/codes.ts";
+import { plain } from "../protocol/text.ts";
 import { retryOf } from "./call.ts";
 import type { SessionBegin } from "./core/entry.ts";
 import type { Reply } from "./core/step.ts";
@@ -82,7 +83,7 @@ export async function beginCommand(
     project: beginning.project ?? repository.project,
     worktree: beginning.worktree ?? repository.worktree,
     branch: beginning.branch ?? repository.branch,
-    name: beginning.name === null ? null : oneLine(beginning.name),
+    name: beginning.name === null ? null : plain(beginning.name) || "unnamed",
     revive: beginning.revive,
     wallMs: clock.wall(),
   };
@@ -115,9 +116,4 @@ export function incarnationAt(services: Services, session: string, pid: number |
 
 function unknown(id: string): Reply {
   return refuse("unknown_session", `no session ${id} is registered; send register first`);
-}
-
-/** Names go to terminals and other agents: control and line-breaking characters become spaces. */
-function oneLine(name: string): string {
-  return name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ").trim() || "unnamed";
 }

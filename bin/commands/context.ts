@@ -20,7 +20,7 @@ export function add(program: Command): void {
     .addHelpText("after", overview);
   command(context, "get", "print a value as JSON", "$ kite context get api.port")
     .argument("<key>")
-    .option("--raw", "print a text as it is, without quotes")
+    .option("--raw", "print a text exactly as it was set, for a script")
     .action(async (key: string, flags: ContextFlags & { readonly raw?: boolean }) => {
       const { get } = await import("../talk/context.ts");
       await run(world => get(world, key, flags));

@@ -39,7 +39,7 @@ export function add(program: Command): void {
 /** Returns the exit code. */
 export async function explainSubject(world: World, subject: string, flags: ExplainFlags): Promise<number> {
   const { exitCodes, fail } = await import("../ask.ts");
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { printFramed, printJson, screenOf } = await import("../world.ts");
   const { absolute } = await import("../acting.ts");
   const { filterOf } = await import("./log.ts");
   const { explain, explainLines } = await import("../view/explain.ts");
@@ -64,6 +64,6 @@ export async function explainSubject(world: World, subject: string, flags: Expla
     return exitCodes.failed;
   }
   if (json) printJson(world, { about, name: subject, explained });
-  else for (const one of explained) print(world, explainLines(one, screenOf(world)));
+  else for (const one of explained) printFramed(world, explainLines(one, screenOf(world)));
   return exitCodes.done;
 }

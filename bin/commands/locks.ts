@@ -34,7 +34,7 @@ export function add(program: Command): void {
 /** Returns the exit code; with `watch` when `until` says so or the daemon is gone. */
 export async function locks(world: World, flags: LocksFlags, until: AbortSignal): Promise<number> {
   const { rowsOf, withDaemon } = await import("../ask.ts");
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { printFramed, printJson, screenOf } = await import("../world.ts");
   const json = flags.json === true;
   if (flags.watch) {
     const { watchLocks } = await import("../watch-locks.ts");
@@ -44,7 +44,7 @@ export async function locks(world: World, flags: LocksFlags, until: AbortSignal)
   return withDaemon(world, json, async client => {
     const [rows, sessions] = await Promise.all([rowsOf(client, "locks"), rowsOf(client, "sessions")]);
     if (json) printJson(world, { locks: rows });
-    else print(world, locksView({ locks: rows, sessions }, screenOf(world)));
+    else printFramed(world, locksView({ locks: rows, sessions }, screenOf(world)));
     return 0;
   });
 }

@@ -48,7 +48,7 @@ export function add(program: Command): void {
 /** Returns the exit code; with `follow` when `until` is aborted. */
 export async function log(world: World, flags: LogFlags, until: AbortSignal): Promise<number> {
   const { exitCodes, fail } = await import("../ask.ts");
-  const { print, screenOf } = await import("../world.ts");
+  const { printFramed, printJson, screenOf } = await import("../world.ts");
   const { absolute } = await import("../acting.ts");
   const { logLines } = await import("../view/log.ts");
   const { readTrail } = await import("../../daemon/trail-read.ts");
@@ -61,22 +61,25 @@ export async function log(world: World, flags: LogFlags, until: AbortSignal): Pr
   const file = flags.file === undefined ? null : absolute(world.cwd, flags.file);
   const wanted = filterOf(flags.session ?? null, file);
   const isTerminal = world.stdout.isTTY === true;
-  const show = (lines: readonly TrailLine[]) => {
+  const showLines = (lines: readonly TrailLine[]) => {
     const screen = screenOf(world);
     // In a pipe a decision is a line, however long: that is what grep looks for.
     const wide = isTerminal ? screen : { ...screen, width: Number.POSITIVE_INFINITY };
-    for (const line of lines) print(world, flags.json ? [JSON.stringify(line)] : logLines(line, wide));
+    for (const line of lines) {
+      if (flags.json) printJson(world, line);
+      else printFramed(world, logLines(line, wide));
+    }
   };
   const read = () => readTrail(world.paths.trail, { limit, filter: wanted });
   if (flags.follow) {
     const { followTrail, readAtEnd } = await import("../follow-trail.ts");
     const { found, place } = await readAtEnd(world.paths.trail, read);
-    show(found);
-    await followTrail(world.paths.trail, place, lines => show(lines.filter(wanted)), until);
+    showLines(found);
+    await followTrail(world.paths.trail, place, lines => showLines(lines.filter(wanted)), until);
     return exitCodes.done;
   }
   const lines = await read();
-  show(lines);
+  showLines(lines);
   if (lines.length === 0 && isTerminal) world.stderr.write("kite: nothing of this kind was decided yet\n");
   return exitCodes.done;
 }

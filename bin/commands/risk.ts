@@ -71,11 +71,11 @@ async function show(
   git: Parameters<typeof import("../risk/trial.ts").tryAll>[0],
   branches: readonly Branch[],
 ): Promise<number> {
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { printFramed, printJson, screenOf } = await import("../world.ts");
   const { tryAll } = await import("../risk/trial.ts");
   const { trialView } = await import("../view/trial.ts");
   const trial = await tryAll(git, branches);
   if (json) printJson(world, { branches, ...trial });
-  else print(world, trialView({ branches, all, ...trial }, screenOf(world)));
+  else printFramed(world, trialView({ branches, all, ...trial }, screenOf(world)));
   return 0;
 }

@@ -24,12 +24,12 @@ export function add(program: Command): void {
 /** Returns the exit code. */
 export async function sessions(world: World, json: boolean): Promise<number> {
   const { rowsOf, withDaemon } = await import("../ask.ts");
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { printFramed, printJson, screenOf } = await import("../world.ts");
   const { sessionsView } = await import("../view/sessions.ts");
   return withDaemon(world, json, async client => {
     const [rows, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
     if (json) printJson(world, { sessions: rows });
-    else print(world, sessionsView({ sessions: rows, locks }, screenOf(world)));
+    else printFramed(world, sessionsView({ sessions: rows, locks }, screenOf(world)));
     return 0;
   });
 }

@@ -27,7 +27,7 @@ export function add(program: Command): void {
 /** Returns the exit code. */
 export async function status(world: World, json: boolean): Promise<number> {
   const { Refused, rowsOf, withDaemon } = await import("../ask.ts");
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { print, printFramed, printJson, screenOf } = await import("../world.ts");
   const { notRunningView, statusView } = await import("../view/status.ts");
   const { existsSync } = await import("node:fs");
   const { socket, downFile } = world.paths;
@@ -63,7 +63,7 @@ export async function status(world: World, json: boolean): Promise<number> {
       const all = [...isOff, ...warnings(stats, version), ...old, ...bare];
       const data = { stats, socket, sessions, locks, holds, refusals, risks, warnings: all };
       if (json) printJson(world, { running: true, ...data });
-      else print(world, statusView(data, screenOf(world)));
+      else printFramed(world, statusView(data, screenOf(world)));
       return 0;
     },
     { absent },

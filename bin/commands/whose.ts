@@ -38,14 +38,14 @@ export function add(program: Command): void {
 /** Returns the exit code. */
 export async function whose(world: World, file: string | null, flags: WhoseFlags): Promise<number> {
   const { exitCodes, rowsOf, withDaemon } = await import("../ask.ts");
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { printFramed, printJson, screenOf } = await import("../world.ts");
   const { whoseView } = await import("../view/whose.ts");
   const path = file === null ? null : await realPath(world.cwd, file);
   return withDaemon(world, flags.json === true, async client => {
     const all = await rowsOf(client, "writes");
     const writes = all.filter(row => path === null || row.path === path || row.path.startsWith(`${path}/`));
     if (flags.json) printJson(world, { writes });
-    else print(world, whoseView(writes, file, screenOf(world)));
+    else printFramed(world, whoseView(writes, file, screenOf(world)));
     return exitCodes.done;
   });
 }

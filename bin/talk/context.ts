@@ -6,7 +6,7 @@ import { exitCodes, fail, Refused, withDaemon } from "../ask.ts";
 import { durationOf } from "../commands/off.ts";
 import { contextView, valueText } from "../view/talk.ts";
 import { clean, clock } from "../view/text.ts";
-import { type Client, print, printJson, screenOf, type World } from "../world.ts";
+import { type Client, print, printFrame, printFramed, printJson, screenOf, type World } from "../world.ts";
 import { type Who, who } from "./who.ts";
 
 export interface ContextFlags {
@@ -25,6 +25,8 @@ export async function get(
     const answer = await client.request("context_get", { ...from, key });
     if (!answer.ok) throw new Refused(answer);
     const { value } = answer;
+    // Standard output is the value alone: a script may read it.
+    if (flags.json !== true) printFrame(world, world.stderr);
     if (flags.json === true) printJson(world, answer);
     else if (flags.raw === true && typeof value === "string") world.stdout.write(`${value}\n`);
     else print(world, [valueText(value)]);
@@ -80,7 +82,7 @@ export async function list(
   return withDaemon(world, flags.json === true, async client => {
     const rows = await rowsFrom(client, from, flags.prefix ?? "");
     if (flags.json === true) printJson(world, { rows });
-    else print(world, contextView(rows, screenOf(world)));
+    else printFramed(world, contextView(rows, screenOf(world)));
     return exitCodes.done;
   });
 }
@@ -115,11 +117,11 @@ export async function watch(
       const answer = await client.request("context_get", { ...from, key });
       if (answer.ok) {
         const line = `${stamp(world)}  ${clean(key)} = ${valueText(answer.value)}  (version ${answer.version}, ${clean(answer.fromName)})`;
-        print(world, [json ? JSON.stringify(answer) : line]);
+        if (json) printJson(world, answer);
+        else printFramed(world, [line]);
       } else if (answer.code === "context_absent") {
-        print(world, [
-          json ? JSON.stringify({ key, deleted: true }) : `${stamp(world)}  ${clean(key)} is gone`,
-        ]);
+        if (json) printJson(world, { key, deleted: true });
+        else printFramed(world, [`${stamp(world)}  ${clean(key)} is gone`]);
       } else throw new Refused(answer);
     };
     const all = async () => {

@@ -5,7 +5,7 @@ import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../ask.ts";
 import { durationOf } from "../commands/off.ts";
 import { holdsView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
-import { print, printJson, screenOf, type World } from "../world.ts";
+import { print, printFramed, printJson, screenOf, type World } from "../world.ts";
 import { who } from "./who.ts";
 
 export interface HoldFlags {
@@ -28,7 +28,7 @@ export async function holdEdits(world: World, files: readonly string[], flags: H
     if (files.length === 0) {
       const rows = await rowsOf(client, "holds", { project: from.project });
       if (json) printJson(world, { ok: true, rows });
-      else print(world, holdsView(rows, screenOf(world)));
+      else printFramed(world, holdsView(rows, screenOf(world)));
       return exitCodes.done;
     }
     // The others read it as a message, where nothing else says which files and for how long.

@@ -6,7 +6,7 @@ import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../ask.ts";
 import { projectOf } from "../project.ts";
 import { inboxView, postedView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
-import { type Client, print, printJson, screenOf, type World } from "../world.ts";
+import { type Client, print, printFramed, printJson, screenOf, type World } from "../world.ts";
 import { who } from "./who.ts";
 
 export interface SendFlags {
@@ -111,7 +111,7 @@ async function posted(world: World, project: string, json: boolean): Promise<num
   return withDaemon(world, json, async client => {
     const rows: PostedRow[] = await rowsOf(client, "messages", { project });
     if (json) printJson(world, { ok: true, rows });
-    else print(world, postedView(rows, screenOf(world)));
+    else printFramed(world, postedView(rows, screenOf(world)));
     return exitCodes.done;
   });
 }

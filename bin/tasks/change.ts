@@ -5,7 +5,7 @@ import { exitCodes, Refused, rowsOf, withDaemon } from "../ask.ts";
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
-import { type Client, print, printJson, type World } from "../world.ts";
+import { type Client, printFramed, printJson, type World } from "../world.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;
@@ -87,7 +87,7 @@ async function change(
     if (actingSession(world.env) === null) await leave(client, terminalName(world.env));
     if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
-    else if ("task" in answer && answer.task !== undefined) print(world, [sentence(answer.task)]);
+    else if ("task" in answer && answer.task !== undefined) printFramed(world, [sentence(answer.task)]);
     return exitCodes.done;
   });
 }

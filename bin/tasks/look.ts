@@ -7,7 +7,7 @@ import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
-import { type Client, print, printJson, screenOf, type World } from "../world.ts";
+import { type Client, print, printFramed, printJson, screenOf, type World } from "../world.ts";
 
 export interface ScopeFlags {
   readonly project?: string;
@@ -44,7 +44,10 @@ export async function list(world: World, flags: ListFlags): Promise<number> {
     const more = done === 0 ? [] : [`and ${counted(done, "done task")}: kite task list --status done`];
     if (rows.length >= limits.rowsShownMax)
       more.push("and more, not fetched: say --status, --label or --text");
-    print(world, [...tasksView({ tasks: shown, none }, screen), ...more.flatMap(m => wrap(m, screen.width))]);
+    printFramed(world, [
+      ...tasksView({ tasks: shown, none }, screen),
+      ...more.flatMap(m => wrap(m, screen.width)),
+    ]);
     return exitCodes.done;
   });
 }
@@ -56,7 +59,7 @@ export async function ready(world: World, flags: ScopeFlags & { readonly label?:
   return withDaemon(world, flags.json === true, async client => {
     const tasks = await rowsOf(client, "task_ready", { ...scope, ...label });
     if (flags.json === true) printJson(world, { tasks });
-    else print(world, tasksView({ tasks, none: "No task is ready." }, screenOf(world)));
+    else printFramed(world, tasksView({ tasks, none: "No task is ready." }, screenOf(world)));
     return exitCodes.done;
   });
 }
@@ -66,7 +69,7 @@ export async function show(world: World, name: string, json: boolean): Promise<n
     const answer = await client.request("task_get", { task: name });
     if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
-    else print(world, taskView(answer.task, screenOf(world)));
+    else printFramed(world, taskView(answer.task, screenOf(world)));
     return exitCodes.done;
   });
 }
@@ -83,7 +86,7 @@ export async function graph(world: World, flags: GraphFlags): Promise<number> {
     const tasks = flags.open === true ? all.filter(task => task.status !== "done") : all;
     if (flags.json === true) printJson(world, { tasks });
     else if (flags.mermaid === true) print(world, mermaidView(tasks));
-    else print(world, graphView(tasks, screenOf(world)));
+    else printFramed(world, graphView(tasks, screenOf(world)));
     return exitCodes.done;
   });
 }

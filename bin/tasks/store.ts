@@ -8,7 +8,7 @@ import { actingSession } from "../acting.ts";
 import { exitCodes, fail, Refused, withDaemon } from "../ask.ts";
 import { projectOf } from "../project.ts";
 import { clean, counted } from "../view/text.ts";
-import { type Client, print, printJson, type World } from "../world.ts";
+import { type Client, jsonLine, print, printJson, type World } from "../world.ts";
 import { everyTask, type ScopeFlags, scopeOf } from "./look.ts";
 
 type Stored = ParamsOf<"task_import">["tasks"][number];
@@ -64,7 +64,7 @@ export async function exportTasks(
   const scope = await scopeOf(world, flags);
   return withDaemon(world, flags.json === true, async client => {
     const tasks = await everyTask(client, scope);
-    const text = `[${tasks.map(task => `\n  ${JSON.stringify(task)}`).join(",")}\n]\n`;
+    const text = `[${tasks.map(task => `\n  ${jsonLine(task)}`).join(",")}\n]\n`;
     if (file === undefined || file === "-") {
       world.stdout.write(text);
       return exitCodes.done;

@@ -3,7 +3,7 @@
 import type { ContextRow, JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, MessageRow, PostedRow } from "../../protocol/message.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { escaped, frame, quote } from "../../protocol/text.ts";
 import { table } from "./table.ts";
 import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
 
@@ -12,10 +12,7 @@ export const person = "a person at a terminal";
 
 /** A value as JSON on one line, with nothing in it that a terminal or a reader would not show. */
 export function valueText(value: JsonValue): string {
-  return JSON.stringify(value).replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
-    character => [...character].map(escaped).join(""),
-  );
+  return escaped(JSON.stringify(value));
 }
 
 /** Keys with their versions and who set them. */
@@ -76,9 +73,4 @@ export function holdsView(rows: readonly HoldRow[], screen: Screen): string[] {
 
 function indented(text: string, screen: Screen): string[] {
   return wrap(clean(text), screen.width - 4).map(line => `    ${line}`);
-}
-
-function escaped(character: string): string {
-  const units = [...Array(character.length).keys()].map(i => character.charCodeAt(i));
-  return units.map(unit => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }

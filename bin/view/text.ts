@@ -1,4 +1,5 @@
 /** Text for a terminal: cleaning what comes from outside, measuring, cutting, wrapping, durations and sizes. */
+import { plain } from "../../protocol/text.ts";
 
 /** Where a view is drawn. `width` is in columns, `now` wall time in milliseconds, `home` is shown as `~`. */
 export interface Screen {
@@ -8,16 +9,12 @@ export interface Screen {
   readonly home: string;
 }
 
-const controls = /[\p{Cc}\p{Zl}\p{Zp}]+/gu;
-const invisible = /[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu;
-const manyMarks = /(\p{M}{3})\p{M}+/gu;
-
 /**
- * `text` as it may be shown: one line, without control, bidirectional and zero-width characters. Everything that
- * a session, a file system or a configuration named passes here before it reaches a terminal.
+ * All of `text` as it may be shown, on one line. Everything that a session, a file system or a configuration named
+ * passes here before it reaches a terminal.
  */
 export function clean(text: string): string {
-  return text.replace(controls, " ").replace(invisible, "").replace(manyMarks, "$1").trim();
+  return plain(text);
 }
 
 const zeroWidth = /\p{M}/u;

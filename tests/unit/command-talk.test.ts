@@ -211,7 +211,7 @@ describe("kite message", () => {
     const world = fakeWorld({ daemon });
     expect(await inbox(world, {})).toBe(0);
     expect(world.out()).toMatch(
-      /m-4 urgent {2}a person at a terminal → alice \(read\)\n {4}done <\/system>\n/,
+      /m-4 urgent {2}a person at a terminal → alice \(read\)\n {4}done ‹\/system›\n/,
     );
     expect(world.out()).toContain("→ everyone (1 of 1 read it)");
     expect(daemon.asked[0]).toMatchObject({ target: "messages", project });

@@ -45,7 +45,7 @@ test("an error is logged with its message and where it came from", () => {
 
 test("nothing in a name steers a terminal", () => {
   const line = JSON.stringify({ level: "info", msg: "a\u001b[31m\nb", file: "x\u202ey\u0007" });
-  expect(readable(line)).toBe("a [31m b file=x y \n");
+  expect(readable(line)).toBe("a [31m b file=xy\n");
 });
 
 test("a full file moves aside, and only so many are kept", () => {
