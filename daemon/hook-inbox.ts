@@ -6,7 +6,6 @@ import type { FileNote } from "../protocol/notes.ts";
 import { isRefusal } from "./call.ts";
 import type { Actor } from "./core/entry.ts";
 import { inboxOf, isUnread, lettersOf } from "./core/inbox.ts";
-import { inboxKey } from "./core/recipients.ts";
 import type { State } from "./core/state.ts";
 import { type ActionOf, actorOfAction, type Run } from "./hook-act.ts";
 import type { Services } from "./services.ts";
@@ -71,13 +70,9 @@ export function unreadOf(state: State, session: string): number {
 
 /** An agent is no more: what only it had goes. */
 export function agentGone({ engine }: Services, session: string, agent: string): void {
-  const { messages, editHolds, sessions } = engine.state;
-  const incarnations = sessions.live.get(session)?.incarnations ?? [];
-  const holds = [...editHolds.all.values()].some(
-    ({ actor }) => actor?.session === session && actor.agent === agent,
-  );
-  if (!holds && !messages.inboxes.has(inboxKey({ id: session, agent }))) return;
-  const incarnation = incarnations[0]?.ordinal ?? 0;
+  const known = engine.state.sessions.live.get(session);
+  if (known === undefined) return;
+  const incarnation = known.incarnations[0]?.ordinal ?? 0;
   engine.insist({ type: "agent_end", actor: { session, agent, incarnation } });
 }
 

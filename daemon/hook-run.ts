@@ -7,6 +7,7 @@ import { type Call, isRefusal } from "./call.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor } from "./core/entry.ts";
 import { pathOf } from "./core/lock-text.ts";
+import type { Session } from "./core/state.ts";
 import { listOf } from "./core/task-table.ts";
 import {
   type ActionOf,
@@ -98,14 +99,16 @@ async function begin({ services }: Run, action: ActionOf<"begin">): Promise<Hook
 }
 
 function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
-  const { session, agent = null, active, attention, agentName, descends, ended = false } = action;
+  const { session, active, attention, agentName, descends, ended = false } = action;
   const { engine, presence } = services;
-  if (!engine.state.sessions.live.has(session)) return { did: "seen", ok: true };
+  const live = engine.state.sessions.live.get(session);
+  if (live === undefined) return { did: "seen", ok: true };
+  const agent = action.agent ?? (agentName === undefined ? null : agentCalled(live, agentName));
   // What says nothing of the agent's turn may come late: it does not bring the agent back.
-  signOfLife(services, session, active === undefined || ended ? null : agent);
+  // The end of a turn does not either: a teammate that has ended says so with its last turn, or before it.
+  signOfLife(services, session, active === true ? agent : null, agentName ?? null);
   const row = presence.of(session);
   const known = agent === null ? undefined : row.agents.get(agent);
-  if (known !== undefined && agentName !== undefined) known.name ??= presence.agentName(row, agentName);
   if (known !== undefined && descends !== undefined) known.descends = descends;
   if (known !== undefined && active !== undefined) known.active = active;
   if (active !== undefined && agent === null) row.active = active;
@@ -116,6 +119,11 @@ function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {
     agentGone(services, session, agent);
   }
   return { did: "seen", ok: true };
+}
+
+function agentCalled({ agents }: Session, wanted: string): string | null {
+  for (const [agent, name] of agents) if (name === wanted) return agent;
+  return null;
 }
 
 /** What the call itself cannot say: which of a process's agents makes it. */

@@ -4,7 +4,6 @@
  */
 import { limits } from "../protocol/limits.ts";
 import type { Clock } from "./clock.ts";
-import type { NamedAgent } from "./core/talk-commands.ts";
 
 export interface Presence {
   /** Clock time of the last sign of life. */
@@ -13,8 +12,6 @@ export interface Presence {
   /** What waits on a person, and for which agent (null: the main one); null where nothing does. */
   attention: { readonly text: string; readonly agent: string | null } | null;
   readonly agents: Map<string, AgentPresence>;
-  /** Agents of each type so far: the next one's number. */
-  readonly types: Map<string, number>;
   /** Files touched, latest last: by key, as they are spelled. */
   readonly files: Map<string, string>;
 }
@@ -22,8 +19,6 @@ export interface Presence {
 export interface AgentPresence {
   active: boolean;
   seenAt: number;
-  /** What people call it; null until an event told. */
-  name: string | null;
   /** The agent that began it; empty: the main one; null: not looked at. */
   parent: string | null;
   /** The main agent began it, perhaps through others. */
@@ -48,7 +43,6 @@ export class PresenceTable {
       active: false,
       attention: null,
       agents: new Map(),
-      types: new Map(),
       files: new Map(),
     };
     this.#rows.set(session, row);
@@ -65,37 +59,12 @@ export class PresenceTable {
         row.agents.set(agent, {
           active: true,
           seenAt: row.seenAt,
-          name: null,
           parent: null,
           descends: false,
         });
       else Object.assign(known, { active: true, seenAt: row.seenAt });
     }
     return row;
-  }
-
-  /** A teammate's own name, or a type with a number from the second of it on: `Explore`, `Explore-2`. */
-  agentName(row: Presence, type: string): string {
-    const count = (row.types.get(type) ?? 0) + 1;
-    row.types.delete(type);
-    row.types.set(type, count);
-    for (const oldest of row.types.keys()) {
-      if (row.types.size <= limits.agentsPerSessionMax) break;
-      row.types.delete(oldest);
-    }
-    return count === 1 ? type : `${type}-${count}`;
-  }
-
-  /** Agents that `to` may mean: by id, by name, or by name behind their session's. */
-  agentsCalled(to: string): NamedAgent[] {
-    const called: NamedAgent[] = [];
-    for (const [session, { agents }] of this.#rows) {
-      for (const [agent, { name }] of agents) {
-        const isMeant = agent === to || (name !== null && (name === to || to.endsWith(`/${name}`)));
-        if (isMeant) called.push({ session, agent, name: name ?? agent.slice(0, 8) });
-      }
-    }
-    return called;
   }
 
   /** Agents of the session whose holds pass to this one, as far as it is known; null is the main agent. */

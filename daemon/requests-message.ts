@@ -28,7 +28,6 @@ export const messageSend: RequestHandler<"message_send"> = (services, request, c
     actor,
     project: projectOf(services, request, call),
     to,
-    agents: to === null ? [] : services.presence.agentsCalled(to),
     text,
     bytes,
     replyTo: request.replyTo ?? null,

@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path";
 import { refuse } from "../protocol/codes.ts";
 import { plain } from "../protocol/text.ts";
 import { retryOf } from "./call.ts";
+import { needsName } from "./core/agents.ts";
 import type { SessionBegin } from "./core/entry.ts";
 import type { Reply } from "./core/step.ts";
 import type { RequestHandler } from "./dispatch.ts";
@@ -89,10 +90,21 @@ export async function beginCommand(
   };
 }
 
-/** A sign of life; a session that counted as lost is found again. */
-export function signOfLife(services: Services, session: string, agent: string | null = null): Reply {
+/**
+ * A sign of life; a session that counted as lost is found again. An agent within it that is not known yet begins, under
+ * the name that its client gives it, if any.
+ */
+export function signOfLife(
+  services: Services,
+  session: string,
+  agent: string | null = null,
+  name: string | null = null,
+): Reply {
   services.presence.seen(session, agent);
   const known = services.engine.state.sessions.live.get(session);
+  if (agent !== null && known !== undefined && needsName(known, agent, name)) {
+    services.engine.insist({ type: "agent_begin", session, agent, name });
+  }
   if (known !== undefined && known.lostAt !== null) {
     services.engine.insist({ type: "session_found", session });
   }

@@ -3,6 +3,7 @@ import { limits } from "../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../protocol/lock.ts";
 import type { SessionRow, WorkedOn } from "../protocol/session.ts";
 import { rowsOfSession } from "./core/actors.ts";
+import { agentName } from "./core/agents.ts";
 import type { Actor, FileRef } from "./core/entry.ts";
 import { waitersOver } from "./core/lock-blockers.ts";
 import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
@@ -34,20 +35,17 @@ export function* sessionRows({ engine, presence }: RowSource): Generator<Keyed<S
 
 function sessionRow(state: State, session: Session, presence: PresenceTable, now: number): SessionRow {
   const seen = presence.of(session.id);
-  let locks = 0;
-  let waitingFor: string | null = null;
-  for (const row of rowsOfSession(state.locks.actors, session.id, null)) {
-    locks += row.holds.size;
-    for (const ticket of row.waits) {
-      const waiter = state.locks.waiters.get(ticket);
-      if (waiter !== undefined && waiter.origin !== null) waitingFor ??= waiter.files[0]?.file ?? null;
-    }
-  }
-  const agents = [...seen.agents].map(([agent, a]) => ({
-    agent,
-    name: a.name ?? agent.slice(0, 8),
-    status: a.active ? ("active" as const) : ("idle" as const),
-  }));
+  const shares = lockShares(state, session.id);
+  const own = shares.get(null) ?? noShare;
+  const known = new Set([...session.agents.keys(), ...seen.agents.keys(), ...shares.keys()]);
+  const agents = [...known].flatMap(agent => {
+    if (agent === null) return [];
+    const { locks, waitingFor } = shares.get(agent) ?? noShare;
+    // After a restart nothing was seen of it yet: what has a lock or waits for one is at work.
+    const active = seen.agents.get(agent)?.active ?? shares.has(agent);
+    const name = agentName(state, session.id, agent);
+    return [{ agent, name, status: active ? ("active" as const) : ("idle" as const), locks, waitingFor }];
+  });
   return {
     id: session.id,
     name: session.name,
@@ -62,11 +60,34 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     incarnations: session.incarnations.length,
     agents,
     files: [...seen.files.values()].slice(-limits.eventFilesMax),
-    locks,
-    waitingFor,
+    locks: own.locks,
+    waitingFor: own.waitingFor,
     attention: seen.attention?.text ?? null,
     task: workedOn(state, session.id)[0] ?? null,
   };
+}
+
+/** What one agent of a session holds, and the first file that it waits for. */
+interface LockShare {
+  readonly locks: number;
+  readonly waitingFor: string | null;
+}
+
+const noShare: LockShare = { locks: 0, waitingFor: null };
+
+/** By agent; null: the session's main agent, in all its terminals. */
+function lockShares(state: State, session: string): Map<string | null, LockShare> {
+  const shares = new Map<string | null, LockShare>();
+  for (const { actor, holds, waits } of rowsOfSession(state.locks.actors, session, null)) {
+    const before = shares.get(actor.agent) ?? noShare;
+    let { waitingFor } = before;
+    for (const ticket of waits) {
+      const waiter = state.locks.waiters.get(ticket);
+      if (waiter !== undefined && waiter.origin !== null) waitingFor ??= waiter.files[0]?.file ?? null;
+    }
+    shares.set(actor.agent, { locks: before.locks + holds.size, waitingFor });
+  }
+  return shares;
 }
 
 /** What a session works on, or one agent of it: its claims, the latest first. */
@@ -117,14 +138,11 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
 }
 
 /** What people call an actor: its session's name, and its agent's behind a slash. */
-export function nameOf(source: RowSource, actor: Actor): string {
-  return actorRowOf(source, actor).name;
+export function nameOf({ engine }: Pick<RowSource, "engine">, actor: Actor): string {
+  return actorRow(engine.state, actor).name;
 }
 
 /** An actor under the name that people see. */
-export function actorRowOf({ engine, presence }: RowSource, actor: Actor): ActorRow {
-  const name = actor.agent === null ? null : presence.of(actor.session).agents.get(actor.agent)?.name;
-  const row = actorRow(engine.state, actor);
-  if (name === undefined || name === null) return row;
-  return { ...row, name: `${row.name.slice(0, row.name.lastIndexOf("/"))}/${name}` };
+export function actorRowOf({ engine }: Pick<RowSource, "engine">, actor: Actor): ActorRow {
+  return actorRow(engine.state, actor);
 }

@@ -90,7 +90,7 @@ export type HookAction =
       readonly active?: boolean;
       /** What waits on a person, or null when nothing does any more. */
       readonly attention?: string | null;
-      /** What people call the agent: a teammate's name, a subagent's type. */
+      /** What people call the agent: a teammate's name, a subagent's type. With `agent` left out it says which one. */
       readonly agentName?: string;
       /** The main agent began it, perhaps through others: what that one holds passes to it. */
       readonly descends?: boolean;

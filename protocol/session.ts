@@ -75,7 +75,9 @@ export interface SessionRow {
   readonly incarnations: number;
   readonly agents: readonly AgentRow[];
   readonly files: readonly string[];
+  /** Held by its main agent, in all its terminals; what its agents hold and wait for is with them. */
   readonly locks: number;
+  /** The first file that its main agent waits for. */
   readonly waitingFor: string | null;
   readonly attention: string | null;
   /** The task that it claimed last and works on. */
@@ -92,6 +94,8 @@ export interface AgentRow {
   readonly agent: string;
   readonly name: string;
   readonly status: "active" | "idle";
+  readonly locks: number;
+  readonly waitingFor: string | null;
 }
 
 export interface HelloReply {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { duration, nearPath } from "../../hooks/adapter/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { AgentRow, SessionRow } from "../../protocol/session.ts";
 import { frame, quote } from "../../protocol/text.ts";
 import { rowsOf } from "../ask.ts";
 import { type Call, granted, looks, type Tool, tool } from "./tool.ts";
@@ -100,7 +100,12 @@ function brief({ name, branch, status, waitingFor, attention }: SessionRow) {
 
 function full(session: SessionRow, self: string) {
   const { id, worktree, agents, files, locks: held, lastSeenMs } = session;
-  const names = agents.map(({ name, status }) => ({ name, status }));
+  const names = agents.map(({ name, status, waitingFor, locks }) => ({
+    name,
+    status,
+    waitsFor: waitingFor,
+    held: locks,
+  }));
   const rest = { worktree, agents: names, edited: files.slice(-filesShownMax), held };
   return { ...brief(session), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000), you: id === self };
 }
@@ -119,10 +124,14 @@ function oneLine({ name, branch, status: state, waitingFor, attention }: Session
   return `${quote(name)}${where}, ${state}${waits}${asks}`;
 }
 
+function agentText({ name, waitingFor }: AgentRow): string {
+  return waitingFor === null ? quote(name) : `${quote(name)} (waits for ${quote(waitingFor)})`;
+}
+
 function detail(session: SessionRow, self: string): string {
   const { id, cwd, agents, files, lastSeenMs } = session;
   const you = id === self ? " (this is you)" : "";
-  const team = agents.length === 0 ? "" : `; agents: ${agents.map(a => quote(a.name)).join(", ")}`;
+  const team = agents.length === 0 ? "" : `; agents: ${agents.map(agentText).join(", ")}`;
   const touched = files.slice(-filesShownMax).map(file => quote(nearPath(file, cwd)));
   const edited = touched.length === 0 ? "" : `; edited ${touched.join(", ")}`;
   return `${oneLine(session)}${you}; in ${quote(cwd)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;

@@ -110,13 +110,23 @@ function isQuiet(s: SessionRow): boolean {
     s.waitingFor === null &&
     s.attention === null &&
     s.incarnations < 2 &&
-    s.agents.every(a => a.status === "idle")
+    !s.agents.some(isBusy)
   );
+}
+
+/** An agent with a line of its own: it works, waits, or holds something. */
+function isBusy(a: AgentRow): boolean {
+  return a.status === "active" || a.locks > 0 || a.waitingFor !== null;
+}
+
+/** Whether the session's main agent or one of its agents waits for a file. */
+export function hasWait(s: SessionRow): boolean {
+  return s.waitingFor !== null || s.agents.some(a => a.waitingFor !== null);
 }
 
 function urgency(s: SessionRow): number {
   if (s.attention !== null) return 0;
-  if (s.waitingFor !== null) return 1;
+  if (hasWait(s)) return 1;
   return { active: 2, idle: 3, lost: 4 }[s.status];
 }
 
@@ -147,14 +157,21 @@ function blocksOf(s: SessionRow, locks: readonly LockRow[], places: Places, scre
     note: noteOf(s, locks, places),
     detail: detailOf(s, screen),
   };
-  const active = s.agents.filter(a => a.status === "active");
-  const shown = active.slice(0, agentsShownMax);
+  const busy = s.agents
+    .filter(isBusy)
+    .sort((a, b) => Number(b.waitingFor !== null) - Number(a.waitingFor !== null));
+  const shown = busy.slice(0, agentsShownMax);
   const rest = [
-    active.length > shown.length ? `${active.length - shown.length} more active` : "",
-    active.length < s.agents.length ? `${s.agents.length - active.length} idle` : "",
+    busy.length > shown.length ? `${busy.length - shown.length} more active` : "",
+    busy.length < s.agents.length ? `${s.agents.length - busy.length} idle` : "",
   ].filter(part => part !== "");
-  const summary = rest.length === 0 ? [] : [agentBlock(rest.join(", "), "")];
-  return [own, ...shown.map(a => agentBlock(agentName(a, s), a.status)), ...summary];
+  const summary = rest.length === 0 ? [] : [agentBlock(rest.join(", "), "", "")];
+  const agents = shown.map(a => {
+    const waits = waitNote({ id: s.id, agent: a.agent }, a.waitingFor, locks, places);
+    const note = [...waits, ...heldNote(a.locks)].join(", ");
+    return agentBlock(agentName(a, s), a.waitingFor === null ? a.status : "waits", note);
+  });
+  return [own, ...agents, ...summary];
 }
 
 function agentName(agent: AgentRow, s: SessionRow): string {
@@ -163,23 +180,34 @@ function agentName(agent: AgentRow, s: SessionRow): string {
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }
 
-function agentBlock(name: string, status: string): Block {
-  const style: Style = status === "active" ? "green" : "dim";
-  return { cells: [`└ ${name}`, "", { text: status, style }], note: "", detail: "" };
+function agentBlock(name: string, status: string, note: string): Block {
+  const styles: Readonly<Record<string, Style>> = { active: "green", waits: "blue" };
+  return { cells: [`└ ${name}`, "", { text: status, style: styles[status] ?? "dim" }], note, detail: "" };
 }
 
 function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
   const parts: string[] = [];
   if (s.attention !== null) parts.push(clean(s.attention));
-  if (s.waitingFor !== null) parts.push(`for ${waitedFile(s, s.waitingFor, locks, places)}`);
+  parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
   if (s.task !== null) parts.push(`on "${cut(clean(s.task.description), taskColumns)}"`);
-  if (s.locks > 0) parts.push(`holds ${counted(s.locks, "lock")}`);
+  parts.push(...heldNote(s.locks));
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
   return parts.join(", ");
 }
 
-function waitedFile(s: SessionRow, file: string, locks: readonly LockRow[], places: Places): string {
-  const rows = locks.filter(l => l.waiters.some(w => w.id === s.id));
+type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;
+
+/** What an agent waits for, and behind whom. */
+function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], places: Places): string[] {
+  return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
+}
+
+function heldNote(count: number): string[] {
+  return count === 0 ? [] : [`holds ${counted(count, "lock")}`];
+}
+
+function waitedFile(who: Waiter, file: string, locks: readonly LockRow[], places: Places): string {
+  const rows = locks.filter(l => l.waiters.some(w => w.id === who.id && w.agent === who.agent));
   const row = rows.find(l => l.path === file || l.file === file) ?? rows[0];
   if (row === undefined) return places.file(file);
   return row.holder === null ? places.lock(row) : `${places.lock(row)} behind ${clean(row.holder.name)}`;

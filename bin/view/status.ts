@@ -7,7 +7,7 @@ import { paint } from "./color.ts";
 import { lockLines } from "./locks.ts";
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
-import { sessionLines } from "./sessions.ts";
+import { hasWait, sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { person as terminalPerson } from "./talk.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
@@ -129,7 +129,7 @@ function title(text: string, more: string, screen: Screen): string {
 function summary(data: StatusData): string {
   const count = (test: (s: SessionRow) => boolean) => data.sessions.filter(test).length;
   const asking = count(s => s.attention !== null);
-  const waiting = count(s => s.waitingFor !== null);
+  const waiting = count(hasWait);
   const parts = [
     `${data.stats.sessions}`,
     waiting > 0 ? `${waiting} waiting` : "",

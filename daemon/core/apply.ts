@@ -2,6 +2,7 @@
  * The only door to the state. Deterministic: the same entries in the same order give the same state and the same
  * steps, on every machine and at every replay.
  */
+import { agentBegin } from "./agents.ts";
 import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
 import { elapse } from "./due.ts";
@@ -54,6 +55,7 @@ const handlers: Handlers = {
   inbox_told: inboxTold,
   broadcast,
   resume,
+  agent_begin: agentBegin,
   agent_end: agentEnd,
   elapse,
   rules,

@@ -36,6 +36,9 @@ function* checkSessions(state: State): Generator<string> {
     if (names.has(name)) yield `two sessions are called ${session.name}`;
     names.add(name);
     if (state.sessions.names.get(name) !== session.id) yield `the name ${session.name} is not indexed`;
+    if (new Set(session.agents.values()).size !== session.agents.size) {
+      yield `two agents of session ${session.id} have one name`;
+    }
     if (state.sessions.ended.has(session.id)) yield `session ${session.id} is live and ended`;
     if (session.lostAt !== null && session.incarnations.some(i => i.anchor !== null)) {
       yield `session ${session.id} has an anchor and is lost`;

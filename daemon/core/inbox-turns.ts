@@ -75,4 +75,6 @@ export const agentEnd: Handler<"agent_end"> = (state, { actor }, _meta, step) =>
   if (agent === null) return;
   closeInboxes(state, session, agent, step);
   endHoldsOf(state, { session, agent }, "ended", step);
+  // Last: what it leaves behind goes back under its name.
+  state.sessions.live.get(session)?.agents.delete(agent);
 };

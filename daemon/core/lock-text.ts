@@ -2,6 +2,7 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
+import { agentName } from "./agents.ts";
 import type { Actor, FileRef } from "./entry.ts";
 import type { Blocker, CycleStep } from "./lock-blockers.ts";
 import type { Hold, State, Token, Waiter } from "./state.ts";
@@ -15,7 +16,7 @@ export function tokenText(state: State, token: Token): string {
 export function actorRow(state: State, actor: Actor): ActorRow {
   const session = state.sessions.live.get(actor.session)?.name ?? actor.session.slice(0, 8);
   const again = actor.incarnation === 0 ? "" : `#${actor.incarnation + 1}`;
-  const agent = actor.agent === null ? "" : `/${actor.agent.slice(0, 8)}`;
+  const agent = actor.agent === null ? "" : `/${agentName(state, actor.session, actor.agent)}`;
   return { id: actor.session, agent: actor.agent, name: `${session}${again}${agent}` };
 }
 

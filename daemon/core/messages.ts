@@ -106,7 +106,7 @@ function post(state: State, posted: Posted, posting: Posting, step: Step): Reply
 function recipientsOf(
   state: State,
   project: string,
-  { actor, to, replyTo, agents }: MessageSend,
+  { actor, to, replyTo }: MessageSend,
   parent: Message | undefined,
 ): readonly ActorRow[] | Refusal {
   if (to === everyone) {
@@ -116,7 +116,7 @@ function recipientsOf(
       : refuse("recipient_gone", "nobody else is here; the message was not sent", { to });
   }
   if (to !== null) {
-    const found = recipientOf(state, project, to, agents);
+    const found = recipientOf(state, project, to);
     return "ok" in found ? found : [found];
   }
   if (parent === undefined) {

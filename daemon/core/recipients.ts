@@ -4,22 +4,16 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { Actor } from "./entry.ts";
 import type { Session, State } from "./state.ts";
-import type { NamedAgent } from "./talk-commands.ts";
 
 /**
  * The one that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or `Explore`); else
  * by the beginning of its id. Several of a kind are refused with the list.
  */
-export function recipientOf(
-  state: State,
-  project: string,
-  to: string,
-  agents: readonly NamedAgent[],
-): ActorRow | Refusal {
+export function recipientOf(state: State, project: string, to: string): ActorRow | Refusal {
   const live = liveIn(state, project);
   const exact = live.find(s => s.id === to);
   if (exact !== undefined) return rowOf(exact);
-  const named = [...live.filter(s => s.name === to).map(rowOf), ...agentsIn(state, project, to, agents)];
+  const named = [...live.filter(s => s.name === to).map(rowOf), ...live.flatMap(s => agentsOf(s, to))];
   const found = named.length > 0 ? named : live.filter(s => s.id.startsWith(to)).map(rowOf);
   const [only, another] = found;
   if (only === undefined) return gone(state, project, to, live);
@@ -54,12 +48,11 @@ function rowOf({ id, name }: Session): ActorRow {
   return { id, agent: null, name };
 }
 
-function agentsIn(state: State, project: string, to: string, agents: readonly NamedAgent[]): ActorRow[] {
-  return agents.flatMap(({ session, agent, name }) => {
-    const known = state.sessions.live.get(session);
-    if (known === undefined || known.project !== project) return [];
-    const full = `${known.name}/${name}`;
-    return to === name || to === full || to === agent ? [{ id: session, agent, name: full }] : [];
+/** The agents of a session that `to` names: by id, by name, or by name behind their session's. */
+function agentsOf(session: Session, to: string): ActorRow[] {
+  return [...session.agents].flatMap(([agent, name]) => {
+    const full = `${session.name}/${name}`;
+    return to === name || to === full || to === agent ? [{ id: session.id, agent, name: full }] : [];
   });
 }
 

@@ -234,6 +234,7 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
     lostAt: null,
     suspendedUntil: null,
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
+    agents: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
 }

@@ -51,7 +51,7 @@ interface Header {
 
 /** The lists, by the name their lines carry, in the order they are written and read. */
 interface Lists {
-  sessions: Session;
+  sessions: Omit<Session, "agents"> & { readonly agents?: readonly (readonly [string, string])[] };
   holds: Hold;
   waiters: Waiter;
   tasks: Task;
@@ -87,7 +87,7 @@ export function* stateLines(state: State): Generator<string, void> {
     told: state.told,
   };
   yield JSON.stringify(header);
-  yield* listLines("sessions", state.sessions.live.values(), same);
+  yield* listLines("sessions", [...state.sessions.live.values()].map(plainSession), same);
   yield* listLines("holds", locks.holds.values(), plainHold);
   yield* listLines("waiters", locks.waiters.values(), plainWaiter);
   yield* listLines("tasks", tasks.all.values(), plainTask);
@@ -176,7 +176,7 @@ function readHeader(state: State, line: string): Header {
 
 function readLists(state: State, part: Part): void {
   for (const session of part.sessions ?? []) {
-    state.sessions.live.set(session.id, session);
+    state.sessions.live.set(session.id, { ...session, agents: new Map(session.agents) });
     state.sessions.names.set(nameKey(session.project, session.name), session.id);
   }
   for (const hold of part.holds ?? []) addHold(state.locks, hold);
@@ -187,6 +187,10 @@ function readLists(state: State, part: Part): void {
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) state.editHolds.all.set(hold.id, hold);
   for (const [key, kept] of part.replies ?? []) state.replies.set(key, kept);
+}
+
+function plainSession(session: Session): Lists["sessions"] {
+  return { ...session, agents: [...session.agents] };
 }
 
 /** The fields in one order, whatever made the object. */

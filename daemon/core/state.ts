@@ -77,6 +77,8 @@ export interface Session {
   suspendedUntil: number | null;
   /** Those alive, in the order they began; never empty. */
   incarnations: Incarnation[];
+  /** The names of the agents within it, by agent id, in the order they began. */
+  readonly agents: Map<string, string>;
 }
 
 export interface Incarnation {

@@ -24,13 +24,6 @@ export interface ContextDelete {
   readonly retry?: Retry;
 }
 
-/** An agent within a session by the name that people see, which the core does not know. */
-export interface NamedAgent {
-  readonly session: string;
-  readonly agent: string;
-  readonly name: string;
-}
-
 /** What all that is written to others has. */
 export interface Posted {
   /** Null: a person. */
@@ -47,8 +40,6 @@ export interface Posted {
 export interface MessageSend extends Posted {
   /** An id, the beginning of one, a name or `everyone`; null: who wrote `replyTo`. */
   readonly to: string | null;
-  /** Agents whose names fit `to`. */
-  readonly agents: readonly NamedAgent[];
   readonly replyTo: string | null;
   readonly urgent: boolean;
 }
@@ -84,6 +75,13 @@ export interface InboxTold {
   readonly heard: boolean;
 }
 
+/** An agent within a session begins; `name` is what its client calls it, or null if that is not known yet. */
+export interface AgentBegin {
+  readonly session: string;
+  readonly agent: string;
+  readonly name: string | null;
+}
+
 /** An agent within a session is no more: its inbox and its holds on edits go. */
 export interface AgentEnd {
   readonly actor: Actor;
@@ -107,5 +105,6 @@ export interface TalkCommands {
   inbox_told: InboxTold;
   broadcast: Broadcast;
   resume: Resume;
+  agent_begin: AgentBegin;
   agent_end: AgentEnd;
 }

@@ -69,7 +69,13 @@ function rows(lines: readonly string[], what: string): string[] {
 
 function sessionLine(s: SessionRow): string {
   const branch = s.branch === null ? "" : `, branch ${quote(s.branch, limits.nameBytes)}`;
-  const waits = s.waitingFor === null ? "" : `, waits for ${quote(s.waitingFor)}`;
+  const waiting = s.agents.find(a => a.waitingFor !== null);
+  const waits =
+    s.waitingFor !== null
+      ? `, waits for ${quote(s.waitingFor)}`
+      : waiting?.waitingFor
+        ? `, its agent ${quote(waiting.name, limits.nameBytes)} waits for ${quote(waiting.waitingFor)}`
+        : "";
   const task = s.task === null ? "" : `, works on ${quote(s.task.description)}`;
   return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}${task}`;
 }

@@ -141,7 +141,27 @@ function endOfAgent(event: Event, tool: string, actor: Actor): readonly HookActi
       : tool === "TaskStop"
         ? (innerId(event, "tool_input", "task_id") ?? innerId(event, "tool_response", "task_id"))
         : null;
-  return agent !== null && isAgent(agent) ? agentOver({ ...mainOf(actor), agent }) : [];
+  if (agent !== null && isAgent(agent)) return agentOver({ ...mainOf(actor), agent });
+  return endOfTeammate(event, tool, actor);
+}
+
+/**
+ * A teammate of the same process was stopped by its name, or agreed to shut down. Its last turn ends by its own event,
+ * which may come before this one or after it. If it is woken again, it begins anew.
+ */
+function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookAction[] {
+  const response = event["tool_response"];
+  if (tool === "TaskStop" && within(response, "task_type") === "in_process_teammate") {
+    const agentName = within(response, "command");
+    return isId(agentName) ? [seen(mainOf(actor), { agentName, ended: true })] : [];
+  }
+  const said = within(event["tool_input"], "message");
+  const agreed =
+    tool === "SendMessage" &&
+    within(said, "type") === "shutdown_response" &&
+    within(said, "approve") === true &&
+    within(response, "success") === true;
+  return agreed && actor.agent !== undefined ? [seen(actor, { ended: true, attention: null })] : [];
 }
 
 /** Whatever the actor was asked about is answered. */

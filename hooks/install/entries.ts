@@ -63,7 +63,7 @@ const waking = {
 
 const edits = "Edit|Write|NotebookEdit";
 /** Tools whose end ends a write, a shell command or an agent. */
-const ends = `${edits}|Bash|Agent|TaskStop`;
+const ends = `${edits}|Bash|Agent|TaskStop|SendMessage`;
 
 /**
  * The events Kite asks for: only ones that the oldest supported client (2.1.197) knows; it knows `asyncRewake`, too.

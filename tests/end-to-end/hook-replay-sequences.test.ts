@@ -23,6 +23,8 @@ afterEach(() => world.remove());
 /** Looks, after each event of the replay, whether what it showed is shown. */
 function shownBy(replay: Replay) {
   const agents = new Set<string>();
+  /** Teammates that agreed to shut down: their next turn's end is their last. */
+  const leaving = new Set<string>();
   return {
     agents,
     after: async (payload: Payload): Promise<void> => {
@@ -46,10 +48,17 @@ function shownBy(replay: Replay) {
         agents.add(String(agent));
       }
       if (event === "SubagentStop" && payload["agent_type"] !== "") {
-        expect(row?.status).toBe("idle");
+        if (leaving.has(String(agent))) {
+          await replay.settled();
+          expect((await watch.session(id))?.agents.map(a => a.agent)).not.toContain(agent);
+        } else {
+          expect(row?.status).toBe("idle");
+        }
         expect((await watch.held()).filter(l => l.endsWith(`: ${id} ${agent}`))).toEqual([]);
       }
       const input = payload["tool_input"];
+      const agreed = JSON.stringify(input ?? {}).includes('"type":"shutdown_response"');
+      if (event === "PostToolUse" && agreed) leaving.add(String(agent));
       const task = typeof input === "object" && input !== null ? Reflect.get(input, "task_id") : null;
       if (event === "PostToolUse" && payload["tool_name"] === "TaskStop") {
         await replay.settled();

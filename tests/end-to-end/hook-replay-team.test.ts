@@ -60,6 +60,82 @@ describe("a prompt to the lead in the middle of alice's edit", () => {
   });
 });
 
+describe("teammates of one process", () => {
+  const bob = "abob-339db4d1bd440138";
+
+  test("who holds and who waits is said of the teammate, under one name everywhere", async () => {
+    const lead = world.replay("d-team-in-process");
+    await lead.until(isAlicesWrite);
+    await lead.next();
+    const asBob = { agent_id: bob, agent_type: "bob" };
+    const waits = lead.send(lead.edit("Edit", "alice.txt", asBob));
+    await watch.event(e => e.event === "lock_queued" && e.waiter.agent === bob);
+    const row = await watch.session(lead.id);
+    expect(row).toMatchObject({ locks: 0, waitingFor: null });
+    expect(row?.agents).toEqual([
+      { agent: alice, name: "alice", status: "active", locks: 1, waitingFor: null },
+      { agent: bob, name: "bob", status: "active", locks: 0, waitingFor: "alice.txt" },
+    ]);
+    const names = { alice: `${row?.name}/alice`, bob: `${row?.name}/bob` };
+    expect(await watch.locks()).toMatchObject([
+      { holder: { name: names.alice }, waiters: [{ name: names.bob }] },
+    ]);
+    const queued = await watch.event(e => e.event === "lock_queued");
+    expect(queued).toMatchObject({ waiter: { name: names.bob }, holder: { name: names.alice } });
+    await lead.toTheEnd();
+    await waits;
+    const printed = await world.run("log", "--json");
+    const lines: { agent: string | null; name: string }[] = printed
+      .trim()
+      .split("\n")
+      .map(line => JSON.parse(line));
+    const said = new Set(lines.filter(line => line.agent !== null).map(line => line.name));
+    expect(said).toEqual(new Set(Object.values(names)));
+  });
+
+  test("keep their names over a restart of the daemon", async () => {
+    const lead = world.replay("d-team-in-process");
+    await lead.until(isAlicesWrite);
+    await lead.next();
+    await world.run("down");
+    await world.run("up");
+    watch = await world.watch();
+    expect((await watch.locks()).map(l => l.holder?.name)).toEqual([
+      `${(await watch.session(lead.id))?.name}/alice`,
+    ]);
+  });
+
+  test("that agreed to shut down are gone; a late event does not bring them back", async () => {
+    const lead = world.replay("d-team-in-process");
+    await lead.until(p => p["reason"] !== undefined && p.hook_event_name === "SessionEnd");
+    await lead.settled();
+    expect((await watch.session(lead.id))?.agents).toEqual([]);
+    await lead.send(event(lead, "SubagentStop", { agent_id: bob, agent_type: "bob" }));
+    await lead.send(event(lead, "Stop", { background_tasks: [] }));
+    expect((await watch.session(lead.id))?.agents).toEqual([]);
+    await lead.send(event(lead, "SubagentStart", { agent_id: bob, agent_type: "bob" }));
+    expect((await watch.session(lead.id))?.agents.map(a => a.name)).toEqual(["bob"]);
+  });
+
+  test("that were stopped by name are gone", async () => {
+    const lead = world.replay("d-team-in-process");
+    await lead.until(isAlicesWrite);
+    await lead.next();
+    const stopped = {
+      message: "stopped",
+      task_id: "thmjwc7a1",
+      task_type: "in_process_teammate",
+      command: "alice",
+    };
+    const call = { tool_name: "TaskStop", tool_input: { task_id: "alice" }, tool_use_id: "toolu_x" };
+    await lead.send(event(lead, "PostToolUse", { ...call, tool_response: stopped }));
+    await lead.settled();
+    await lead.send(event(lead, "SubagentStop", { agent_id: alice, agent_type: "alice" }));
+    expect((await watch.session(lead.id))?.agents.map(a => a.name)).toEqual(["bob"]);
+    expect(await watch.held()).toEqual([]);
+  });
+});
+
 describe("within one session", () => {
   /** A subagent of the session, which has begun. */
   async function withHelper(): Promise<Replay> {
@@ -84,7 +160,7 @@ describe("within one session", () => {
     await allQuiet(session.send(event(session, "Stop", { background_tasks: running })));
     expect(await watch.held()).toEqual([`a.txt: ${session.id} ${helper}`]);
     expect((await watch.session(session.id))?.agents).toEqual([
-      { agent: helper, name: "Explore", status: "active" },
+      { agent: helper, name: "Explore", status: "active", locks: 1, waitingFor: null },
     ]);
   });
 

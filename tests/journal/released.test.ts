@@ -47,6 +47,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   inbox_told: true,
   broadcast: true,
   resume: true,
+  agent_begin: true,
   agent_end: true,
   elapse: true,
   rules: true,

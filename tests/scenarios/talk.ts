@@ -28,8 +28,7 @@ export function talkCommand(
     case "message_send": {
       const replyTo = named.get("reply") ?? null;
       const [to, words] = replyTo === null ? [first, rest] : [null, plain];
-      const agents = to === "Explore" ? [{ session: "bob", agent: "x1", name: "Explore" }] : [];
-      return { type: "message_send", actor, to, agents, replyTo, urgent: false, ...texts(words) };
+      return { type: "message_send", actor, to, replyTo, urgent: false, ...texts(words) };
     }
     case "message_ack":
       return { type: "message_ack", actor, messages: plain };
@@ -47,6 +46,8 @@ export function talkCommand(
     }
     case "resume":
       return { type: "resume", actor, project: "/p", hold: plain[0] ?? null };
+    case "agent_begins":
+      return { type: "agent_begin", session: actor.session, agent: actor.agent ?? "", name: first };
     case "agent_ends":
       return { type: "agent_end", actor };
     default:

@@ -34,6 +34,7 @@ export const mustOccur = {
     "inbox_told",
     "broadcast",
     "resume",
+    "agent_begin",
     "agent_end",
     "elapse",
     "void",

@@ -56,7 +56,11 @@ export class TalkLives {
     if (roll <= 70) return this.#ack(state, actor);
     if (roll <= 76) return this.#broadcast(actor, files);
     if (roll <= 80) return this.#resume(state, actor);
-    if (roll <= 94) return this.#set(state, actor);
+    if (roll <= 91) return this.#set(state, actor);
+    if (roll <= 94) {
+      const name = this.#random.pick(["Explore", "Plan", null]);
+      return { type: "agent_begin", session: actor.session, agent: this.#random.pick(agents), name };
+    }
     if (roll <= 97) {
       const ifVersion = this.#random.pick([null, null, 1]);
       return { type: "context_delete", actor, project: "/p", key: this.#random.pick(keys), ifVersion };
@@ -223,11 +227,6 @@ export class TalkLives {
     if (this.#retried.length > 0 && random.chance(0.15)) return random.pick(this.#retried.slice(-5));
     this.#said += 1;
     const text = `said ${this.#said}`;
-    const named = [...state.sessions.live.keys()].map(session => ({
-      session,
-      agent: "child",
-      name: "Explore",
-    }));
     const to = random.pick([
       "ann",
       "bob",
@@ -248,7 +247,6 @@ export class TalkLives {
       actor: random.chance(0.9) ? actor : null,
       project: random.pick(projects),
       to,
-      agents: to?.endsWith("Explore") ? named.slice(0, random.int(1, 3)) : [],
       text,
       bytes: text.length,
       replyTo,

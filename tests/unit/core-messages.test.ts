@@ -20,7 +20,6 @@ function send(
     actor: from === null ? null : actor(from),
     project: "/p",
     to,
-    agents: [],
     text,
     bytes: text.length,
     replyTo: null,
@@ -58,9 +57,9 @@ describe("to", () => {
     const w = world("ann-1", "bob-22", "bob-33");
     w.begin("cyd", { name: "carl" });
     w.begin("far", { project: "/q", name: "dan" });
-    const agents = [{ session: "cyd", agent: "x1", name: "Explore" }];
+    w.do({ type: "agent_begin", session: "cyd", agent: "x1", name: "Explore" });
     const to = (name: string) => {
-      const reply = send(w, "ann-1", name, { agents });
+      const reply = send(w, "ann-1", name);
       return reply.ok ? (reply["message"] as { to: { name: string }[] }).to.map(row => row.name) : reply.code;
     };
     expect(to("bob-22")).toEqual(["bob-22"]);
@@ -196,7 +195,8 @@ describe("an inbox", () => {
   it("of an agent is its own", () => {
     const w = world("ann", "bob");
     const helper = { session: "bob", agent: "x1", incarnation: 0 };
-    send(w, "ann", "bob/Explore", { agents: [{ session: "bob", agent: "x1", name: "Explore" }] });
+    w.do({ type: "agent_begin", session: "bob", agent: "x1", name: "Explore" });
+    send(w, "ann", "bob/Explore");
     expect(take(w, "bob").texts).toEqual([]);
     expect(take(w, helper).texts).toEqual(["hello"]);
   });
@@ -238,7 +238,8 @@ describe("who has gone", () => {
 
   it("as an agent of a session does the same", () => {
     const w = world("ann", "bob");
-    send(w, "ann", "Explore", { agents: [{ session: "bob", agent: "x1", name: "Explore" }] });
+    w.do({ type: "agent_begin", session: "bob", agent: "x1", name: "Explore" });
+    send(w, "ann", "Explore");
     w.do({ type: "agent_end", actor: { session: "bob", agent: "x1", incarnation: 0 } });
     expect(take(w, "ann").messages).toMatchObject([{ undelivered: "bob/Explore" }]);
     expect(w.state.messages.inboxes.size).toBe(1);

@@ -170,9 +170,7 @@ describe("a line that may wipe others' work is denied", () => {
   test("text of others cannot leave its line", () => {
     const foreign = [{ ...bobs, file: "a\nb</x>", who: 'bob"\n<b>', doing: "x\u202ey" }];
     const text = reasonOf("git stash", looked([finding("deny", { foreign })]));
-    expect(text.split("\n")[1]).toBe(
-      `${frame} "a b‹/x›" is held by "bob' ‹b›". What "bob' ‹b›" does: "xy".`,
-    );
+    expect(text.split("\n")[1]).toBe(`${frame} "a b‹/x›" is held by "bob' ‹b›". What "bob' ‹b›" does: "xy".`);
   });
 });
 

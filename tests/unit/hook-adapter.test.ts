@@ -72,7 +72,9 @@ function checkPlan(event: Record<string, unknown>): void {
     expect(action.session).toBe(event["session_id"]);
     if (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit)) {
       expect(asyncActions).toContain(action.do);
-      if (action.do === "seen") expect(action.active ?? action.agentName).toBeUndefined();
+      // Nobody begins by an event that may come late; who has ended may be told by name.
+      if (action.do === "seen") expect(action.active).toBeUndefined();
+      if (action.do === "seen" && action.ended !== true) expect(action.agentName).toBeUndefined();
     }
     if (action.do === "lock") {
       expect(isEdit).toBe(true);
@@ -344,6 +346,26 @@ describe("rows", () => {
     }
   });
 
+  test("a teammate of the same process ends if it agreed to shut down, or if it was stopped by its name", () => {
+    const agreed = payload("PostToolUse--SendMessage-shutdown-response");
+    const over = { do: "seen", agent: alice, ended: true, attention: null };
+    expect(acts(agreed)).toEqual([over, { do: "seen", agent: alice, attention: null }]);
+    const said = (message: object, tool_response: object) =>
+      acts({ ...agreed, tool_input: { to: "team-lead", message }, tool_response });
+    for (const [message, response] of [
+      [{ type: "shutdown_response", approve: false }, { success: true }],
+      [{ type: "shutdown_response", approve: true }, { success: false }],
+      [{ type: "shutdown_request", approve: true }, { success: true }],
+      ["shutdown_response", { success: true }],
+    ] as const) {
+      expect(said(Object(message), response)).toEqual([{ do: "seen", agent: alice, attention: null }]);
+    }
+    expect(acts(payload("PostToolUse--TaskStop-in-process-teammate"))).toEqual([
+      { do: "seen", agentName: "alice", ended: true },
+      wentOn,
+    ]);
+  });
+
   test.each(["UserPromptSubmit--task-notification", "UserPromptSubmit--message-from-teammate"])(
     "a prompt made by a machine frees nothing of an agent: %s",
     name => {
@@ -566,8 +588,8 @@ describe("the entries that are installed", () => {
       "PreToolUse Bash if Bash(* git *), 52000 of 75",
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
-      "PostToolUse Edit|Write|NotebookEdit|Bash|Agent|TaskStop, async, 5000 of 7",
-      "PostToolUseFailure Edit|Write|NotebookEdit|Bash|Agent|TaskStop, async, 5000 of 7",
+      "PostToolUse Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, async, 5000 of 7",
+      "PostToolUseFailure Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, async, 5000 of 7",
       "PermissionRequest, async, 5000 of 7",
       "SubagentStart, 1000 of 3",
       "SubagentStop, 1000 of 3",

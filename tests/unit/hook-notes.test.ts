@@ -57,6 +57,7 @@ describe("a session in two terminals", () => {
     lostAt: null,
     suspendedUntil: null,
     incarnations: begun.map((entry, ordinal) => ({ ordinal, begun: entry, anchor: null })),
+    agents: new Map<string, string>(),
   });
 
   it("is told to each of them, once, and again when another one comes", () => {

@@ -57,18 +57,6 @@ describe("presence", () => {
     expect(presence.silentMs("a")).toBe(5);
   });
 
-  it("counts so many types of agents, and forgets those that were not named for longest", () => {
-    const { presence } = world();
-    const row = presence.of("a");
-    presence.agentName(row, "Explore");
-    for (let i = 1; i < limits.agentsPerSessionMax; i += 1) presence.agentName(row, `type ${i}`);
-    expect(presence.agentName(row, "Explore")).toBe("Explore-2");
-    presence.agentName(row, "one more");
-    expect(row.types.size).toBe(limits.agentsPerSessionMax);
-    expect(presence.agentName(row, "Explore")).toBe("Explore-3");
-    expect(presence.agentName(row, "type 1")).toBe("type 1");
-  });
-
   it("tells who else has a file open, until they are forgotten", () => {
     const { presence } = world();
     for (const session of ["a", "b", "c"]) presence.touched(session, "/p/x", "/p/x");

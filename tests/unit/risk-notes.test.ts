@@ -8,7 +8,7 @@ it("tells of a merge risk once, and again where the answer with it was not heard
   for (const id of ["alice", "bob"]) {
     const incarnations = [{ ordinal: 0, begun: 1, anchor: null }];
     const at = { project: "/p", worktree: `/${id}`, cwd: `/${id}` };
-    state.sessions.live.set(id, { ...rest, ...at, id, name: id, incarnations });
+    state.sessions.live.set(id, { ...rest, ...at, id, name: id, incarnations, agents: new Map() });
   }
   const side = (session: string) => ({
     worktree: `/${session}`,

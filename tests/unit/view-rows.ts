@@ -70,8 +70,8 @@ export const busy: StatusData = {
     session("alice", {
       locks: 2,
       agents: [
-        { agent: "a1b2c3d4e5", name: "a1b2c3d4", status: "active" },
-        { agent: "f6a7b8c9d0", name: "f6a7b8c9", status: "idle" },
+        { agent: "a1b2c3d4e5", name: "a1b2c3d4", status: "active", locks: 0, waitingFor: null },
+        { agent: "f6a7b8c9d0", name: "f6a7b8c9", status: "idle", locks: 0, waitingFor: null },
       ],
     }),
     session("bob", {

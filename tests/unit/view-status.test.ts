@@ -33,7 +33,7 @@ const hostile = {
       branch: "日本語のとても長いブランチの名前",
       attention: "Bash: \u001b]0;title\u0007 rm\r\n-rf ".repeat(9),
       worktree: "/home/ana/code/日本語",
-      agents: [{ agent: "x", name: "\u009b2Jagent", status: "active" as const }],
+      agents: [{ agent: "x", name: "\u009b2Jagent", status: "active" as const, locks: 0, waitingFor: null }],
     }),
   ],
   locks: [lock("src/\u001b[2J日本語日本語日本語日本語日本語日本語日本語日本語.ts", "e\u0301".repeat(40))],
@@ -323,10 +323,35 @@ describe("kite sessions", () => {
       agent: `agent-${i}`,
       name: `agent-${i}`,
       status: i < 10 ? ("active" as const) : ("idle" as const),
+      locks: 0,
+      waitingFor: null,
     }));
     const lines = sessionsView({ sessions: [session("lead", { agents })], locks: [] }, screen(80));
     expect(lines.filter(line => line.includes("└ agent-"))).toHaveLength(8);
     expect(lines).toContain("    └ 2 more active, 2 idle");
+  });
+
+  it("says of an agent what it waits for and holds, and not of its session", () => {
+    const agents = [
+      { agent: "a1", name: "alice", status: "active" as const, locks: 1, waitingFor: null },
+      { agent: "b1", name: "bob", status: "active" as const, locks: 0, waitingFor: "a.txt" },
+      { agent: "c1", name: "carl", status: "idle" as const, locks: 2, waitingFor: null },
+    ];
+    const held = {
+      ...lock("a.txt", "lead/alice"),
+      waiters: [{ id: "lead-id", agent: "b1", name: "lead/bob", waitedMs: 1, attached: true }],
+    };
+    const lead = { ...session("lead", { agents }), id: "lead-id" };
+    const lines = sessionsView({ sessions: [lead], locks: [held] }, screen(100));
+    const of = (name: string) =>
+      lines
+        .find(line => line.includes(name))
+        ?.replace(/ +/g, " ")
+        .trim();
+    expect(of("lead ")).not.toMatch(/holds|waits/);
+    expect(of("└ alice")).toBe("└ alice active holds 1 lock");
+    expect(of("└ bob")).toBe("└ bob waits for a.txt behind lead/alice");
+    expect(of("└ carl")).toBe("└ carl idle holds 2 locks");
   });
 
   it("says when a session is open twice", () => {

@@ -186,6 +186,8 @@ describe("the graph in Mermaid", () => {
 
   it("lets no description end its node", () => {
     const [, node = ""] = mermaidView(rowsOf([{ n: 1, words: 'a"]; click x "javascript:y" <b>&' }]));
-    expect(node).toBe('  t_mhx3k2p1_1["a#34;#93;#59; click x #34;javascript:y#34; #8249;b#8250;#38;"]:::ready');
+    expect(node).toBe(
+      '  t_mhx3k2p1_1["a#34;#93;#59; click x #34;javascript:y#34; #8249;b#8250;#38;"]:::ready',
+    );
   });
 });
