@@ -49,6 +49,8 @@ export interface DiskFile {
   appendLarge(data: Buffer): Promise<number>;
   /** Cuts the file; what is appended next begins there. */
   truncate(size: number): void;
+  /** Whether `path` leads to this very file: it was neither removed nor moved nor replaced. Throws where nobody may look. */
+  isAt(path: string): boolean;
   /** Resolves when what was written before the call survives a power cut (fdatasync). */
   syncData(): Promise<void>;
   /** The same for content and all metadata (fsync), for a file that is new. */
@@ -62,9 +64,14 @@ const writeAsync = promisify(write);
 
 class NodeFile implements DiskFile {
   readonly #fd: number;
+  readonly #device: number;
+  readonly #inode: number;
 
   constructor(path: string, flags: string | number) {
     this.#fd = openSync(path, flags, 0o600);
+    const { dev, ino } = fstatSync(this.#fd);
+    this.#device = dev;
+    this.#inode = ino;
   }
 
   get size(): number {
@@ -81,6 +88,11 @@ class NodeFile implements DiskFile {
 
   truncate(size: number): void {
     ftruncateSync(this.#fd, size);
+  }
+
+  isAt(path: string): boolean {
+    const there = statSync(path, { throwIfNoEntry: false });
+    return there !== undefined && there.ino === this.#inode && there.dev === this.#device;
   }
 
   syncData(): Promise<void> {

@@ -2,10 +2,18 @@ import { dirname, join } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { Entry } from "./core/entry.ts";
 import { type Disk, nodeDisk, SyncFailed } from "./disk.ts";
-import type { Journal, JournalHealth, Opened, ProposeFailure, Snapshot } from "./journal.ts";
+import {
+  type Journal,
+  type JournalHealth,
+  type Opened,
+  type ProposeFailure,
+  type Snapshot,
+  StoreLost,
+} from "./journal.ts";
 import { Batches, closedFailure, failAll, type Soon, type Waiting } from "./journal-batch.ts";
 import { readChain } from "./journal-chain.ts";
 import { claimEpoch } from "./journal-claim.ts";
+import { brokenFailure, lostText, tooLargeFailure } from "./journal-failures.ts";
 import { journalFiles } from "./journal-names.ts";
 import { encodeEntry } from "./journal-segment.ts";
 import { prune, readSnapshot, writeSnapshot } from "./journal-snapshot.ts";
@@ -39,8 +47,11 @@ export interface FileJournalBounds {
  *   write succeeded, so nothing is applied that is not stored.
  * - One sync is under way at a time; those who ask meanwhile share the next one.
  * - A segment is synced before its successor is created: only the last one can be torn.
- * - `open` → (full ⇄ not full) → `closed`; or `broken` for good, once a sync or the undoing of a write failed:
- *   what the disk holds is not known then, and only a new start can find out.
+ * - After each write and each sync the segment is looked for at its path: nothing is delivered and nothing becomes
+ *   durable that a start would not find. What is removed after that look, a few microseconds before the answers
+ *   leave, was there when it was acknowledged.
+ * - `open` → (full ⇄ not full) → `closed`; or `broken` for good, once a sync or the undoing of a write failed, or
+ *   the segment is not in its place: what the disk holds is not known then, and only a new start can find out.
  */
 export class FileJournal implements Journal {
   readonly #dir: string;
@@ -131,6 +142,10 @@ export class FileJournal implements Journal {
     return { epoch, entries: chain.entries };
   }
 
+  verify(): void {
+    if (this.#phase === "open") this.#isInPlace();
+  }
+
   propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"]): void {
     if (this.#phase === "new") throw new Error("open the journal before proposing");
     this.#batches.add(proposals, failed);
@@ -170,7 +185,7 @@ export class FileJournal implements Journal {
     while (rest.length > 0) {
       const segment = this.#segment;
       if (this.#phase !== "open" || segment === null) {
-        failAll(rest, this.#phase === "broken" ? brokenFailure("not_stored") : closedFailure);
+        failAll(rest, this.#phase === "broken" ? brokenFailure(this.#fatal, "not_stored") : closedFailure);
         return [];
       }
       rest = this.#space.admit(rest);
@@ -183,7 +198,7 @@ export class FileJournal implements Journal {
         return rest;
       }
       if (outcome === "stored") this.#stored(entries, text);
-      else failAll(rest.slice(0, taken), brokenFailure(outcome));
+      else failAll(rest.slice(0, taken), brokenFailure(this.#fatal, outcome));
       rest = rest.slice(taken);
     }
     this.#rotateIfDue();
@@ -211,7 +226,9 @@ export class FileJournal implements Journal {
 
   #append(segment: SegmentWriter, text: string): "stored" | "full" | ProposeFailure["outcome"] {
     try {
-      return segment.append(text) ? "stored" : "full";
+      if (!segment.append(text)) return "full";
+      // Not in its place, it may still be found where somebody moved it to.
+      return this.#isInPlace() ? "stored" : "unknown";
     } catch (error) {
       this.#break(error);
       return error instanceof TailUnknown ? "unknown" : "not_stored";
@@ -253,6 +270,7 @@ export class FileJournal implements Journal {
         this.#syncAgain = false;
         const upTo = this.#lastSeq;
         await this.#segment?.sync();
+        if (!this.#isInPlace()) return;
         this.#rise(upTo);
       } while (this.#syncAgain && this.#phase === "open" && this.#segment?.unsynced);
     } catch (error) {
@@ -260,6 +278,13 @@ export class FileJournal implements Journal {
     } finally {
       this.#syncing = null;
     }
+  }
+
+  /** Whether the segment is where a start would look for it; else the journal is broken from here on. */
+  #isInPlace(): boolean {
+    if (this.#segment?.isInPlace) return true;
+    this.#break(new StoreLost(lostText(this.#dir)));
+    return false;
   }
 
   #rise(durableSeq: number): void {
@@ -298,6 +323,7 @@ export class FileJournal implements Journal {
     this.#batches.hold();
     try {
       await this.#settled();
+      this.verify();
       if (this.#phase !== "open") return;
       const next = await SegmentWriter.create(this.#disk, this.#dir, this.#epoch, this.#lastSeq + 1);
       this.#segment?.close();
@@ -316,6 +342,8 @@ export class FileJournal implements Journal {
     if (seq > this.#lastSeq) throw new Error(`entry ${seq} was not delivered yet`);
     const covered = this.#bytes;
     await this.#durableTo(seq);
+    // By its name a snapshot could get into a folder that is another journal's by now.
+    this.verify();
     if (this.#phase !== "open") throw new Error(`the journal is ${this.#phase}: no snapshot was stored`);
     try {
       await writeSnapshot(this.#disk, this.#dir, this.#epoch, seq, bytes);
@@ -352,20 +380,4 @@ export class FileJournal implements Journal {
 function laterUnref(ms: number, task: () => void): () => void {
   const timer = setTimeout(task, ms).unref();
   return () => clearTimeout(timer);
-}
-
-function brokenFailure(outcome: ProposeFailure["outcome"]): ProposeFailure {
-  return {
-    code: "internal_error",
-    message: "the journal could not be written; the daemon stops: see its log",
-    outcome,
-  };
-}
-
-function tooLargeFailure(bytes: number): ProposeFailure {
-  return {
-    code: "internal_error",
-    message: `the command is larger than the log takes (${bytes} bytes): name fewer files at once`,
-    outcome: "not_stored",
-  };
 }

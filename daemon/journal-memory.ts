@@ -52,6 +52,9 @@ export class MemoryJournal implements Journal {
   /** Nothing can fail for good here. */
   onFatal(): void {}
 
+  /** Nobody else gets at what is in memory. */
+  verify(): void {}
+
   async loadSnapshot(): Promise<Snapshot | null> {
     return this.#store.snapshot;
   }

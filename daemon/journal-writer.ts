@@ -10,12 +10,14 @@ export class TailUnknown extends Error {
 /** The segment that is written to. Its content always ends with the last whole write. */
 export class SegmentWriter {
   readonly name: string;
+  readonly #path: string;
   readonly #file: DiskFile;
   #size = 0;
   #unsynced = false;
 
-  private constructor(name: string, file: DiskFile) {
+  private constructor(dir: string, name: string, file: DiskFile) {
     this.name = name;
+    this.#path = join(dir, name);
     this.#file = file;
   }
 
@@ -30,7 +32,7 @@ export class SegmentWriter {
       file.close();
       throw error;
     }
-    return new SegmentWriter(name, file);
+    return new SegmentWriter(dir, name, file);
   }
 
   get size(): number {
@@ -61,6 +63,16 @@ export class SegmentWriter {
     this.#cutBack();
     if (failure !== null && !isNoSpace(failure)) throw failure;
     return false;
+  }
+
+  /** Whether a start would find this segment: one look at its path. False where nobody may look. */
+  get isInPlace(): boolean {
+    try {
+      return this.#file.isAt(this.#path);
+    } catch {
+      // Its folder is closed to us: a start could not read it either.
+      return false;
+    }
   }
 
   /** Makes durable what was appended before; throws `SyncFailed`. */

@@ -49,6 +49,11 @@ export interface Journal {
    * last snapshot may be gone.
    */
   read(after: number): Promise<readonly Entry[]>;
+  /**
+   * Looks whether what was stored is still where a start would look for it; if not, `onFatal` hears `StoreLost`.
+   * What is proposed or synced is looked at anyway: this is for the time in which nothing is.
+   */
+  verify(): void;
   /** What only an end of the process can answer (a failed sync, say); called once. Nothing is stored after it. */
   onFatal(callback: (error: Error) => void): void;
   readonly health: JournalHealth;
@@ -74,10 +79,15 @@ export interface JournalHealth {
 }
 
 export interface ProposeFailure {
-  readonly code: "store_full" | "internal_error" | "restarting";
+  readonly code: "store_full" | "store_lost" | "internal_error" | "restarting";
   readonly message: string;
   /** "not_stored": it never happened; "unknown": it may still be delivered. */
   readonly outcome: "not_stored" | "unknown";
+}
+
+/** The log's files were removed, moved or replaced while they were written to: a start would not find what is written. */
+export class StoreLost extends Error {
+  override readonly name = "StoreLost";
 }
 
 /** A start that cannot go on; `kite doctor` explains it. */

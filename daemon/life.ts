@@ -13,6 +13,8 @@ export interface LifeOptions {
   readonly idleExitMs: number;
   /** Whether socket and lock file are still this daemon's. */
   readonly stillOurs: () => boolean;
+  /** Looks whether the journal is still in its place; what is wrong ends the daemon. */
+  readonly verifyJournal: () => void;
 }
 
 export class Life {
@@ -51,12 +53,13 @@ export class Life {
   }
 
   #tick(): void {
-    const { services, stillOurs, idleExitMs } = this.#options;
+    const { services, stillOurs, verifyJournal, idleExitMs } = this.#options;
     const { engine, clock, presence } = services;
     if (!stillOurs()) {
       services.stop("the socket or the lock file is no longer this daemon's");
       return;
     }
+    verifyJournal();
     presence.keepOnly(engine.state.sessions.live);
     for (const session of engine.state.sessions.live.values()) {
       if (session.lostAt === null && session.node === services.node && this.#isSilent(session))

@@ -185,6 +185,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     anchors,
     idleExitMs: config.idleExitMs,
     stillOurs: () => instance.stillOurs(),
+    verifyJournal: () => journal.verify(),
   });
   server.serve(services);
   const listening = await listenPrivately(server.net, paths);
@@ -215,7 +216,8 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
       onTrouble("the journal could not be closed in order", error);
     }
     try {
-      saveEvents(paths.events, events.kept);
+      // In a folder that is not ours any more another daemon may keep its own.
+      if (instance.stillOurs()) saveEvents(paths.events, events.kept);
     } catch (error) {
       // Subscribers who come back are told to look anew.
       onTrouble("the events for those who come back could not be kept", error);

@@ -44,6 +44,7 @@ export const codes = {
   path_unreachable: "the path could not be looked at in time",
   request_conflict: "the same requestId came with another body",
   store_full: "the disk is full",
+  store_lost: "the journal's files were removed, moved or replaced: nothing is stored, and the daemon stops",
   internal_error: "a bug in Kite; it was recorded and the state is as before",
   restarting: "the daemon goes down or is replaced; come back",
   not_available: "this daemon was started without what the request needs",

@@ -33,6 +33,7 @@ function limited(file: DiskFile): DiskFile {
     append: data => file.append(fitting(data)),
     appendLarge: async data => file.appendLarge(fitting(data)),
     truncate: size => file.truncate(size),
+    isAt: path => file.isAt(path),
     syncData: () => file.syncData(),
     syncAll: () => file.syncAll(),
     close: () => file.close(),

@@ -30,6 +30,7 @@ function countingDisk(): { disk: Disk; busy: () => boolean } {
     append: data => file.append(data),
     appendLarge: data => counted(file.appendLarge(data)),
     truncate: size => file.truncate(size),
+    isAt: path => file.isAt(path),
     syncData: () => counted(file.syncData()),
     syncAll: () => counted(file.syncAll()),
     close: () => file.close(),

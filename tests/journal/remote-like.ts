@@ -128,6 +128,9 @@ export class RemoteLikeJournal implements Journal {
   /** Nothing can fail for good here. */
   onFatal(): void {}
 
+  /** The log is in memory. */
+  verify(): void {}
+
   async loadSnapshot(): Promise<Snapshot | null> {
     return this.#log.snapshot;
   }

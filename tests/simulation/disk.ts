@@ -264,6 +264,10 @@ export class SimulatedDisk implements Disk {
         alive();
         this.#truncate(inode, size);
       },
+      isAt: path => {
+        alive();
+        return this.#names.get(path) === inode;
+      },
       syncData: sync,
       syncAll: sync,
       close: () => {

@@ -24,6 +24,7 @@ function trusting(file: DiskFile): DiskFile {
     append: data => file.append(data),
     appendLarge: data => file.appendLarge(data),
     truncate: size => file.truncate(size),
+    isAt: path => file.isAt(path),
     syncData: () => Promise.resolve(),
     syncAll: () => file.syncAll(),
     close: () => file.close(),
