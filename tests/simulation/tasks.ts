@@ -21,6 +21,8 @@ export class TaskLives {
   #made = 0;
   /** Ids that a client heard of as created; those that were removed since are out. */
   readonly #acknowledged = new Set<string>();
+  /** Ids that were removed: who sends a creation again still hears of the task that it made. */
+  readonly #removed = new Set<string>();
   #retried: Command[] = [];
   /** When a request that may be sent again was carried out, by its requestId. */
   readonly #carriedOut = new Map<string, number>();
@@ -53,7 +55,9 @@ export class TaskLives {
     if (command.type !== "task_create" || !reply.ok) return;
     const { task, tasks } = reply;
     for (const row of Array.isArray(tasks) ? tasks : [task]) {
-      if (typeof row === "object" && row !== null && "id" in row) this.#acknowledged.add(String(row.id));
+      if (typeof row !== "object" || row === null || !("id" in row)) continue;
+      const id = String(row.id);
+      if (!this.#removed.has(id)) this.#acknowledged.add(id);
     }
   }
 
@@ -102,7 +106,9 @@ export class TaskLives {
   }
 
   #forget(state: State, id: string): void {
-    if (!state.tasks.all.has(id)) this.#acknowledged.delete(id);
+    if (state.tasks.all.has(id)) return;
+    this.#acknowledged.delete(id);
+    this.#removed.add(id);
   }
 
   #create(
