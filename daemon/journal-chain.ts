@@ -2,13 +2,21 @@ import { join } from "node:path";
 import type { Entry } from "./core/entry.ts";
 import type { Disk } from "./disk.ts";
 import { JournalDamaged } from "./journal.ts";
-import { type JournalFiles, journalFiles, type SegmentName } from "./journal-names.ts";
+import {
+  compareSegments,
+  type JournalFiles,
+  journalFiles,
+  type ManifestName,
+  type SegmentName,
+  segmentName,
+} from "./journal-names.ts";
 import { scanSegment } from "./journal-segment.ts";
 
 /**
  * The segments of a directory as one log. Every segment is synced before the next one is created, so only the
- * last one can have been torn by a crash or a power cut; a fault anywhere else is damage, and the start stops
- * rather than drop what was acknowledged.
+ * last one can have been torn by a crash or a power cut, at its end and by one write; a fault anywhere else is
+ * damage, and so is a log that ends before the place that its manifest names. The start stops then, rather than drop
+ * what was acknowledged.
  */
 export interface Chain {
   readonly files: JournalFiles;
@@ -30,6 +38,7 @@ export function readChain(disk: Disk, dir: string, after: number): Chain {
   let last = after;
   let newBytes = 0;
   let tail: Chain["tail"] = null;
+  checkLastSegment(dir, files);
   checkSuccessors(disk, dir, files.segments);
   checkBegin(dir, files, needed[0], after);
   for (const [i, segment] of needed.entries()) {
@@ -49,6 +58,11 @@ export function readChain(disk: Disk, dir: string, after: number): Chain {
   if (last < after) {
     throw damaged(dir, `the log ends with entry ${last}, but the snapshot holds entries up to ${after}`);
   }
+  for (const manifest of files.manifests) {
+    if (manifest.durable <= last) continue;
+    const what = `the log ends with entry ${last}, but entries up to ${manifest.durable} were safe on disk`;
+    throw damaged(dir, what, manifest);
+  }
   return { files, entries, last, newBytes, tail };
 }
 
@@ -56,6 +70,15 @@ export function readChain(disk: Disk, dir: string, after: number): Chain {
 function neededSegments(segments: readonly SegmentName[], after: number): readonly SegmentName[] {
   const behind = segments.findLastIndex(segment => segment.first <= after + 1);
   return segments.slice(Math.max(behind, 0));
+}
+
+/** The segment that a manifest names was durable, and is removed only when a later one is there. */
+function checkLastSegment(dir: string, { segments, manifests }: JournalFiles): void {
+  const there = segments.at(-1);
+  const manifest = manifests.at(-1);
+  if (manifest === undefined || (there !== undefined && compareSegments(there, manifest) >= 0)) return;
+  const path = join(dir, segmentName(manifest.epoch, manifest.first));
+  throw damaged(dir, `its last segment ${path} is missing, with entries from ${manifest.first} on`, manifest);
 }
 
 /** Two writers at once would leave two segments that begin with the same entry. */
@@ -85,8 +108,11 @@ function checkBegin(dir: string, files: JournalFiles, first: SegmentName | undef
   throw damaged(dir, `${missing}, and ${join(dir, newest.name)} is damaged`);
 }
 
-function damaged(dir: string, what: string): JournalDamaged {
+/** With a `manifest`, what is missing is known from it alone: without it a start goes on with what there is. */
+function damaged(dir: string, what: string, manifest?: ManifestName): JournalDamaged {
+  const without =
+    manifest === undefined ? "" : `. To go on without what is missing, remove ${join(dir, manifest.name)}`;
   return new JournalDamaged(
-    `the journal is damaged: ${what}. Restore ${dir} from a backup, or move it away to begin with an empty store`,
+    `the journal is damaged: ${what}. Restore ${dir} from a backup, or move it away to begin with an empty store${without}`,
   );
 }

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type Disk, diskCode, isNoSpace } from "./disk.ts";
 import { type Chain, readChain } from "./journal-chain.ts";
+import { Manifest } from "./journal-manifest.ts";
 import { journalFiles } from "./journal-names.ts";
 import type { Reserve } from "./journal-space.ts";
 import { SegmentWriter } from "./journal-writer.ts";
@@ -9,6 +10,8 @@ export interface Claim {
   readonly chain: Chain;
   readonly epoch: number;
   readonly segment: SegmentWriter;
+  /** Names the segment already. */
+  readonly manifest: Manifest;
 }
 
 const attemptsMax = 10;
@@ -25,7 +28,11 @@ export async function claimEpoch(disk: Disk, dir: string, after: number, reserve
     const epoch = chain.files.epoch + 1;
     try {
       const segment = await SegmentWriter.create(disk, dir, epoch, chain.last + 1);
-      if (isAlone(disk, dir, epoch, segment.name)) return { chain, epoch, segment };
+      if (isAlone(disk, dir, epoch, segment.name)) {
+        const manifest = new Manifest(disk, dir);
+        await manifest.begin(epoch, chain.last + 1, chain.files.manifests);
+        return { chain, epoch, segment, manifest };
+      }
       segment.close();
       disk.unlink(join(dir, segment.name));
     } catch (error) {

@@ -14,6 +14,7 @@ import { Batches, closedFailure, failAll, type Soon, type Waiting } from "./jour
 import { readChain } from "./journal-chain.ts";
 import { claimEpoch } from "./journal-claim.ts";
 import { brokenFailure, lostText, tooLargeFailure } from "./journal-failures.ts";
+import type { Manifest } from "./journal-manifest.ts";
 import { journalFiles } from "./journal-names.ts";
 import { encodeEntry } from "./journal-segment.ts";
 import { prune, readSnapshot, writeSnapshot } from "./journal-snapshot.ts";
@@ -74,6 +75,7 @@ export class FileJournal implements Journal {
   /** After a write was undone: how many of its proposals are to be refused; null when there was none. */
   #noRoomFor: number | null = null;
   #segment: SegmentWriter | null = null;
+  #manifest: Manifest | null = null;
   #deliver: (batch: readonly Entry[]) => void = () => {};
   #syncing: Promise<void> | null = null;
   #syncAgain = false;
@@ -129,9 +131,11 @@ export class FileJournal implements Journal {
     if (this.#phase !== "new") throw new Error("a journal is opened once");
     this.#disk.mkdir(this.#dir);
     await this.#disk.syncDir(dirname(this.#dir));
-    const { chain, epoch, segment } = await claimEpoch(this.#disk, this.#dir, after, this.#reserve);
+    const claim = await claimEpoch(this.#disk, this.#dir, after, this.#reserve);
+    const { chain, epoch, segment, manifest } = claim;
     for (const name of chain.files.unfinished) this.#disk.unlink(join(this.#dir, name));
     this.#segment = segment;
+    this.#manifest = manifest;
     this.#epoch = epoch;
     this.#lastSeq = chain.last;
     this.#durableSeq = chain.last;
@@ -189,7 +193,7 @@ export class FileJournal implements Journal {
         return [];
       }
       rest = this.#space.admit(rest);
-      const { entries, text, taken } = this.#encode(rest);
+      const { entries, text, bytes, taken } = this.#encode(rest);
       const outcome = entries.length === 0 ? "stored" : this.#append(segment, text);
       if (outcome === "full") {
         this.#noRoomFor = this.#space.full ? taken : 0;
@@ -197,7 +201,7 @@ export class FileJournal implements Journal {
         void this.#settleCut();
         return rest;
       }
-      if (outcome === "stored") this.#stored(entries, text);
+      if (outcome === "stored") this.#stored(entries, bytes);
       else failAll(rest.slice(0, taken), brokenFailure(this.#fatal, outcome));
       rest = rest.slice(taken);
     }
@@ -236,31 +240,31 @@ export class FileJournal implements Journal {
   }
 
   /** As many of `batch` as one write should hold. One that is too large for the log is refused alone. */
-  #encode(batch: readonly Waiting[]): { entries: Entry[]; text: string; taken: number } {
+  #encode(batch: readonly Waiting[]): { entries: Entry[]; text: string; bytes: number; taken: number } {
     const entries: Entry[] = [];
     let text = "";
+    let bytes = 0;
     for (const { proposal, failed } of batch) {
       const { origin, at, command } = proposal;
       const entry: Entry = { seq: this.#lastSeq + entries.length + 1, at, origin, command };
       const line = encodeEntry(entry);
-      // A UTF-16 unit is three bytes at most.
-      const tooLarge =
-        line.length * 3 > this.#bounds.recordBytes && Buffer.byteLength(line) > this.#bounds.recordBytes;
-      if (tooLarge && entries.length === 0) {
+      const lineBytes = Buffer.byteLength(line);
+      if (lineBytes > this.#bounds.recordBytes && entries.length === 0) {
         failed(proposal, tooLargeFailure(this.#bounds.recordBytes));
-        return { entries, text, taken: 1 };
+        return { entries, text, bytes, taken: 1 };
       }
-      if (tooLarge || text.length + line.length > this.#bounds.recordBytes) break;
+      if (bytes + lineBytes > this.#bounds.recordBytes) break;
       entries.push(entry);
       text += line;
+      bytes += lineBytes;
     }
-    return { entries, text, taken: entries.length };
+    return { entries, text, bytes, taken: entries.length };
   }
 
-  #stored(entries: readonly Entry[], text: string): void {
+  #stored(entries: readonly Entry[], bytes: number): void {
     if (entries.length === 0) return;
     this.#lastSeq += entries.length;
-    this.#bytes += Buffer.byteLength(text);
+    this.#bytes += bytes;
     this.#deliver(entries);
   }
 
@@ -271,6 +275,7 @@ export class FileJournal implements Journal {
         const upTo = this.#lastSeq;
         await this.#segment?.sync();
         if (!this.#isInPlace()) return;
+        this.#manifest?.reached(upTo);
         this.#rise(upTo);
       } while (this.#syncAgain && this.#phase === "open" && this.#segment?.unsynced);
     } catch (error) {
@@ -326,6 +331,7 @@ export class FileJournal implements Journal {
       this.verify();
       if (this.#phase !== "open") return;
       const next = await SegmentWriter.create(this.#disk, this.#dir, this.#epoch, this.#lastSeq + 1);
+      await this.#manifest?.begin(this.#epoch, this.#lastSeq + 1);
       this.#segment?.close();
       this.#segment = next;
       this.#rotateAt = this.#bounds.segmentBytes;
@@ -373,6 +379,7 @@ export class FileJournal implements Journal {
     await this.#syncing;
     await this.#saving;
     if (wasOpen && this.#fatal === null && this.#segment?.unsynced) await this.#runSync();
+    if (wasOpen && this.#fatal === null && this.#isInPlace()) this.#manifest?.reached(this.#durableSeq, true);
     this.#segment?.close();
   }
 }

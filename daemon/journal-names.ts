@@ -6,6 +6,9 @@ import type { Disk } from "./disk.ts";
  *
  *     0000000003-0000000000000101.log        segment of epoch 3; its first entry is (or would be) 101
  *     0000000003-0000000000000150.snapshot   the state after entry 150, taken in epoch 3
+ *     0000000003-0000000000000101-0000000000000148.manifest
+ *                                            how far the log went (journal-manifest.ts): the last segment is that of
+ *                                            epoch 3 whose first entry is 101, entries up to 148 are durable
  *     *.tmp                                  a snapshot that was never finished
  *     reserve                                space given back when the disk is full
  */
@@ -14,6 +17,8 @@ export interface JournalFiles {
   readonly segments: readonly SegmentName[];
   /** Newest first. */
   readonly snapshots: readonly SnapshotName[];
+  /** Oldest first; none in a journal of a Kite that wrote none. */
+  readonly manifests: readonly ManifestName[];
   readonly unfinished: readonly string[];
   /** The highest epoch any name carries; 0 for none. */
   readonly epoch: number;
@@ -31,6 +36,14 @@ export interface SnapshotName {
   readonly seq: number;
 }
 
+export interface ManifestName {
+  readonly name: string;
+  /** Of the segment it names. */
+  readonly epoch: number;
+  readonly first: number;
+  readonly durable: number;
+}
+
 export const reserveName = "reserve";
 
 export function segmentName(epoch: number, first: number): string {
@@ -41,27 +54,49 @@ export function snapshotName(epoch: number, seq: number): string {
   return `${numbers(epoch, seq)}.snapshot`;
 }
 
+export function manifestName(epoch: number, first: number, durable: number): string {
+  return `${numbers(epoch, first)}-${seqText(durable)}.manifest`;
+}
+
 /** Reads a directory; names of other people's files are passed over. */
 export function journalFiles(disk: Disk, dir: string): JournalFiles {
   const segments: SegmentName[] = [];
   const snapshots: SnapshotName[] = [];
+  const manifests: ManifestName[] = [];
   const unfinished: string[] = [];
   let highest = 0;
   for (const name of disk.list(dir)) {
-    const [, left, right, kind] = /^(\d{10})-(\d{16})\.(log|snapshot|snapshot\.tmp)$/.exec(name) ?? [];
-    if (left === undefined || right === undefined) continue;
+    const [, left, right, third, kind] = ours.exec(name) ?? [];
+    if (left === undefined || right === undefined || (third !== undefined) !== (kind === "manifest"))
+      continue;
     const epoch = Number(left);
     const seq = Number(right);
     highest = Math.max(highest, epoch);
     if (kind === "log") segments.push({ name, epoch, first: seq });
+    else if (kind === "manifest") manifests.push({ name, epoch, first: seq, durable: Number(third) });
     else if (kind === "snapshot") snapshots.push({ name, epoch, seq });
     else unfinished.push(name);
   }
-  segments.sort((a, b) => a.epoch - b.epoch || a.first - b.first);
+  segments.sort(compareSegments);
+  manifests.sort((a, b) => compareSegments(a, b) || a.durable - b.durable);
   snapshots.sort((a, b) => b.seq - a.seq || b.epoch - a.epoch);
-  return { segments, snapshots, unfinished, epoch: highest };
+  return { segments, snapshots, manifests, unfinished, epoch: highest };
 }
 
+/** In the order in which they were begun. */
+export function compareSegments(
+  a: Pick<SegmentName, "epoch" | "first">,
+  b: Pick<SegmentName, "epoch" | "first">,
+): number {
+  return a.epoch - b.epoch || a.first - b.first;
+}
+
+const ours = /^(\d{10})-(\d{16})(?:-(\d{16}))?\.(log|snapshot|snapshot\.tmp|manifest)$/;
+
 function numbers(epoch: number, seq: number): string {
-  return `${String(epoch).padStart(10, "0")}-${String(seq).padStart(16, "0")}`;
+  return `${String(epoch).padStart(10, "0")}-${seqText(seq)}`;
+}
+
+function seqText(seq: number): string {
+  return String(seq).padStart(16, "0");
 }

@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import { limits } from "../protocol/limits.ts";
 import type { Entry } from "./core/entry.ts";
 
 /**
@@ -34,7 +35,7 @@ export interface Fault {
   readonly line: number;
   /** What is wrong, as the end of "line 7 ...". */
   readonly reason: string;
-  /** No intact entry follows: what a write leaves that a crash or a power cut interrupted. */
+  /** What one write leaves that a crash or a power cut interrupted. */
   readonly torn: boolean;
 }
 
@@ -49,11 +50,7 @@ export function scanSegment(bytes: Buffer, first: number, after: number, entries
   const end = (fault: Fault | null): Scan => ({ last: seq, goodBytes: start, newBytes, fault });
   for (let line = 1; start < bytes.length; line++) {
     const newline = bytes.indexOf(0x0a, start);
-    if (newline === -1) return end({ line, reason: "is not complete", torn: true });
-    if (!isIntact(bytes, start, newline)) {
-      const torn = !anyIntact(bytes, start + 9);
-      return end({ line, reason: "does not fit its checksum", torn });
-    }
+    if (newline === -1 || !isIntact(bytes, start, newline)) return end(faultAt(bytes, start, newline, line));
     seq += 1;
     if (seq > after) {
       const entry = decode(bytes, start, newline);
@@ -76,14 +73,20 @@ export function isIntact(bytes: Buffer, start: number, end: number): boolean {
   return bytes.toString("latin1", start, start + 8) === checksum(bytes.subarray(start + 9, end));
 }
 
-/** Whether an intact entry ends anywhere behind `from`; its line may have lost its beginning to the fault before. */
-function anyIntact(bytes: Buffer, from: number): boolean {
-  for (let at = bytes.indexOf(entryBegin, from); at !== -1; at = bytes.indexOf(entryBegin, at + 1)) {
-    const newline = bytes.indexOf(0x0a, at);
-    if (newline === -1) return false;
-    if (at >= 8 && isIntact(bytes, at - 8, newline)) return true;
+/**
+ * A write that was interrupted is whole up to some byte; from there on nothing of it is in the file, or zeros, or
+ * whatever the disk had there. So no further entry begins in it, and it is no longer than one write. Else what is
+ * there was garbled later, or by something else, and may have been acknowledged.
+ */
+function faultAt(bytes: Buffer, start: number, newline: number, line: number): Fault {
+  const reason = newline === -1 ? "is not complete" : "does not fit its checksum";
+  if (bytes.length - start > limits.recordBytes) {
+    return { line, reason: `${reason}, and what is left from there is longer than one write`, torn: false };
   }
-  return false;
+  // Its own beginning may be intact: a checksum, then this.
+  const more = bytes.indexOf(entryBegin, start + 9);
+  if (more === -1) return { line, reason, torn: true };
+  return { line, reason: `${reason}, and further entries begin behind it`, torn: false };
 }
 
 const entryBegin = Buffer.from(' {"seq":');

@@ -219,7 +219,10 @@ export const limits = {
 
   // Journal.
   segmentBytes: 64 * 1024 * 1024,
+  /** One write to the journal; a torn write at its end is no longer. */
   recordBytes: 4 * 1024 * 1024,
+  /** Entries that may have become durable since the manifest was renamed last. */
+  manifestEntries: 64,
   /** Entries after the last snapshot before the next one is taken. */
   snapshotEntries: 100_000,
   snapshotsKept: 2,

@@ -101,3 +101,34 @@ test("who comes at once is told which files, and what to do", async () => {
   }
   await daemon.exited;
 });
+
+test("a start without the journal's last segment is refused, and kite doctor explains it", async () => {
+  for (const id of ["ann", "bob"]) {
+    const daemon = await home.start();
+    await home.session(id);
+    await daemon.kill();
+  }
+  const path = segment();
+  rmSync(path);
+  const { daemon, word } = home.begin();
+  const said = await word;
+  expect(said).toMatch(
+    /^error the journal is damaged: its last segment .* is missing, with entries from \d+ on/,
+  );
+  expect(said).toContain(path);
+  expect((await daemon.exited).code).toBe(1);
+  const { checks } = JSON.parse(await doctorSays());
+  const journal = checks.find(({ check }: { check: string }) => check === "journal");
+  expect(journal).toMatchObject({ result: "fail", todo: expect.stringContaining("keep a copy") });
+  expect(journal.detail).toContain(`${path} is missing`);
+});
+
+/** What `kite doctor --json` prints; it fails where a check does. */
+async function doctorSays(): Promise<string> {
+  try {
+    return await home.kite("doctor", "--json");
+  } catch (error) {
+    if (error instanceof Error && "stdout" in error) return String(error.stdout);
+    throw error;
+  }
+}

@@ -83,6 +83,7 @@ describe("the real disk", () => {
       expect(statSync(dir).mode & 0o777).toBe(0o700);
       for (const name of readdirSync(dir)) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
       expect(readdirSync(dir).sort()).toEqual([
+        "0000000001-0000000000000001-0000000000000000.manifest",
         "0000000001-0000000000000001.log",
         "0000000001-0000000000000001.snapshot",
         "reserve",
