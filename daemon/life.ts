@@ -15,6 +15,8 @@ export interface LifeOptions {
   readonly stillOurs: () => boolean;
   /** Looks whether the journal is still in its place; what is wrong ends the daemon. */
   readonly verifyJournal: () => void;
+  /** Called with every look: the event loop turns, so whoever asks is answered. */
+  readonly onAlive: () => void;
 }
 
 export class Life {
@@ -53,13 +55,14 @@ export class Life {
   }
 
   #tick(): void {
-    const { services, stillOurs, verifyJournal, idleExitMs } = this.#options;
+    const { services, stillOurs, verifyJournal, onAlive, idleExitMs } = this.#options;
     const { engine, clock, presence } = services;
     if (!stillOurs()) {
       services.stop("the socket or the lock file is no longer this daemon's");
       return;
     }
     verifyJournal();
+    onAlive();
     presence.keepOnly(engine.state.sessions.live);
     for (const session of engine.state.sessions.live.values()) {
       if (session.lostAt === null && session.node === services.node && this.#isSilent(session))

@@ -25,6 +25,7 @@ import { PathFacts } from "./facts-path.ts";
 import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
 import { WorkFacts } from "./facts-work.ts";
 import { GuardTold } from "./guard-told.ts";
+import { HookFailures } from "./hook-failures.ts";
 import { Guarded } from "./hook-guard.ts";
 import { HookLocks } from "./hook-lock.ts";
 import { HookNotes } from "./hook-notes.ts";
@@ -180,12 +181,14 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     },
   };
   const anchors = new AnchorWatch();
+  const failures = new HookFailures(paths.hookFailures, onTrouble);
   life = new Life({
     services,
     anchors,
     idleExitMs: config.idleExitMs,
     stillOurs: () => instance.stillOurs(),
     verifyJournal: () => journal.verify(),
+    onAlive: () => failures.clear(),
   });
   server.serve(services);
   const listening = await listenPrivately(server.net, paths);

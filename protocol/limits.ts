@@ -307,10 +307,14 @@ export const limits = {
   // The hook clients.
   firstByteMs: 1_000,
   reconnectMs: 5_000,
-  /** So many hooks without an answer within the window: for a pause, hooks let go without asking. */
+  /**
+   * So many hooks without an answer within the window: for a pause, hooks let go without asking, and those that wait
+   * before a tool ask with `hookBriefMs` for the first byte. A daemon that goes on ends the pause.
+   */
   hookFailuresMax: 3,
   hookFailuresWindowMs: 60_000,
   hookPauseMs: 30_000,
+  hookBriefMs: 100,
   /** Sessions remembered as having been told that Kite does not answer. */
   toldSessionsMax: 100,
   /** What a hook may spend on one event; a write's is longer than `hookWaitMs`. */

@@ -16,6 +16,8 @@ export interface KitePaths {
   readonly config: string;
   /** Present after `kite down`: hooks then start no daemon. */
   readonly downFile: string;
+  /** When hooks got no answer: the hook clients write it, and stop asking for a while when there are several. */
+  readonly hookFailures: string;
   /** What `kite install` wrote, and where. */
   readonly installs: string;
   /** Where it told the client of Kite's tools. */
@@ -44,6 +46,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     bin: join(home, "bin"),
     config: join(home, "config.json"),
     downFile: join(home, "down"),
+    hookFailures: join(home, "hook-failures"),
     installs: join(home, "installs.json"),
     servers: join(home, "servers.json"),
   };

@@ -12,6 +12,7 @@ use strict;
 
 # As in protocol/limits.ts.
 my $first_byte_ms = 1_000;
+my $brief_ms      = 100;
 my $reconnect_ms  = 5_000;
 my $budget_ms     = 1_000;
 my $failures_max  = 3;
@@ -30,6 +31,7 @@ my $unreached = '{"systemMessage":"kite gives no answer: edits of this session a
 
 my $wakes = ($ARGV[1] // '') eq 'wake';
 my ($home, $event, $started, $asked, $parked, $lost_at) = ('', '', 0, 0, 0, 0);
+my $patience_ms = $first_byte_ms;
 $SIG{__DIE__}  = sub { exit 0 };
 $SIG{__WARN__} = sub { };
 $SIG{PIPE}     = 'IGNORE';
@@ -46,7 +48,8 @@ my ($ms) = ($ARGV[0] // '') =~ /^([1-9]\d{0,8})/;
 alarm int((($ms || $budget_ms) + 999) / 1_000);
 $event = read_event();
 let_go() if !is_socket() && !(start_daemon() && is_socket());
-let_go() if -e "$home/hook-failures" && is_paused();
+my $others_failed = -e "$home/hook-failures";
+let_go() if $others_failed && is_paused();
 exit 0 if !is_one_object($event);
 my $request = request_line($event);
 exit 0 if length $request > $line_bytes;
@@ -131,7 +134,7 @@ sub attempt {
     fcntl $daemon, 4, $linux ? 2048 : 4 or return 'absent';
     connect $daemon, pack $linux ? 'S Z*' : 'x C Z*', 1, $socket or return 'absent';
 
-    my $first_byte_s = $first_byte_ms / 1_000;
+    my $first_byte_s = $patience_ms / 1_000;
     for (my $sent = 0; $sent < length $line;) {
         is_ready($daemon, 1, $first_byte_s) or return 'silent';
         $sent += syswrite $daemon, $line, length $line, $sent or return 'closed';
@@ -140,6 +143,7 @@ sub attempt {
     for (my $patience = $first_byte_s;; $patience = undef) {
         is_ready($daemon, 0, $patience) or return 'silent';
         sysread $daemon, $reply, 65_536, length $reply or return 'closed';
+        end_pause() if $others_failed;
         while ((my $end = index $reply, "\n") >= 0) {
             my $head = substr $reply, 0, $end;
             if ($head =~ /^\s*$/) { ($parked, $lost_at) = (1, 0) }
@@ -221,25 +225,45 @@ sub start_daemon {
     return 1;
 }
 
-# Three failures within a minute: for half a minute nobody is asked, unless the socket is newer than they are.
+# Three failures within a minute: for half a minute nobody asks, unless the socket is newer than they are. What waits
+# before a tool asks all the same, or it would run past others' locks: only briefly when three of its kind failed.
 sub is_paused {
     open my $file, '<', "$home/hook-failures" or return 0;
-    sysseek $file, -11 * $failures_max, 2;
-    sysread $file, my $last, 11 * $failures_max;
-    my @at = $last =~ /^(\d{10})$/mg;
-    return 0 if @at < $failures_max || $at[-1] - $at[0] > $window_ms / 1_000 || (lstat $socket)[9] > $at[-1];
-    my $age = time - $at[-1];
-    return $age >= 0 && $age < $pause_ms / 1_000;
+    sysseek $file, -1_100, 2;
+    sysread $file, my $lines, 1_100;
+    return 0 if !is_recent($lines =~ /^(\d{10})(?: tool)?$/mg);
+    return 1 if !is_before_tool();
+    $patience_ms = $brief_ms if is_recent($lines =~ /^(\d{10}) tool$/mg);
+    return 0;
 }
 
-# Ends without an answer. Where it `failed`, that counts towards a pause, unless the hook beside it counts it. Once in
-# a session, when an edit goes ahead though nobody looked, the person is told, unless nobody is meant to look.
+# Whether the last of these failures call for a pause.
+sub is_recent {
+    return 0 if @_ < $failures_max;
+    my ($first, $last) = @_[-$failures_max, -1];
+    my $age = time - $last;
+    return $last - $first <= $window_ms / 1_000
+        && (lstat $socket)[9] <= $last
+        && $age >= 0
+        && $age < $pause_ms / 1_000;
+}
+
+# The daemon answers: what failed before keeps nobody from asking any more.
+sub end_pause {
+    unlink "$home/hook-failures";
+    ($others_failed, $patience_ms) = (0, $first_byte_ms);
+}
+
+# Ends without an answer. When it `failed`, that counts towards a pause, unless the hook beside it counts it or it
+# waited only briefly. Once in a session, when an edit goes ahead though nobody looked, the person is told, unless
+# nobody is meant to look.
 sub let_go {
     my ($failed) = @_;
     alarm 0;
     my $failures = "$home/hook-failures";
-    if ($failed && !$wakes && open my $file, (-s $failures // 0) < 1_024 ? '>>' : '>', $failures) {
-        put($file, sprintf "%010d\n", time);
+    my $counts = $failed && !$wakes && $patience_ms != $brief_ms;
+    if ($counts && open my $file, (-s $failures // 0) < 1_024 ? '>>' : '>', $failures) {
+        put($file, sprintf "%010d%s\n", time, is_before_tool() ? ' tool' : '');
     }
     if (is_edit() && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {
         put(\*STDOUT, $unreached);
@@ -247,9 +271,12 @@ sub let_go {
     exit 0;
 }
 
+sub is_before_tool {
+    return $event =~ /"hook_event_name"\s*:\s*"PreToolUse"/;
+}
+
 sub is_edit {
-    return $event =~ /"hook_event_name"\s*:\s*"PreToolUse"/
-        && $event =~ /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/;
+    return is_before_tool() && $event =~ /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/;
 }
 
 # Whether the session was not told yet; from now on it was. Where that cannot be kept, it counts as told.

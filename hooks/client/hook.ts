@@ -17,6 +17,7 @@ import {
   readFileSync,
   readSync,
   rmdirSync,
+  rmSync,
   type Stats,
   writeFileSync,
 } from "node:fs";
@@ -25,6 +26,7 @@ import type { limits } from "../../protocol/limits.ts";
 
 // Literal types of the protocol's own bounds: a different number here does not compile.
 const firstByteMs: typeof limits.firstByteMs = 1_000;
+const briefMs: typeof limits.hookBriefMs = 100;
 const reconnectMs: typeof limits.reconnectMs = 5_000;
 const defaultBudgetMs: typeof limits.hookTurnBudgetMs = 1_000;
 const failuresMax: typeof limits.hookFailuresMax = 3;
@@ -52,6 +54,8 @@ let home = "";
 let event = "";
 let isStarted = false;
 let isAsked = false;
+let patienceMs: number = firstByteMs;
+let othersFailed = false;
 
 process.on("uncaughtException", () => process.exit(0));
 main();
@@ -151,7 +155,7 @@ function forward(path: string, request: Buffer): void {
 
   function attempt(): void {
     const socket: Socket = connect(path);
-    const silence = setTimeout(lost, firstByteMs, true);
+    const silence = setTimeout(lost, patienceMs, true);
     let heard = false;
     let reply = "";
     let over = false;
@@ -168,6 +172,7 @@ function forward(path: string, request: Buffer): void {
       if (over) return;
       clearTimeout(silence);
       heard = true;
+      if (othersFailed) endPause();
       reply += chunk;
       for (let end = reply.indexOf("\n"); end !== -1 && !over; end = reply.indexOf("\n")) {
         if (!take(reply.slice(0, end), reply.slice(end + 1))) break;
@@ -221,31 +226,50 @@ function finish(code: number, output: string, error: string, env: string): never
   process.exit(code);
 }
 
-/** Three failures within a minute: for half a minute nobody is asked, unless the socket is newer than they are. */
+/**
+ * Three failures within a minute: for half a minute nobody asks, unless the socket is newer than they are. What waits
+ * before a tool asks all the same, or it would run past others' locks: only briefly when three of its kind failed.
+ */
 function isPaused(socket: Stats): boolean {
-  const path = `${home}/hook-failures`;
-  let text = "";
-  if (!existsSync(path) || !succeeds(() => (text = readFileSync(path, "latin1")))) return false;
-  const last = text.slice(-11 * failuresMax);
-  const at = [...last.matchAll(/^\d{10}$/gm)].map(([seconds]) => 1000 * Number(seconds));
-  const [first = 0, newest = 0] = [at[0], at.at(-1)];
-  if (at.length < failuresMax || newest - first > windowMs || secondOf(socket.mtimeMs) > newest) return false;
+  const path = failuresFile();
+  let lines = "";
+  othersFailed = existsSync(path);
+  if (!othersFailed || !succeeds(() => (lines = readFileSync(path, "latin1").slice(-1100)))) return false;
+  if (!isRecent(socket, lines.matchAll(/^(\d{10})(?: tool)?$/gm))) return false;
+  if (!isBeforeTool()) return true;
+  if (isRecent(socket, lines.matchAll(/^(\d{10}) tool$/gm))) patienceMs = briefMs;
+  return false;
+}
+
+/** Whether the last of these failures call for a pause. */
+function isRecent(socket: Stats, failures: Iterable<RegExpMatchArray>): boolean {
+  const last = Array.from(failures, ([, seconds]) => 1000 * Number(seconds)).slice(-failuresMax);
+  const [first = 0, newest = 0] = [last[0], last.at(-1)];
   const age = secondOf(Date.now()) - newest;
-  return age >= 0 && age < pauseMs;
+  const isWithin = last.length === failuresMax && newest - first <= windowMs;
+  return isWithin && secondOf(socket.mtimeMs) <= newest && age >= 0 && age < pauseMs;
 }
 
 function secondOf(ms: number): number {
   return ms - (ms % 1000);
 }
 
+/** The daemon answers: what failed before keeps nobody from asking any more. */
+function endPause(): void {
+  othersFailed = false;
+  patienceMs = firstByteMs;
+  succeeds(() => rmSync(failuresFile()));
+}
+
 /**
- * Ends without an answer. Where it `failed`, that counts towards a pause, unless the hook beside it counts it. Once
- * in a session, when an edit goes ahead though nobody looked, the person is told, unless nobody is meant to look.
+ * Ends without an answer. When it `failed`, that counts towards a pause, unless the hook beside it counts it or it
+ * waited only briefly. Once in a session, when an edit goes ahead though nobody looked, the person is told, unless
+ * nobody is meant to look.
  */
 function letGo(failed = false): never {
-  const path = `${home}/hook-failures`;
-  if (failed && !wakes) {
-    const at = `${Math.floor(Date.now() / 1000)}\n`;
+  if (failed && !wakes && patienceMs !== briefMs) {
+    const path = failuresFile();
+    const at = `${Math.floor(Date.now() / 1000)}${isBeforeTool() ? " tool" : ""}\n`;
     const isLong = (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) >= 1024;
     succeeds(() => writeFileSync(path, at, { flag: isLong ? "w" : "a" }));
   }
@@ -256,11 +280,16 @@ function letGo(failed = false): never {
   process.exit(0);
 }
 
+function failuresFile(): string {
+  return `${home}/hook-failures`;
+}
+
+function isBeforeTool(): boolean {
+  return /"hook_event_name"\s*:\s*"PreToolUse"/.test(event);
+}
+
 function isEdit(): boolean {
-  return (
-    /"hook_event_name"\s*:\s*"PreToolUse"/.test(event) &&
-    /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/.test(event)
-  );
+  return isBeforeTool() && /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/.test(event);
 }
 
 /** Whether the session was not told yet; from now on it was. Where that cannot be kept, it counts as told. */

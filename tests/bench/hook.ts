@@ -12,6 +12,8 @@ const rounds = 60;
 /** Of a Node that does nothing, at most. */
 const perlShare = 0.22;
 const nodeShare = 1.35;
+/** An edit asks even then: with `limits.hookBriefMs`, and the time that its program takes. */
+const editMs = 250;
 /** A socket counts as newer than failures of the second it was made in. */
 const secondMs = 1_000;
 
@@ -30,9 +32,9 @@ export async function hook(dist: string, fixtures: string): Promise<void> {
     let uses = 0;
 
     /** One call: of the whole process, in milliseconds. Every event is another tool's use. */
-    const once = ([command, ...args]: Command, kiteHome: string) => {
+    const once = ([command, ...args]: Command, kiteHome: string, fields: object = {}) => {
       uses += 1;
-      const input = JSON.stringify({ ...recorded, cwd, tool_use_id: `toolu_${uses}`, tool_input });
+      const input = JSON.stringify({ ...recorded, cwd, tool_use_id: `toolu_${uses}`, tool_input, ...fields });
       const env = { PATH: process.env["PATH"], KITE_HOME: kiteHome };
       const began = performance.now();
       const { status, stderr } = spawnSync(command, args, { env, input });
@@ -77,10 +79,13 @@ export async function hook(dist: string, fixtures: string): Promise<void> {
       ] as const) {
         rmSync(join(home, "hook-failures"), { force: true });
         const failing = Array.from({ length: limits.hookFailuresMax }, () => once(command, home));
-        const after = Array.from({ length: 20 }, () => once(command, home) / once(idle, home));
+        const prompt = { hook_event_name: "UserPromptSubmit" };
+        const prompts = Array.from({ length: 20 }, () => once(command, home, prompt) / once(idle, home));
+        const edits = Array.from({ length: 20 }, () => once(command, home));
         print(`${name}, daemon stopped (SIGSTOP)`, [
           figure("the longest of the first calls", Math.max(...failing), { atMost: 1_200 }, " ms"),
-          figure("those of the next half minute / node -e 0", median(after), { atMost }),
+          figure("prompts of the next half minute / node -e 0", median(prompts), { atMost }),
+          figure("edits of the next half minute", median(edits), { atMost: editMs }, " ms"),
         ]);
       }
     } finally {

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Client, Home } from "./daemon.ts";
@@ -183,19 +183,45 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
     expect(await holders()).toEqual([]);
   });
 
-  test("a stopped daemon is left alone after three tries, then asked again", async () => {
+  const failures = () => join(home.paths.home, "hook-failures");
+
+  /** The daemon stands still, and hooks that nothing of the work depends on got no answer: a Stop and two prompts. */
+  async function failThrice(): Promise<void> {
     utimesSync(home.paths.socket, 1, 1);
     home.daemon.signal("SIGSTOP");
-    expect(await Promise.all([1, 2, 3].map(() => first.stop().ended))).toEqual([silent, silent, silent]);
+    const hooks = [first.stop(), first.start("UserPromptSubmit"), second.start("UserPromptSubmit")];
+    expect(await Promise.all(hooks.map(({ ended }) => ended))).toEqual([silent, silent, silent]);
+    expect(readFileSync(failures(), "latin1")).toMatch(/^(\d{10}\n){3}$/);
+  }
+
+  test("a stopped daemon is left alone after three tries, and asked again as soon as it goes on", async () => {
+    await failThrice();
+    expect(await first.start("SubagentStart").ended).toEqual(silent);
     home.daemon.signal("SIGCONT");
-    expect(await first.start("UserPromptSubmit").ended).toEqual(silent);
-    const file = join(home.paths.home, "hook-failures");
-    const past = readFileSync(file, "latin1").replaceAll(/\d+/g, seconds => String(Number(seconds) - 30));
-    writeFileSync(file, past);
+    // Nothing tells that the daemon has found the file: this asks again.
+    while (existsSync(failures())) await watch.ask({ type: "ping" });
     expect(await first.start("SessionEnd", { reason: "other" }).ended).toEqual(silent);
     const { hooks } = await watch.ask({ type: "stats" });
-    expect(hooks).toMatchObject({ SessionEnd: 1 });
-    expect(hooks).not.toHaveProperty("UserPromptSubmit");
+    expect(hooks).toMatchObject({ SessionEnd: 1, Stop: 1, UserPromptSubmit: 2 });
+    expect(hooks).not.toHaveProperty("SubagentStart");
+  });
+
+  test("the moment a stopped daemon goes on, two sessions that edit one file are coordinated", async () => {
+    await failThrice();
+    home.daemon.signal("SIGCONT");
+    expect(await first.edit().ended).toEqual(silent);
+    const { ended } = second.edit();
+    await waiting(second);
+    expect(await holders()).toEqual([first.id]);
+    await first.stop().ended;
+    expect(await ended).toEqual(silent);
+  });
+
+  test("failures do not add up while the daemon lives", async () => {
+    for (let n = 0; n < 3; n += 1) {
+      writeFileSync(failures(), `${Math.floor(Date.now() / 1000)}\n`.repeat(2));
+      while (existsSync(failures())) await watch.ask({ type: "ping" });
+    }
   });
 
   test("hostile payloads reach nothing but the adapter", async () => {

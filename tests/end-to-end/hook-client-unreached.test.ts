@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
 import { answer, HookWorld, hookPrograms, type Run, silent } from "./hook-clients.ts";
@@ -19,6 +20,9 @@ describe.each(hookPrograms)("the $name client", program => {
   describe("the pause after three failures", () => {
     const failures = () => readFileSync(at("hook-failures"), "latin1");
     const now = () => Math.floor(Date.now() / 1000);
+    const prompt = JSON.stringify({ session_id: "s", hook_event_name: "UserPromptSubmit" });
+    /** Nothing is lost where it is not asked about. */
+    const runPrompt = (options?: Run) => run({ stdin: prompt, ...options });
 
     /**
      * As if hooks had failed so many seconds ago, with a daemon that is older than that. At least one: a program
@@ -29,15 +33,22 @@ describe.each(hookPrograms)("the $name client", program => {
       utimesSync(world.socketPath, 1, 1);
     }
 
+    /** As if hooks before tools had. */
+    function failedBeforeTools(...secondsAgo: number[]): void {
+      failed(...secondsAgo);
+      writeFileSync(at("hook-failures"), failures().replaceAll("\n", " tool\n"));
+    }
+
     const works = () => world.daemon(socket => socket.end(answer({ output: "x" })));
+    const isSilent = () => world.daemon(() => undefined);
 
     test("a daemon that says nothing is asked three times, then nobody connects", async () => {
-      const fake = await world.daemon(() => undefined);
+      const fake = await isSilent();
       utimesSync(world.socketPath, 1, 1);
-      expect(await Promise.all([run(), run(), run()])).toEqual([silent, silent, silent]);
+      expect(await Promise.all([runPrompt(), runPrompt(), runPrompt()])).toEqual([silent, silent, silent]);
       expect(failures()).toMatch(/^(\d{10}\n){3}$/);
       expect(fake.connections).toBe(3);
-      expect(await run()).toEqual(silent);
+      expect(await runPrompt()).toEqual(silent);
       expect(fake.connections).toBe(3);
     });
 
@@ -46,7 +57,7 @@ describe.each(hookPrograms)("the $name client", program => {
       ["a parked request that outlasts its budget", "\n", "100"],
     ])("%s counts", async (_, reply, budget) => {
       await world.daemon(socket => socket.write(reply));
-      expect(await run({ budget })).toEqual(silent);
+      expect(await runPrompt({ budget })).toEqual(silent);
       expect(failures()).toMatch(/^\d{10}\n$/);
     });
 
@@ -77,7 +88,9 @@ describe.each(hookPrograms)("the $name client", program => {
     ])("%s: nobody is asked", async (_, seconds) => {
       const fake = await works();
       failed(...seconds);
-      expect(await run()).toEqual(silent);
+      expect(await runPrompt()).toEqual(silent);
+      failedBeforeTools(...seconds);
+      expect(await runPrompt()).toEqual(silent);
       expect(fake.connections).toBe(0);
     });
 
@@ -89,23 +102,65 @@ describe.each(hookPrograms)("the $name client", program => {
     ])("%s: the daemon is asked", async (_, seconds) => {
       await works();
       failed(...seconds);
-      expect(await run()).toEqual({ ...silent, stdout: "x" });
+      expect(await runPrompt()).toEqual({ ...silent, stdout: "x" });
     });
 
     test("a socket that is newer than the failures is another daemon's", async () => {
       await works();
       failed(3, 2, 1);
       utimesSync(world.socketPath, now() + 2, now() + 2);
-      expect(await run()).toEqual({ ...silent, stdout: "x" });
+      expect(await runPrompt()).toEqual({ ...silent, stdout: "x" });
     });
 
     test("when the pause is over and the daemon still says nothing, one failure begins the next", async () => {
-      const fake = await world.daemon(() => undefined);
+      const fake = await isSilent();
       failed(33, 32, 31);
-      expect(await run()).toEqual(silent);
+      expect(await runPrompt()).toEqual(silent);
       expect(fake.connections).toBe(1);
-      expect(await run()).toEqual(silent);
+      expect(await runPrompt()).toEqual(silent);
       expect(fake.connections).toBe(1);
+    });
+
+    test("what waits before a tool asks in a pause too, and its answer ends the pause for everybody", async () => {
+      await works();
+      failed(3, 2, 1);
+      expect(await runPrompt()).toEqual(silent);
+      expect(await run()).toEqual({ ...silent, stdout: "x" });
+      expect(failures).toThrow("ENOENT");
+      expect(await runPrompt()).toEqual({ ...silent, stdout: "x" });
+    });
+
+    test("a word of the daemon ends the pause, before the answer", async () => {
+      await world.daemon(socket => socket.write("\n"));
+      failed(3, 2, 1);
+      const { child, ended } = world.start();
+      // The file's end has no event of its own: this asks again.
+      while (existsSync(at("hook-failures"))) await nextTurn();
+      expect(child.exitCode).toBeNull();
+      child.kill("SIGTERM");
+      await ended;
+    });
+
+    test("before a tool, failures of its own kind alone shorten the wait, and short waits do not count", async () => {
+      const fake = await isSilent();
+      const three = /^(\d{10}\n){3}$/;
+      failed(3, 2, 1);
+      expect(failures()).toMatch(three);
+      expect(await run()).toEqual(silent);
+      expect(failures()).toMatch(/^(\d{10}\n){3}\d{10} tool\n$/);
+      failedBeforeTools(3, 2, 1);
+      const before = failures();
+      expect(await run()).toEqual(silent);
+      expect(failures()).toBe(before);
+      expect(fake.connections).toBe(2);
+    });
+
+    test("a short wait is long enough for a daemon that answers", async () => {
+      await works();
+      failedBeforeTools(3, 2, 1);
+      // On a machine that is busy with other things it may take more than one.
+      for (let said = silent; said.stdout === ""; said = await run()) failedBeforeTools(3, 2, 1);
+      expect(failures).toThrow("ENOENT");
     });
 
     test.each([
@@ -116,10 +171,12 @@ describe.each(hookPrograms)("the $name client", program => {
     ])("a file of %s is no pause and keeps nobody from counting, within bounds", async (_, content) => {
       await works();
       writeFileSync(at("hook-failures"), content);
-      expect(await run()).toEqual({ ...silent, stdout: "x" });
+      expect(await runPrompt()).toEqual({ ...silent, stdout: "x" });
+      expect(failures).toThrow("ENOENT");
       rmSync(world.socketPath);
-      await world.daemon(socket => socket.end("what?\n"));
-      expect(await run()).toEqual(silent);
+      await isSilent();
+      writeFileSync(at("hook-failures"), content);
+      expect(await runPrompt()).toEqual(silent);
       expect(failures()).toMatch(/(^|\n)\d{10}\n$/);
       expect(failures().length).toBeLessThan(1100);
     });
@@ -129,7 +186,7 @@ describe.each(hookPrograms)("the $name client", program => {
       const fake = await world.daemon((socket, line) =>
         socket.end(line.includes("well") ? answer({ output: "x" }) : "what?\n"),
       );
-      for (let n = 0; n < 4; n += 1) expect(await run()).toEqual(silent);
+      for (let n = 0; n < 4; n += 1) expect(await runPrompt()).toEqual(silent);
       expect(fake.connections).toBe(4);
       expect(await run({ stdin: '{"all":"well"}' })).toEqual({ ...silent, stdout: "x" });
     });
@@ -194,10 +251,10 @@ describe.each(hookPrograms)("the $name client", program => {
 
     test("in a pause", async () => {
       const fake = await world.daemon(() => undefined);
-      writeFileSync(at("hook-failures"), `${Math.floor(Date.now() / 1000) - 1}\n`.repeat(3));
+      writeFileSync(at("hook-failures"), `${Math.floor(Date.now() / 1000) - 1} tool\n`.repeat(3));
       utimesSync(world.socketPath, 1, 1);
       expect(await isTold({ stdin: edit("a") })).toBe(true);
-      expect(fake.connections).toBe(0);
+      expect(fake.connections).toBe(1);
     });
 
     test("not where a daemon answers", async () => {

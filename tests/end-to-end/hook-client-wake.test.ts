@@ -82,7 +82,7 @@ describe.each(hookPrograms)("the $name client, told to wake", program => {
     expect([fake.connections, words.length]).toEqual([3, 0]);
     expect(existsSync(failures())).toBe(false);
     expect(await run({ wake: false })).toEqual(silent);
-    expect(readFileSync(failures(), "latin1")).toMatch(/^\d{10}\n$/);
+    expect(readFileSync(failures(), "latin1")).toMatch(/^\d{10} tool\n$/);
   });
 
   test("SIGTERM ends it at once", async () => {

@@ -421,6 +421,7 @@ describe("what the programs are made of", () => {
     );
     expect(Object.fromEntries(bounds)).toEqual({
       first_byte_ms: limits.firstByteMs,
+      brief_ms: limits.hookBriefMs,
       reconnect_ms: limits.reconnectMs,
       budget_ms: limits.hookTurnBudgetMs,
       failures_max: limits.hookFailuresMax,
