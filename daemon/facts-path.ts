@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync } from "node:fs";
+import { type BigIntStats, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { Stamped } from "./baselines.ts";
@@ -152,26 +152,32 @@ export class PathFacts {
   }
 
   /**
-   * Something that changes whenever the file does (time of change, size, inode), or null where there is none.
-   * A file that cannot be looked at has the stamp `unreachable`: two of those compare as unchanged.
+   * What the file is now: a stamp that changes whenever the file does (time of change, size, inode), and the time of
+   * the change, which is not to be had of what is gone. Null when it cannot be told.
    */
-  async fileStamp(real: string): Promise<string | null> {
-    const stamp = await this.#outside.fact(async budget => {
-      const stat = await this.#outside.look(real, null, budget, (prober, path) => prober.lstat(path));
-      return stat === null ? null : `${stat.mtimeNs}-${stat.size}-${stat.ino}`;
-    });
-    return stamp === null || typeof stamp === "string" ? stamp : "unreachable";
+  async stamped(real: string): Promise<Stamped | null> {
+    const found = await this.#outside.fact(async budget =>
+      stampOf(await this.#outside.look(real, null, budget, (prober, path) => prober.lstat(path))),
+    );
+    return "unreachable" in found ? null : found;
   }
 
-  /** The stamp with the time of the change, which is not to be had of what is gone; null where it cannot be told. */
-  async stamped(real: string): Promise<Stamped | null> {
-    const found = await this.#outside.fact(async budget => {
-      const stat = await this.#outside.look(real, null, budget, (prober, path) => prober.lstat(path));
-      return stat === null
-        ? { stamp: null, changedAt: Number.POSITIVE_INFINITY }
-        : { stamp: `${stat.mtimeNs}-${stat.size}-${stat.ino}`, changedAt: Number(stat.ctimeNs / 1_000_000n) };
-    });
-    return "unreachable" in found ? null : found;
+  /**
+   * `stamped` at once, of a file by its name in words (`lexical`) and its real path; null when only `stamped` can
+   * tell. Never waits for anything but a local filesystem.
+   */
+  stampedNow(lexical: string, real: string): Stamped | null {
+    const parent = dirname(lexical);
+    const directory = this.#directories.get(parent);
+    if (directory === undefined || directory.real !== dirname(real)) return null;
+    this.#newTurn();
+    if (directory.turn !== this.#turn && !this.#stillThere(parent, directory)) return null;
+    try {
+      return stampOf(lstatSync(real, { bigint: true, throwIfNoEntry: false }) ?? null);
+    } catch {
+      // A failing disk, or a directory that may not be searched: `stamped` tells which.
+      return null;
+    }
   }
 
   async #file(lexical: string, budget: Budget): Promise<Walked> {
@@ -326,6 +332,12 @@ export class PathFacts {
       this.#turn++;
     });
   }
+}
+
+function stampOf(stat: BigIntStats | null): Stamped {
+  if (stat === null) return { stamp: null, changedAt: Number.POSITIVE_INFINITY };
+  const { mtimeNs, size, ino, ctimeNs } = stat;
+  return { stamp: `${mtimeNs}-${size}-${ino}`, changedAt: Number(ctimeNs / 1_000_000n) };
 }
 
 function below(directory: string, name: string): string {

@@ -1,5 +1,5 @@
 /** A hook's lock: asked once for each tool use, however many hooks of it wait; answered when the file was looked at. */
-import type { HookAction } from "../protocol/adapter.ts";
+import type { HookAction, HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Call } from "./call.ts";
 import type { Actor, FileRef } from "./core/entry.ts";
@@ -26,12 +26,26 @@ export type HookAsk = Pick<
 export interface Waited {
   readonly reply: Reply;
   readonly waitedMs: number;
-  /** Clock time at which the wait began; null where there was none. */
-  readonly parkedAt: number | null;
-  /** Who stood in the way then. */
+  /** Who stood in the way when the wait began; null when there was no wait. */
   readonly before: string | null;
-  /** The file as it was then. */
-  readonly stamp: Promise<string | null> | null;
+  /** What happened to the file between the begin of the wait and the answer. */
+  readonly change: Promise<Change>;
+}
+
+type Change = Pick<Extract<HookOutcome, { did: "lock"; ok: true }>, "changedWhileWaiting" | "changedBy">;
+
+const unchanged: Promise<Change> = Promise.resolve({ changedWhileWaiting: false, changedBy: null });
+
+/** The begin of a wait. */
+interface Parked {
+  /** Clock time. */
+  readonly at: number;
+  readonly blocker: Actor | null;
+  /**
+   * Stamps of the file as it was then, as far as they are known; and when the blocker was writing it, as it was before
+   * that.
+   */
+  readonly stamps: Promise<readonly (string | null)[]>;
 }
 
 /** One tool use's lock and the hooks that wait for it. */
@@ -75,9 +89,8 @@ export class HookLocks {
     const { engine, clock } = services;
     const began = clock.now();
     const calls = new Set<Call>();
-    let parkedAt: number | null = null;
     let before: string | null = null;
-    let stamp: Promise<string | null> | null = null;
+    let parked: Parked | null = null;
     let n = 0;
     let settle: (waited: Waited) => void = () => {};
     const waited = new Promise<Waited>(resolve => {
@@ -97,11 +110,14 @@ export class HookLocks {
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
         asked.decidedAt = clock.now();
-        settle({ reply, waitedMs: clock.now() - began, parkedAt, before, stamp });
+        const change =
+          reply.ok && parked !== null && file !== undefined
+            ? changeSince(services, parked, file, actor)
+            : unchanged;
+        settle({ reply, waitedMs: clock.now() - began, before, change });
       },
       parked: () => {
         asked.isParked = true;
-        parkedAt = clock.now();
         const { locks, seq } = engine.state;
         const blocker = firstBlocker(locks, {
           actor,
@@ -110,7 +126,11 @@ export class HookLocks {
           ancestors: action.ancestors,
         });
         before = blocker === null ? null : nameOf(services, blocker.actor);
-        if (file !== undefined) stamp = services.facts.stamp(pathOf(file));
+        const isWriting = blocker?.by === "hold" && blocker.hold.flights.length > 0;
+        if (file !== undefined) {
+          const stamps = stampsOf(services, file, isWriting);
+          parked = { at: clock.now(), blocker: blocker?.actor ?? null, stamps };
+        }
         if (calls.size === 0) asked.abandon();
         for (const call of calls) wait(call);
       },
@@ -157,6 +177,41 @@ function commandOf(services: Services, action: HookAsk, actor: Actor) {
   const { hookQueueDepth: depth, placeMs } = limits;
   const turn = { kind: "turn" as const, waitMs, depth, placeMs, prompt, flight, yieldMs, ancestors };
   return lockCommand(services, { actor, files, single: files.length === 1, ...turn }, action.cwd, undefined);
+}
+
+/**
+ * What the file is when a wait begins. While its holder writes it, nobody knows whether that has happened yet: then
+ * what it was before that write counts as well.
+ */
+async function stampsOf(
+  { facts, baselines }: Services,
+  file: FileRef,
+  isWriting: boolean,
+): Promise<readonly (string | null)[]> {
+  const before = isWriting ? baselines.seen(file.key) : undefined;
+  const now = facts.stampedNow(file.lexical, pathOf(file)) ?? (await facts.stamped(pathOf(file)));
+  return [before, now?.stamp].filter(stamp => stamp !== undefined);
+}
+
+/** Whether the file is not what it was when the wait began, and who changed it as far as that is known. */
+async function changeSince(
+  { facts, writers }: Services,
+  { at, blocker, stamps }: Parked,
+  file: FileRef,
+  actor: Actor,
+): Promise<Change> {
+  const reported = writers.since(file.key, at);
+  // Its end was not told, perhaps because the report comes after the end of the turn that freed the file.
+  const unreported = writers.unreported(file.key);
+  const isIts = (one: Actor | null) =>
+    unreported !== null && unreported.session === one?.session && unreported.agent === one.agent;
+  const isKnown = unreported !== null && !isIts(actor) && (unreported.at >= at || isIts(blocker));
+  const writer = reported ?? (isKnown ? { name: unreported.name, lines: null } : null);
+  const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
+  const now = facts.stampedNow(file.lexical, pathOf(file)) ?? (await facts.stamped(pathOf(file)));
+  const were = await stamps;
+  // What cannot be looked at is not called changed.
+  return { changedWhileWaiting: now !== null && were.some(stamp => stamp !== now.stamp), changedBy };
 }
 
 function keysOf({ files }: HookAsk): string[] {

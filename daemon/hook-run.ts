@@ -26,7 +26,7 @@ import type { LockAction } from "./hook-lock.ts";
 import { flightEnd, judge, shellEnd } from "./hook-shell.ts";
 import { noteIgnored, noteLock, refs } from "./requests-lock.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./requests-session.ts";
-import { lockRows, sessionRows, workedOn } from "./rows.ts";
+import { lockRows, nameOf, sessionRows, workedOn } from "./rows.ts";
 import type { Services } from "./services.ts";
 
 type Act<D extends HookAction["do"]> = (run: Run, action: ActionOf<D>) => Promise<HookOutcome> | HookOutcome;
@@ -243,20 +243,21 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   services.presence.touched(action.session, pathOf(file), file.key);
   const ask = { ...action, files: [file], yieldMs: rules.yieldMs };
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
-  const { reply, waitedMs, parkedAt, before, stamp } = await waited;
+  const { reply, waitedMs, before, change } = await waited;
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
   services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
   if (isRefusal(reply)) return { ...contested("lock", services, actor, [file], reply), waitMs };
   run.delivered = delivered;
+  const { changedWhileWaiting, changedBy } = await change;
   void services.baselines.take(file);
-  const now = stamp === null ? null : await services.facts.stamp(pathOf(file));
-  const changedWhileWaiting = stamp !== null && (await stamp) !== now;
   if (changedWhileWaiting && action.overwrites) {
     // The answer will be to read again: nothing is written now.
     await services.engine.ask({ type: "flight_end", actor, flight: action.toolUseId, wrote: false });
+  } else {
+    const { session, agent } = actor;
+    const writing = { session, agent, name: nameOf(services, actor), at: services.clock.now() };
+    services.writers.began(file.key, { ...writing, flight: action.toolUseId });
   }
-  const writer = parkedAt === null ? null : services.writers.since(file.key, parkedAt);
-  const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const granted = { ...reply, token: String(reply["token"]) };
   const { notes: mergeRisks, untell } = services.riskNotes.take(services.engine.state, actor);
   run.delivered = heard => {

@@ -4,7 +4,7 @@ import type { HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
 import { noteConflict } from "./conflicts.ts";
-import { rowsOfSession } from "./core/actors.ts";
+import { rowsOfSession, sameActor } from "./core/actors.ts";
 import type { Actor, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
@@ -35,8 +35,9 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
   for (const one of isRefusal(files) ? [] : files) {
     const rules = await rulesFor(services, session, one);
     if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
-    // Before the flight ends: what was written in it is nobody else's doing.
-    await services.baselines.take(one);
+    // Before the flight ends: what was written in it is nobody else's doing. What another one writes by now is.
+    if (!isWritten(services, actor, one.key)) await services.baselines.take(one);
+    if (flight !== null) services.writers.ended(one.key, flight);
     if (!wrote) continue;
     const name = nameOf(services, actor);
     const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
@@ -50,6 +51,12 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
   const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
   const noted: WriteNote = { files: written, by: "edit", ancestors, wallMs: services.clock.wall() };
   return propose(run, "flight_end", { ...ended, noted });
+}
+
+/** Whether somebody else is writing the file. */
+function isWritten({ engine }: Services, actor: Actor, key: string): boolean {
+  const hold = engine.state.locks.holds.get(key);
+  return hold !== undefined && hold.flights.length > 0 && !sameActor(hold.actor, actor);
 }
 
 export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {

@@ -32,10 +32,10 @@ export interface Facts {
   /** The answer where it can be had without waiting, else null. */
   pathNow(cwd: string, file: string): PathFact | null;
   path(cwd: string, file: string): Promise<PathFact | Unreachable>;
-  /** Changes when the file does; null where it does not exist or cannot be looked at in time. */
-  stamp(path: string): Promise<string | null>;
-  /** The same with the time of the change; null where it cannot be looked at in time. */
+  /** What the file is now; null when it cannot be looked at in time. */
   stamped(path: string): Promise<Stamped | null>;
+  /** The same when it can be had without waiting, else null. */
+  stampedNow(lexical: string, path: string): Stamped | null;
   /** The parent that a client's own file about a nested agent names, or null. */
   parentAgent(file: string): Promise<string | null>;
   repository(cwd: string): Promise<Repository | Unreachable>;

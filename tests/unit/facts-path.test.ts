@@ -126,13 +126,13 @@ describe("resolve", () => {
     const here = factsOn(ext4);
     expect(await here.resolve(dir, "src/pipe")).toMatchObject({ real: `${dir}/src/pipe`, dir: false });
     expect(here.resolveNow(dir, "src/pipe")).toMatchObject({ real: `${dir}/src/pipe`, dir: false });
-    expect(await here.fileStamp(`${dir}/src/pipe`)).toEqual(expect.any(String));
+    expect(await here.stamped(`${dir}/src/pipe`)).toMatchObject({ stamp: expect.any(String) });
     expect(await nodeProber.readSmall(`${dir}/src/pipe`, 100)).toBeNull();
   });
 });
 
 test("a path that begins nowhere is looked for nowhere", async () => {
-  expect(await factsOn(ext4).fileStamp("a-project/that-is-only-a-word")).toBe("unreachable");
+  expect(await factsOn(ext4).stamped("a-project/that-is-only-a-word")).toBeNull();
 });
 
 describe("a mount that hangs", () => {
@@ -158,7 +158,7 @@ describe("a mount that hangs", () => {
     for (const fact of await Promise.all(into)) expect(fact).toHaveProperty("unreachable");
     expect(begun()).toBeLessThanOrEqual(limits.factsPerDeviceMax);
     expect(await facts.resolve(dir, "src/a.ts")).toMatchObject({ real: `${dir}/src/a.ts` });
-    expect(await facts.fileStamp(`${dir}/hung/x`)).toBe("unreachable");
+    expect(await facts.stamped(`${dir}/hung/x`)).toBeNull();
   });
 
   test("is told apart without a table of mounts where volumes are usually mounted", async () => {
@@ -277,16 +277,32 @@ test("a file's stamp changes with the file", async () => {
   const dir = world();
   const file = join(dir, "src", "a.ts");
   const facts = new PathFacts();
-  const before = await facts.fileStamp(file);
-  expect(await facts.fileStamp(file)).toBe(before);
+  const stamp = async () => (await facts.stamped(file))?.stamp;
+  const before = await stamp();
+  expect(await stamp()).toBe(before);
   writeFileSync(file, "longer");
-  const longer = await facts.fileStamp(file);
+  const longer = await stamp();
   expect(longer).not.toBe(before);
   writeFileSync(`${file}.new`, "longer");
   renameSync(`${file}.new`, file);
-  expect(await facts.fileStamp(file)).not.toBe(longer);
+  expect(await stamp()).not.toBe(longer);
   rmSync(file);
-  expect(await facts.fileStamp(file)).toBeNull();
+  expect(await stamp()).toBeNull();
+});
+
+test("a file's stamp can be had at once in a local directory that was looked at, and is the same", async () => {
+  const dir = world();
+  const file = join(dir, "src", "a.ts");
+  const facts = factsOn(ext4);
+  expect(facts.stampedNow(file, file)).toBeNull();
+  await facts.resolve(dir, "src/a.ts");
+  expect(facts.stampedNow(file, file)).toEqual(await facts.stamped(file));
+  writeFileSync(file, "longer");
+  expect(facts.stampedNow(file, file)).toEqual(await facts.stamped(file));
+  rmSync(file);
+  expect(facts.stampedNow(file, file)).toEqual({ stamp: null, changedAt: Number.POSITIVE_INFINITY });
+  // A link leads elsewhere: it is not known whether to a local filesystem.
+  expect(facts.stampedNow(file, join(dir, "elsewhere", "a.ts"))).toBeNull();
 });
 
 test("mount points with blanks in their names are read", () => {
