@@ -24,10 +24,10 @@ export async function runDaemon({
   if (!foreground) closeInherited(3);
   const say = starter();
   const paths = kitePaths(process.env);
-  const { values: config, problems } = await loadConfig({ env: process.env, paths });
+  const config = await loadConfig({ env: process.env, paths });
   const echo = foreground ? { foreground: (line: string) => process.stderr.write(`${line}\n`) } : {};
-  const { logger, close } = createLog(paths.log, { level: config.logLevel, ...echo });
-  for (const problem of problems) logger.warn(problem);
+  const { logger, close } = createLog(paths.log, { level: config.values.logLevel, ...echo });
+  for (const problem of config.problems) logger.warn(problem);
   process.on("uncaughtException", error => {
     logger.fatal({ err: error }, "uncaught");
     process.exit(1);

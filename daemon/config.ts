@@ -24,8 +24,8 @@ const glob = z
 /** The keys and their bounds. */
 const schema = z
   .strictObject({
-    /** How long a hook waits for a lock. */
-    lockWaitMs: milliseconds(1, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
+    /** How long a hook waits for a lock; longer than the shortest `yieldMs`. */
+    lockWaitMs: milliseconds(2, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
     /** A turn hold untouched this long yields to a waiter. */
     yieldMs: milliseconds(1, longestWaitMs),
     /** The daemon ends itself so long after the last session; 0: never. */
@@ -54,6 +54,14 @@ const defaults: ConfigValues = {
   ignore: [],
 };
 
+/** The source of a `yieldMs` that nobody set, beside a `lockWaitMs` that somebody did. */
+const followsWait = `${defaults.yieldMs / defaults.lockWaitMs} of lockWaitMs`;
+
+/** The `yieldMs` that goes with a wait, as the defaults go with each other: less than `waitMs`, and 1 at least. */
+function yieldAfter(waitMs: number): number {
+  return Math.max(1, Math.floor((waitMs * defaults.yieldMs) / defaults.lockWaitMs));
+}
+
 const variables: Readonly<Record<ConfigKey, string>> = {
   lockWaitMs: "KITE_LOCK_WAIT_MS",
   yieldMs: "KITE_YIELD_MS",
@@ -72,9 +80,11 @@ const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "hold", "
 
 export interface Config {
   readonly values: ConfigValues;
+  /** Nobody set `yieldMs`: it follows `lockWaitMs`, also where a project lowers that. */
+  readonly yieldFollows: boolean;
   /**
-   * Where each value comes from: "default", a variable's name, a file; for `ignore` possibly two, with ", "
-   * between.
+   * Where each value comes from: "default", a variable's name, a file, for `yieldMs` perhaps `followsWait`; for
+   * `ignore` possibly two, with ", " between.
    */
   readonly sources: Readonly<Record<ConfigKey, string>>;
   /** A sentence for each thing that was not taken; none is a reason to stop. */
@@ -102,9 +112,10 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const problems: string[] = [];
   const env = envValues(request.env, problems);
   const user = accept(await readObject(request.paths.config, read, problems), request.paths.config, problems);
+  const lockWaitMs = env.lockWaitMs ?? user.lockWaitMs ?? defaults.lockWaitMs;
   const values = {
-    lockWaitMs: env.lockWaitMs ?? user.lockWaitMs ?? defaults.lockWaitMs,
-    yieldMs: env.yieldMs ?? user.yieldMs ?? defaults.yieldMs,
+    lockWaitMs,
+    yieldMs: env.yieldMs ?? user.yieldMs ?? yieldAfter(lockWaitMs),
     idleExitMs: env.idleExitMs ?? user.idleExitMs ?? defaults.idleExitMs,
     logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
     treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
@@ -124,24 +135,27 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     hold: sourceOf("hold"),
     ignore: sourceOf("ignore"),
   };
+  let yieldFollows = sources.yieldMs === "default";
   if (values.yieldMs >= values.lockWaitMs) {
+    const set = values.yieldMs;
+    values.yieldMs = yieldAfter(lockWaitMs);
     problems.push(
-      `yieldMs (${values.yieldMs}, ${sources.yieldMs}) must be less than lockWaitMs (${values.lockWaitMs}, ${sources.lockWaitMs}), ` +
-        `or a waiter is refused before the holder yields; ${defaults.yieldMs} and ${defaults.lockWaitMs} are used`,
+      `yieldMs (${set}, ${sources.yieldMs}) must be less than lockWaitMs (${lockWaitMs}, ${sources.lockWaitMs}), ` +
+        `or a waiter is refused before the holder yields; ${values.yieldMs} is used`,
     );
-    values.yieldMs = defaults.yieldMs;
-    values.lockWaitMs = defaults.lockWaitMs;
-    sources.yieldMs = "default";
-    sources.lockWaitMs = "default";
+    yieldFollows = true;
   }
-  if (request.projectDir === undefined) return { values, sources, problems };
+  if (yieldFollows) sources.yieldMs = sources.lockWaitMs === "default" ? "default" : followsWait;
+  const config = { values, yieldFollows, sources, problems };
+  if (request.projectDir === undefined) return config;
   const path = join(request.projectDir, ".kite", "config.json");
   // Who works in the home directory has one file for both.
-  if (path === request.paths.config) return { values, sources, problems };
-  const { values: all, taken } = tighten(values, path, await textOf(path, read, problems), problems);
+  if (path === request.paths.config) return config;
+  const { values: all, taken } = tighten(config, path, await textOf(path, read, problems), problems);
   const own = Object.fromEntries(taken.map(key => [key, path]));
   if (taken.includes("ignore") && sources.ignore !== "default") own["ignore"] = `${sources.ignore}, ${path}`;
-  return { values: all, sources: { ...sources, ...own }, problems };
+  if (yieldFollows && taken.includes("lockWaitMs")) own["yieldMs"] = followsWait;
+  return { ...config, values: all, sources: { ...sources, ...own } };
 }
 
 /**
@@ -149,7 +163,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
  * the file's, null where there is none.
  */
 export function tighten(
-  user: ConfigValues,
+  { values: user, yieldFollows }: Pick<Config, "values" | "yieldFollows">,
   path: string,
   text: string | null,
   problems: string[],
@@ -167,14 +181,19 @@ export function tighten(
     taken.push("hold");
   }
   const wait = project.lockWaitMs;
+  // A hold of `edit` yields at once, whatever `yieldMs` is.
+  const outlasts = yieldFollows || values.hold === "edit";
   if (wait !== undefined && wait > user.lockWaitMs) {
     problems.push(
       `${path}: lockWaitMs ${wait} is not taken: a project may only lower it (${user.lockWaitMs})`,
     );
-  } else if (wait !== undefined && wait <= user.yieldMs) {
-    problems.push(`${path}: lockWaitMs ${wait} is not taken: it must be more than yieldMs (${user.yieldMs})`);
+  } else if (wait !== undefined && !outlasts && wait <= user.yieldMs) {
+    problems.push(
+      `${path}: lockWaitMs ${wait} is not taken: it must be more than yieldMs (${user.yieldMs}), which you set`,
+    );
   } else if (wait !== undefined && wait < user.lockWaitMs) {
     values.lockWaitMs = wait;
+    if (yieldFollows) values.yieldMs = yieldAfter(wait);
     taken.push("lockWaitMs");
   }
   return { values, taken };

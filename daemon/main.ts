@@ -9,7 +9,7 @@ import type { KitePaths } from "../protocol/paths.ts";
 import { protocolVersion } from "../protocol/requests.ts";
 import { Baselines } from "./baselines.ts";
 import { systemClock } from "./clock.ts";
-import type { ConfigValues } from "./config.ts";
+import type { Config } from "./config.ts";
 import { Conflicts } from "./conflicts.ts";
 import type { Entry } from "./core/entry.ts";
 import type { State } from "./core/state.ts";
@@ -51,7 +51,7 @@ import { Writers } from "./writers.ts";
 export interface DaemonOptions {
   readonly paths: KitePaths;
   readonly version: string;
-  readonly config: ConfigValues;
+  readonly config: Pick<Config, "values" | "yieldFollows">;
   readonly adapter: HookAdapter | null;
   readonly log: Logger;
   /** A hook starts it: not where `kite down` was said, be it meanwhile. */
@@ -152,7 +152,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     recorder: new Recorder(trail),
     adapter,
     silence: new SilenceReader(paths.home),
-    hookWaitMs: config.lockWaitMs,
+    hookWaitMs: config.values.lockWaitMs,
     rules: new ProjectRules({
       config,
       configFile: paths.config,
@@ -160,7 +160,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
       repository: facts.repository,
       onProblem: problem => log.warn(problem),
     }),
-    treeGuard: config.treeGuard,
+    treeGuard: config.values.treeGuard,
     hookLocks: new HookLocks(),
     hookNotes,
     conflicts: new Conflicts(),
@@ -185,7 +185,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   life = new Life({
     services,
     anchors,
-    idleExitMs: config.idleExitMs,
+    idleExitMs: config.values.idleExitMs,
     stillOurs: () => instance.stillOurs(),
     verifyJournal: () => journal.verify(),
     onAlive: () => failures.clear(),

@@ -1,7 +1,7 @@
 /** What a project's own files say of locks: which files need none, how long its edits wait, when its holds yield. */
 import { dirname } from "node:path";
 import { limits } from "../protocol/limits.ts";
-import { type ConfigValues, tighten } from "./config.ts";
+import { type Config, tighten } from "./config.ts";
 import type { Repository } from "./facts-git.ts";
 import type { Outside, Unreachable } from "./facts-outside.ts";
 import { anyGlob } from "./glob.ts";
@@ -55,7 +55,7 @@ export interface Rules {
 
 export interface ProjectRulesOptions {
   /** The user's own configuration, which a project's only tightens. */
-  readonly config: ConfigValues;
+  readonly config: Pick<Config, "values" | "yieldFollows">;
   /** Where that is: who works in the home directory has one file for both. */
   readonly configFile: string;
   readonly outside: Outside;

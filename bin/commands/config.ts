@@ -4,7 +4,8 @@ import type { World } from "../world.ts";
 const help = `
 A value comes from, first found: a KITE_* variable, config.json in Kite's directory, the default. A daemon that runs
 has what it was started with. The .kite/config.json of the project around the working directory may add to ignore,
-set hold and lower lockWaitMs; of that the daemon takes what the file says now.
+set hold and lower lockWaitMs; of that the daemon takes what the file says now. A yieldMs that nobody set is 0.3 of
+lockWaitMs.
 
 --json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
 

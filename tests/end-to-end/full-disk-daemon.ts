@@ -46,7 +46,7 @@ const disk: Disk = {
   open: path => limited(nodeDisk.open(path)),
 };
 
-const { values: config } = await loadConfig({ env: process.env, paths });
+const config = await loadConfig({ env: process.env, paths });
 const { logger: log } = createLog(paths.log);
 const journal = new FileJournal({ dir: paths.journal, disk });
 const started = await startDaemon({ paths, version: "0.0.0", config, adapter: null, log, journal });

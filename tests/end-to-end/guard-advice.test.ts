@@ -19,12 +19,12 @@ let uses = 0;
 let count = 0;
 
 beforeAll(async () => {
-  const { values } = await loadConfig({ env: {}, paths });
+  const config = await loadConfig({ env: {}, paths });
   const { logger } = createLog(paths.log);
   const started = await startDaemon({
     paths,
     version: "test",
-    config: values,
+    config,
     adapter: claudeCode,
     log: logger,
   });

@@ -61,9 +61,9 @@ export class GuardWorld {
   /** Hooks do what tests say, unless they are those of a client: `hooks`. */
   async start(treeGuard: GuardMode = "deny", hooks: HookAdapter = adapter): Promise<void> {
     const { paths } = this;
-    const { values } = await loadConfig({ env: {}, paths });
+    const loaded = await loadConfig({ env: {}, paths });
     const { logger } = createLog(paths.log);
-    const config = { ...values, treeGuard };
+    const config = { ...loaded, values: { ...loaded.values, treeGuard } };
     const started = await startDaemon({ paths, version: "test", config, adapter: hooks, log: logger });
     if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
     this.#daemon = started.daemon;

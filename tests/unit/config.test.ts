@@ -44,6 +44,9 @@ const defaults = {
   ignore: [],
 };
 
+/** The source of a yieldMs that nobody set, beside a lockWaitMs that somebody did. */
+const follows = "0.3 of lockWaitMs";
+
 describe("the configuration", () => {
   test("has defaults, and they keep their order", async () => {
     const { values, sources, problems } = await load({});
@@ -61,7 +64,7 @@ describe("the configuration", () => {
     });
     expect(values).toEqual({
       lockWaitMs: 40_000,
-      yieldMs: limits.yieldMs,
+      yieldMs: 12_000,
       idleExitMs: 0,
       logLevel: "debug",
       treeGuard: "warn",
@@ -70,7 +73,7 @@ describe("the configuration", () => {
     });
     expect(sources).toEqual({
       lockWaitMs: "KITE_LOCK_WAIT_MS",
-      yieldMs: "default",
+      yieldMs: follows,
       idleExitMs: config,
       logLevel: config,
       treeGuard: config,
@@ -98,9 +101,6 @@ describe("the configuration", () => {
     const longer = await load({ project: { lockWaitMs: limits.hookWaitMs + 500 } });
     expect(longer.values).toEqual(defaults);
     expect(longer.problems).toEqual([expect.stringContaining("only lower")]);
-    const tooShort = await load({ project: { lockWaitMs: limits.yieldMs } });
-    expect(tooShort.values).toEqual(defaults);
-    expect(tooShort.problems).toEqual([expect.stringContaining("more than yieldMs")]);
     const others = await load({
       project: { yieldMs: 1, logLevel: "silent", idleExitMs: 1, treeGuard: "off" },
     });
@@ -150,16 +150,78 @@ describe("the configuration", () => {
     );
   });
 
-  test("keeps yieldMs below lockWaitMs", async () => {
-    const { values, sources, problems } = await load({
-      user: { lockWaitMs: 5000 },
-      env: { KITE_YIELD_MS: "5000" },
-    });
-    expect(values).toEqual(defaults);
-    expect(sources).toMatchObject({ lockWaitMs: "default", yieldMs: "default" });
-    expect(problems).toHaveLength(1);
-    expect(problems[0]).toContain("yieldMs (5000, KITE_YIELD_MS) must be less than lockWaitMs (5000, ");
+  test("takes a wait alone, however it is said: what is not set of yieldMs follows it", async () => {
+    const byVariable = await load({ env: { KITE_LOCK_WAIT_MS: "10000" } });
+    const byUser = await load({ user: { lockWaitMs: 10_000 } });
+    const byProject = await load({ project: { lockWaitMs: 10_000 } });
+    for (const { values, problems } of [byVariable, byUser, byProject]) {
+      expect(problems).toEqual([]);
+      expect(values).toMatchObject({ lockWaitMs: 10_000, yieldMs: 3000 });
+    }
+    expect(byVariable.sources).toMatchObject({ lockWaitMs: "KITE_LOCK_WAIT_MS", yieldMs: follows });
+    expect(byUser.sources).toMatchObject({ lockWaitMs: byUser.config, yieldMs: follows });
+    expect(byProject.sources).toMatchObject({ lockWaitMs: byProject.projectFile, yieldMs: follows });
+    const lowered = await load({ user: { lockWaitMs: 20_000 }, project: { lockWaitMs: 5000 } });
+    expect(lowered.values).toMatchObject({ lockWaitMs: 5000, yieldMs: 1500 });
+    expect(lowered.problems).toEqual([]);
+  });
+
+  test("keeps yieldMs below lockWaitMs, and that below what a hook has, for every wait it takes", async () => {
+    expect(limits.hookWriteBudgetMs).toBeLessThan(limits.hookWriteTimeoutMs);
+    const longest = limits.hookWriteBudgetMs - limits.firstByteMs;
+    for (const wait of [2, 3, 4, 10, 999, 15_000, 15_001, limits.hookWaitMs, longest]) {
+      const said = [
+        await load({ env: { KITE_LOCK_WAIT_MS: String(wait) } }),
+        await load({ user: { lockWaitMs: wait } }),
+        await load({ user: { lockWaitMs: longest }, project: { lockWaitMs: wait } }),
+      ];
+      for (const { values, problems } of said) {
+        expect(problems, String(wait)).toEqual([]);
+        expect(values.lockWaitMs).toBe(wait);
+        expect(values.lockWaitMs).toBeLessThan(limits.hookWriteBudgetMs);
+        expect(values.yieldMs).toBeGreaterThanOrEqual(1);
+        expect(values.yieldMs).toBeLessThan(wait);
+      }
+    }
+    expect((await load({ user: { lockWaitMs: longest + 1 } })).problems).toHaveLength(1);
+    expect((await load({ project: { lockWaitMs: 1 } })).problems).toHaveLength(1);
+  });
+
+  test("leaves a yieldMs out that is not less than lockWaitMs, and nothing else", async () => {
+    const spelled = [
+      await load({ user: { lockWaitMs: 5000 }, env: { KITE_YIELD_MS: "5000" } }),
+      await load({ user: { yieldMs: 5000 }, env: { KITE_LOCK_WAIT_MS: "5000" } }),
+      await load({ user: { yieldMs: 6000, lockWaitMs: 5000 } }),
+      await load({ env: { KITE_YIELD_MS: "6000", KITE_LOCK_WAIT_MS: "5000" } }),
+    ];
+    for (const { values, sources, problems } of spelled) {
+      expect(values).toEqual({ ...defaults, lockWaitMs: 5000, yieldMs: 1500 });
+      expect(sources.yieldMs).toBe(follows);
+      expect(problems).toHaveLength(1);
+    }
+    expect(spelled[0]?.problems[0]).toContain(
+      "yieldMs (5000, KITE_YIELD_MS) must be less than lockWaitMs (5000, ",
+    );
+    expect(spelled[0]?.problems[0]).toContain("1500 is used");
+    const alone = await load({ user: { yieldMs: limits.hookWaitMs } });
+    expect(alone.values).toEqual(defaults);
+    expect(alone.problems).toHaveLength(1);
     expect((await load({ user: { lockWaitMs: 5000, yieldMs: 4999 } })).problems).toEqual([]);
+    expect((await load({ user: { yieldMs: 20_000 } })).values).toMatchObject({ yieldMs: 20_000 });
+  });
+
+  test("refuses a project a wait that does not outlast the yieldMs its user set, unless its holds yield at once", async () => {
+    for (const user of [{ user: { yieldMs: 9000 } }, { env: { KITE_YIELD_MS: "9000" } }]) {
+      const tooShort = await load({ ...user, project: { lockWaitMs: 9000 } });
+      expect(tooShort.values).toEqual({ ...defaults, yieldMs: 9000 });
+      expect(tooShort.problems).toEqual([expect.stringContaining("more than yieldMs (9000)")]);
+      const longer = await load({ ...user, project: { lockWaitMs: 9001 } });
+      expect(longer.values).toMatchObject({ lockWaitMs: 9001, yieldMs: 9000 });
+      expect(longer.problems).toEqual([]);
+      const atOnce = await load({ ...user, project: { lockWaitMs: 9000, hold: "edit" } });
+      expect(atOnce.values).toMatchObject({ lockWaitMs: 9000, hold: "edit" });
+      expect(atOnce.problems).toEqual([]);
+    }
   });
 
   test("goes on without a file that is damaged", async () => {

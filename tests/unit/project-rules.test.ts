@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ConfigValues, loadConfig } from "../../daemon/config.ts";
+import { type Config, loadConfig } from "../../daemon/config.ts";
 import { GitFacts } from "../../daemon/facts-git.ts";
 import { Outside } from "../../daemon/facts-outside.ts";
 import { nodeProber } from "../../daemon/facts-prober.ts";
@@ -10,12 +10,12 @@ import { builtGlobs, ProjectRules } from "../../daemon/project-rules.ts";
 import { limits } from "../../protocol/limits.ts";
 
 let top = "";
-let config: ConfigValues;
+let config: Config;
 let count = 0;
 
 beforeAll(async () => {
   top = realpathSync(mkdtempSync(join(tmpdir(), "kite-rules-")));
-  config = (await loadConfig({ env: {}, paths: { config: join(top, "none.json") } })).values;
+  config = await loadConfig({ env: {}, paths: { config: join(top, "none.json") } });
 });
 afterAll(() => rmSync(top, { recursive: true, force: true }));
 
@@ -71,6 +71,16 @@ describe("a project's rules", () => {
     w.write({});
     w.clock.now += limits.repositoryKeptMs;
     expect(await w.ignores("docs/a.md")).toBe(false);
+    expect(w.problems).toEqual([]);
+  });
+
+  test("let an edit wait for less than 15 s, and holds yield the sooner", async () => {
+    const w = world();
+    w.write({ lockWaitMs: 10_000 });
+    expect(await w.at("src/a.ts")).toMatchObject({ lockWaitMs: 10_000, yieldMs: 3000 });
+    w.write({ lockWaitMs: 100 });
+    w.clock.now += limits.repositoryKeptMs;
+    expect(await w.at("src/a.ts")).toMatchObject({ lockWaitMs: 100, yieldMs: 30 });
     expect(w.problems).toEqual([]);
   });
 

@@ -34,7 +34,7 @@ function trusting(file: DiskFile): DiskFile {
 const [, , home = "", kind] = process.argv;
 const env = { KITE_HOME: home };
 const paths = kitePaths(env);
-const { values: config } = await loadConfig({ env, paths });
+const config = await loadConfig({ env, paths });
 const { logger } = createLog(paths.log);
 const journal = journalOf();
 const options = { paths, version: "bench", config, adapter: claudeCode, log: logger };
