@@ -70,6 +70,7 @@ class Asked implements Caller {
   readonly #call: Call;
   readonly #engine: Engine;
   readonly #locker: Actor | null;
+  readonly #retry: Retry | undefined;
   readonly #shape: (reply: Reply) => Reply;
   readonly #parked: () => void;
   #gone: (() => void) | null = null;
@@ -84,21 +85,23 @@ class Asked implements Caller {
     this.#call = call;
     this.#engine = engine;
     this.#locker = command.type === "lock_request" ? command.actor : null;
+    this.#retry = "retry" in command ? command.retry : undefined;
     this.#shape = shape;
     this.#parked = parked;
   }
 
   answer(reply: Reply): void {
     if (this.#gone !== null) this.#call.connection.onClosed.delete(this.#gone);
+    const undo = reply.ok ? this.#locker !== null : this.#retry !== undefined;
+    this.#call.reply(this.#shape(reply), undo ? got => !got && this.#lost(reply) : null);
+  }
+
+  /** Nobody can have read the answer. */
+  #lost(reply: Reply): void {
     const { number } = this;
-    const locker = this.#locker;
-    const undo =
-      reply.ok && locker !== null
-        ? (ok: boolean) => {
-            if (!ok) this.#engine.undelivered(number, locker);
-          }
-        : null;
-    this.#call.reply(this.#shape(reply), undo);
+    if (!reply.ok) {
+      if (this.#retry !== undefined) this.#engine.unheard(number, this.#retry);
+    } else if (this.#locker !== null) this.#engine.undelivered(number, this.#locker, this.#retry);
   }
 
   parked(): void {

@@ -304,6 +304,7 @@ export class Connection {
   /** What was written still goes out; the peer need not be asked whether it lives any more. */
   #endNow(): void {
     this.#state = "ending";
+    this.#giveUpOrdered();
     if (this.#probe !== null) clearInterval(this.#probe);
     this.#socket.end();
   }
@@ -315,9 +316,15 @@ export class Connection {
     this.#owner.unfinished(-this.#decoder.unfinishedBytes);
     this.#lines = [];
     this.#taken = 0;
+    this.#giveUpOrdered();
     for (const callback of this.#onClosedOnce()) callback();
     this.#owner.closed(this);
     this.#makeRoom();
+  }
+
+  /** Replies that are ready behind one that is not will never be written. */
+  #giveUpOrdered(): void {
+    for (const { state, delivered } of this.#ordered.splice(0)) if (state === "done") delivered?.(false);
   }
 
   #makeRoom(): void {

@@ -12,7 +12,7 @@ import { limits } from "../protocol/limits.ts";
 import { Agenda } from "./agenda.ts";
 import type { Clock } from "./clock.ts";
 import { apply, skip } from "./core/apply.ts";
-import type { Actor, Command, Entry, Origin, Proposal } from "./core/entry.ts";
+import type { Actor, Command, CommandOf, Entry, Origin, Proposal, Retry } from "./core/entry.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
 import type { Answer, CoreEvent, Reply, Step } from "./core/step.ts";
 import { CoreClock } from "./core-clock.ts";
@@ -147,12 +147,18 @@ export class Engine {
     const pending = this.#pending.get(n);
     this.#pending.delete(n);
     if (pending?.command.type !== "lock_request") return;
-    this.insist({ type: "lock_detach", waiter: this.#origin(n) });
+    this.#detach(n, pending.command.retry);
   }
 
-  /** The grant answered to `n` did not reach its client. */
-  undelivered(n: number, actor: Actor): void {
-    this.insist({ type: "lock_undelivered", waiter: this.#origin(n), actor });
+  /** The grant answered to `n` did not reach its client; `kept` is the request's retry. */
+  undelivered(n: number, actor: Actor, kept?: Retry): void {
+    const of = kept === undefined ? {} : { kept };
+    this.insist({ type: "lock_undelivered", waiter: this.#origin(n), actor, ...of });
+  }
+
+  /** The refusal answered to `n` did not reach its client: a retry is carried out instead of getting it. */
+  unheard(n: number, kept: Retry): void {
+    this.insist({ type: "reply_unheard", to: this.#origin(n), kept });
   }
 
   /**
@@ -292,7 +298,7 @@ export class Engine {
   #emitOwn({ origin: { n }, command }: Entry, { reply }: Step): void {
     const pending = this.#pending.get(n);
     if (pending === undefined) {
-      if (command.type === "lock_request") this.#undo(n, command.actor, reply);
+      if (command.type === "lock_request") this.#undo(n, command, reply);
       return;
     }
     if (reply === null) {
@@ -304,9 +310,14 @@ export class Engine {
   }
 
   /** A lock that nobody waits for: its place or its grant goes by an entry of its own. */
-  #undo(n: number, actor: Actor, reply: Reply | null): void {
-    if (reply === null) this.insist({ type: "lock_detach", waiter: this.#origin(n) });
-    else if (reply.ok) this.undelivered(n, actor);
+  #undo(n: number, { actor, retry }: CommandOf<"lock_request">, reply: Reply | null): void {
+    if (reply === null) this.#detach(n, retry);
+    else if (reply.ok) this.undelivered(n, actor, retry);
+    else if (retry !== undefined) this.unheard(n, retry);
+  }
+
+  #detach(n: number, kept: Retry | undefined): void {
+    this.insist({ type: "lock_detach", waiter: this.#origin(n), ...(kept === undefined ? {} : { kept }) });
   }
 
   #answerWaiting({ to, reply, grant }: Answer): void {

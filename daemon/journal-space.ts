@@ -16,6 +16,7 @@ export const freeingCommands: ReadonlySet<CommandType> = new Set<CommandType>([
   "lock_unbind",
   "lock_detach",
   "lock_undelivered",
+  "reply_unheard",
   "turn_end",
   "session_end",
   "session_lost",

@@ -12,9 +12,9 @@ import type { Handlers, Meta } from "./handlers.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./inbox-turns.ts";
 import { flightEnd, leaseRenew } from "./lock-flight.ts";
 import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./lock-release.ts";
-import { lockRequest } from "./lock-request.ts";
+import { askedAgain, lockRequest } from "./lock-request.ts";
 import { broadcast, messageSend } from "./messages.ts";
-import { keepReply, keptReply } from "./replies.ts";
+import { keepReply, keptReply, replyUnheard } from "./replies.ts";
 import { sessionBegin, sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions.ts";
 import type { State } from "./state.ts";
 import { Step } from "./step.ts";
@@ -32,6 +32,7 @@ const handlers: Handlers = {
   lock_request: lockRequest,
   lock_detach: lockDetach,
   lock_undelivered: lockUndelivered,
+  reply_unheard: replyUnheard,
   lock_release: lockRelease,
   lock_revoke: lockRevoke,
   lock_unbind: lockUnbind,
@@ -73,15 +74,16 @@ export function apply(state: State, entry: Entry): Step {
   const step = new Step();
   step.told = state.told;
   const retry = retryOf(entry);
-  const kept = retry === undefined ? null : keptReply(state, retry);
+  const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);
   if (kept !== null) {
     step.reply = kept;
+    if (kept.ok && entry.command.type === "lock_request") askedAgain(state, entry.command);
     return step;
   }
   run(state, entry.command, entry, step);
   const n = step.events.length === 0 ? 0 : step.events.filter(e => e.to === undefined).length;
   if (n > 0) state.told = { epoch: state.epoch, seq: entry.seq, n };
-  if (retry !== undefined && step.reply !== null) keepReply(state, retry, step.reply);
+  if (retry !== undefined && step.reply !== null) keepReply(state, retry, step.reply, entry.origin);
   return step;
 }
 

@@ -6,6 +6,7 @@ import type { FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { forgetOffers } from "./inbox.ts";
 import { leavePlace, passOn } from "./lock-queue.ts";
+import { forgetRefusals } from "./replies.ts";
 import { rulesKnown } from "./state.ts";
 
 /**
@@ -26,6 +27,7 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
   if (before === undefined) return;
   dropVolatile(state, node, step);
   forgetOffers(state, node);
+  forgetRefusals(state, node);
   const freed: FileRef[] = [];
   for (const waiter of state.locks.waiters.values()) {
     if (waiter.origin === null || waiter.origin.node !== node) continue;

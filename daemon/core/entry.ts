@@ -147,15 +147,23 @@ export interface LockRequest {
   readonly retry?: Retry;
 }
 
-/** The connection of a waiting request closed. */
+/** The connection of a waiting request closed. `kept`: by which a retry would find what was answered there. */
 export interface LockDetach {
   readonly waiter: Origin;
+  readonly kept?: Retry;
 }
 
-/** A grant from the queue found nobody to hand it to: `waiter` is where it should have gone. */
+/** A grant found nobody to hand it to: `waiter` is where it should have gone, `kept` as of `LockDetach`. */
 export interface LockUndelivered {
   readonly waiter: Origin;
   readonly actor: Actor;
+  readonly kept?: Retry;
+}
+
+/** The refusal that was answered to `to` reached no client: a retry does not get it. */
+export interface ReplyUnheard {
+  readonly to: Origin;
+  readonly kept: Retry;
 }
 
 export interface LockRelease {
@@ -342,6 +350,7 @@ export interface Commands extends TalkCommands {
   lock_request: LockRequest;
   lock_detach: LockDetach;
   lock_undelivered: LockUndelivered;
+  reply_unheard: ReplyUnheard;
   lock_release: LockRelease;
   lock_revoke: LockRevoke;
   lock_unbind: LockUnbind;

@@ -42,6 +42,7 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
       hold.touched = state.t;
       hold.renewed = null;
       hold.askedAgain = true;
+      hold.retry = request.retry ?? hold.retry;
     }
     const mine = locks.holds.get(file.key);
     if (mine === undefined) throw new Error(`${file.key} was not taken`);
@@ -96,11 +97,12 @@ function newHold(file: FileRef, request: Request, token: Token, t: number, origi
 
 const noFlights: readonly string[] = [];
 
-/** Answers a waiting request, keeping the answer for a retry. */
+/** Answers a waiting request, keeping the answer for a retry; a place that nobody listens at gets none. */
 export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant: boolean, step: Step): void {
-  if (waiter.retry !== null) keepReply(state, waiter.retry, reply);
-  if (waiter.origin !== null)
-    step.answers.push({ to: waiter.origin, reply, grant: isGrant ? waiter.actor : null });
+  const { origin: to, retry } = waiter;
+  if (to === null) return;
+  if (retry !== null) keepReply(state, retry, reply, to);
+  step.answers.push({ to, reply, grant: isGrant ? waiter.actor : null });
 }
 
 /**

@@ -8,7 +8,7 @@ import { attachedOf, findCycle, overlapOf } from "./lock-blockers.ts";
 import { lapse, yieldLater } from "./lock-flight.ts";
 import { cancelLoan, lentBy, returnHold } from "./lock-loan.ts";
 import { announceGrant, dismiss, leavePlace, passOn } from "./lock-queue.ts";
-import { removeHold } from "./lock-table.ts";
+import { attachWaiter, removeHold } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, tokenText } from "./lock-text.ts";
 import { forgetReply } from "./replies.ts";
 import type { Hold, Loan, State, Waiter } from "./state.ts";
@@ -89,9 +89,16 @@ export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) 
   step.reply = { ok: true };
   const ticket = state.locks.byOrigin.get(originKey(request.waiter));
   const waiter = ticket === undefined ? undefined : state.locks.waiters.get(ticket);
-  if (waiter === undefined) return;
+  if (waiter === undefined) {
+    // It was answered before, and nobody can have read that.
+    if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
+    return;
+  }
   if (waiter.detach) leavePlace(state, waiter, limits.placeMs, step);
-  else dismiss(state, waiter, refuse("lock_given_up", "the connection closed"), "disconnected", step);
+  else {
+    attachWaiter(state.locks, waiter, null);
+    dismiss(state, waiter, refuse("lock_given_up", "the connection closed"), "disconnected", step);
+  }
   passOn(state, waiter.files, step);
 };
 
@@ -101,7 +108,7 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
   const lost = originKey(request.waiter);
   const holds =
     mine === undefined ? [] : holdsOf(state, mine).filter(h => originKey(h.origin) === lost && !h.askedAgain);
-  for (const hold of holds) if (hold.retry !== null) forgetReply(state, hold.retry);
+  if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
   releaseParts(state, [{ actor: request.actor, holds, places: [] }], "undelivered", step);
 };
 
@@ -161,6 +168,8 @@ export function releaseSession(
 
 /** Causes that end a hold while its holder may still be writing. */
 const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost"]);
+/** Causes by which a retry of what took a hold is not told that it has it: the hold went with who was told. */
+const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
 
 /**
  * Removes every part first and passes on after, so that nothing goes to one who is leaving as well. What was borrowed
@@ -179,6 +188,7 @@ export function releaseParts(
     const project = projectOf(state, actor);
     for (const hold of holds) {
       if (cutShort.has(cause)) lapse(state, hold);
+      if (unheard.has(cause) && hold.retry !== null) forgetReply(state, hold.retry);
       removeHold(state.locks, hold);
       const back = final ? null : returnHold(state, hold);
       if (back !== null)

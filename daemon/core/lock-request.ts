@@ -15,7 +15,7 @@ import {
 } from "./lock-blockers.ts";
 import { endFlights, yieldForWait } from "./lock-flight.ts";
 import { announceGrant, grantWaiter, passOn, take } from "./lock-queue.ts";
-import { addWaiter, attachWaiter, removeWaiter } from "./lock-table.ts";
+import { addWaiter, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
 import { conflict } from "./replies.ts";
 import { ensureSession } from "./sessions.ts";
@@ -58,6 +58,18 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
   }
   joinOrTake(state, request, meta, place, step);
 };
+
+/** A request that was granted came again and is told so again: what it holds still is its holder's from there. */
+export function askedAgain(state: State, request: LockRequest): void {
+  const { actor, kind, bound, prompt, retry } = request;
+  for (const file of request.files) {
+    const hold = state.locks.holds.get(file.key);
+    if (hold === undefined || !sameActor(hold.actor, actor)) continue;
+    if (retry === undefined || hold.retry?.requestId !== retry.requestId) continue;
+    renewHold(state.locks, hold, { file, kind, bound, prompt });
+    hold.askedAgain = true;
+  }
+}
 
 function mayAsk(state: State, request: LockRequest): Refusal | null {
   const { session, incarnation } = request.actor;

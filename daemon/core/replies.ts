@@ -1,23 +1,34 @@
 /**
  * Replies kept for retries: the same requestId from the same sender gets the same reply and is applied once.
  *
- * Invariants: at most `limits.repliesMax`, none older than `limits.replyKeptMs` is used; in the order of their time.
+ * Invariants: at most `limits.repliesMax`, none older than `limits.replyKeptMs` is used; in the order of their time. An
+ * answer that no client can have read is not kept, unless it is a success that a retry must not repeat.
  */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Retry } from "./entry.ts";
+import { originKey } from "./actors.ts";
+import type { Origin, Retry } from "./entry.ts";
+import type { Handler } from "./handlers.ts";
 import type { State } from "./state.ts";
 import type { Reply } from "./step.ts";
+
+/** Nothing was changed by what was refused: a retry may be carried out. */
+export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept }, _meta, step) => {
+  step.reply = { ok: true };
+  if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept, to);
+};
 
 function keyOf(retry: Retry): string {
   return `${retry.by}\n${retry.requestId}`;
 }
 
-/** What was answered to this request before, a refusal where the body differs, or null. */
-export function keptReply(state: State, retry: Retry): Reply | null {
+/** What was answered to this request before, a refusal where the body differs, or null. It goes to `to` now. */
+export function keptReply(state: State, retry: Retry, to: Origin): Reply | null {
   const kept = state.replies.get(keyOf(retry));
   if (kept === undefined || kept.at + limits.replyKeptMs <= state.t) return null;
-  return kept.digest === retry.digest ? kept.reply : conflict(retry);
+  if (kept.digest !== retry.digest) return conflict(retry);
+  state.replies.set(keyOf(retry), { ...kept, to });
+  return kept.reply;
 }
 
 export function conflict(retry: Retry): Reply {
@@ -27,17 +38,25 @@ export function conflict(retry: Retry): Reply {
   );
 }
 
-export function keepReply(state: State, retry: Retry, reply: Reply): void {
+export function keepReply(state: State, retry: Retry, reply: Reply, to: Origin): void {
   const { replies } = state;
   const key = keyOf(retry);
   replies.delete(key);
-  replies.set(key, { digest: retry.digest, at: state.t, reply });
+  replies.set(key, { digest: retry.digest, at: state.t, to, reply });
   for (const [oldest, kept] of replies) {
     if (replies.size <= limits.repliesMax && kept.at + limits.replyKeptMs > state.t) break;
     replies.delete(oldest);
   }
 }
 
-export function forgetReply(state: State, retry: Retry): void {
+/** Forgets what was answered; with `to` only where it was sent there last, so that what a later retry got stays. */
+export function forgetReply(state: State, retry: Retry, to?: Origin): void {
+  const kept = state.replies.get(keyOf(retry));
+  if (kept === undefined || (to !== undefined && originKey(kept.to) !== originKey(to))) return;
   state.replies.delete(keyOf(retry));
+}
+
+/** A node's daemon began anew: whether the refusals that its earlier ones answered were read, nobody knows. */
+export function forgetRefusals({ replies }: State, node: string): void {
+  for (const [key, { to, reply }] of replies) if (!reply.ok && to.node === node) replies.delete(key);
 }

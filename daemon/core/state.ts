@@ -143,8 +143,8 @@ export interface Hold {
   /** Where the grant that made it was sent; an undelivered one is undone, unless the actor asked again meanwhile. */
   readonly origin: Origin;
   askedAgain: boolean;
-  /** The retry the grant that made it was kept for. */
-  readonly retry: Retry | null;
+  /** The retry that the answer to the latest request for it was kept for. */
+  retry: Retry | null;
 }
 
 /** An explicit hold that a descendant uses. */
@@ -325,6 +325,8 @@ export interface EditHold {
 export interface KeptReply {
   readonly digest: string;
   readonly at: number;
+  /** Where it was sent last. */
+  readonly to: Origin;
   readonly reply: Reply;
 }
 

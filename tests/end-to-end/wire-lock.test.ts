@@ -495,6 +495,37 @@ describe("requestId", () => {
     });
   });
 
+  test("of a wait whose connection was lost waits anew, on another connection", async () => {
+    const [a, b, watcher] = [await party("a"), await party("b"), await party("c")];
+    const file = freshFile();
+    await a.lock(file);
+    const request = { type: "file_lock", id: b.id, file, requestId: "wait", progress: true };
+    await watcher.client.ask({ type: "subscribe", events: ["lock_wait_ended"] });
+    b.client.send(request);
+    await b.client.event("lock_queued");
+    b.client.destroy();
+    expect(await watcher.client.event("lock_wait_ended")).toMatchObject({ cause: "disconnected" });
+    const again = await home.connect();
+    again.send(request);
+    await again.event("lock_queued");
+    await a.unlock(file);
+    expect(await again.reply()).toMatchObject({ ok: true, file, granted_from_queue: true });
+  });
+
+  test("of a lock that was bound to a lost connection locks anew", async () => {
+    const [a, watcher] = [await party("a"), await party("b")];
+    const file = freshFile();
+    const request = { type: "file_lock", id: a.id, file, requestId: "bound", bind: true };
+    await watcher.client.ask({ type: "subscribe", events: ["lock_released"] });
+    const first = await a.client.ask(request);
+    a.client.destroy();
+    expect(await watcher.client.event("lock_released")).toMatchObject({ cause: "disconnected" });
+    const again = await home.connect();
+    const second = await again.ask(request);
+    expect(isLater(second["token"], first["token"])).toBe(true);
+    expect(await watcher.lock(file, { waitMs: 0 })).toMatchObject({ code: "lock_held" });
+  });
+
   test("of a refusal keeps the refusal", async () => {
     const [a, b] = [await party("a"), await party("b")];
     const file = freshFile();

@@ -69,6 +69,11 @@ describe("a full disk", () => {
       { type: "lock_unbind", bound: { node: "n1", epoch: 1, connection: 1 } },
       { type: "lock_detach", waiter: { node: "n1", epoch: 1, n: 1 } },
       {
+        type: "reply_unheard",
+        to: { node: "n1", epoch: 1, n: 1 },
+        kept: { by: "s", requestId: "r", digest: "d" },
+      },
+      {
         type: "lock_undelivered",
         waiter: { node: "n1", epoch: 1, n: 1 },
         actor: { session: "s1", agent: null, incarnation: 1 },

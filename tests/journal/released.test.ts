@@ -25,6 +25,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   lock_request: true,
   lock_detach: true,
   lock_undelivered: true,
+  reply_unheard: true,
   lock_release: true,
   lock_revoke: true,
   lock_unbind: true,

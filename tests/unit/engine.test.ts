@@ -194,6 +194,84 @@ describe.each(places)("over $name", ({ make }) => {
     });
   });
 
+  describe("a retry", () => {
+    const retry = { by: "b", requestId: "r", digest: "d" };
+
+    /** Of a request that nobody heard the answer of: it is carried out, and waits for x, which a holds. */
+    const waitsAnew = async (w: EngineWorld) => {
+      await w.settle();
+      if (w.holder("x") === null) await w.lock("a", "x");
+      const again = await w.lock("b", "x", { retry });
+      expect([again.reply, again.parked]).toEqual([null, true]);
+      await w.unlock("a", "x");
+      expect(again.reply).toMatchObject({ ok: true, granted_from_queue: true });
+    };
+
+    it("of a wait whose client went away waits anew", async () => {
+      const w = await open();
+      await w.lock("a", "x");
+      const b = await w.lock("b", "x", { retry });
+      w.engine.abandon(b.n);
+      await waitsAnew(w);
+    });
+
+    it("of a wait that was granted in the moment its client went away waits anew", async () => {
+      const w = await open();
+      await w.lock("a", "x");
+      const b = await w.lock("b", "x", { retry });
+      w.submit(unlockOf("a", "x"));
+      w.engine.abandon(b.n);
+      await waitsAnew(w);
+    });
+
+    it("of a wait that ended in the moment its client went away waits anew", async () => {
+      const w = await open();
+      await w.lock("a", "x");
+      const b = await w.lock("b", "x", { retry });
+      w.submit({ type: "turn_end", actor: actor("b"), keepPrompt: null });
+      w.submit(unlockOf("b", "x"));
+      w.engine.abandon(b.n);
+      await waitsAnew(w);
+    });
+
+    it("of a grant that its client did not get waits anew", async () => {
+      const w = await open();
+      const b = await w.lock("b", "x", { retry });
+      w.engine.undelivered(b.n, actor("b"), retry);
+      await waitsAnew(w);
+    });
+
+    it("of a refusal that its client did not get is carried out, of one that it got is not", async () => {
+      const w = await open();
+      await w.lock("a", "x");
+      const b = await w.lock("b", "x", { retry, waitMs: 0 });
+      expect(b.reply).toMatchObject({ code: "lock_held" });
+      await w.unlock("a", "x");
+      expect((await w.lock("b", "x", { retry, waitMs: 0 })).reply).toEqual(b.reply);
+      w.engine.unheard((await w.lock("b", "x", { retry, waitMs: 0 })).n, retry);
+      await w.settle();
+      expect((await w.lock("b", "x", { retry, waitMs: 0 })).reply).toMatchObject({ ok: true });
+    });
+
+    it("of a wait that a stop or an end of the process cut short takes its place up", async () => {
+      for (const stop of [(w: EngineWorld) => w.engine.close(), async () => {}]) {
+        const w = await open();
+        await w.lock("a", "x");
+        await w.lock("b", "x", { retry });
+        const c = await w.lock("c", "x");
+        const closing = stop(w);
+        await w.settle();
+        await closing;
+        await w.start();
+        const again = await w.lock("b", "x", { retry });
+        expect([again.reply, again.parked]).toEqual([null, true]);
+        await w.unlock("a", "x");
+        expect(again.reply).toMatchObject({ ok: true });
+        expect(c.reply?.ok).not.toBe(true);
+      }
+    });
+  });
+
   describe("a snapshot", () => {
     it("is taken after so many entries, and the next start begins from it", async () => {
       const w = await new EngineWorld(make()).start({ snapshotEntries: 10 });

@@ -1,0 +1,230 @@
+/** What a retry is told: the answer that its client may have read, and never one that nobody can have. */
+import { describe, expect, it } from "vitest";
+import type { Bound, LockRequest } from "../../daemon/core/entry.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor, World, waits } from "./core-world.ts";
+
+const retry = { by: "a", requestId: "r", digest: "d" };
+
+/** `b` holds x, and `a` waits for it; returns the number of a's request. */
+function waiting(w: World, more: Partial<LockRequest> = {}): number {
+  w.lock("b", "x");
+  expect(w.lock("a", "x", { retry, ...more })).toBe(waits);
+  return w.n;
+}
+
+describe("a wait that ended with its connection", () => {
+  it("is taken up anew by its retry", () => {
+    const w = new World();
+    const first = waiting(w);
+    w.do({ type: "lock_detach", waiter: w.origin(first), kept: retry });
+    expect(w.state.locks.waiters.size).toBe(0);
+    expect(w.lock("a", "x", { retry })).toBe(waits);
+    const again = w.n;
+    w.unlock("b", "x");
+    expect(w.answers.get(again)).toMatchObject({ grant: true });
+  });
+
+  it("is told of as ended to whoever watches, and to nobody else", () => {
+    const w = new World();
+    const first = waiting(w);
+    const step = w.step({ type: "lock_detach", waiter: w.origin(first) });
+    expect(step.events.map(e => e.event)).toMatchObject([
+      { event: "lock_wait_ended", cause: "disconnected" },
+    ]);
+    expect([step.answers, w.state.replies.size]).toEqual([[], 0]);
+  });
+
+  it.each([
+    ["its time was over", (w: World) => w.pass(30_000)],
+    ["its turn ended", (w: World) => w.do({ type: "turn_end", actor: actor("a"), keepPrompt: null })],
+    ["it was granted", (w: World) => w.unlock("b", "x")],
+  ])("is taken up anew although, before that was known, %s", (_, answered) => {
+    const w = new World();
+    const first = waiting(w, { kind: "turn" });
+    answered(w);
+    expect(w.state.replies.size).toBe(1);
+    const granted = w.answers.get(first)?.grant === true;
+    w.do({ type: "lock_detach", waiter: w.origin(first), kept: retry });
+    expect(w.state.replies.size).toBe(0);
+    if (granted) w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a") });
+    w.lock("b", "x");
+    expect(w.lock("a", "x", { retry, kind: "turn" })).toBe(waits);
+  });
+
+  it("keeps no answer where its place outlived it and was given up then", () => {
+    const w = new World();
+    const first = waiting(w, { detach: true });
+    w.do({ type: "lock_detach", waiter: w.origin(first), kept: retry });
+    w.unlock("a", "x");
+    expect(w.state.replies.size).toBe(0);
+    expect(w.lock("a", "x", { retry })).toBe(waits);
+  });
+
+  it("keeps the answer that was read, where the place outlived it", () => {
+    const w = new World();
+    waiting(w, { kind: "turn", placeMs: limits.placeMs });
+    w.pass(30_000);
+    w.do({ type: "turn_end", actor: actor("a"), keepPrompt: null });
+    expect(w.lock("a", "x", { retry, kind: "turn", placeMs: limits.placeMs })).toMatchObject({
+      code: "lock_timeout",
+    });
+  });
+});
+
+describe("a grant that nobody heard of", () => {
+  it("is granted anew, even where the lock had ended before that was known", () => {
+    const w = new World();
+    expect(w.lock("a", "x", { retry })).toMatchObject({ token: "store.1.1" });
+    const first = w.n;
+    w.do({ type: "lock_revoke", by: "someone", files: [{ file: "x", lexical: "/p/x", key: "n:/p/x" }] });
+    w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), kept: retry });
+    expect(w.lock("a", "x", { retry })).toMatchObject({ token: "store.1.2" });
+    expect(w.holder("x")).toBe("a");
+  });
+
+  it("stays where its retry was answered meanwhile", () => {
+    const w = new World();
+    const reply = w.lock("a", "x", { retry });
+    const first = w.n;
+    expect(w.lock("a", "x", { retry })).toEqual(reply);
+    w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), kept: retry });
+    expect(w.holder("x")).toBe("a");
+    expect(w.lock("a", "x", { retry })).toEqual(reply);
+  });
+});
+
+describe("a lock bound to its connection", () => {
+  const on = (epoch: number, connection: number): Bound => ({ node: "n", epoch, connection });
+
+  it("that ended with it is not told to a retry as held", () => {
+    const w = new World();
+    w.lock("a", "x", { retry, bound: on(1, 7) });
+    w.do({ type: "lock_unbind", bound: on(1, 7) });
+    expect(w.lock("a", "x", { retry, bound: on(1, 8) })).toMatchObject({ token: "store.1.2" });
+    expect(w.holder("x")).toBe("a");
+  });
+
+  it("that was asked for again is not told as held to a retry of that", () => {
+    const w = new World();
+    const later = { ...retry, requestId: "later" };
+    w.lock("a", "x", { retry, bound: on(1, 7) });
+    w.lock("a", "x", { retry: later, bound: on(1, 8) });
+    w.do({ type: "lock_unbind", bound: on(1, 8) });
+    expect(w.lock("a", "x", { retry: later, bound: on(1, 9) })).toMatchObject({ token: "store.1.2" });
+    expect(w.holder("x")).toBe("a");
+  });
+
+  it("is bound to the connection of its retry, after a restart and without", () => {
+    const w = new World();
+    const reply = w.lock("a", "x", { retry, bound: on(1, 7) });
+    expect(w.lock("a", "x", { retry, bound: on(1, 8) })).toEqual(reply);
+    w.do({ type: "lock_unbind", bound: on(1, 7) });
+    expect(w.holder("x")).toBe("a");
+    w.start();
+    expect(w.lock("a", "x", { retry, bound: on(2, 1) })).toEqual(reply);
+    w.pass(limits.boundGraceMs);
+    expect(w.holder("x")).toBe("a");
+    w.do({ type: "lock_unbind", bound: on(2, 1) });
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("is not told as held to a retry that came too late after a restart", () => {
+    const w = new World();
+    w.lock("a", "x", { retry, bound: on(1, 7) });
+    w.start();
+    w.pass(limits.boundGraceMs);
+    w.lock("b", "x");
+    expect(w.lock("a", "x", { retry, bound: on(2, 1), waitMs: 0 })).toMatchObject({ code: "lock_held" });
+  });
+
+  it("given back by its holder is not taken again by a retry of what took it", () => {
+    const w = new World();
+    const reply = w.lock("a", "x", { retry, bound: on(1, 7) });
+    w.unlock("a", "x");
+    w.do({ type: "lock_unbind", bound: on(1, 7) });
+    expect(w.lock("a", "x", { retry, bound: on(1, 8) })).toEqual(reply);
+    expect(w.holder("x")).toBeNull();
+  });
+});
+
+describe("a refusal", () => {
+  it("that was heard is given again", () => {
+    const w = new World();
+    w.lock("b", "x");
+    const first = w.lock("a", "x", { retry, waitMs: 0 });
+    w.unlock("b", "x");
+    expect(w.lock("a", "x", { retry, waitMs: 0 })).toEqual(first);
+  });
+
+  it("that was not heard is not", () => {
+    const w = new World();
+    w.lock("b", "x");
+    w.lock("a", "x", { retry, waitMs: 0 });
+    const first = w.n;
+    w.unlock("b", "x");
+    w.do({ type: "reply_unheard", to: w.origin(first), kept: retry });
+    expect(w.lock("a", "x", { retry, waitMs: 0 })).toMatchObject({ ok: true });
+  });
+
+  it("that a later retry heard stays", () => {
+    const w = new World();
+    w.lock("b", "x");
+    const refusal = w.lock("a", "x", { retry, waitMs: 0 });
+    const first = w.n;
+    w.lock("a", "x", { retry, waitMs: 0 });
+    w.unlock("b", "x");
+    w.do({ type: "reply_unheard", to: w.origin(first), kept: retry });
+    expect(w.lock("a", "x", { retry, waitMs: 0 })).toEqual(refusal);
+  });
+
+  it("of before a restart is not given again: nobody knows whether it was heard", () => {
+    const w = new World();
+    w.lock("b", "x");
+    w.lock("a", "x", { retry, waitMs: 0 });
+    const other = { ...retry, requestId: "other" };
+    const granted = w.lock("a", "y", { retry: other });
+    w.unlock("b", "x");
+    w.start();
+    expect(w.lock("a", "x", { retry, waitMs: 0 })).toMatchObject({ ok: true });
+    expect(w.lock("a", "y", { retry: other })).toEqual(granted);
+  });
+
+  it("to another node's client outlives a start of this one", () => {
+    const w = new World();
+    w.lock("b", "x");
+    w.node = "m";
+    const first = w.lock("a", "x", { retry, waitMs: 0 });
+    w.node = "n";
+    w.unlock("b", "x");
+    w.start();
+    expect(w.lock("a", "x", { retry, waitMs: 0 })).toEqual(first);
+  });
+});
+
+it("a success that was not heard is kept all the same: it is not carried out twice", () => {
+  const w = new World();
+  w.begin("a");
+  const create = {
+    type: "task_create",
+    by: null,
+    tasks: [{ name: null, description: "it", priority: "normal", labels: [], dependsOn: [] }],
+    many: false,
+    project: "/p",
+    wallMs: 1,
+    retry,
+  } as const;
+  const first = w.do(create);
+  w.do({ type: "reply_unheard", to: w.origin(w.n), kept: retry });
+  expect(w.do(create)).toEqual(first);
+  expect(w.state.tasks.all.size).toBe(1);
+});
+
+it("to whom an answer went is remembered over a snapshot", () => {
+  const w = new World();
+  w.lock("a", "x", { retry });
+  const text = writeState(w.state);
+  expect(writeState(readState(text))).toBe(text);
+  expect([...readState(text).replies.values()]).toMatchObject([{ to: w.origin(w.n) }]);
+});
