@@ -61,12 +61,13 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
 
 /** A request that was granted came again and is told so again: what it holds still is its holder's from there. */
 export function askedAgain(state: State, request: LockRequest): void {
-  const { actor, kind, bound, prompt, retry } = request;
+  const { actor, bound, retry } = request;
   for (const file of request.files) {
     const hold = state.locks.holds.get(file.key);
     if (hold === undefined || !sameActor(hold.actor, actor)) continue;
     if (retry === undefined || hold.retry?.requestId !== retry.requestId) continue;
-    renewHold(state.locks, hold, { file, kind, bound, prompt });
+    // Of its kind it stays: only a request that is looked at for cycles may make it one that does not yield.
+    renewHold(state.locks, hold, { file, kind: hold.kind, bound, prompt: null });
     hold.askedAgain = true;
   }
 }

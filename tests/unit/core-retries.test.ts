@@ -95,6 +95,20 @@ describe("a grant that nobody heard of", () => {
   });
 });
 
+it("a grant that is told again leaves its hold of the kind it is", () => {
+  const w = new World();
+  w.lock("b", "x");
+  w.lock("a", "x", { kind: "turn", placeMs: limits.placeMs });
+  w.pass(30_000);
+  w.unlock("b", "x");
+  w.lock("a", "x", { retry });
+  const granted = w.answers.get(w.n);
+  const kind = () => w.state.locks.holds.get("n:/p/x")?.kind;
+  const before = kind();
+  expect(w.lock("a", "x", { retry })).toEqual(granted?.reply);
+  expect([before, kind()]).toEqual(["turn", "turn"]);
+});
+
 describe("a lock bound to its connection", () => {
   const on = (epoch: number, connection: number): Bound => ({ node: "n", epoch, connection });
 
