@@ -73,7 +73,7 @@ class Asked implements Caller {
   readonly #retry: Retry | undefined;
   readonly #shape: (reply: Reply) => Reply;
   readonly #parked: () => void;
-  #gone: (() => void) | null = null;
+  #untie: () => void = nothing;
 
   constructor(
     call: Call,
@@ -91,7 +91,7 @@ class Asked implements Caller {
   }
 
   answer(reply: Reply): void {
-    if (this.#gone !== null) this.#call.connection.onClosed.delete(this.#gone);
+    this.#untie();
     const undo = reply.ok ? this.#locker !== null : this.#retry !== undefined;
     this.#call.reply(this.#shape(reply), undo ? got => !got && this.#lost(reply) : null);
   }
@@ -106,12 +106,8 @@ class Asked implements Caller {
 
   parked(): void {
     const { connection } = this.#call;
-    if (connection.isClosed) {
-      this.#engine.abandon(this.number);
-      return;
-    }
-    this.#gone = () => this.#engine.abandon(this.number);
-    connection.onClosed.add(this.#gone);
+    this.#untie = connection.tie(() => this.#engine.abandon(this.number));
+    if (connection.isClosed) return;
     this.#call.park();
     this.#parked();
   }

@@ -33,13 +33,11 @@ export interface Slot {
 
 export class Connection {
   readonly number: number;
-  /** Sessions registered here, with the process each was anchored at. */
-  readonly sessions = new Map<string, number | null>();
   client: string | null = null;
   /** Locks are bound to this connection. */
   bound = false;
-  /** Called once when the connection is gone. */
-  readonly onClosed = new Set<() => void>();
+  readonly #sessions = new Map<string, number | null>();
+  readonly #ties = new Set<() => void>();
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
   readonly #decoder = new LineDecoder();
@@ -78,6 +76,37 @@ export class Connection {
 
   get isClosed(): boolean {
     return this.#state === "closed";
+  }
+
+  /** Sessions registered here, with the process each was anchored at. */
+  get sessions(): ReadonlyMap<string, number | null> {
+    return this.#sessions;
+  }
+
+  /** A session was registered here. `isLive` tells which are worth keeping when they become too many. */
+  registered(session: string, pid: number | null, isLive: (session: string) => boolean): void {
+    if (this.isClosed) return;
+    if (this.#sessions.size >= limits.sessionsMax) {
+      for (const known of this.#sessions.keys()) if (!isLive(known)) this.#sessions.delete(known);
+    }
+    this.#sessions.set(session, pid);
+  }
+
+  deregistered(session: string): void {
+    this.#sessions.delete(session);
+  }
+
+  /**
+   * Ties something to this connection: `release` is called once, when the connection is gone. Where it is gone
+   * already, which whoever waited before cannot know, that is now. Returns what unties it.
+   */
+  tie(release: () => void): () => void {
+    if (this.isClosed) {
+      release();
+      return () => {};
+    }
+    this.#ties.add(release);
+    return () => this.#ties.delete(release);
   }
 
   /** Nothing that comes in is looked at any more. */
@@ -317,7 +346,10 @@ export class Connection {
     this.#lines = [];
     this.#taken = 0;
     this.#giveUpOrdered();
-    for (const callback of this.#onClosedOnce()) callback();
+    const ties = [...this.#ties];
+    this.#ties.clear();
+    for (const release of ties) release();
+    this.#sessions.clear();
     this.#owner.closed(this);
     this.#makeRoom();
   }
@@ -329,11 +361,5 @@ export class Connection {
 
   #makeRoom(): void {
     for (const resolve of this.#roomWanted.splice(0)) resolve();
-  }
-
-  #onClosedOnce(): (() => void)[] {
-    const callbacks = [...this.onClosed];
-    this.onClosed.clear();
-    return callbacks;
   }
 }

@@ -72,12 +72,10 @@ export class EventHub {
   ): { cursor: string; lagged: boolean } {
     const lagged = cursor !== undefined && this.#ring.after(cursor) === null;
     const from = cursor === undefined || lagged ? this.#ring.cursor : cursor;
+    const isNew = !this.#subscribers.has(connection);
     this.#subscribers.set(connection, { filter, cursor: from, skipped: 0, stopped: true });
+    if (isNew) connection.tie(() => this.#remove(connection));
     return { cursor: from, lagged };
-  }
-
-  remove(connection: Connection): void {
-    if (this.#subscribers.delete(connection)) this.#keepUntil = this.#seq + limits.ringEntriesMax;
   }
 
   /** Takes in the events of an entry that was replayed: nobody listens yet. */
@@ -125,6 +123,11 @@ export class EventHub {
       const own = about.some(id => connection.sessions.has(id));
       if ((subscribed || own) && connection.unreadBytes < limits.unreadEventBytes) connection.push(line);
     }
+  }
+
+  #remove(connection: Connection): void {
+    this.#subscribers.delete(connection);
+    this.#keepUntil = this.#seq + limits.ringEntriesMax;
   }
 
   #send(connection: Connection, subscriber: Subscriber, events: readonly Published[]): void {

@@ -62,6 +62,8 @@ interface Asked {
 
 export class HookLocks {
   readonly #asked = new Map<string, Asked>();
+  /** Those that were decided, in that order. */
+  #decided: { readonly key: string; readonly asked: Asked; readonly at: number }[] = [];
 
   /**
    * Asks for the lock, or joins the same tool use's request (hooks installed twice, say). While it waits, each client
@@ -77,7 +79,7 @@ export class HookLocks {
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
     let asked = this.#asked.get(key);
     if (asked === undefined) {
-      asked = this.#begin(services, action, actor);
+      asked = this.#begin(services, action, actor, key);
       this.#asked.set(key, asked);
     }
     join(asked, call);
@@ -85,7 +87,7 @@ export class HookLocks {
     return { waited: asked.waited, delivered: ok => heard(mine, ok) };
   }
 
-  #begin(services: Services, action: HookAsk, actor: Actor): Asked {
+  #begin(services: Services, action: HookAsk, actor: Actor, key: string): Asked {
     const { engine, clock } = services;
     const began = clock.now();
     const calls = new Set<Call>();
@@ -103,18 +105,24 @@ export class HookLocks {
       unheard: 0,
       isParked: false,
       decidedAt: null,
-      abandon: () => engine.abandon(n),
+      abandon: () => {
+        engine.abandon(n);
+        // It will never be decided. Whoever comes back for this tool use asks anew, and has its place in the queue again.
+        if (this.#asked.get(key) === asked) this.#asked.delete(key);
+      },
       undo: () => engine.undelivered(n, actor),
     };
     const [file] = action.files;
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
-        asked.decidedAt = clock.now();
+        const at = clock.now();
+        asked.decidedAt = at;
+        this.#decided.push({ key, asked, at });
         const change =
           reply.ok && parked !== null && file !== undefined
             ? changeSince(services, parked, file, actor)
             : unchanged;
-        settle({ reply, waitedMs: clock.now() - began, before, change });
+        settle({ reply, waitedMs: at - began, before, change });
       },
       parked: () => {
         asked.isParked = true;
@@ -131,7 +139,6 @@ export class HookLocks {
           const stamps = stampsOf(services, file, isWriting);
           parked = { at: clock.now(), blocker: blocker?.actor ?? null, stamps };
         }
-        if (calls.size === 0) asked.abandon();
         for (const call of calls) wait(call);
       },
     });
@@ -139,24 +146,27 @@ export class HookLocks {
   }
 
   #forget(now: number): void {
-    for (const [key, { decidedAt }] of this.#asked) {
-      if (decidedAt !== null && decidedAt + limits.decidedMs <= now) this.#asked.delete(key);
+    let count = 0;
+    for (const { key, asked, at } of this.#decided) {
+      if (at + limits.decidedMs > now) break;
+      count += 1;
+      if (this.#asked.get(key) === asked) this.#asked.delete(key);
     }
+    if (count > 0) this.#decided.splice(0, count);
   }
 }
 
 function join(asked: Asked, call: Call): void {
   const { connection } = call;
   asked.joined += 1;
-  if (asked.decidedAt !== null || connection.isClosed) return;
+  if (asked.decidedAt !== null) return;
   asked.calls.add(call);
-  const gone = () => {
+  const untie = connection.tie(() => {
     asked.calls.delete(call);
     if (asked.decidedAt === null && asked.calls.size === 0) asked.abandon();
-  };
-  connection.onClosed.add(gone);
-  asked.waited.then(() => connection.onClosed.delete(gone));
-  if (asked.isParked) wait(call);
+  });
+  asked.waited.then(untie);
+  if (asked.isParked && asked.calls.has(call)) wait(call);
 }
 
 /** The client hears that its hook waits; what else it asks on this connection is answered meanwhile. */

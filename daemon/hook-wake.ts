@@ -40,7 +40,7 @@ interface Around extends RowSource {
 
 /** A hook that can be kept waiting. */
 interface Hook {
-  readonly connection: Pick<Connection, "isClosed" | "onClosed" | "push">;
+  readonly connection: Pick<Connection, "isClosed" | "tie" | "push">;
   park(): void;
 }
 
@@ -144,7 +144,7 @@ export class HookWakes {
     return new Promise(resolve => {
       const over = (free: Refused | null) => {
         stopClock();
-        connection.onClosed.delete(waiting.end);
+        untie();
         this.#waiting.delete(waiting);
         row.waiting = null;
         resolve(free);
@@ -157,9 +157,9 @@ export class HookWakes {
         end: () => over(null),
       };
       const stopClock = around.clock.at(around.clock.now() + limits.wakeWaitMs, waiting.end);
-      connection.onClosed.add(waiting.end);
       this.#waiting.add(waiting);
       row.waiting = waiting;
+      const untie = connection.tie(waiting.end);
     });
   }
 }

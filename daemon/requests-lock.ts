@@ -28,6 +28,7 @@ export const fileLock: RequestHandler<"file_lock"> = (services, request, call) =
   }
   const go = (files: readonly FileRef[] | Refusal) => {
     if (isRefusal(files)) call.reply(files);
+    // Nobody would hear of the lock.
     else if (!call.connection.isClosed) proposeLock(services, request, call, actor, files, cwd);
   };
   const now = refsNow(services, cwd, names);
@@ -159,7 +160,6 @@ function proposeLock(
   const { node, engine, clock } = services;
   signOfLife(services, request.id, request.agent ?? null);
   const bound = request.bind === true ? { node, epoch: engine.epoch, connection: connection.number } : null;
-  if (bound !== null) bindOnce(services, call);
   const began = clock.now();
   const command = lockCommand(
     services,
@@ -182,15 +182,17 @@ function proposeLock(
     noteLock(services, "file_lock", actor, files[0]?.file ?? "", reply, clock.now() - began);
     return reply;
   });
+  // Behind the request in the log, so that the end of the connection finds the lock wherever it falls.
+  if (bound !== null) bindOnce(services, call);
 }
 
 /** Locks bound to a connection go with it. */
 function bindOnce(services: Services, { connection }: Call): void {
   const { node, engine } = services;
   const bound = { node, epoch: engine.epoch, connection: connection.number };
-  if (connection.bound) return;
+  if (connection.bound && !connection.isClosed) return;
   connection.bound = true;
-  connection.onClosed.add(() => engine.insist({ type: "lock_unbind", bound }));
+  connection.tie(() => engine.insist({ type: "lock_unbind", bound }));
 }
 
 /** The project of a session registered on this connection. */

@@ -27,9 +27,12 @@ export const register: RequestHandler<"register"> = async (services, request, ca
     revive: true,
   });
   await endDeadIncarnations(services, request.id);
-  connection.sessions.set(request.id, request.pid ?? null);
   services.presence.seen(request.id);
-  call.propose({ ...command, ...retryOf(request, call) });
+  const isLive = (id: string) => services.engine.state.sessions.live.has(id);
+  call.propose({ ...command, ...retryOf(request, call) }, reply => {
+    if (reply.ok) connection.registered(request.id, request.pid ?? null, isLive);
+    return reply;
+  });
   // What follows on this connection may speak of the session: it waits until it is there.
   await services.engine.read(() => {});
 };
@@ -43,7 +46,7 @@ export const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) 
 
 export const deregister: RequestHandler<"deregister"> = (services, request, call) => {
   const incarnation = incarnationAt(services, request.id, request.pid ?? null);
-  call.connection.sessions.delete(request.id);
+  call.connection.deregistered(request.id);
   call.propose({
     type: "session_end",
     session: request.id,

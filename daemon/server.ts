@@ -71,7 +71,6 @@ export class Server implements ConnectionOwner {
 
   closed(connection: Connection): void {
     this.#connections.delete(connection);
-    this.#services?.events.remove(connection);
   }
 
   drained(connection: Connection): void {

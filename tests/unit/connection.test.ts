@@ -1,113 +1,90 @@
-/** A connection's replies: each is written, or said not to have been, whatever ends it. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Connection, type ConnectionOwner, type Slot } from "../../daemon/connection.ts";
+import type { Slot } from "../../daemon/connection.ts";
+import { limits } from "../../protocol/limits.ts";
+import { ConnectionWorld } from "./connection-world.ts";
 
-let folder = "";
-let server: Server;
-let client: Socket;
-let connection: Connection;
-let gone: Promise<void>;
-const slots: Slot[] = [];
-let opened: () => void = () => {};
+let world: ConnectionWorld;
 
-/** Leaves every request open, for the test to answer. */
-const owner: ConnectionOwner = {
-  handle(of) {
-    slots.push(of.open(undefined));
-    opened();
-    return undefined;
-  },
-  unfinished: () => false,
-  closed: () => {},
-  flushSoon: of => queueMicrotask(() => of.flush()),
-  drained: () => {},
-};
-
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "kc-"));
-  slots.length = 0;
-  const path = join(folder, "s");
-  await new Promise<void>(resolve => {
-    server = createServer({ allowHalfOpen: true }, socket => {
-      connection = new Connection(1, socket, owner);
-      gone = new Promise(ended => connection.onClosed.add(ended));
-      resolve();
-    });
-    server.listen(path, () => {
-      client = connect(path);
-      client.on("error", () => {});
-    });
-  });
+beforeEach(() => {
+  world = new ConnectionWorld();
 });
+afterEach(() => world.end());
 
-afterEach(async () => {
-  client.destroy();
-  connection.destroy();
-  await new Promise(resolve => server.close(resolve));
-  rmSync(folder, { recursive: true });
-});
-
-/** The slots of so many requests. */
-async function asked(count: number): Promise<Slot[]> {
-  const all = new Promise<void>(resolve => {
-    opened = () => slots.length === count && resolve();
-  });
-  client.write("{}\n".repeat(count));
-  await all;
-  return slots;
+/** Until the daemon's end has taken `count` lines. */
+async function taken(count: number): Promise<void> {
+  while (world.texts.length < count) await new Promise(resolve => setImmediate(resolve));
 }
 
-describe("a reply behind one that is not ready", () => {
-  it("has not been delivered where the connection breaks", async () => {
-    const [, second] = await asked(2);
-    if (second === undefined) throw new Error("there are not two slots");
-    const outcome = new Promise<boolean>(resolve => connection.reply(second, { ok: true }, resolve));
+describe("what is tied to a connection", () => {
+  it("is released once when the connection is gone, and not where it was untied", async () => {
+    const { connection, client } = await world.pair();
+    const released: string[] = [];
+    connection.tie(() => released.push("kept"));
+    connection.tie(() => released.push("untied"))();
+    client.destroy();
     connection.destroy();
-    await gone;
-    expect(await Promise.race([outcome, Promise.resolve("nobody was told")])).toBe(false);
+    await world.gone(connection);
+    expect(released).toEqual(["kept"]);
   });
 
-  it("has not been delivered where this side ends first", async () => {
-    const [first, second] = await asked(2);
-    if (first === undefined || second === undefined) throw new Error("there are not two slots");
-    const outcomes: [string, boolean][] = [];
-    connection.reply(second, { ok: true }, got => outcomes.push(["second", got]));
-    connection.end();
-    connection.reply(first, { ok: true }, got => outcomes.push(["first", got]));
-    expect(outcomes).toEqual([
+  it("is released at once where the connection is gone already", async () => {
+    const { connection } = await world.pair();
+    connection.destroy();
+    await world.gone(connection);
+    const released: string[] = [];
+    connection.tie(() => released.push("late"))();
+    expect(released).toEqual(["late"]);
+  });
+});
+
+describe("sessions registered on a connection", () => {
+  it("are forgotten with it, and none is noted afterwards", async () => {
+    const { connection } = await world.pair();
+    connection.registered("a", 7, () => true);
+    connection.registered("b", null, () => true);
+    connection.deregistered("b");
+    expect([...connection.sessions]).toEqual([["a", 7]]);
+    connection.destroy();
+    await world.gone(connection);
+    connection.registered("c", null, () => true);
+    expect(connection.sessions.size).toBe(0);
+  });
+
+  it("are at most as many as live, however many come and go", async () => {
+    const { connection } = await world.pair();
+    const live = new Set<string>();
+    for (let n = 0; n < 3 * limits.sessionsMax; n += 1) {
+      live.delete(`s-${n - 10}`);
+      live.add(`s-${n}`);
+      connection.registered(`s-${n}`, null, id => live.has(id));
+      expect(connection.sessions.size).toBeLessThanOrEqual(limits.sessionsMax);
+    }
+    for (const id of live) expect(connection.sessions.has(id)).toBe(true);
+  });
+});
+
+describe("a reply that waits for the one before it", () => {
+  it("is known not to have been delivered when the connection ends first", async () => {
+    const slots: Slot[] = [];
+    world.handleText = connection => {
+      slots.push(connection.open(undefined));
+      return undefined;
+    };
+    const { connection, client } = await world.pair();
+    client.write("1\n2\n");
+    await taken(2);
+    const [first, second] = slots;
+    if (first === undefined || second === undefined) throw new Error("two lines came");
+    const heard: (readonly [string, boolean])[] = [];
+    connection.reply(second, { ok: true }, ok => heard.push(["second", ok]));
+    client.destroy();
+    connection.destroy();
+    await world.gone(connection);
+    expect(heard).toEqual([["second", false]]);
+    connection.reply(first, { ok: true }, ok => heard.push(["first", ok]));
+    expect(heard).toEqual([
       ["second", false],
       ["first", false],
-    ]);
-  });
-
-  it("is delivered in its turn, and told so once", async () => {
-    const [first, second] = await asked(2);
-    if (first === undefined || second === undefined) throw new Error("there are not two slots");
-    const told = new Promise<[string, boolean][]>(resolve => {
-      const outcomes: [string, boolean][] = [];
-      const tell = (which: string) => (got: boolean) => {
-        outcomes.push([which, got]);
-        if (outcomes.length === 2) resolve(outcomes);
-      };
-      connection.reply(second, { n: 2 }, tell("second"));
-      connection.reply(first, { n: 1 }, tell("first"));
-    });
-    client.setEncoding("utf8");
-    const read = new Promise<string>(resolve => {
-      let text = "";
-      client.on("data", chunk => {
-        text += chunk;
-        if (text.split("\n").length === 3) resolve(text);
-      });
-    });
-    expect(await read).toBe('{"n":1}\n{"n":2}\n');
-    expect(await told).toEqual([
-      ["first", true],
-      ["second", true],
     ]);
   });
 });

@@ -9,6 +9,12 @@ class Listener {
   readonly sessions = new Map<string, number | null>();
   readonly lines: string[] = [];
   readonly unreadBytes = 0;
+  close: () => void = () => {};
+
+  tie(release: () => void): () => void {
+    this.close = release;
+    return () => {};
+  }
 
   push(line: string): void {
     this.lines.push(line);
@@ -32,13 +38,13 @@ describe("the hub of events", () => {
     hub.publish(1, 1, started("before"));
     const listener = new Listener();
     const { cursor } = hub.subscribe(listener.asConnection, everything, undefined);
-    hub.remove(listener.asConnection);
+    listener.close();
     hub.publish(1, 2, started("a"));
     const back = hub.subscribe(listener.asConnection, everything, cursor);
     expect(back).toEqual({ cursor, lagged: false });
     hub.drained(listener.asConnection);
     expect(listener.lines.map(line => JSON.parse(line).id)).toEqual(["a"]);
-    hub.remove(listener.asConnection);
+    listener.close();
     for (let seq = 3; seq <= limits.ringEntriesMax + 3; seq += 1) hub.publish(1, seq, started("b"));
     expect(hub.subscribe(listener.asConnection, everything, "1.2.1").lagged).toBe(true);
   });

@@ -85,7 +85,11 @@ class FakeHook {
   readonly pushed: string[] = [];
   readonly connection = {
     isClosed: false,
-    onClosed: new Set<() => void>(),
+    ties: new Set<() => void>(),
+    tie(release: () => void) {
+      this.ties.add(release);
+      return () => void this.ties.delete(release);
+    },
     push: (text: string) => void this.pushed.push(text),
   };
 
@@ -95,7 +99,7 @@ class FakeHook {
 
   close(): void {
     this.connection.isClosed = true;
-    for (const callback of [...this.connection.onClosed]) callback();
+    for (const release of [...this.connection.ties]) release();
   }
 }
 
@@ -135,7 +139,7 @@ describe("a session that stops", () => {
         why: "free again (alice had it): woken to try its edit anew",
       },
     ]);
-    expect(wait.hook.connection.onClosed.size).toBe(0);
+    expect(wait.hook.connection.ties.size).toBe(0);
   });
 
   test("is let go at once, and unparked, where nothing was refused in this turn", async () => {
@@ -268,7 +272,7 @@ describe("the wait ends without a word", () => {
   async function isOver(): Promise<void> {
     await wait.done;
     expect(wait.freed).toBeNull();
-    expect(wait.hook.connection.onClosed.size).toBe(0);
+    expect(wait.hook.connection.ties.size).toBe(0);
     const looks = w.looks;
     w.turnEnds("a");
     expect(w.looks).toBe(looks);
