@@ -13,7 +13,7 @@ import { encodeLine, type Line, LineDecoder } from "../protocol/wire.ts";
 export interface ConnectionOwner {
   /** Handles one line. Returns a promise where later lines of this connection have to wait for it. */
   handle(connection: Connection, line: Line): Promise<void> | undefined;
-  /** More bytes of unfinished lines (negative: fewer); true where that is too many. */
+  /** More bytes wait here for their newline or their turn (negative: fewer); true when all together are too many. */
   unfinished(bytes: number): boolean;
   /** Nothing goes in or out any more. */
   closed(connection: Connection): void;
@@ -43,6 +43,9 @@ export class Connection {
   readonly #decoder = new LineDecoder();
   #lines: Line[] = [];
   #taken = 0;
+  /** Of lines that were not taken yet, and what the owner was told of them and of the unfinished line. */
+  #waitingBytes = 0;
+  #countedBytes = 0;
   #busy = false;
   #scheduled = false;
   #inFlight = 0;
@@ -217,14 +220,33 @@ export class Connection {
   }
 
   #received(chunk: Buffer): void {
-    const before = this.#decoder.unfinishedBytes;
-    this.#lines.push(...this.#decoder.push(chunk));
-    if (this.#owner.unfinished(this.#decoder.unfinishedBytes - before)) {
-      this.#owner.unfinished(-this.#decoder.unfinishedBytes);
+    if (this.#isOver) return;
+    for (const line of this.#decoder.push(chunk)) {
+      this.#lines.push(line);
+      this.#waitingBytes += lengthOf(line);
+    }
+    if (this.#countBytes() && this.#decoder.unfinishedBytes > 0) {
       this.#decoder.discard();
       this.#lines.push({ fault: "line_too_long" });
     }
     this.#work();
+  }
+
+  /** Tells the owner how many bytes wait here; true when they became more, and all together are too many. */
+  #countBytes(): boolean {
+    const bytes = this.#decoder.unfinishedBytes + this.#waitingBytes;
+    const more = bytes - this.#countedBytes;
+    this.#countedBytes = bytes;
+    return more !== 0 && this.#owner.unfinished(more) && more > 0;
+  }
+
+  /** Nothing of what came is looked at any more. */
+  #forgetLines(): void {
+    this.#lines = [];
+    this.#taken = 0;
+    this.#waitingBytes = 0;
+    this.#decoder.discard();
+    this.#countBytes();
   }
 
   /** Takes up to a batch of lines; the rest has its turn after the other connections'. */
@@ -234,6 +256,7 @@ export class Connection {
       const line = this.#lines[this.#taken];
       if (line === undefined) break;
       this.#taken += 1;
+      this.#waitingBytes -= lengthOf(line);
       const pending = this.#owner.handle(this, line);
       if (pending !== undefined) {
         this.#busy = true;
@@ -255,6 +278,7 @@ export class Connection {
   }
 
   #tidy(): void {
+    this.#countBytes();
     const left = this.#lines.length - this.#taken;
     // Under a flood there may always be some left: what was taken goes too, at a cost that evens out.
     if (this.#taken > left) {
@@ -335,16 +359,18 @@ export class Connection {
     this.#state = "ending";
     this.#giveUpOrdered();
     if (this.#probe !== null) clearInterval(this.#probe);
+    this.#forgetLines();
     this.#socket.end();
+    // Its end is still to be read.
+    if (this.#paused) this.#socket.resume();
+    this.#paused = false;
   }
 
   #closed(): void {
     if (this.#state === "closed") return;
     this.#state = "closed";
     if (this.#probe !== null) clearInterval(this.#probe);
-    this.#owner.unfinished(-this.#decoder.unfinishedBytes);
-    this.#lines = [];
-    this.#taken = 0;
+    this.#forgetLines();
     this.#giveUpOrdered();
     const ties = [...this.#ties];
     this.#ties.clear();
@@ -362,4 +388,9 @@ export class Connection {
   #makeRoom(): void {
     for (const resolve of this.#roomWanted.splice(0)) resolve();
   }
+}
+
+/** About what a line takes, in UTF-16 units. */
+function lengthOf(line: Line): number {
+  return "text" in line ? line.text.length : 0;
 }

@@ -8,7 +8,7 @@ export const limits = {
   lineBytes: 1024 * 1024,
   /** Longest line that begins `{"type":"hook"`: an edit's payload holds the whole file. */
   hookLineBytes: 32 * 1024 * 1024,
-  /** Unfinished lines over all connections together. */
+  /** Lines that wait for their newline or their turn, over all connections together. */
   unfinishedBytes: 128 * 1024 * 1024,
   /** Nesting of a request, the outermost object counted. */
   nestingMax: 32,

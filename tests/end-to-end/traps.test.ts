@@ -239,6 +239,25 @@ describe("a line without an end", () => {
     await alive(other);
   });
 
+  test("counts towards nothing any more when its connection ends", async () => {
+    const begin = Buffer.from(`{"type":"hook","event":{"pad":"`);
+    const part = Buffer.concat([begin, Buffer.alloc(25 * mib - begin.length, "x")]);
+    for (let n = 0; n * part.length < 4 * limits.unfinishedBytes; n += 1) {
+      const client = await home.connect();
+      if (n % 2 === 1) {
+        // With an answer unread its end is no end of the stream but a connection reset.
+        client.stopReading();
+        await client.sent({ type: "ping", rid: "x".repeat(200_000) });
+      }
+      await client.sent(part);
+      client.destroy();
+      await client.closed;
+    }
+    const last = await home.connect();
+    await last.sent(part);
+    expect(await last.ask('"}}\n')).toEqual({ ok: true, output: "" });
+  });
+
   test("over all connections together has a bound: who exceeds it loses the line, the others nothing", async () => {
     const before = home.daemon.memory();
     const each = 30 * mib;

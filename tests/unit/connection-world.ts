@@ -17,7 +17,10 @@ export interface Pair {
 
 /** Hands each line to `handle`, sends what there is to send at once, and counts what the connections tell it. */
 export class ConnectionWorld implements ConnectionOwner {
+  /** Bytes that wait for their newline or their turn, as the connections tell it. */
   unfinishedBytes = 0;
+  /** More of them are too many. */
+  unfinishedMax = Number.POSITIVE_INFINITY;
   readonly texts: string[] = [];
   handleText: Handler = () => undefined;
   readonly #folder = mkdtempSync(join(tmpdir(), "kite-connection-"));
@@ -65,7 +68,7 @@ export class ConnectionWorld implements ConnectionOwner {
 
   unfinished(bytes: number): boolean {
     this.unfinishedBytes += bytes;
-    return false;
+    return this.unfinishedBytes > this.unfinishedMax;
   }
 
   closed(connection: Connection): void {
