@@ -11,7 +11,9 @@ const agentFile = /\/projects\/[^/]+\/[\w-]+\/subagents\/agent-[\w-]+\.meta\.jso
 export async function parentAgent(outside: Outside, file: string): Promise<string | null> {
   if (!agentFile.test(file) || file.includes("/../")) return null;
   const text = await outside.fact(budget =>
-    outside.look(file, null, budget, (prober, path) => prober.readSmall(path, limits.smallFileBytes)),
+    outside.look(file, null, budget, (prober, path) => prober.readSmall(path, limits.smallFileBytes), {
+      maybeElsewhere: true,
+    }),
   );
   if (typeof text !== "string") return null;
   try {

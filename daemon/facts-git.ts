@@ -54,7 +54,13 @@ export class GitFacts {
     if (kept !== undefined && now < kept.until) return kept.repository;
     if (this.#kept.size >= limits.repositoriesMax) this.#kept.clear();
     const repository = this.#find(cwd);
-    this.#kept.set(cwd, { until: now + limits.repositoryKeptMs, repository });
+    const fresh = { until: now + limits.repositoryKeptMs, repository };
+    this.#kept.set(cwd, fresh);
+    // Who asks again is to be told what is then, not that it could not be told a moment ago.
+    const forget = () => {
+      if (this.#kept.get(cwd) === fresh) this.#kept.delete(cwd);
+    };
+    repository.then(found => "unreachable" in found && forget(), forget);
     return repository;
   }
 
@@ -142,10 +148,11 @@ export class GitFacts {
   }
 
   async #real(path: string, budget: Budget): Promise<string> {
-    const before = this.#outside.now();
+    const { clock } = this.#outside;
+    const before = clock.workedMs;
     const fact = await this.#paths.resolve("/", path);
     if ("unreachable" in fact) return this.#outside.noAnswer(fact.unreachable);
-    budget.leftMs -= this.#outside.now() - before;
+    budget.localMs -= clock.workedMs - before;
     return fact.real;
   }
 }

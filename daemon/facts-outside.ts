@@ -1,7 +1,8 @@
 import { dirname } from "node:path";
 import { limits } from "../protocol/limits.ts";
-import { Lanes } from "./facts-lanes.ts";
-import { nodeProber, type Prober } from "./facts-prober.ts";
+import { Lanes, type Probed } from "./facts-lanes.ts";
+import { isOutOfDescriptors, nodeProber, nodeProberHere, type Prober } from "./facts-prober.ts";
+import { WorkClock } from "./work-clock.ts";
 
 /** A fact that could not be had: `unreachable` is a sentence. */
 export interface Unreachable {
@@ -13,9 +14,28 @@ class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 }
 
-/** What one fact may still spend. */
+/** What one fact may still spend: work on filesystems that may hang, work on local ones, and time in all. */
 export interface Budget {
   leftMs: number;
+  localMs: number;
+  readonly until: number;
+}
+
+export interface OutsideOptions {
+  /** Asks in this thread what is on a local filesystem; null: nobody does. */
+  readonly here?: Prober | null;
+  readonly clock?: WorkClock;
+}
+
+/** How a question is asked. */
+export interface Look {
+  /** A link further up may lead the path elsewhere, so nobody knows the filesystem: only the pool is asked. */
+  readonly maybeElsewhere?: boolean;
+}
+
+interface Way {
+  readonly lane: string;
+  readonly local: boolean;
 }
 
 /** Not there, or not to be seen by this user, who then cannot write it either. */
@@ -29,18 +49,31 @@ const mountParents: ReadonlySet<string> = new Set(["/Volumes", "/Network", "/net
  * within what its fact may still spend. The device has to be known without touching the path: on Linux it is
  * the longest mount point in the kernel's table, which is read without touching any mount; elsewhere the
  * device of the parent directory, children of `/Volumes` and the like being devices of their own.
+ *
+ * A filesystem that may hang gets little work before it counts as hung. A local one gets more, and is asked in this
+ * thread where the thread pool gets no processor: it does not count as hung because the machine is busy.
  */
 export class Outside {
+  readonly clock: WorkClock;
   readonly #prober: Prober;
+  readonly #here: Prober | null;
   readonly #lanes: Lanes;
   readonly #now: () => number;
-  #mounts: ReadonlySet<string> | null = null;
+  readonly #localDevices = new Set<bigint>();
+  #mounts: ReadonlyMap<string, boolean> | null = null;
   #mountsUntil = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
 
-  constructor(prober: Prober = nodeProber, now: () => number = () => performance.now()) {
+  constructor(
+    prober: Prober = nodeProber,
+    now: () => number = () => performance.now(),
+    options: OutsideOptions = {},
+  ) {
     this.#prober = prober;
-    this.#lanes = new Lanes(limits.factsPerDeviceMax, now);
+    this.#here =
+      options.here === undefined && prober === nodeProber ? nodeProberHere : (options.here ?? null);
+    this.clock = options.clock ?? new WorkClock();
+    this.#lanes = new Lanes(limits.factsPerDeviceMax, this.clock);
     this.#now = now;
   }
 
@@ -55,12 +88,18 @@ export class Outside {
    */
   async fact<T>(gather: (budget: Budget) => Promise<T>): Promise<T | Unreachable> {
     try {
-      return await gather({ leftMs: limits.factMs });
+      const until = this.clock.drive.now() + limits.factTimeMs;
+      return await gather({ leftMs: limits.factMs, localMs: limits.factLocalMs, until });
     } catch (error) {
       // An answer in itself: that it cannot be known is what the caller has to act on.
       if (error instanceof NoAnswer) return { unreachable: error.message };
       throw error;
     }
+  }
+
+  /** The device was seen to answer from this machine alone; only where there is no table of mounts it matters. */
+  knowLocal(device: bigint): void {
+    if (this.#localDevices.size < limits.directoriesMax) this.#localDevices.add(device);
   }
 
   /**
@@ -73,6 +112,7 @@ export class Outside {
     device: bigint | null,
     budget: Budget,
     probe: (prober: Prober, path: string) => Promise<T>,
+    { maybeElsewhere = false }: Look = {},
   ): Promise<T | null> {
     // A project may be any word; the walk up to its volume would never end.
     if (!path.startsWith("/"))
@@ -80,19 +120,21 @@ export class Outside {
     if (path.includes("\0"))
       throw new NoAnswer(`${JSON.stringify(path)} contains a NUL character; no file can`);
     await this.#refreshMounts();
+    const way = this.#wayTo(path, device);
+    const here = maybeElsewhere ? null : this.#here;
     try {
-      const probed = await this.#lanes.run(
-        this.#lane(path, device),
-        () => probe(this.#prober, path),
-        budget.leftMs,
-      );
-      if (probed.late) {
-        throw new NoAnswer(
-          `the filesystem of ${path} did not answer within ${limits.factMs} ms; try again when it does, or use another path`,
-        );
+      for (;;) {
+        try {
+          const probed = await this.#ask(way, budget, prober => probe(prober, path), here);
+          if (!probed.late) return probed.value;
+          throw new NoAnswer(lateSentence(path, way, this.clock.drive.now() >= budget.until));
+        } catch (error) {
+          if (!isOutOfDescriptors(error) || budget.leftMs <= 0) throw error;
+          // Whoever is served now gives descriptors back.
+          await this.clock.beat();
+          budget.leftMs -= limits.workBeatMs;
+        }
       }
-      budget.leftMs -= probed.ms;
-      return probed.value;
     } catch (error) {
       const code = systemCode(error);
       // Absence is an answer: files that do not exist yet are asked about too.
@@ -108,34 +150,67 @@ export class Outside {
     throw new NoAnswer(sentence);
   }
 
-  #lane(path: string, device: bigint | null): string {
+  async #ask<T>(
+    { lane, local }: Way,
+    budget: Budget,
+    probe: (prober: Prober) => Promise<T>,
+    here: Prober | null,
+  ): Promise<Probed<T>> {
+    const probed = await this.#lanes.run(lane, {
+      ask: () => probe(this.#prober),
+      askNow: local && here !== null ? () => probe(here) : null,
+      budgetMs: local ? budget.localMs : budget.leftMs,
+      until: budget.until,
+    });
+    if (!probed.late && local) budget.localMs -= probed.ms;
+    if (!probed.late && !local) budget.leftMs -= probed.ms;
+    return probed;
+  }
+
+  #wayTo(path: string, device: bigint | null): Way {
     if (this.#mounts === null) {
-      return mountParents.has(dirname(path)) ? path : `device ${device ?? "unknown"}`;
+      if (mountParents.has(dirname(path))) return { lane: path, local: false };
+      const local = device !== null && this.#localDevices.has(device);
+      return { lane: `device ${device ?? "unknown"}`, local };
     }
     let point = path;
     while (point !== "/" && !this.#mounts.has(point)) point = dirname(point);
-    return point;
+    return { lane: point, local: this.#mounts.get(point) ?? false };
   }
 
   #refreshMounts(): Promise<void> | null {
     if (this.#now() < this.#mountsUntil) return null;
-    this.#reading ??= this.#lanes
-      .run("mounts", () => this.#prober.mounts(), limits.factMs)
-      .then(
-        probed => {
-          if (!probed.late) this.#mounts = probed.value === null ? null : new Set(probed.value);
-        },
-        () => {
-          // Without the table, lanes are told apart by the parent's device.
-          this.#mounts = null;
-        },
-      )
-      .finally(() => {
-        this.#mountsUntil = this.#now() + limits.mountsKeptMs;
-        this.#reading = null;
-      });
+    this.#reading ??= this.#readMounts().finally(() => {
+      this.#mountsUntil = this.#now() + limits.mountsKeptMs;
+      this.#reading = null;
+    });
     return this.#reading;
   }
+
+  async #readMounts(): Promise<void> {
+    const budget: Budget = {
+      leftMs: limits.factMs,
+      localMs: limits.factMs,
+      until: this.clock.drive.now() + limits.factTimeMs,
+    };
+    try {
+      const way = { lane: "mounts", local: true };
+      const probed = await this.#ask(way, budget, prober => prober.mounts(), this.#here);
+      if (probed.late) return;
+      this.#mounts =
+        probed.value === null ? null : new Map(probed.value.map(({ point, local }) => [point, local]));
+    } catch {
+      // The table as it was counts; without one, lanes are told apart by the parent's device.
+    }
+  }
+}
+
+/** `isOutOfTime`: all the time there was went by, and little of it was work. */
+function lateSentence(path: string, { local }: Way, isOutOfTime: boolean): string {
+  if (isOutOfTime)
+    return `${path} could not be looked at within ${limits.factTimeMs / 1000} s, the machine is busy; try again`;
+  const ms = local ? limits.factLocalMs : limits.factMs;
+  return `the filesystem of ${path} did not answer within ${ms} ms; try again when it does, or use another path`;
 }
 
 /** Node's name of a system error, or null where `error` is something else. */

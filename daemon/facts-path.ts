@@ -278,7 +278,10 @@ export class PathFacts {
     if (this.#platform !== "darwin") return false;
     for (const volume of darwinVolumes) {
       const stat = await this.#outside.look(volume, null, budget, (prober, path) => prober.lstat(path));
-      if (stat !== null && stat.dev === device) return true;
+      if (stat !== null && stat.dev === device) {
+        this.#outside.knowLocal(stat.dev);
+        return true;
+      }
     }
     return false;
   }

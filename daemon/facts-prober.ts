@@ -1,6 +1,26 @@
-import { type BigIntStats, constants } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statfsSync,
+} from "node:fs";
 import { lstat, open, opendir, readFile, readlink, realpath, statfs } from "node:fs/promises";
 import { limits } from "../protocol/limits.ts";
+import { NotHere } from "./facts-lanes.ts";
+
+/** A mount point, by its real path. */
+export interface Mount {
+  readonly point: string;
+  /** Its filesystem answers from this machine alone. */
+  readonly local: boolean;
+}
 
 /**
  * What is asked of the filesystem, asynchronously, each question by itself: on a mount that hangs any of them
@@ -18,9 +38,9 @@ export interface Prober {
   /** A regular file's text of at most `bytesMax`; null where it is something else or longer. */
   readSmall(path: string, bytesMax: number): Promise<string | null>;
   /**
-   * The mount points as real paths, or null where they cannot be known. Must not touch the mounts themselves.
+   * The mount points, or null where they cannot be known. Must not touch the mounts themselves.
    */
-  mounts(): Promise<readonly string[] | null>;
+  mounts(): Promise<readonly Mount[] | null>;
 }
 
 export const nodeProber: Prober = {
@@ -43,10 +63,28 @@ export const nodeProber: Prober = {
   },
   readSmall,
   mounts: async () =>
-    process.platform === "linux" ? mountPoints(await readFile("/proc/self/mountinfo", "utf8")) : null,
+    process.platform === "linux" ? mountsIn(await readFile("/proc/self/mountinfo", "utf8")) : null,
 };
 
-function isOutOfDescriptors(error: unknown): boolean {
+/**
+ * The same questions asked in this thread: for local filesystems alone, where no thread of the pool gets a processor.
+ * What takes long even there is left to the pool.
+ */
+export const nodeProberHere: Prober = {
+  lstat: async path => lstatSync(path, { bigint: true }),
+  readlink: async path => readlinkSync(path),
+  realpath: async path => realpathSync.native(path),
+  filesystem: async path => statfsSync(path).type,
+  names: async () => {
+    throw new NotHere("a directory may be of any length");
+  },
+  readSmall: async (path, bytesMax) => readSmallHere(path, bytesMax),
+  mounts: async () =>
+    process.platform === "linux" ? mountsIn(readFileSync("/proc/self/mountinfo", "utf8")) : null,
+};
+
+/** Whether the process, or the machine, has all the files open that it may; others give theirs back in a moment. */
+export function isOutOfDescriptors(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
 }
 
@@ -72,15 +110,45 @@ export async function readSmall(
   }
 }
 
+/** The same in this thread; a link may lead to where nobody answers. */
+function readSmallHere(path: string, bytesMax: number): string | null {
+  if (lstatSync(path).isSymbolicLink()) throw new NotHere("it is a link");
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
+  const fd = openSync(path, flags);
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile() || stat.size > bytesMax) return null;
+    const buffer = Buffer.alloc(bytesMax + 1);
+    let size = 0;
+    for (let read = -1; read !== 0 && size < buffer.length; size += read) {
+      read = readSync(fd, buffer, size, buffer.length - size, size);
+    }
+    return size > bytesMax ? null : buffer.toString("utf8", 0, size);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Names of the filesystems that PathFacts knows by number as those that answer from this machine alone. */
+const localNames: ReadonlySet<string> = new Set(
+  (
+    "ext2 ext3 ext4 xfs btrfs f2fs bcachefs zfs tmpfs ramfs overlay jfs reiserfs nilfs2 vfat exfat ntfs3 erofs " +
+    "squashfs"
+  ).split(" "),
+);
+
 /**
- * The mount points in the text of `/proc/self/mountinfo`: its fifth field, where blanks are octal escapes.
+ * The mounts in the text of `/proc/self/mountinfo`: the point is its fifth field, where blanks are octal escapes; the
+ * name of the filesystem follows a dash. Of several mounts at one point the last one counts.
  */
-export function mountPoints(mountinfo: string): string[] {
-  return mountinfo
-    .split("\n")
-    .map(line => line.split(" ", 5)[4])
-    .filter(point => point !== undefined)
-    .map(point =>
-      point.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))),
+export function mountsIn(mountinfo: string): Mount[] {
+  return mountinfo.split("\n").flatMap(line => {
+    const point = line.split(" ", 5)[4];
+    if (point === undefined) return [];
+    const [, name = ""] = / - (\S+) /.exec(line) ?? [];
+    const spelled = point.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
     );
+    return [{ point: spelled, local: localNames.has(name) }];
+  });
 }

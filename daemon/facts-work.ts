@@ -3,8 +3,9 @@ import { type BigIntStats, constants } from "node:fs";
 import { open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../protocol/limits.ts";
-import type { Budget, Outside, Unreachable } from "./facts-outside.ts";
+import type { Budget, Look, Outside, Unreachable } from "./facts-outside.ts";
 import { GitChild, type GitPlace } from "./git-child.ts";
+import { Allowance } from "./work-clock.ts";
 
 /** What git knows of one file. All false: there is nothing in it that is not committed. */
 export interface FileState {
@@ -53,15 +54,20 @@ export class WorkFacts {
     this.#git = git;
   }
 
-  /** The states of `files` (relative to the worktree), within `limits.guardMs`. */
+  /** What one look may spend; who looks at several places lets them share one. */
+  allowance(): Allowance {
+    return new Allowance(this.#outside.clock, limits.guardMs, limits.guardTimeMs);
+  }
+
+  /** The states of `files` (relative to the worktree), within the allowance. */
   async look(
     place: GitPlace,
     files: readonly string[],
+    allowance: Allowance = this.allowance(),
   ): Promise<ReadonlyMap<string, FileState> | Unreachable> {
-    const deadline = performance.now() + limits.guardMs;
     const [index, commit] = await Promise.all([
-      this.#index(place, files, deadline),
-      this.#commit(place, files, deadline),
+      this.#index(place, files, allowance),
+      this.#commit(place, files, allowance),
     ]);
     if ("unreachable" in index) return index;
     if ("unreachable" in commit) return commit;
@@ -79,27 +85,33 @@ export class WorkFacts {
       }
       return states;
     });
-    return "unreachable" in found ? found : this.#withoutIgnored(place, found, deadline);
+    return "unreachable" in found ? found : this.#withoutIgnored(place, found, allowance);
   }
 
-  /** The top of the worktree that a command given a git directory of its own works on, or null. */
-  async top(cwd: string, gitDir: string): Promise<string | null> {
+  /** The top of the worktree that a command given a git directory of its own works on; null where there is none. */
+  async top(cwd: string, gitDir: string): Promise<string | null | Unreachable> {
     const args = [`--git-dir=${gitDir}`, "rev-parse", "--show-toplevel"];
-    const { code, out } = await this.#git.run(args, cwd, performance.now() + limits.guardMs);
+    const { code, out, said } = await this.#git.run(args, cwd, this.allowance());
+    if (code === null) return unreachable(said);
     const top = out.replace(/\n$/, "");
     return code === 0 && top !== "" ? top : null;
   }
 
   /** The text of `alias.<name>` for a command in `cwd`; null where there is none. */
-  async alias(name: string, cwd: string, gitDir: string | null): Promise<string | null> {
+  async alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable> {
     const given = gitDir === null ? [] : [`--git-dir=${gitDir}`];
     const args = [...given, "config", "--get", `alias.${name}`];
-    const { code, out } = await this.#git.run(args, cwd, performance.now() + limits.guardMs);
+    const { code, out, said } = await this.#git.run(args, cwd, this.allowance());
+    if (code === null) return unreachable(said);
     return code === 0 ? out.replace(/\n$/, "") : null;
   }
 
   /** Of a large index git reads all for a few files: what it said is kept until the index is another one. */
-  async #index(place: GitPlace, files: readonly string[], deadline: number): Promise<Index | Unreachable> {
+  async #index(
+    place: GitPlace,
+    files: readonly string[],
+    allowance: Allowance,
+  ): Promise<Index | Unreachable> {
     const path = join(place.gitDir, "index");
     const before = await this.#outside.fact(budget => this.#stat(path, budget));
     if (before !== null && "unreachable" in before) return before;
@@ -120,7 +132,7 @@ export class WorkFacts {
       "--",
       ...fresh,
     ];
-    const { code, out, said } = await this.#git.run(args, place.worktree, deadline);
+    const { code, out, said } = await this.#git.run(args, place.worktree, allowance);
     if (code !== 0) return unreachable(said);
     const entries = new Map([...index.entries, ...entriesOf(out)]);
     const grown = { ...index, entries, asked: new Set([...index.asked, ...fresh]) };
@@ -140,7 +152,7 @@ export class WorkFacts {
   }
 
   /** Mode and content of each file in the commit; none where nothing is committed yet. */
-  async #commit(place: GitPlace, files: readonly string[], deadline: number) {
+  async #commit(place: GitPlace, files: readonly string[], allowance: Allowance) {
     const args = [
       ...at(place),
       "--literal-pathspecs",
@@ -152,7 +164,7 @@ export class WorkFacts {
       "--",
       ...files,
     ];
-    const { code, out, said } = await this.#git.run(args, place.worktree, deadline);
+    const { code, out, said } = await this.#git.run(args, place.worktree, allowance);
     if (code !== 0 && !said.includes("Not a valid object name HEAD")) return unreachable(said);
     const committed = new Map<string, string>();
     for (const [, mode, oid, file] of out.matchAll(/(\d{6}) \w+ ([0-9a-f]+)\t([^\0]*)\0/g)) {
@@ -173,20 +185,20 @@ export class WorkFacts {
     // What was written when the index was, or later, may have changed since without a trace.
     if (statText(stat) === entry.stat && entry.mtimeNs < mtimeNs) return false;
     if (stat.size > limits.hashBytes) return true;
-    const content = await this.#outside.look(path, stat.dev, budget, () => contentOf(path, stat));
+    const content = await this.#outside.look(path, stat.dev, budget, () => contentOf(path, stat), inWorktree);
     return content === null || oidOf(content, entry.oid.length) !== entry.oid;
   }
 
   async #withoutIgnored(
     place: GitPlace,
     states: Map<string, FileState>,
-    deadline: number,
+    allowance: Allowance,
   ): Promise<ReadonlyMap<string, FileState> | Unreachable> {
     const untracked = [...states].filter(([, state]) => state.untracked).map(([file]) => file);
     if (untracked.length === 0) return states;
     const names = untracked.map(file => `./${file}\0`).join("");
     const args = [...at(place), "check-ignore", "--no-index", "-z", "--stdin"];
-    const { code, out, said } = await this.#git.run(args, place.worktree, deadline, names);
+    const { code, out, said } = await this.#git.run(args, place.worktree, allowance, names);
     if (code !== 0 && code !== 1) return unreachable(said);
     for (const name of out.split("\0")) {
       const state = states.get(name.slice(2));
@@ -196,9 +208,12 @@ export class WorkFacts {
   }
 
   #stat(path: string, budget: Budget): Promise<BigIntStats | null> {
-    return this.#outside.look(path, null, budget, (prober, p) => prober.lstat(p));
+    return this.#outside.look(path, null, budget, (prober, p) => prober.lstat(p), inWorktree);
   }
 }
+
+/** A folder of a worktree may have become a link since its files were written. */
+const inWorktree: Look = { maybeElsewhere: true };
 
 function at({ worktree, gitDir }: GitPlace): string[] {
   return [`--git-dir=${gitDir}`, `--work-tree=${worktree}`];

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { limits } from "../protocol/limits.ts";
+import type { Allowance } from "./work-clock.ts";
 
 /** Where git looks: both absolute, so that nothing is searched for and no setting sends it elsewhere. */
 export interface GitPlace {
@@ -13,6 +14,9 @@ export interface GitAnswer {
   readonly out: string;
   readonly said: string;
 }
+
+/** What a system says that has no room for another process just now. */
+const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
 
 /**
  * Git's reading commands as children of the daemon. Only those that run no program named by a repository may be
@@ -36,61 +40,82 @@ export class GitChild {
     }
   }
 
-  /** Runs `git ...args` in `cwd`, stopped at `deadline` (of `performance.now()`, in milliseconds). */
-  async run(args: readonly string[], cwd: string, deadline: number, input = ""): Promise<GitAnswer> {
+  /**
+   * Runs `git ...args` in `cwd`, stopped when the allowance is over. Where there is no room for a process (descriptors,
+   * processes, memory), it is tried again until then.
+   */
+  async run(args: readonly string[], cwd: string, allowance: Allowance, input = ""): Promise<GitAnswer> {
     if (this.#running >= limits.gitAtOnceMax) await new Promise<void>(go => this.#waiting.push(go));
     this.#running += 1;
     try {
-      return await this.#run(args, cwd, deadline, input);
-    } catch (error) {
-      // Out of descriptors there is no child to speak of: who asked goes on as where git does not answer.
-      return { code: null, out: "", said: unstarted(error) };
+      for (;;) {
+        if (allowance.isOver) return { code: null, out: "", said: late(allowance) };
+        const answer = await this.#run(args, cwd, allowance, input);
+        if (!answer.isCrowded) return answer;
+        if (allowance.isOver) return answer;
+        await allowance.clock.beat();
+      }
     } finally {
       this.#running -= 1;
       this.#waiting.shift()?.();
     }
   }
 
-  #run(args: readonly string[], cwd: string, deadline: number, input: string): Promise<GitAnswer> {
-    const leftMs = deadline - performance.now();
-    if (leftMs <= 0) return Promise.resolve({ code: null, out: "", said: late });
+  #run(
+    args: readonly string[],
+    cwd: string,
+    allowance: Allowance,
+    input: string,
+  ): Promise<GitAnswer & { readonly isCrowded: boolean }> {
     return new Promise(resolve => {
-      const child = spawn(this.#program, [...quietly, ...args], { cwd, env: this.#env, stdio: "pipe" });
       const out: Buffer[] = [];
       let said = "";
       let size = 0;
       let why: string | null = null;
-      const stop = (reason: string) => {
-        why ??= reason;
-        child.kill("SIGKILL");
-      };
-      const timer = setTimeout(() => stop(late), leftMs);
-      child.stdout.on("data", (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > limits.gitOutputBytes) stop("git wrote more than is read of it");
-        else out.push(chunk);
+      const unwatch = allowance.clock.watch(() => {
+        if (allowance.isOver) stop(late(allowance));
       });
-      child.stderr.on("data", (chunk: Buffer) => {
-        if (said.length < limits.quoteChars) said += chunk.toString("utf8");
-      });
-      const end = (code: number | null, words: string) => {
-        clearTimeout(timer);
-        resolve({ code: why === null ? code : null, out: Buffer.concat(out).toString("utf8"), said: words });
+      const end = (code: number | null, words: string, isCrowded = false) => {
+        unwatch();
+        const answered = why === null ? code : null;
+        resolve({ code: answered, out: Buffer.concat(out).toString("utf8"), said: words, isCrowded });
       };
-      child.on("error", error => end(null, unstarted(error)));
-      child.on("close", code => end(code, why ?? said));
-      // It may have ended without reading: then its code tells.
-      child.stdin.on("error", () => {});
-      child.stdin.end(input);
+      const fail = (error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        const isCrowded = error instanceof Error && "code" in error && crowded.has(error.code);
+        end(null, `git cannot be started (${message})`, isCrowded);
+      };
+      let stop: (reason: string) => void = () => {};
+      try {
+        const child = spawn(this.#program, [...quietly, ...args], { cwd, env: this.#env, stdio: "pipe" });
+        // First of all: without descriptors there is an error, and a child without streams.
+        child.on("error", fail);
+        stop = reason => {
+          why ??= reason;
+          child.kill("SIGKILL");
+        };
+        child.on("close", code => end(code, why ?? said));
+        child.stdout?.on("data", (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > limits.gitOutputBytes) stop("git wrote more than is read of it");
+          else out.push(chunk);
+        });
+        child.stderr?.on("data", (chunk: Buffer) => {
+          if (said.length < limits.quoteChars) said += chunk.toString("utf8");
+        });
+        // It may have ended without reading: then its code tells.
+        child.stdin?.on("error", () => {});
+        child.stdin?.end(input);
+      } catch (error) {
+        fail(error);
+      }
     });
   }
 }
 
-function unstarted(error: unknown): string {
-  return `git cannot be started (${error instanceof Error ? error.message : String(error)})`;
+function late({ workMs }: Allowance): string {
+  return `git did not answer within ${workMs} ms of work`;
 }
-
-const late = `git did not answer within ${limits.guardMs} ms`;
 
 const quietly = [
   "--no-pager",

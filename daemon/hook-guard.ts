@@ -3,7 +3,8 @@
  *
  * The order is that of an edit: first the indexes of all repositories concerned are taken, waiting in line for whoever
  * writes them now; then, with these in hand, it is looked at what the commands would take or wipe. Where nobody else
- * holds or wrote anything in the worktree, git is not asked at all.
+ * holds or wrote anything in the worktree, git is not asked at all. Where somebody did and it cannot be looked at in
+ * time, all they wrote that the command names counts as in its reach.
  */
 import { relative, resolve } from "node:path";
 import type { GuardedCommand, GuardFinding, HookOutcome } from "../protocol/adapter.ts";
@@ -17,12 +18,13 @@ import type { Hold, State } from "./core/state.ts";
 import type { Kin } from "./core/writes.ts";
 import type { GitPlace } from "./git-child.ts";
 import { reaches } from "./guard-reach.ts";
+import { inTime, supposedPlaces, withoutIndex } from "./guard-unseen.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf } from "./hook-act.ts";
 import { isWithin } from "./pathspec.ts";
 import { signOfLife } from "./requests-session.ts";
 import { nameOf } from "./rows.ts";
 import type { Services } from "./services.ts";
-import { type Foreign, foreignIn, indexOf, lookAt, ownIn, type Seen } from "./uncommitted.ts";
+import { type Foreign, foreignIn, foreignKnown, indexOf, lookAt, ownIn, type Seen } from "./uncommitted.ts";
 
 type Guard = ActionOf<"guard">;
 
@@ -32,50 +34,95 @@ interface Placed {
   readonly command: GuardedCommand;
   readonly place: GitPlace;
   readonly base: string;
+  /** The place is only supposed: why it could not be looked at. */
+  readonly blind?: string;
 }
+
+/** A command, or why what is behind its name could not be looked at: then it may do anything. */
+type Given = GuardedCommand & { readonly unknown?: string };
+
+type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
 export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   const { services } = run;
   const mode = services.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
-  const alone = { did: "guard", ok: true, mode, ...nothing } as const;
+  const alone: Looked = { did: "guard", ok: true, mode, ...nothing };
   if (mode === "off") return alone;
   const actor = actorOfAction(run, asked);
-  const me: Kin = { actor, ancestors: await ancestorsOf(services, asked) };
   if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
-  // Git may be asked several times, and a client that hears nothing lets the command run.
-  run.call.connection.push("\n");
+  const looking = looked(run, asked, actor, alone);
+  // A client that hears nothing lets the command run: it is answered before that, by what is known.
+  const outcome = await inTime(looking, limits.guardAnswerMs, () => {
+    const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
+    const me = { actor, ancestors: asked.ancestors };
+    const placed = asked.commands.flatMap((given, n) => supposed(services, asked, n, { ...given, unknown }));
+    const looks = new Map(placed.map(one => [placeKey(one), blindLook(services, me, one)]));
+    const { findings } = findingsOf(services, me, placed, looks, asked);
+    const drop = () => letGo(services, actor, asked.toolUseId);
+    // Whatever it comes to, the line will not run.
+    if (findings.length > 0 && mode === "deny") void looking.then(drop, drop);
+    return { ...alone, findings, unchecked: unknown };
+  });
+  return noted(run, asked, actor, outcome);
+}
+
+async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Promise<HookOutcome> {
+  const { services } = run;
+  const { clock } = services;
+  const until = clock.now() + limits.guardAnswerMs - limits.firstByteMs;
+  const me: Kin = { actor, ancestors: await ancestorsOf(services, asked) };
   const aliased = await aliasedBy(services, asked);
-  const { placed, unchecked } = await placesOf(services, [...asked.commands, ...aliased]);
-  if (placed.length === 0) return noted(run, asked, actor, { ...alone, aliased, unchecked });
-  const indexes = new Map(placed.map(({ place }) => [place.gitDir, indexOf(services, place)]));
+  const { placed, unchecked } = await placesOf(services, asked, [...asked.commands, ...aliased]);
+  const indexes = new Map(
+    placed.flatMap(({ place, blind }) =>
+      blind === undefined ? [[place.gitDir, indexOf(services, place)] as const] : [],
+    ),
+  );
   const files = [...indexes.values()];
-  const ask = { ...asked, ancestors: me.ancestors, files, yieldMs: 0 };
-  const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
-  const { reply, waitedMs, before } = await waited;
-  if (isRefusal(reply)) return noted(run, asked, actor, contested("guard", services, actor, files, reply));
-  run.delivered = delivered;
-  const places = placed.map(one => one.place);
-  services.guarded.began(asked.toolUseId, places);
-  const { findings, unseen } = await findingsOf(services, me, placed, asked);
+  let waits: Pick<Looked, "waitedMs" | "before"> = { waitedMs: 0, before: null };
+  let refused: HookOutcome | null = null;
+  if (files.length > 0) {
+    // Whoever waited in vain is told so before the time for an answer is over.
+    const waitMs = Math.max(0, Math.min(asked.waitMs, until - clock.now()));
+    const ask = { ...asked, waitMs, ancestors: me.ancestors, files, yieldMs: 0 };
+    const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
+    const { reply, waitedMs, before } = await waited;
+    if (isRefusal(reply)) refused = contested("guard", services, actor, files, reply);
+    if (refused?.ok === false && !withoutIndex.has(refused.refusal.code)) return refused;
+    if (refused === null) run.delivered = delivered;
+    waits = { waitedMs, before };
+  }
+  services.guarded.began(
+    asked.toolUseId,
+    placed.filter(one => one.blind === undefined).map(one => one.place),
+  );
+  const looks = await looksAt(services, me, placed);
+  const { findings, unseen } = findingsOf(services, me, placed, looks, asked);
   // The line will not run.
-  if (findings.length > 0 && mode === "deny") await letGo(services, actor, asked.toolUseId);
+  if (findings.length > 0 && alone.mode === "deny") await letGo(services, actor, asked.toolUseId);
+  if (refused !== null && findings.length === 0) return refused;
   const whys = [unchecked, unseen].filter(why => why !== null);
-  const looked = { findings, aliased, unchecked: whys.length === 0 ? null : whys.join("; ") };
-  return noted(run, asked, actor, { ...alone, ...looked, waitedMs, before });
+  return { ...alone, findings, aliased, unchecked: whys.length === 0 ? null : whys.join("; "), ...waits };
 }
 
 /** What the line's names that git does not have come to, in their order. */
-async function aliasedBy({ facts }: Services, { aliases }: Guard): Promise<readonly GuardedCommand[]> {
-  const all: GuardedCommand[] = [];
-  for (const { name, dir, gitDir, commandsOf } of aliases) {
+async function aliasedBy({ facts }: Services, { aliases }: Guard): Promise<readonly Given[]> {
+  const all: Given[] = [];
+  for (const { name, dir, gitDir, workTree, commandsOf } of aliases) {
+    if (dir === null) continue;
     // A child that is started on a mount that hangs would keep the whole daemon waiting.
-    const here = dir === null ? null : await facts.path("/", dir);
-    if (dir === null || here === null || "unreachable" in here) continue;
-    const text = await facts.alias(name, dir, gitDir);
-    if (text !== null) all.push(...commandsOf(text));
+    const here = await facts.path("/", dir);
+    const text = "unreachable" in here ? here : await facts.alias(name, dir, gitDir);
+    if (typeof text === "string") all.push(...commandsOf(text));
+    else if (text !== null) all.push({ ...anything(name), dir, gitDir, workTree, unknown: text.unreachable });
   }
   return all;
+}
+
+/** What a name stands for that could not be looked at. */
+function anything(name: string): Omit<GuardedCommand, "dir" | "gitDir" | "workTree"> {
+  return { name: `git ${name}`, reach: "tree", commits: true, paths: null, untracked: true };
 }
 
 /** Ends the flight of a tool use that will write no more, and gives up the indexes that were taken for it. */
@@ -109,20 +156,38 @@ function isIndex({ kind, yieldMs }: Hold): boolean {
   return kind === "turn" && yieldMs === 0;
 }
 
-/** Where each command works; one whose place cannot be told is let through, and it is said. */
+/**
+ * Where each command works. One whose place cannot be told is let through, and it is said; one whose place could not be
+ * looked at counts for where it seems to work.
+ */
 async function placesOf(
   services: Services,
-  commands: readonly GuardedCommand[],
+  asked: Guard,
+  commands: readonly Given[],
 ): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
   const placed: Placed[] = [];
   let unchecked: string | null = null;
   for (const [n, command] of commands.entries()) {
     const found =
-      command.dir === null ? "where it runs cannot be told" : await placeOf(services, command.dir, command);
-    if (typeof found === "string") unchecked ??= `${command.name}: ${found}`;
-    else if (found !== null) placed.push({ n, command, ...found });
+      command.dir === null
+        ? "where it runs cannot be told"
+        : (command.unknown ?? (await placeOf(services, command.dir, command)));
+    if (typeof found !== "string") {
+      if (found !== null) placed.push({ n, command, ...found });
+      continue;
+    }
+    unchecked ??= `${command.name}: ${found}`;
+    placed.push(...supposed(services, asked, n, { ...command, unknown: found }));
   }
   return { placed, unchecked };
+}
+
+/** Where a command seems to work that could not be looked at. */
+function supposed(services: Services, { session }: Guard, n: number, given: Given): readonly Placed[] {
+  const { unknown: blind, ...command } = given;
+  if (command.dir === null || blind === undefined) return [];
+  const places = supposedPlaces(services, session, command.dir, command);
+  return places.map(place => ({ n, command, blind, ...place }));
 }
 
 /** The command's repository; null where there is none, a sentence where it could not be looked at. */
@@ -143,49 +208,32 @@ async function placeOf(
   const top =
     tree?.real ?? (given === null ? around.worktree : await facts.worktreeOf(here.real, given.real));
   if (top === null) return null;
+  if (typeof top !== "string") return top.unreachable;
   return { place: { worktree: top, gitDir: git }, base: relative(top, here.real) };
-}
-
-interface Found {
-  readonly findings: readonly GuardFinding[];
-  readonly unseen: string | null;
-}
-
-async function findingsOf(
-  services: Services,
-  me: Kin,
-  placed: readonly Placed[],
-  { toolUseId }: Guard,
-): Promise<Found> {
-  const findings: GuardFinding[] = [];
-  let unseen: string | null = null;
-  const looks = new Map<string, Promise<Look>>();
-  for (const one of placed) {
-    const { worktree, gitDir } = one.place;
-    const look = looks.get(`${worktree}\n${gitDir}`) ?? lookFor(services, me, one.place);
-    looks.set(`${worktree}\n${gitDir}`, look);
-    const { foreign, own, seen } = await look;
-    if (foreign.length === 0) continue;
-    unseen ??= seen.unseen;
-    const finding = findingOf(services, one, await look, own);
-    if (finding === null) continue;
-    const isKnown =
-      finding.verdict === "tell_first" &&
-      services.guardTold.knows(
-        toldKey(me.actor, one),
-        inReach(one, { foreign, own, seen }).map(f => f.file),
-        toolUseId,
-        services.clock.now(),
-      );
-    if (!isKnown) findings.push(finding);
-  }
-  return { findings, unseen };
 }
 
 interface Look {
   readonly foreign: readonly Foreign[];
   readonly own: readonly string[];
   readonly seen: Seen;
+}
+
+/** What is to be seen in each place, once. */
+async function looksAt(services: Services, me: Kin, placed: readonly Placed[]): Promise<Map<string, Look>> {
+  const looks = new Map<string, Look>();
+  for (const one of placed) {
+    const key = placeKey(one);
+    if (looks.has(key)) continue;
+    looks.set(
+      key,
+      one.blind === undefined ? await lookFor(services, me, one.place) : blindLook(services, me, one),
+    );
+  }
+  return looks;
+}
+
+function placeKey({ place: { worktree, gitDir }, blind = "" }: Placed): string {
+  return [worktree, gitDir, blind].join("\n");
 }
 
 async function lookFor(services: Services, me: Kin, place: GitPlace): Promise<Look> {
@@ -196,13 +244,52 @@ async function lookFor(services: Services, me: Kin, place: GitPlace): Promise<Lo
   return { foreign, own, seen: await lookAt(services, place, [...new Set([...files, ...own])]) };
 }
 
+function blindLook(services: Services, me: Kin, { place, blind }: Placed): Look {
+  const seen = { states: new Map(), unseen: blind ?? null };
+  return { foreign: foreignKnown(services, me, place), own: [], seen };
+}
+
+interface Found {
+  readonly findings: readonly GuardFinding[];
+  readonly unseen: string | null;
+}
+
+function findingsOf(
+  services: Services,
+  me: Kin,
+  placed: readonly Placed[],
+  looks: ReadonlyMap<string, Look>,
+  { toolUseId }: Guard,
+): Found {
+  const findings: GuardFinding[] = [];
+  let unseen: string | null = null;
+  for (const one of placed) {
+    const look = looks.get(placeKey(one));
+    if (look === undefined || look.foreign.length === 0) continue;
+    unseen ??= look.seen.unseen;
+    const finding = findingOf(services, one, look, look.own);
+    if (finding === null) continue;
+    const isKnown =
+      finding.verdict === "tell_first" &&
+      services.guardTold.knows(
+        toldKey(me.actor, one),
+        inReach(one, look).map(f => f.file),
+        toolUseId,
+        services.clock.now(),
+      );
+    if (!isKnown) findings.push(finding);
+  }
+  return { findings, unseen };
+}
+
 function inReach(one: Placed, { foreign, seen }: Look): Foreign[] {
   const { command, base } = one;
   return foreign.filter(({ file, held, dir }) => {
     if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
       return false;
     const state = dir ? null : seen.states.get(file);
-    return state !== undefined && reaches(command, state, held);
+    // What was not looked at may be anything.
+    return state === undefined ? seen.unseen !== null : reaches(command, state, held);
   });
 }
 
@@ -218,6 +305,7 @@ function isBelow(path: string, dir: string, base: string): boolean {
 function findingOf(services: Services, one: Placed, look: Look, own: readonly string[]): GuardFinding | null {
   const reached = inReach(one, look);
   if (reached.length === 0) return null;
+  const { unseen, states } = look.seen;
   const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir }) => ({
     file: dir ? `${file}/` : file,
     who: nameOf(services, actor),
@@ -236,6 +324,7 @@ function findingOf(services: Services, one: Placed, look: Look, own: readonly st
     more: reached.length - shown.length,
     own: mine.filter(file => !reached.some(f => f.file === file)),
     worktree: one.place.worktree,
+    ...(unseen === null || reached.some(f => states.has(f.file)) ? {} : { unseen }),
   };
 }
 
@@ -272,8 +361,9 @@ function noted(run: Run, asked: Guard, actor: Actor, outcome: HookOutcome): Hook
     return outcome;
   }
   const theirs = first.foreign.map(f => `${f.file} (${f.who})`).join(", ");
-  const why =
+  const reach =
     first.verdict === "deny" ? `would reach uncommitted work: ${theirs}` : `would take in: ${theirs}`;
+  const why = first.unseen === undefined ? reach : `could not be looked at (${first.unseen}); ${reach}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
   services.recorder.note({ ...line, file, decision: mode === "deny" ? "deny" : "note", ms, why });
   return outcome;

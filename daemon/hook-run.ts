@@ -64,7 +64,8 @@ export async function carryOut(
   const outcomes: HookOutcome[] = [];
   let isRefused = false;
   for (const action of plan.actions) {
-    if (isRefused && action.do !== "inbox") continue;
+    // A session that cannot be registered wipes others' work like any other.
+    if (isRefused && action.do !== "inbox" && action.do !== "guard") continue;
     const outcome = await act(run, action.do, action);
     outcomes.push(outcome);
     isRefused ||= !outcome.ok;

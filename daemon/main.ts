@@ -24,6 +24,7 @@ import { Outside } from "./facts-outside.ts";
 import { PathFacts } from "./facts-path.ts";
 import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
 import { WorkFacts } from "./facts-work.ts";
+import { GitChild } from "./git-child.ts";
 import { GuardTold } from "./guard-told.ts";
 import { HookFailures } from "./hook-failures.ts";
 import { Guarded } from "./hook-guard.ts";
@@ -58,6 +59,9 @@ export interface DaemonOptions {
   readonly unlessDown?: boolean;
   /** Another log than the file's, for measurements. */
   readonly journal?: Journal;
+  /** Another filesystem and another git than the machine's, for tests. */
+  readonly outside?: Outside;
+  readonly git?: GitChild;
 }
 
 export type Started =
@@ -137,8 +141,8 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   const before = loadEvents(paths.events);
   if (before !== null) events.take(before);
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
-  const outside = new Outside();
-  const facts = outsideFacts(outside);
+  const outside = options.outside ?? new Outside();
+  const facts = outsideFacts(outside, options.git ?? new GitChild());
   const services: Services = {
     node,
     version,
@@ -250,17 +254,18 @@ function answers(socket: string): Promise<boolean> {
 }
 
 /** The facts of this machine, all under one budget. */
-function outsideFacts(outside: Outside): Facts {
+function outsideFacts(outside: Outside, child: GitChild): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
-  const work = new WorkFacts(outside);
+  const work = new WorkFacts(outside, child);
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
     path: (cwd, file) => paths.resolve(cwd, file),
     stamped: path => paths.stamped(path),
     stampedNow: (lexical, path) => paths.stampedNow(lexical, path),
-    work: (place, files) => work.look(place, files),
+    work: (place, files, allowance) => work.look(place, files, allowance),
+    allowance: () => work.allowance(),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
     repository: cwd => git.repositoryOf(cwd),

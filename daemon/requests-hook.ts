@@ -29,7 +29,8 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
   // The same event comes through the hook beside this one.
   if (!wake) count(counters.hooks, plan.event);
-  const done = await carryOut(services, call, plan);
+  const unbroken = breakSilence(plan, call);
+  const done = await carryOut(services, call, plan).finally(() => clearTimeout(unbroken));
   const going = done.outcomes.find(o => !o.ok && o.refusal.code === "restarting");
   if (going !== undefined && !going.ok) {
     // The client comes back with the same event: nothing is decided yet.
@@ -39,6 +40,18 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const words = plan.answer(done.outcomes);
   if (request.reply === "raw") call.replyRaw(rawReply(words), done.delivered);
   else call.reply({ ok: true, ...words }, done.delivered);
+}
+
+/**
+ * A client that hears nothing lets its tool run. Where git may be asked it hears at once that the daemon looks; else only
+ * where an answer takes its time, as on a busy machine.
+ */
+function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | undefined {
+  if (plan.actions.some(action => action.do === "guard")) {
+    connection.push("\n");
+    return undefined;
+  }
+  return setTimeout(() => connection.push("\n"), limits.hookSilenceMs);
 }
 
 /** Names of events come from the client: not each of them gets a number of its own. */

@@ -23,6 +23,7 @@ import type { RiskNotes } from "./risk-notes.ts";
 import type { SilenceReader } from "./silence.ts";
 import type { Suspicions } from "./suspicions.ts";
 import type { ToolUses } from "./tool-uses.ts";
+import type { Allowance } from "./work-clock.ts";
 import type { Writers } from "./writers.ts";
 
 /** Facts of the outside world, gathered before a command is made. */
@@ -40,11 +41,17 @@ export interface Facts {
   parentAgent(file: string): Promise<string | null>;
   repository(cwd: string): Promise<Repository | Unreachable>;
   /** What is uncommitted among `files` (relative to the worktree). */
-  work(place: GitPlace, files: readonly string[]): Promise<ReadonlyMap<string, FileState> | Unreachable>;
-  /** The text of an alias of git's where a command runs, or null. */
-  alias(name: string, cwd: string, gitDir: string | null): Promise<string | null>;
-  /** The worktree of a command in `cwd` that was given a git directory of its own, or null. */
-  worktreeOf(cwd: string, gitDir: string): Promise<string | null>;
+  work(
+    place: GitPlace,
+    files: readonly string[],
+    allowance?: Allowance,
+  ): Promise<ReadonlyMap<string, FileState> | Unreachable>;
+  /** What looks at several places may spend together. */
+  allowance(): Allowance;
+  /** The text of an alias of git's where a command runs; null where there is none. */
+  alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable>;
+  /** The worktree of a command in `cwd` that was given a git directory of its own; null where there is none. */
+  worktreeOf(cwd: string, gitDir: string): Promise<string | null | Unreachable>;
   /** The process as an anchor, if the daemon itself can see it and it is the user's. */
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;

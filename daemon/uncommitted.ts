@@ -8,6 +8,7 @@ import { isAlive, isKin, type Kin, latestOf } from "./core/writes.ts";
 import type { FileState } from "./facts-work.ts";
 import type { GitPlace } from "./git-child.ts";
 import type { Services } from "./services.ts";
+import type { Allowance } from "./work-clock.ts";
 
 /** A file that other living actors hold or have work in. */
 export interface Foreign {
@@ -26,36 +27,62 @@ export async function foreignIn(services: Services, me: Kin, place: GitPlace): P
   for (const hold of await foreignHolds(services, me, place)) {
     const path = pathOf(hold);
     const repository = await services.facts.repository(hold.dir ? path : dirname(path));
-    if ("unreachable" in repository) continue;
-    // A worktree, a submodule or another repository further in is not touched by commands of this one.
+    // A worktree, a submodule or another repository further in is not touched by commands of this one. Where that
+    // cannot be looked at, it lies below this one as far as is known.
     const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
-    if (!isAbove && repository.worktree !== place.worktree) continue;
+    const isElsewhere = !("unreachable" in repository) && repository.worktree !== place.worktree;
+    if (!isAbove && isElsewhere) continue;
     const file = isAbove ? "" : relative(place.worktree, path);
     found.set(hold.key, { file, actor: hold.actor, held: true, dir: hold.dir });
   }
-  for (const work of worksIn(services, place.worktree)) {
+  addWork(services, me, place.worktree, found);
+  return [...found.values()];
+}
+
+/** The same by what the daemon remembers, without a look at anything: folders of other repositories count too. */
+export function foreignKnown(services: Services, me: Kin, place: GitPlace): Foreign[] {
+  const found = new Map<string, Foreign>();
+  const [below, git] = [keyFor(services, place.worktree), keyFor(services, place.gitDir)];
+  for (const hold of holdsBelow(services, me, below, git)) {
+    const path = pathOf(hold);
+    const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
+    const file = isAbove ? "" : relative(place.worktree, path);
+    found.set(hold.key, { file, actor: hold.actor, held: true, dir: hold.dir });
+  }
+  addWork(services, me, place.worktree, found);
+  return [...found.values()];
+}
+
+function addWork(services: Services, me: Kin, worktree: string, found: Map<string, Foreign>): void {
+  for (const work of worksIn(services, worktree)) {
     const writer = work.writers.findLast(w => isForeign(services, me, w));
     if (writer === undefined || found.has(work.key)) continue;
     found.set(work.key, { file: work.file, actor: writer.actor, held: false, dir: false });
   }
-  return [...found.values()];
 }
 
 async function foreignHolds(services: Services, me: Kin, place: GitPlace): Promise<Hold[]> {
-  const { state } = services.engine;
   const below = await keyOf(services, place.worktree);
-  const git = `${await keyOf(services, place.gitDir)}/`;
-  const keys = state.locks.heldPaths.overlapping(below, true);
-  return [...keys].flatMap(key => {
-    const hold = state.locks.holds.get(key);
-    return hold === undefined || key.startsWith(git) || !isForeign(services, me, hold) ? [] : [hold];
+  return holdsBelow(services, me, below, await keyOf(services, place.gitDir));
+}
+
+function holdsBelow(services: Services, me: Kin, below: string, gitDir: string): Hold[] {
+  const { locks } = services.engine.state;
+  return [...locks.heldPaths.overlapping(below, true)].flatMap(key => {
+    const hold = locks.holds.get(key);
+    const isGits = key.startsWith(`${gitDir}/`);
+    return hold === undefined || isGits || !isForeign(services, me, hold) ? [] : [hold];
   });
 }
 
 /** The key of a directory, or its path as a key where it cannot be looked at now. */
-async function keyOf({ facts, node }: Services, directory: string): Promise<string> {
+async function keyOf(services: Services, directory: string): Promise<string> {
+  const { facts } = services;
   const fact = facts.pathNow("/", directory) ?? (await facts.path("/", directory));
-  const key = "unreachable" in fact ? directory : fact.key;
+  return keyFor(services, "unreachable" in fact ? directory : fact.key);
+}
+
+function keyFor({ node }: Services, key: string): string {
   return `${node}:${key === "/" ? "" : key}`;
 }
 
@@ -95,11 +122,16 @@ export interface Seen {
 }
 
 /** Asks git about the files; what it finds committed is forgotten as anybody's work. */
-export async function lookAt(services: Services, place: GitPlace, files: readonly string[]): Promise<Seen> {
+export async function lookAt(
+  services: Services,
+  place: GitPlace,
+  files: readonly string[],
+  allowance?: Allowance,
+): Promise<Seen> {
   const asked = bounded(files);
   if (asked.length === 0) return { states: new Map(), unseen: null };
   const before = new Map(worksIn(services, place.worktree).map(work => [work.file, work]));
-  const states = await services.facts.work(place, asked);
+  const states = await services.facts.work(place, asked, allowance);
   if ("unreachable" in states) return { states: new Map(), unseen: states.unreachable };
   const settled = [...states].flatMap(([file, { staged, changed, untracked }]) => {
     const work = before.get(file);

@@ -66,12 +66,14 @@ export interface GuardFinding {
   readonly own: readonly string[];
   /** Absolute. */
   readonly worktree: string;
+  /** Why it could not be looked at in time: then all that others are known to have written there counts as in reach. */
+  readonly unseen?: string;
 }
 
 /**
  * The seam between the daemon and an adapter for one agent's client. The adapter is pure: an event becomes
- * actions, the daemon carries them out in order and stops at the first refusal, and the adapter puts the
- * outcomes into what the hook prints. So the core knows nothing of any client, and the adapter nothing of sockets.
+ * actions, the daemon carries them out in order up to the first refusal (a guard and an inbox after it too), and the
+ * adapter puts the outcomes into what the hook prints. So the core knows nothing of any client, and the adapter nothing of sockets.
  */
 export type HookAction =
   | {

@@ -152,8 +152,11 @@ export const limits = {
   /** Files whose uncommitted work is remembered, and writers of each. */
   writesMax: 10_000,
   writersPerFileMax: 8,
-  /** What looking at uncommitted work may take; then the command runs, and it is said that nobody looked. */
-  guardMs: 500,
+  /** Work that looking at uncommitted work may take, and time however little of it was work. */
+  guardMs: 5_000,
+  guardTimeMs: 20_000,
+  /** The hook of a guarded command is answered within this, also while it waits for an index: its client waits longer. */
+  guardAnswerMs: 51_000,
   /** Files looked at for one command: those written last. */
   guardPathsMax: 500,
   guardPathsBytes: 100_000,
@@ -237,7 +240,14 @@ export const limits = {
   throwsWindowMs: 600_000,
 
   // Facts of the outside world.
+  /** Work that one fact may take on a filesystem that may hang. */
   factMs: 250,
+  /** The same on a local disk, which may be slow but comes back. */
+  factLocalMs: 5_000,
+  /** One fact ends after this however little of it was work; less than a guarded command's or an edit's hook waits. */
+  factTimeMs: 10_000,
+  /** A work clock counts in steps of this. */
+  workBeatMs: 25,
   factsPerDeviceMax: 2,
   hashBytes: 8 * 1024 * 1024,
   /** A directory seen on a local filesystem is taken for local this long. */
@@ -306,6 +316,8 @@ export const limits = {
 
   // The hook clients.
   firstByteMs: 1_000,
+  /** A hook whose answer takes longer hears this late that the daemon works at it; much less than `firstByteMs`. */
+  hookSilenceMs: 250,
   reconnectMs: 5_000,
   /**
    * So many hooks without an answer within the window: for a pause, hooks let go without asking, and those that wait

@@ -23,9 +23,10 @@ interface Reached extends GuardFinding {
 
 /** What a shell command is told before it runs. A line runs whole or not at all. */
 export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[]): Output {
-  const refused = outcomes.find(o => !o.ok);
-  if (refused !== undefined) return refusedAnswer(line, refused);
   const looked = outcomes.find((o): o is Looked => o.did === "guard" && o.ok);
+  const refused = outcomes.findLast(o => !o.ok);
+  // A session that could not be registered is no reason to wipe others' work.
+  if (refused !== undefined && (looked?.findings.length ?? 0) === 0) return refusedAnswer(line, refused);
   if (looked === undefined || looked.mode === "off") return nothing;
   const commands = [...line.commands, ...looked.aliased];
   const reached = looked.findings.flatMap(finding => {
@@ -39,7 +40,24 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   }
   if (looked.mode === "warn") return context("PreToolUse", warned(reached));
   const wiping = reached.filter(({ verdict }) => verdict === "deny");
-  return deny(wiping.length > 0 ? denied(wiping) : toldFirst(reached));
+  if (wiping.length === 0) return deny(toldFirst(reached));
+  const seen = wiping.filter(({ unseen }) => unseen === undefined);
+  return deny(seen.length > 0 ? denied(seen) : notSeen(wiping));
+}
+
+/** What is in reach is not known, only that others have work there. */
+function notSeen(reached: readonly Reached[]): string {
+  return [
+    `Kite: this command line did not run: Kite could not look in time at what ${names(reached)} in it would reach, ` +
+      `and ${others(reached)} may have uncommitted work there. The look: ${whyUnseen(reached)}.`,
+    notes(reached),
+    "What to do: send the same command again in a moment. If this comes again, work on something else, " +
+      `tell ${people(reached)} what you need, or ask your user.`,
+  ].join("\n");
+}
+
+function whyUnseen(reached: readonly Reached[]): string {
+  return quote(reached.find(({ unseen }) => unseen !== undefined)?.unseen ?? "");
 }
 
 function denied(reached: readonly Reached[]): string {
@@ -53,7 +71,10 @@ function denied(reached: readonly Reached[]): string {
 
 function toldFirst(reached: readonly Reached[]): string {
   return [
-    `Kite: this command line did not run yet: ${names(reached)} in it would take in work of ${others(reached)}.`,
+    reached.every(({ unseen }) => unseen !== undefined)
+      ? `Kite: this command line did not run yet: Kite could not look in time at what ${names(reached)} in it would ` +
+        `take in, it may be work of ${others(reached)}. The look: ${whyUnseen(reached)}.`
+      : `Kite: this command line did not run yet: ${names(reached)} in it would take in work of ${others(reached)}.`,
     notes(reached),
     `What to do: ${ownWay(reached).join("\n")}`,
     "If you mean theirs too, send the same command again: it will run.",
@@ -86,13 +107,16 @@ function notes(reached: readonly Reached[]): string {
   const files = new Map(reached.flatMap(({ foreign }) => foreign).map(file => [file.file, file]));
   const shown = [...files.values()].slice(0, limits.guardFilesShownMax);
   const more = files.size - shown.length + Math.max(...reached.map(finding => finding.more));
-  const texts = [...shown.map(owned), ...(more > 0 ? [`and ${more} more`] : [])];
+  const isSeen = reached.some(({ unseen }) => unseen === undefined);
+  const texts = [...shown.map(file => owned(file, isSeen)), ...(more > 0 ? [`and ${more} more`] : [])];
   return [`${frame} ${texts.join("; ")}.`, ...doing(shown)].join(" ");
 }
 
-function owned({ file, who, held }: ForeignFile): string {
+function owned({ file, who, held }: ForeignFile, isSeen: boolean): string {
   const name = quote(who, limits.nameBytes);
-  return `${quote(file)} ${held ? `is held by ${name}` : `has changes of ${name} that are not committed`}`;
+  if (held) return `${quote(file)} is held by ${name}`;
+  if (!isSeen) return `${quote(file)} was written by ${name}`;
+  return `${quote(file)} has changes of ${name} that are not committed`;
 }
 
 /** What each of them does, once. */

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { loadConfig } from "../../daemon/config.ts";
 import { createLog } from "../../daemon/log.ts";
-import { type RunningDaemon, startDaemon } from "../../daemon/main.ts";
+import { type DaemonOptions, type RunningDaemon, startDaemon } from "../../daemon/main.ts";
 import type {
   GuardedCommand,
   GuardMode,
@@ -59,12 +59,17 @@ export class GuardWorld {
   #uses = 0;
 
   /** Hooks do what tests say, unless they are those of a client: `hooks`. */
-  async start(treeGuard: GuardMode = "deny", hooks: HookAdapter = adapter): Promise<void> {
+  async start(
+    treeGuard: GuardMode = "deny",
+    hooks: HookAdapter = adapter,
+    more: Pick<DaemonOptions, "outside" | "git"> = {},
+  ): Promise<void> {
     const { paths } = this;
     const loaded = await loadConfig({ env: {}, paths });
     const { logger } = createLog(paths.log);
     const config = { ...loaded, values: { ...loaded.values, treeGuard } };
-    const started = await startDaemon({ paths, version: "test", config, adapter: hooks, log: logger });
+    const options = { paths, version: "test", config, adapter: hooks, log: logger, ...more };
+    const started = await startDaemon(options);
     if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
     this.#daemon = started.daemon;
   }
@@ -198,9 +203,9 @@ export class GuardWorld {
     more: object = {},
   ): Promise<string[]> {
     const { findings, unchecked } = await this.guard(session, dir, commands, more);
-    const words = findings.map(({ command, verdict, foreign, own }) => {
+    const words = findings.map(({ command, verdict, foreign, own, unseen }) => {
       const theirs = foreign.map(f => `${f.file} ${f.held ? "held by" : "of"} ${f.who}`).join(", ");
-      return `${command} ${verdict}: ${theirs}${own.length > 0 ? `; own ${own.join(", ")}` : ""}`;
+      return `${command} ${verdict}${unseen === undefined ? "" : " unseen"}: ${theirs}${own.length > 0 ? `; own ${own.join(", ")}` : ""}`;
     });
     return unchecked === null ? words : [...words, `unchecked: ${unchecked}`];
   }

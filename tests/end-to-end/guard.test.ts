@@ -184,8 +184,10 @@ describe("a command that may wipe the working tree", () => {
       "protocol.ext.allow": "always",
     };
     for (const [name, value] of Object.entries(settings)) w.git(dir, "config", name, value);
-    const [unchecked] = await w.found(bob, dir, [reset]);
-    expect(unchecked).toMatch(/^unchecked: /);
+    expect(await w.found(bob, dir, [reset])).toEqual([
+      `0 deny unseen: a.ts of ${ann}`,
+      expect.stringMatching(/^unchecked: /),
+    ]);
     expect(existsSync(`${dir}/trapped`)).toBe(false);
     expect(() => w.git(dir, "-c", "protocol.ext.allow=always", "ls-tree", "-r", "HEAD")).toThrow();
     expect(existsSync(`${dir}/trapped`)).toBe(true);

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { pbkdf2 } from "node:crypto";
 import {
   mkdirSync,
   mkdtempSync,
@@ -10,10 +11,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Outside } from "../../daemon/facts-outside.ts";
 import { PathFacts } from "../../daemon/facts-path.ts";
-import { mountPoints, nodeProber, type Prober } from "../../daemon/facts-prober.ts";
+import { mountsIn, nodeProber, type Prober } from "../../daemon/facts-prober.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const ext4 = 0xef53;
@@ -60,14 +62,21 @@ function hanging(hung: string): Hanging {
     filesystem: guard(async () => ext4),
     names: guard(path => nodeProber.names(path, limits.namesSeenMax)),
     readSmall: guard(path => nodeProber.readSmall(path, limits.smallFileBytes)),
-    mounts: async () => ["/", hung],
+    mounts: async () => [
+      { point: "/", local: true },
+      { point: hung, local: false },
+    ],
   };
   const facts = new PathFacts({ outside: new Outside(prober), platform: "linux" });
   return { prober, facts, begun: () => begun };
 }
 
 function factsOn(filesystem: number, now?: () => number, platform: NodeJS.Platform = "linux"): PathFacts {
-  const prober: Prober = { ...nodeProber, filesystem: async () => filesystem, mounts: async () => ["/"] };
+  const prober: Prober = {
+    ...nodeProber,
+    filesystem: async () => filesystem,
+    mounts: async () => [{ point: "/", local: true }],
+  };
   return new PathFacts({ outside: new Outside(prober, now), platform });
 }
 
@@ -129,6 +138,16 @@ describe("resolve", () => {
     expect(await here.stamped(`${dir}/src/pipe`)).toMatchObject({ stamp: expect.any(String) });
     expect(await nodeProber.readSmall(`${dir}/src/pipe`, 100)).toBeNull();
   });
+});
+
+test("a thread pool that is busy is no disk that hangs", async () => {
+  const dir = world();
+  const jobs = Array.from({ length: 16 }, (_, n) => promisify(pbkdf2)("busy", `${n}`, 100_000, 64, "sha512"));
+  const facts = new PathFacts();
+  const asked = Array.from({ length: 4 }, (_, n) => facts.resolve(dir, `src/${n}.ts`));
+  for (const [n, fact] of (await Promise.all(asked)).entries())
+    expect(fact).toMatchObject({ real: `${dir}/src/${n}.ts` });
+  await Promise.all(jobs);
 });
 
 test("a path that begins nowhere is looked for nowhere", async () => {
@@ -306,8 +325,12 @@ test("a file's stamp can be had at once in a local directory that was looked at,
 });
 
 test("mount points with blanks in their names are read", () => {
-  const text = "36 35 98:0 / /mnt/a\\040b\\134c rw - ext4 /dev/x rw\n1 1 0:1 / / rw - ext4 /dev/y rw\n";
-  expect(mountPoints(text)).toEqual(["/mnt/a b\\c", "/"]);
+  const text =
+    "36 35 98:0 / /mnt/a\\040b\\134c rw shared:1 - nfs4 x:/y rw\n1 1 0:1 / / rw - ext4 /dev/y rw\n";
+  expect(mountsIn(text)).toEqual([
+    { point: "/mnt/a b\\c", local: false },
+    { point: "/", local: true },
+  ]);
 });
 
 describe("whatever a file is called by", () => {
@@ -357,7 +380,11 @@ describe("whatever a file is called by", () => {
     const { lstat } = nodeProber;
     const below = (path: string) =>
       path.startsWith(`${dir}/`) ? dir + path.slice(dir.length).toLowerCase() : path;
-    const prober: Prober = { ...nodeProber, lstat: path => lstat(below(path)), mounts: async () => ["/"] };
+    const prober: Prober = {
+      ...nodeProber,
+      lstat: path => lstat(below(path)),
+      mounts: async () => [{ point: "/", local: true }],
+    };
     const facts = new PathFacts({ outside: new Outside(prober), platform: "linux" });
     const long = await facts.resolve(dir, "src/README.md");
     expect(long).toMatchObject({ real: `${dir}/src/README.md`, key: `${dir}/src/readme.md` });

@@ -64,6 +64,27 @@ describe("a line that may wipe others' work is denied", () => {
     ]);
   });
 
+  test("and is to be sent again where it could not be looked at in time what it reaches", () => {
+    const unseen = "git did not answer within 5000 ms of work";
+    const one = finding("deny", { foreign: [bobs, carols], own: [], unseen });
+    const reason = reasonOf("git stash", looked([one], { unchecked: unseen }));
+    expect(reason.split("\n")).toEqual([
+      "Kite: this command line did not run: Kite could not look in time at what `git stash push` in it would reach, " +
+        `and other agents may have uncommitted work there. The look: "${unseen}".`,
+      `${frame} "src/a.ts" is held by "bob"; "b.ts" was written by "carol". ` +
+        'What "bob" does: "last edited src/a.ts".',
+      "What to do: send the same command again in a moment. If this comes again, work on something else, " +
+        'tell "bob" or "carol" what you need, or ask your user.',
+    ]);
+    // What was seen goes first: it says what to do.
+    const both = reasonOf("git stash; git reset --hard", looked([one, finding("deny", { command: 1 })]));
+    expect(both).toContain("`git reset --hard` in it may wipe uncommitted work");
+    expect(both).not.toContain("send the same command again");
+    const taken = reasonOf("git add -A", looked([finding("tell_first", { foreign: [carols], unseen })]));
+    expect(taken).toContain("Kite could not look in time at what `git add -A` in it would take in");
+    expect(taken).toContain("send the same command again: it will run");
+  });
+
   test("one that has no form for some files alone", () => {
     expect(
       reasonOf("git switch main", looked([finding("deny")]))
@@ -212,9 +233,9 @@ describe("otherwise it runs", () => {
   });
 
   test("and the person is told where nobody looked", () => {
-    const unchecked = looked([], { unchecked: "git took longer than 500 ms" });
+    const unchecked = looked([], { unchecked: "git took too long" });
     expect(answerOf(line("git stash"), begun, unchecked)).toEqual({
-      systemMessage: 'Kite let a git command run without looking: "git took longer than 500 ms"',
+      systemMessage: 'Kite let a git command run without looking: "git took too long"',
     });
     const refused: HookOutcome = {
       did: "guard",

@@ -1,0 +1,234 @@
+/** What a guarded command comes to where it cannot be looked at in time what is in its reach. */
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Outside } from "../../daemon/facts-outside.ts";
+import { nodeProber, type Prober } from "../../daemon/facts-prober.ts";
+import { GitChild } from "../../daemon/git-child.ts";
+import { type Client, Home } from "./daemon.ts";
+import { addAll, command, commit, GuardWorld, reset, stash } from "./guard-world.ts";
+
+let w: GuardWorld;
+beforeEach(() => {
+  w = new GuardWorld();
+});
+afterEach(() => w.dispose());
+
+/** Git, until it is broken: a link to it that is put out of the way. */
+function breakable() {
+  const program = join(w.folder, "git");
+  writeFileSync(program, '#!/bin/sh\nexec git "$@"\n');
+  chmodSync(program, 0o755);
+  const git = new GitChild(process.env, program);
+  return { git, breaks: () => writeFileSync(program, "#!/bin/sh\necho broken >&2\nexit 128\n") };
+}
+
+async function pair(dir = w.repo("r")) {
+  await w.begin("ann", dir);
+  await w.begin("bob", dir);
+  return dir;
+}
+
+describe("where git does not answer", () => {
+  it("a command that may wipe what another one wrote is denied, as far as its paths reach", async () => {
+    const { git, breaks } = breakable();
+    await w.start("deny", undefined, { git });
+    const dir = await pair();
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    await w.edit("bob", dir, "b.ts", "bob\n");
+    await w.stopped("ann");
+    breaks();
+    const denied = ["0 deny unseen: a.ts of ann", "unchecked: broken"];
+    expect(await w.found("bob", dir, [stash])).toEqual(denied);
+    expect(await w.found("bob", dir, [reset])).toEqual(denied);
+    // However often.
+    expect(await w.found("bob", dir, [stash])).toEqual(denied);
+    expect(await w.found("bob", dir, [command("git stash push", { paths: ["b.ts"] })])).toEqual([
+      "unchecked: broken",
+    ]);
+  });
+
+  it("one that takes it in is told first, and passes when it is asked for again", async () => {
+    const { git, breaks } = breakable();
+    await w.start("deny", undefined, { git });
+    const dir = await pair();
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    await w.stopped("ann");
+    breaks();
+    for (const one of [addAll, commit]) {
+      expect(await w.found("bob", dir, [one])).toEqual([
+        "0 tell_first unseen: a.ts of ann",
+        "unchecked: broken",
+      ]);
+      expect(await w.found("bob", dir, [one])).toEqual(["unchecked: broken"]);
+    }
+  });
+
+  it("everything passes where nobody else wrote anything", async () => {
+    const { git, breaks } = breakable();
+    await w.start("deny", undefined, { git });
+    const dir = await pair();
+    await w.edit("bob", dir, "b.ts", "bob\n");
+    breaks();
+    expect(await w.found("bob", dir, [stash])).toEqual([]);
+  });
+
+  it("a name that may be an alias counts as what may do anything", async () => {
+    const { git } = breakable();
+    // It stops by a signal: no answer, not even that there is no such alias.
+    const program = join(w.folder, "git");
+    await w.start("deny", undefined, { git });
+    const dir = await pair();
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    await w.stopped("ann");
+    writeFileSync(program, "#!/bin/sh\nkill -9 $$\n");
+    const aliases = [{ name: "wipe", dir, gitDir: null, workTree: null }];
+    const { findings, aliased } = await w.guard("bob", dir, [], { aliases });
+    expect(aliased).toMatchObject([{ name: "git wipe", reach: "tree" }]);
+    expect(findings).toMatchObject([{ command: 0, verdict: "deny", unseen: expect.any(String) }]);
+    expect((await w.guard("ann", dir, [], { aliases })).findings).toEqual([]);
+  });
+});
+
+describe("where the filesystem does not answer", () => {
+  /** The machine's own, until nothing of it can be opened. */
+  function failing() {
+    let isOut = false;
+    const prober: Prober = {
+      ...nodeProber,
+      lstat: async path => {
+        if (isOut) throw Object.assign(new Error("too many"), { code: "EIO", syscall: "lstat" });
+        return nodeProber.lstat(path);
+      },
+    };
+    // What was read of a repository is kept for a moment: the clock goes on when told.
+    let now = 0;
+    const outside = new Outside(prober, () => now);
+    const fails = () => {
+      isOut = true;
+      now += 60_000;
+    };
+    return { outside, fails };
+  }
+
+  it("a command counts for the worktree that it seems to work in", async () => {
+    const { outside, fails } = failing();
+    await w.start("deny", undefined, { outside });
+    const dir = await pair();
+    const other = w.repo("other");
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    await w.stopped("ann");
+    fails();
+    const why = /^unchecked: git .*EIO/;
+    const denied = ["0 deny unseen: a.ts of ann", expect.stringMatching(why)];
+    expect(await w.found("bob", dir, [stash])).toEqual(denied);
+    expect(await w.found("bob", `${dir}/src`, [reset])).toEqual(denied);
+    expect(await w.found("bob", other, [{ ...stash, dir }])).toEqual(denied);
+    const byName = command("git reset --hard", { gitDir: `${dir}/.git`, workTree: dir });
+    expect(await w.found("bob", other, [byName])).toEqual(denied);
+    const limited = command("git stash push", { paths: ["c.ts"] });
+    expect(await w.found("bob", `${dir}/src`, [limited])).toEqual([expect.stringMatching(why)]);
+    expect(await w.found("bob", other, [stash])).toEqual([expect.stringMatching(why)]);
+    expect(await w.found("ann", dir, [stash])).toEqual([expect.stringMatching(why)]);
+  });
+
+  it("a file that another one holds counts for the worktree around it", async () => {
+    const { outside, fails } = failing();
+    await w.start("deny", undefined, { outside });
+    const dir = await pair();
+    const client = await w.client();
+    await client.ask({ type: "file_lock", id: "ann", file: "a.ts" });
+    fails();
+    expect(await w.found("bob", dir, [reset])).toEqual([
+      "0 deny unseen: a.ts held by ann",
+      expect.stringMatching(/EIO/),
+    ]);
+  });
+});
+
+describe("where the index cannot be taken", () => {
+  it("for a session that has ended, a command is looked at all the same", async () => {
+    await w.start();
+    const dir = await pair();
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    await w.stopped("ann");
+    await w.act({ do: "end", session: "bob", cause: "test" });
+    expect(await w.found("bob", dir, [stash])).toEqual(["0 deny: a.ts of ann"]);
+    expect(await w.ask("bob", dir, [command("git stash push", { paths: ["b.ts"] })])).toMatchObject({
+      did: "guard",
+      ok: false,
+      refusal: { code: "session_ended" },
+    });
+  });
+
+  it("for a session that cannot begin, too", async () => {
+    await w.start();
+    const dir = await pair();
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    await w.stopped("ann");
+    await w.act({ do: "end", session: "bob", cause: "test" });
+    const who = { session: "bob", cwd: dir };
+    const line = { line: "git", ancestors: [], parentFile: null, aliases: [], unread: null };
+    const asked = { ...who, toolUseId: "t", promptId: null, waitMs: 1000, ...line };
+    const outcomes = await w.act(
+      { do: "begin", ...who, revive: false },
+      { do: "guard", ...asked, commands: [{ dir, ...stash }] },
+    );
+    expect(outcomes).toMatchObject([
+      { did: "begin", ok: false, refusal: { code: "session_ended" } },
+      { did: "guard", ok: true, findings: [{ verdict: "deny" }] },
+    ]);
+  });
+});
+
+describe("a daemon without descriptors", () => {
+  const hook = (client: Client, session: string, cwd: string, event: string, fields: object) =>
+    client.ask({
+      type: "hook",
+      event: { hook_event_name: event, session_id: session, cwd, prompt_id: "p", ...fields },
+    });
+
+  it("lets nothing pass over another one's work", async () => {
+    const home = new Home();
+    try {
+      const limited = 'ulimit -n 64 && exec "$0" "$@"';
+      await home.start(["sh", "-c", limited, process.execPath, Home.program]);
+      const dir = home.work;
+      w.git(dir, "init", "-q");
+      writeFileSync(join(dir, "a.ts"), "old\n");
+      w.git(dir, "add", "-A");
+      w.git(dir, "commit", "-qm", "first");
+      const ann = await home.connect();
+      const file = { tool_name: "Write", tool_use_id: "e", tool_input: { file_path: join(dir, "a.ts") } };
+      for (const session of ["ann", "bob"])
+        await hook(ann, session, dir, "SessionStart", { source: "startup" });
+      await hook(ann, "ann", dir, "PreToolUse", file);
+      writeFileSync(join(dir, "a.ts"), "ann's\n");
+      await hook(ann, "ann", dir, "PostToolUse", { ...file, tool_response: {} });
+      await hook(ann, "ann", dir, "Stop", { background_tasks: [] });
+      // As many idle ones as fit.
+      const crowd: Client[] = [];
+      for (let isFull = false; !isFull; ) {
+        const one = await home.connect();
+        isFull = await one.ask({ type: "ping" }).then(
+          () => false,
+          () => true,
+        );
+        if (!isFull) crowd.push(one);
+      }
+      expect(crowd.length).toBeGreaterThan(5);
+      for (const command of ["git stash", "git reset --hard", "git checkout .", "git -C . stash"]) {
+        const tool = { tool_name: "Bash", tool_use_id: command, tool_input: { command } };
+        const reply = await hook(ann, "bob", dir, "PreToolUse", tool);
+        expect(reply, command).toMatchObject({ ok: true, output: expect.stringContaining('"deny"') });
+        expect(reply["output"], command).toContain("send the same command again");
+      }
+      for (const one of crowd) one.destroy();
+      const tool = { tool_name: "Bash", tool_use_id: "last", tool_input: { command: "git stash" } };
+      const reply = await hook(ann, "bob", dir, "PreToolUse", tool);
+      expect(reply["output"]).toContain("has changes of");
+    } finally {
+      await home.dispose();
+    }
+  });
+});
