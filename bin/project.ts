@@ -1,7 +1,29 @@
-import { GitFacts } from "../daemon/facts-git.ts";
+/** The project around a directory, as the daemon would find it. */
+import { LocalError } from "../client/errors.ts";
+import { GitFacts, type Repository } from "../daemon/facts-git.ts";
+import { Outside, type Unreachable } from "../daemon/facts-outside.ts";
+import { limits } from "../protocol/limits.ts";
 
-/** The project of directory `cwd`, as the daemon would find it; the directory itself where it cannot be looked at. */
-export async function projectOf(cwd: string): Promise<string> {
-  const found = await new GitFacts().repositoryOf(cwd);
-  return "unreachable" in found ? cwd : found.project;
+/** The directory could not be looked at in time: where a command would act is not known. */
+export class ProjectUnknown extends LocalError {
+  override readonly name = "ProjectUnknown";
+}
+
+export type FindRepository = (directory: string) => Promise<Repository | Unreachable>;
+
+/** A person who waits waits longer than a lock may. */
+export const findRepository: FindRepository = directory => {
+  const outside = new Outside(undefined, undefined, { factMs: limits.commandFactMs });
+  return new GitFacts({ outside }).repositoryOf(directory);
+};
+
+/** The project of directory `cwd`. Throws `ProjectUnknown`: in another one the command would do something else. */
+export async function projectOf(cwd: string, find: FindRepository = findRepository): Promise<string> {
+  const found = await find(cwd);
+  if ("unreachable" in found) {
+    throw new ProjectUnknown(
+      `the project of ${cwd} is not known: ${found.unreachable}. Try again, or name it: --project`,
+    );
+  }
+  return found.project;
 }

@@ -1,6 +1,6 @@
 /** A command that an agent types does not know which agent that is; the event before it told the daemon. */
 import { KiteClient } from "../client/client.ts";
-import { LocalError } from "../client/errors.ts";
+import { LocalError, NotRunning } from "../client/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { actingSession } from "./acting.ts";
@@ -25,8 +25,12 @@ export async function typedBy(env: Env, words: readonly string[]): Promise<strin
       client.close();
     }
   } catch (error) {
-    // No daemon, or none that answers: the command itself says so.
+    // No daemon: the command itself says so.
+    if (error instanceof NotRunning) return null;
     if (!(error instanceof LocalError)) throw error;
+    process.stderr.write(
+      `kite: which agent typed this is not known, it counts as the main one: ${error.message}\n`,
+    );
     return null;
   }
 }

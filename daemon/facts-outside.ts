@@ -25,6 +25,8 @@ export interface OutsideOptions {
   /** Asks in this thread what is on a local filesystem; null: nobody does. */
   readonly here?: Prober | null;
   readonly clock?: WorkClock;
+  /** Work that one fact may take on a filesystem that may hang: a person's command waits longer than a lock may. */
+  readonly factMs?: number;
 }
 
 /** How a question is asked. */
@@ -59,6 +61,7 @@ export class Outside {
   readonly #here: Prober | null;
   readonly #lanes: Lanes;
   readonly #now: () => number;
+  readonly #factMs: number;
   readonly #localDevices = new Set<bigint>();
   #mounts: ReadonlyMap<string, boolean> | null = null;
   #mountsUntil = Number.NEGATIVE_INFINITY;
@@ -75,6 +78,7 @@ export class Outside {
     this.clock = options.clock ?? new WorkClock();
     this.#lanes = new Lanes(limits.factsPerDeviceMax, this.clock);
     this.#now = now;
+    this.#factMs = options.factMs ?? limits.factMs;
   }
 
   /** A monotonic clock in milliseconds. */
@@ -89,7 +93,7 @@ export class Outside {
   async fact<T>(gather: (budget: Budget) => Promise<T>): Promise<T | Unreachable> {
     try {
       const until = this.clock.drive.now() + limits.factTimeMs;
-      return await gather({ leftMs: limits.factMs, localMs: limits.factLocalMs, until });
+      return await gather({ leftMs: this.#factMs, localMs: limits.factLocalMs, until });
     } catch (error) {
       // An answer in itself: that it cannot be known is what the caller has to act on.
       if (error instanceof NoAnswer) return { unreachable: error.message };
@@ -127,7 +131,7 @@ export class Outside {
         try {
           const probed = await this.#ask(way, budget, prober => probe(prober, path), here);
           if (!probed.late) return probed.value;
-          throw new NoAnswer(lateSentence(path, way, this.clock.drive.now() >= budget.until));
+          throw new NoAnswer(this.#late(path, way, budget));
         } catch (error) {
           if (!isOutOfDescriptors(error) || budget.leftMs <= 0) throw error;
           // Whoever is served now gives descriptors back.
@@ -167,6 +171,14 @@ export class Outside {
     return probed;
   }
 
+  #late(path: string, { local }: Way, { until }: Budget): string {
+    // All the time there was went by, and little of it was work.
+    if (this.clock.drive.now() >= until)
+      return `${path} could not be looked at within ${limits.factTimeMs / 1000} s, the machine is busy; try again`;
+    const ms = local ? limits.factLocalMs : this.#factMs;
+    return `the filesystem of ${path} did not answer within ${ms} ms; try again when it does, or use another path`;
+  }
+
   #wayTo(path: string, device: bigint | null): Way {
     if (this.#mounts === null) {
       if (mountParents.has(dirname(path))) return { lane: path, local: false };
@@ -203,14 +215,6 @@ export class Outside {
       // The table as it was counts; without one, lanes are told apart by the parent's device.
     }
   }
-}
-
-/** `isOutOfTime`: all the time there was went by, and little of it was work. */
-function lateSentence(path: string, { local }: Way, isOutOfTime: boolean): string {
-  if (isOutOfTime)
-    return `${path} could not be looked at within ${limits.factTimeMs / 1000} s, the machine is busy; try again`;
-  const ms = local ? limits.factLocalMs : limits.factMs;
-  return `the filesystem of ${path} did not answer within ${ms} ms; try again when it does, or use another path`;
 }
 
 /** Node's name of a system error, or null where `error` is something else. */

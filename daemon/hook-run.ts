@@ -87,7 +87,8 @@ async function begin({ services }: Run, action: ActionOf<"begin">): Promise<Hook
   const known = services.engine.state.sessions.live.get(session);
   const isSame = known?.incarnations.some(i => pid === null || i.anchor?.pid === pid) ?? false;
   signOfLife(services, session);
-  if (known !== undefined && isSame && !revive) {
+  const { presence } = services;
+  if (known !== undefined && isSame && !revive && presence.of(session).unplaced === null) {
     return { did: "begin", ok: true, name: known.name, project: known.project };
   }
   await endDeadIncarnations(services, session);
@@ -96,7 +97,9 @@ async function begin({ services }: Run, action: ActionOf<"begin">): Promise<Hook
     await beginCommand(services, { session, cwd, pid, revive, ...rest }),
   );
   if (isRefusal(reply)) return refused("begin", reply);
-  return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]) };
+  const { unplaced } = presence.of(session);
+  const told = unplaced === null ? {} : { unplaced };
+  return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]), ...told };
 }
 
 function seen({ services }: Run, action: ActionOf<"seen">): HookOutcome {

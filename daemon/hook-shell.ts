@@ -4,8 +4,8 @@ import type { HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
 import { noteConflict } from "./conflicts.ts";
-import { rowsOfSession, sameActor } from "./core/actors.ts";
-import type { Actor, WriteNote, Written } from "./core/entry.ts";
+import { locksOf, rowsOfSession, sameActor } from "./core/actors.ts";
+import type { Actor, FileRef, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
 import { type Kin, ownerBut, pathOfWork } from "./core/writes.ts";
@@ -30,9 +30,10 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
   const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines } = action;
   if (!isLive(run, session)) return { did: "flight_end", ok: true };
   const actor = actorOfAction(run, action);
-  const files = file === null ? [] : await refs(services, cwd, [file]);
+  const found = file === null ? [] : await refs(services, cwd, [file]);
   const written: Written[] = [];
-  for (const one of isRefusal(files) ? [] : files) {
+  // What cannot be looked at now is what was locked for this write.
+  for (const one of isRefusal(found) ? inFlight(services, actor, flight) : found) {
     const rules = await rulesFor(services, session, one);
     if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
     // Before the flight ends: what was written in it is nobody else's doing. What another one writes by now is.
@@ -43,7 +44,7 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
     const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
     noteConflict(services, actor, one, before);
     services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
-    const known = await writtenAt(services, one);
+    const known = await writtenAt(services, one, session);
     if (known !== null) written.push(known);
   }
   const ended = { type: "flight_end" as const, actor, flight, wrote };
@@ -57,6 +58,13 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
 function isWritten({ engine }: Services, actor: Actor, key: string): boolean {
   const hold = engine.state.locks.holds.get(key);
   return hold !== undefined && hold.flights.length > 0 && !sameActor(hold.actor, actor);
+}
+
+/** The files that an actor holds for one write. */
+function inFlight({ engine: { state } }: Services, actor: Actor, flight: string | null): readonly FileRef[] {
+  const row = locksOf(state.locks.actors, actor);
+  if (row === undefined || flight === null) return [];
+  return holdsOf(state, row).filter(hold => hold.flights.includes(flight));
 }
 
 export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {
@@ -148,7 +156,7 @@ async function changedWhile(
     const at = await services.baselines.changed(file);
     if (at === null || at < since || (state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
     if (ranMs !== null && isAftermath(services, key, at, ranMs)) continue;
-    const one = work ?? (await writtenAt(services, file));
+    const one = work ?? (await writtenAt(services, file, actor.session));
     if (one === null) continue;
     const { file: name, worktree, project } = one;
     changed.push({ key, file: name, worktree, project, changedAt: at });
@@ -205,12 +213,25 @@ async function withoutIgnored(services: Services, files: readonly Changed[]): Pr
   return left;
 }
 
-/** The file with its repository; null where it is in none. */
-async function writtenAt({ facts }: Services, written: Spelled): Promise<Written | null> {
+/**
+ * The file with its repository; null where it is in none. One that cannot be looked at now counts for the worktree of
+ * the session that wrote it, where it lies there: work that nobody knows of would be anybody's to wipe.
+ */
+async function writtenAt(
+  { facts, engine }: Services,
+  written: Spelled,
+  session: string,
+): Promise<Written | null> {
   const { key } = written;
   const path = pathOf(written);
   const repository = await facts.repository(dirname(path));
-  if ("unreachable" in repository || repository.gitDir === null) return null;
+  if ("unreachable" in repository) {
+    const home = engine.state.sessions.live.get(session);
+    if (home === undefined || !path.startsWith(`${home.worktree}/`)) return null;
+    const { worktree, project } = home;
+    return { key, file: relative(worktree, path), worktree, project };
+  }
+  if (repository.gitDir === null) return null;
   const { worktree, project } = repository;
   const isInside = path.startsWith(`${repository.gitDir}/`);
   return isInside ? null : { key, file: relative(worktree, path), worktree, project };

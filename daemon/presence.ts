@@ -11,6 +11,8 @@ export interface Presence {
   active: boolean;
   /** What waits on a person, and for which agent (null: the main one); null where nothing does. */
   attention: { readonly text: string; readonly agent: string | null } | null;
+  /** Why the repository that it works in is not known; null where it is. */
+  unplaced: string | null;
   readonly agents: Map<string, AgentPresence>;
   /** Files touched, latest last: by key, as they are spelled. */
   readonly files: Map<string, string>;
@@ -42,6 +44,7 @@ export class PresenceTable {
       seenAt,
       active: false,
       attention: null,
+      unplaced: null,
       agents: new Map(),
       files: new Map(),
     };

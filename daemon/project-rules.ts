@@ -67,6 +67,8 @@ export interface ProjectRulesOptions {
 interface Kept {
   readonly texts: string;
   readonly rules: Rules;
+  /** What could not be looked at when they were last asked for: that is told once. */
+  unknown: string | null;
 }
 
 export class ProjectRules {
@@ -82,8 +84,12 @@ export class ProjectRules {
   async for(path: string, home: RulesPlace | undefined): Promise<Rules> {
     if (home !== undefined && isBelow(path, home.worktree)) return this.at(home);
     const repository = await this.#options.repository(dirname(path));
-    const alone = { project: dirname(path), worktree: dirname(path) };
-    return this.at("unreachable" in repository ? alone : repository);
+    if (!("unreachable" in repository)) return this.at(repository);
+    const { onProblem } = this.#options;
+    onProblem(
+      `the project's rules for ${path} are not known, those of the user count: ${repository.unreachable}`,
+    );
+    return this.at({ project: dirname(path), worktree: dirname(path) });
   }
 
   at({ project, worktree }: RulesPlace): Promise<Rules> {
@@ -102,11 +108,25 @@ export class ProjectRules {
 
   async #read(id: string, place: RulesPlace): Promise<Rules> {
     const path = `${place.project}/.kite/config.json`;
-    const config = path === this.#options.configFile ? null : await this.#text(path);
-    const gitignore = await this.#text(`${place.worktree}/.gitignore`);
-    const texts = JSON.stringify([config, gitignore]);
+    const found = path === this.#options.configFile ? null : await this.#text(path);
+    const ignored = await this.#text(`${place.worktree}/.gitignore`);
     const kept = this.#kept.get(id);
-    if (kept?.texts === texts) return kept.rules;
+    const unknown = whyUnknown(found) ?? whyUnknown(ignored);
+    if (unknown !== null) {
+      // The next one who asks may be told more.
+      this.#reading.delete(id);
+      if (kept?.unknown !== unknown) this.#tellUnknown(place.project, unknown, kept !== undefined);
+      if (kept !== undefined) {
+        kept.unknown = unknown;
+        return kept.rules;
+      }
+    }
+    const [config, gitignore] = [textOf(found), textOf(ignored)];
+    const texts = JSON.stringify([config, gitignore, unknown]);
+    if (kept?.texts === texts) {
+      kept.unknown = null;
+      return kept.rules;
+    }
     const problems: string[] = [];
     const { values } = tighten(this.#options.config, path, config, problems);
     for (const problem of problems) this.#options.onProblem(problem);
@@ -118,18 +138,32 @@ export class ProjectRules {
       // 0 is for what no turn holds: 1 ms is as soon as nothing is being written.
       yieldMs: values.hold === "edit" ? 1 : values.yieldMs,
     };
-    this.#kept.set(id, { texts, rules });
+    this.#kept.set(id, { texts, rules, unknown });
     return rules;
   }
 
-  /** A small file's text; null where there is none, or it cannot be had now. */
-  async #text(path: string): Promise<string | null> {
-    const { outside } = this.#options;
-    const text = await outside.fact(budget =>
-      outside.look(path, null, budget, (prober, p) => prober.readSmall(p, limits.smallFileBytes)),
-    );
-    return typeof text === "string" ? text : null;
+  #tellUnknown(project: string, unknown: string, isKept: boolean): void {
+    const count = isKept ? "those that were read before count" : "those of the user count";
+    this.#options.onProblem(`the rules of ${project} could not be looked at, ${count}: ${unknown}`);
   }
+
+  /** A small file's text; null where there is none. */
+  #text(path: string): Promise<string | null | Unreachable> {
+    const { outside } = this.#options;
+    // The folder may be a link to where nobody answers.
+    const how = { maybeElsewhere: true };
+    return outside.fact(budget =>
+      outside.look(path, null, budget, (prober, p) => prober.readSmall(p, limits.smallFileBytes), how),
+    );
+  }
+}
+
+function whyUnknown(text: string | null | Unreachable): string | null {
+  return text !== null && typeof text !== "string" ? text.unreachable : null;
+}
+
+function textOf(text: string | null | Unreachable): string | null {
+  return typeof text === "string" ? text : null;
 }
 
 /** Globs for the folders of built things that a `.gitignore` names as wholes and takes nothing back of. */

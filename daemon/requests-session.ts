@@ -7,6 +7,7 @@ import { needsName } from "./core/agents.ts";
 import type { SessionBegin } from "./core/entry.ts";
 import type { Reply } from "./core/step.ts";
 import type { RequestHandler } from "./dispatch.ts";
+import type { Repository } from "./facts-git.ts";
 import type { Services } from "./services.ts";
 
 export const register: RequestHandler<"register"> = async (services, request, call) => {
@@ -29,9 +30,10 @@ export const register: RequestHandler<"register"> = async (services, request, ca
   await endDeadIncarnations(services, request.id);
   services.presence.seen(request.id);
   const isLive = (id: string) => services.engine.state.sessions.live.has(id);
+  const { unplaced } = services.presence.of(request.id);
   call.propose({ ...command, ...retryOf(request, call) }, reply => {
     if (reply.ok) connection.registered(request.id, request.pid ?? null, isLive);
-    return reply;
+    return reply.ok && unplaced !== null ? { ...reply, unplaced } : reply;
   });
   // What follows on this connection may speak of the session: it waits until it is there.
   await services.engine.read(() => {});
@@ -75,10 +77,7 @@ export async function beginCommand(
   beginning: Beginning,
 ): Promise<SessionBegin & { readonly type: "session_begin" }> {
   const { facts, clock } = services;
-  const { cwd } = beginning;
-  const found = await facts.repository(cwd);
-  // A directory that does not answer is still where the session works.
-  const repository = "unreachable" in found ? { project: cwd, worktree: cwd, branch: null } : found;
+  const repository = await repositoryOf(services, beginning);
   return {
     type: "session_begin",
     session: beginning.session,
@@ -91,6 +90,25 @@ export async function beginCommand(
     revive: beginning.revive,
     wallMs: clock.wall(),
   };
+}
+
+/**
+ * Where a session works. A directory that could not be looked at in time is still where it works: what was known of it
+ * before counts, else it is a project of its own; that is shown, and looked at again with the session's next event.
+ */
+async function repositoryOf(
+  { facts, engine, presence }: Services,
+  { session, cwd, project }: Beginning,
+): Promise<Pick<Repository, "project" | "worktree" | "branch">> {
+  const found = await facts.repository(cwd);
+  const row = presence.of(session);
+  if (!("unreachable" in found)) {
+    row.unplaced = null;
+    return found;
+  }
+  // Who said which project it is has no need of the look.
+  row.unplaced = project === null ? found.unreachable : null;
+  return engine.state.sessions.live.get(session) ?? { project: cwd, worktree: cwd, branch: null };
 }
 
 /**

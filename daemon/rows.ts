@@ -63,6 +63,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     locks: own.locks,
     waitingFor: own.waitingFor,
     attention: seen.attention?.text ?? null,
+    ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     task: workedOn(state, session.id)[0] ?? null,
   };
 }

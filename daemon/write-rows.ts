@@ -17,6 +17,8 @@ export type WorkStates = ReadonlyMap<string, FileState>;
 export async function workStates(services: Services, project: string | null): Promise<WorkStates> {
   const found = new Map<string, FileState>();
   let left: number = limits.whoseWorktreesMax;
+  // One for all: who asked waits for the last of them.
+  const allowance = services.facts.allowance();
   for (const worktree of [...services.engine.state.writes.byWorktree.keys()]) {
     const works = worksIn(services, worktree);
     if (project !== null && works[0]?.project !== project) continue;
@@ -28,6 +30,7 @@ export async function workStates(services: Services, project: string | null): Pr
       services,
       { worktree, gitDir: repository.gitDir },
       works.map(work => work.file),
+      allowance,
     );
     for (const { key, file } of works) {
       const state = states.get(file);

@@ -264,7 +264,14 @@ export type PlainAction =
 
 /** What an action brought. `lock` tells whether and how long the actor waited, and who held the file before. */
 export type HookOutcome =
-  | { readonly did: "begin"; readonly ok: true; readonly name: string; readonly project: string }
+  | {
+      readonly did: "begin";
+      readonly ok: true;
+      readonly name: string;
+      readonly project: string;
+      /** Why the repository that the session works in is not known now. */
+      readonly unplaced?: string;
+    }
   | { readonly did: PlainAction; readonly ok: true }
   | { readonly did: "wake"; readonly ok: true; readonly freed: FreedFile | null }
   /** A lock that is not needed: the file is ignored. */

@@ -125,7 +125,7 @@ export const limits = {
 
   // Calls through a shared process.
   /** Longest that a command asks who types it. */
-  whoamiMs: 1_000,
+  whoamiMs: 5_000,
   /** As much of a shell line is remembered while it runs, in UTF-16 units. */
   typedChars: 4_096,
   /** Sessions, and locks, told to an agent that asks. */
@@ -242,6 +242,8 @@ export const limits = {
   // Facts of the outside world.
   /** Work that one fact may take on a filesystem that may hang. */
   factMs: 250,
+  /** The same for a command that a person typed. */
+  commandFactMs: 5_000,
   /** The same on a local disk, which may be slow but comes back. */
   factLocalMs: 5_000,
   /** One fact ends after this however little of it was work; less than a guarded command's or an edit's hook waits. */

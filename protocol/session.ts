@@ -80,6 +80,8 @@ export interface SessionRow {
   /** The first file that its main agent waits for. */
   readonly waitingFor: string | null;
   readonly attention: string | null;
+  /** Why the repository that it works in could not be looked at; it is tried again with its next event. */
+  readonly unplaced?: string;
   /** The task that it claimed last and works on. */
   readonly task: WorkedOn | null;
 }
@@ -114,6 +116,8 @@ export interface RegisterReply {
   readonly project: string;
   /** False where no process could be tied to the session: it lives by heartbeats then. */
   readonly anchored: boolean;
+  /** As in `SessionRow`. */
+  readonly unplaced?: string;
 }
 
 export interface WhoamiReply {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { FindRepository } from "../project.ts";
 import type { World } from "../world.ts";
 
 const help = `
@@ -26,18 +27,21 @@ export function add(program: Command): void {
     });
 }
 
-/** Returns the exit code. */
-export async function config(world: World, json: boolean): Promise<number> {
+/** Returns the exit code. `find` is how the repository is found. */
+export async function config(world: World, json: boolean, find?: FindRepository): Promise<number> {
   const { print, printJson, screenOf } = await import("../world.ts");
   const { table } = await import("../view/table.ts");
   const { clean, wrap } = await import("../view/text.ts");
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config.ts");
   const { env, paths } = world;
-  const { GitFacts } = await import("../../daemon/facts-git.ts");
-  const repository = await new GitFacts().repositoryOf(world.cwd);
-  const project = "unreachable" in repository ? {} : { projectDir: repository.project };
-  const { values, sources, problems } = await loadConfig({ env, paths, ...project });
+  const { findRepository } = await import("../project.ts");
+  const repository = await (find ?? findRepository)(world.cwd);
+  const isUnknown = "unreachable" in repository;
+  const project = isUnknown ? {} : { projectDir: repository.project };
+  const { values, sources, problems: wrong } = await loadConfig({ env, paths, ...project });
+  const left = "the project's .kite/config.json, if there is one, is left out here";
+  const problems = isUnknown ? [`${left}: ${repository.unreachable}`, ...wrong] : wrong;
   const sourceOf = new Map(Object.entries(sources));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,

@@ -13,7 +13,7 @@ index or a working tree is touched. Branches are those of the worktrees in which
 not tried; files that are uncommitted on both sides are named. Needs git 2.38 or newer.
 
 --json: {"branches":[{"name", "worktree", "head"}], "pairs":[{"a", "b", "conflicts":[files] or null, "error"?,
-"uncommitted":[files]}], "left": pairs not looked at}.
+"uncommitted":[files], "unseen"?:[worktrees where git could not say what is uncommitted]}], "left": pairs not looked at}.
 
 Exit codes: 0 done, conflicts or not; 1 refused or failed; 3 no daemon runs, which knows the live sessions (not with
 --all).

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { StatsReply } from "../../protocol/daemon.ts";
+import type { SessionRow } from "../../protocol/session.ts";
 import type { World } from "../world.ts";
 
 const help = `
@@ -60,13 +61,22 @@ export async function status(world: World, json: boolean): Promise<number> {
       const bare = unhooked(world, sessions).map(
         directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
       );
-      const all = [...isOff, ...warnings(stats, version), ...old, ...bare];
+      const all = [...isOff, ...warnings(stats, version), ...old, ...bare, ...unplaced(sessions)];
       const data = { stats, socket, sessions, locks, holds, refusals, risks, warnings: all };
       if (json) printJson(world, { running: true, ...data });
       else printFramed(world, statusView(data, screenOf(world)));
       return 0;
     },
     { absent },
+  );
+}
+
+/** Sessions of which it is not known where they work, with what to do. */
+export function unplaced(sessions: readonly SessionRow[]): string[] {
+  return sessions.flatMap(({ name, unplaced: why }) =>
+    why === undefined
+      ? []
+      : [`The repository of ${name} is not known, it is looked at again with its next event: ${why}`],
   );
 }
 

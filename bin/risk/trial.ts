@@ -22,6 +22,8 @@ export interface Pair {
   readonly error?: string;
   /** Files that are uncommitted on both sides, which the trial merge does not see. */
   readonly uncommitted: readonly string[];
+  /** Worktrees of the two in which git could not say in time what is uncommitted. */
+  readonly unseen?: readonly string[];
 }
 
 export interface Trial {
@@ -81,14 +83,15 @@ interface Tried extends Pick<Pair, "conflicts" | "error"> {
 }
 
 async function withUncommitted(git: Git, tried: readonly Tried[]): Promise<Pair[]> {
-  const dirty = new Map<string, ReadonlySet<string>>();
+  const dirty = new Map<string, ReadonlySet<string> | null>();
   for (const { worktree } of tried.flatMap(({ a, b }) => [a, b])) {
     if (!dirty.has(worktree)) dirty.set(worktree, await uncommittedIn(git, worktree));
   }
   return tried.map(({ a, b, ...result }) => {
     const theirs = dirty.get(b.worktree);
     const uncommitted = [...(dirty.get(a.worktree) ?? [])].filter(file => theirs?.has(file)).sort();
-    return { a: a.name, b: b.name, ...result, uncommitted };
+    const unseen = [a.worktree, b.worktree].filter(worktree => dirty.get(worktree) === null);
+    return { a: a.name, b: b.name, ...result, uncommitted, ...(unseen.length === 0 ? {} : { unseen }) };
   });
 }
 
@@ -114,14 +117,14 @@ async function tryOne(
   }
 }
 
-/** Nothing where git cannot say in time: the trial itself does not need it. */
-async function uncommittedIn(git: Git, worktree: string): Promise<ReadonlySet<string>> {
+/** Null where git cannot say in time: the trial itself does not need it. */
+async function uncommittedIn(git: Git, worktree: string): Promise<ReadonlySet<string> | null> {
   try {
     const args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
     const { code, out } = await git(args, worktree);
-    return new Set(code === 0 ? out.split("\0").flatMap(line => (line === "" ? [] : [line.slice(3)])) : []);
+    return code === 0 ? new Set(out.split("\0").flatMap(line => (line === "" ? [] : [line.slice(3)]))) : null;
   } catch (error) {
-    if (error instanceof GitFailed) return new Set();
+    if (error instanceof GitFailed) return null;
     throw error;
   }
 }

@@ -22,6 +22,11 @@ export function trialView(data: TrialData, screen: Screen): string[] {
   const quiet = pairs.length - shown.length;
   const cleanly = quiet === 1 ? "1 pair merges cleanly." : `${quiet} pairs merge cleanly.`;
   if (quiet > 0) lines.push("", ...wrap(cleanly, screen.width));
+  const unseen = new Set(pairs.flatMap(pair => pair.unseen ?? []));
+  for (const worktree of unseen) {
+    const what = `! What is uncommitted in ${clean(worktree)} is not known: git did not say in time.`;
+    lines.push("", ...wrap(what, screen.width, 2));
+  }
   if (left > 0) lines.push("", ...wrap(`${counted(left, "pair")} more, not looked at.`, screen.width));
   return lines;
 }

@@ -3,7 +3,7 @@ import type { WriteRow, WriterRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
 import { tilde } from "./places.ts";
 import { type Cell, table } from "./table.ts";
-import { clean, counted, duration, type Screen } from "./text.ts";
+import { clean, counted, duration, type Screen, wrap } from "./text.ts";
 
 /** Files named in one command; the rest are counted. */
 const namedMax = 50;
@@ -28,7 +28,22 @@ export function whoseView(rows: readonly WriteRow[], asked: string | null, scree
     lines.push(paint(screen, "bold", clean(tilde(worktree, screen.home))));
     for (const [i, row] of sorted.entries()) if (row.worktree === worktree) lines.push(drawn[i] ?? "");
   }
-  return [...lines, ...commands(sorted)];
+  return [...lines, ...unknownLines(rows, screen), ...commands(sorted)];
+}
+
+/** Git could not be asked in time: it may be committed already. */
+function unknownLines(rows: readonly WriteRow[], screen: Screen): string[] {
+  const count = rows.filter(row => row.state === "unknown").length;
+  if (count === 0) return [];
+  const what = `! What git says of ${counted(count, "file")} is not known: it could not be asked in time.`;
+  return [
+    "",
+    ...wrap(
+      `${what} ${count === 1 ? "It" : "They"} may be committed already. Ask again: kite whose`,
+      screen.width,
+      2,
+    ),
+  ];
 }
 
 function order(a: string, b: string): number {

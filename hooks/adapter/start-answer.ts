@@ -3,9 +3,10 @@ import { limits } from "../../protocol/limits.ts";
 import type { LockNote } from "../../protocol/notes.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { frame, quote } from "../../protocol/text.ts";
-import { context, nothing, type Output, tellPerson } from "./output.ts";
+import { alsoTellPerson, context, nothing, type Output, tellPerson } from "./output.ts";
 import { duration, nearPath, shellWord } from "./words.ts";
 
+type Begun = Extract<HookOutcome, { did: "begin"; ok: true }>;
 type Looked = Extract<HookOutcome, { did: "look"; ok: true }>;
 
 /** What a session is told at its start: who else is here and what they hold, what there is to do; else nothing. */
@@ -19,9 +20,20 @@ export function startAnswer(
     return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
   }
   const looked = outcomes.find((o): o is Looked => o.did === "look" && o.ok);
+  const begun = outcomes.find((o): o is Begun => o.did === "begin" && o.ok);
   const told = looked === undefined ? [] : [others(session, cwd, looked), tasks(looked)];
   const text = told.filter(part => part !== null).join("\n") || null;
-  return { ...(text === null ? nothing : context("SessionStart", text)), env: envLines(session, socket) };
+  const said = text === null ? nothing : context("SessionStart", text);
+  const unplaced = begun?.unplaced ?? null;
+  return {
+    ...(unplaced === null ? said : alsoTellPerson(said, unplacedText(unplaced))),
+    env: envLines(session, socket),
+  };
+}
+
+/** It may be coordinated with nobody until its next event that waits. */
+function unplacedText(why: string): string {
+  return `Kite could not look in time at the repository of this session and tries again with its next prompt: ${quote(why)}`;
 }
 
 function others(session: string, cwd: string, looked: Looked): string | null {

@@ -23,6 +23,26 @@ function breakable() {
   return { git, breaks: () => writeFileSync(program, "#!/bin/sh\necho broken >&2\nexit 128\n") };
 }
 
+/** The machine's own, until nothing of it can be opened. */
+function failing() {
+  let isOut = false;
+  const prober: Prober = {
+    ...nodeProber,
+    lstat: async path => {
+      if (isOut) throw Object.assign(new Error("too many"), { code: "EIO", syscall: "lstat" });
+      return nodeProber.lstat(path);
+    },
+  };
+  // What was read of a repository is kept for a moment: the clock goes on when told.
+  let now = 0;
+  const outside = new Outside(prober, () => now);
+  const fails = (out = true) => {
+    isOut = out;
+    now += 60_000;
+  };
+  return { outside, fails };
+}
+
 async function pair(dir = w.repo("r")) {
   await w.begin("ann", dir);
   await w.begin("bob", dir);
@@ -91,26 +111,6 @@ describe("where git does not answer", () => {
 });
 
 describe("where the filesystem does not answer", () => {
-  /** The machine's own, until nothing of it can be opened. */
-  function failing() {
-    let isOut = false;
-    const prober: Prober = {
-      ...nodeProber,
-      lstat: async path => {
-        if (isOut) throw Object.assign(new Error("too many"), { code: "EIO", syscall: "lstat" });
-        return nodeProber.lstat(path);
-      },
-    };
-    // What was read of a repository is kept for a moment: the clock goes on when told.
-    let now = 0;
-    const outside = new Outside(prober, () => now);
-    const fails = () => {
-      isOut = true;
-      now += 60_000;
-    };
-    return { outside, fails };
-  }
-
   it("a command counts for the worktree that it seems to work in", async () => {
     const { outside, fails } = failing();
     await w.start("deny", undefined, { outside });
@@ -142,6 +142,55 @@ describe("where the filesystem does not answer", () => {
     expect(await w.found("bob", dir, [reset])).toEqual([
       "0 deny unseen: a.ts held by ann",
       expect.stringMatching(/EIO/),
+    ]);
+  });
+});
+
+describe("what is known all the same", () => {
+  it("a write counts for its session's worktree, where the file cannot be looked at when it ends", async () => {
+    const { outside, fails } = failing();
+    await w.start("deny", undefined, { outside });
+    const dir = await pair();
+    const who = { session: "ann", cwd: dir, toolUseId: "edit", ancestors: [] };
+    const lock = { waitMs: 1000, promptId: null, parentFile: null, overwrites: false };
+    await w.act({ do: "lock", ...who, file: join(dir, "a.ts"), ...lock });
+    w.put(dir, "a.ts", "ann\n");
+    fails();
+    await w.act({ do: "flight_end", ...who, wrote: true, file: join(dir, "a.ts"), lines: null });
+    fails(false);
+    await w.stopped("ann");
+    expect(await w.found("bob", dir, [stash])).toEqual(["0 deny: a.ts of ann"]);
+  });
+
+  it("a session whose repository could not be looked at says so, until its next event", async () => {
+    const { outside, fails } = failing();
+    await w.start("deny", undefined, { outside });
+    const dir = w.repo("r");
+    const client = await w.client();
+    const rows = async () => {
+      const { rows: found } = await client.ask({ type: "query", target: "sessions" });
+      return found;
+    };
+    fails();
+    const begin = { do: "begin", session: "ann", cwd: `${dir}/src` };
+    expect(await w.act({ ...begin, revive: true })).toMatchObject([
+      { project: `${dir}/src`, unplaced: expect.stringContaining("EIO") },
+    ]);
+    expect(await rows()).toMatchObject([{ id: "ann", unplaced: expect.stringContaining("EIO") }]);
+    const again = await client.ask({ type: "register", id: "bob", cwd: dir });
+    expect(again).toMatchObject({ ok: true, unplaced: expect.stringContaining("EIO") });
+    fails(false);
+    expect(await w.act({ ...begin, revive: false })).toEqual([
+      { did: "begin", ok: true, name: "ann", project: dir },
+    ]);
+    expect(await client.ask({ type: "register", id: "bob", cwd: dir })).not.toHaveProperty("unplaced");
+    const known = (await rows()) as readonly object[];
+    expect(known).toMatchObject([{ project: dir, worktree: dir }, { project: dir }]);
+    for (const row of known) expect(row).not.toHaveProperty("unplaced");
+    // What was known of a session counts where it cannot be looked at again.
+    fails();
+    expect(await w.act({ ...begin, revive: true })).toMatchObject([
+      { project: dir, unplaced: expect.any(String) },
     ]);
   });
 });

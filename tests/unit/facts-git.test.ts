@@ -144,7 +144,8 @@ test("a repository around a mount is not that of what is mounted", async () => {
 });
 
 test("a disk that hangs is said", async () => {
-  const outside = new Outside({ ...nodeProber, lstat: () => new Promise(() => {}) });
+  const mounts = async () => [{ point: "/", local: false }];
+  const outside = new Outside({ ...nodeProber, mounts, lstat: () => new Promise(() => {}) });
   expect(await new GitFacts({ outside }).repositoryOf(main)).toHaveProperty("unreachable");
 });
 
@@ -166,4 +167,19 @@ test("what was read counts for a moment", async () => {
   git(main, "checkout", "-b", "other");
   now += limits.repositoryKeptMs;
   expect(await facts.repositoryOf(main)).toMatchObject({ branch: "other" });
+});
+
+test("that it could not be told counts for nobody who asks later", async () => {
+  let isOut = true;
+  const prober: typeof nodeProber = {
+    ...nodeProber,
+    lstat: path => {
+      const error = Object.assign(new Error("no"), { code: "EIO", syscall: "lstat" });
+      return isOut ? Promise.reject(error) : nodeProber.lstat(path);
+    },
+  };
+  const facts = new GitFacts({ outside: new Outside(prober, () => 0) });
+  expect(await facts.repositoryOf(main)).toHaveProperty("unreachable");
+  isOut = false;
+  expect(await facts.repositoryOf(main)).toMatchObject({ project: main });
 });

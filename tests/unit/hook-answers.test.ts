@@ -36,6 +36,12 @@ describe("what a start is told", () => {
   test("after a compaction it is told again", () => {
     const compacted = plan(payload("SessionStart--compact"));
     expect(answerOf(compacted, begun, looked)).toEqual(answerOf(start, begun, looked));
+    // The person reads what keeps the session from being coordinated.
+    const unplaced = { ...begun, unplaced: "the disk of /far did not answer" };
+    expect(answerOf(start, unplaced, looked)).toEqual({
+      ...answerOf(start, begun, looked),
+      systemMessage: expect.stringContaining('its next prompt: "the disk of /far did not answer"'),
+    });
   });
 
   test("there are tasks to claim: one line, also when it is alone", () => {
