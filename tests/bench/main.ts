@@ -1,8 +1,12 @@
-/** `main ROOT [NAME...]`: runs the measurements named, all unless any is. `ROOT` is the folder of the project. */
+/**
+ * `main ROOT [NAME...]`: runs the measurements named; unless any is, all but those that make the machine busy. `ROOT` is
+ * the folder of the project.
+ */
 import { join } from "node:path";
 import { death } from "./death.ts";
 import { grant } from "./grant.ts";
 import { guard } from "./guard.ts";
+import { guardLoad } from "./guard-load.ts";
 import { heldInCore, heldInDaemon } from "./held.ts";
 import { hook } from "./hook.ts";
 import { restart } from "./restart.ts";
@@ -23,8 +27,13 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
 };
 
+const busy: typeof measurements = {
+  "guard-load": () => guardLoad(join(root, "dist")),
+};
+
 for (const name of asked.length > 0 ? asked : Object.keys(measurements)) {
-  const measure = measurements[name];
-  if (measure === undefined) throw new Error(`${name} is none of ${Object.keys(measurements).join(", ")}`);
+  const measure = measurements[name] ?? busy[name];
+  const names = [...Object.keys(measurements), ...Object.keys(busy)];
+  if (measure === undefined) throw new Error(`${name} is none of ${names.join(", ")}`);
   await measure();
 }
