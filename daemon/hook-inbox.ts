@@ -34,6 +34,11 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
   return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, terminals };
 }
 
+/** Tells what went past the actor's locks with an event that nobody waits for. */
+export function notes(run: Run, action: ActionOf<"notes">): HookOutcome {
+  return { did: "notes", ok: true, notes: takeNotes(run, actorOfAction(run, action)) };
+}
+
 /** In how many terminals the session is open, once for each of them. */
 function newTerminals(run: Run, { session, agent, incarnation }: Actor): number | null {
   const { engine, hookNotes } = run.services;

@@ -1,7 +1,7 @@
 /**
- * What went past an actor's locks, and that its session is open elsewhere too, told with its next event that waits: an
- * agent behind hooks has no connection on which it would hear of it. In memory only, each note once, at most
- * `limits.fileNotesMax` an actor.
+ * What went past an actor's locks, and that its session is open elsewhere too, told with its next event that waits, or
+ * whose answer the client takes: an agent behind hooks has no connection on which it would hear of it. In memory only,
+ * each note once, at most `limits.fileNotesMax` an actor.
  */
 
 import type { KiteEvent } from "../protocol/events.ts";

@@ -21,7 +21,7 @@ import {
   rulesFor,
 } from "./hook-act.ts";
 import { guard, indexEnd } from "./hook-guard.ts";
-import { agentGone, inbox, unreadOf } from "./hook-inbox.ts";
+import { agentGone, inbox, notes, unreadOf } from "./hook-inbox.ts";
 import type { LockAction } from "./hook-lock.ts";
 import { flightEnd, judge, shellEnd } from "./hook-shell.ts";
 import { noteIgnored, noteLock, refs } from "./requests-lock.ts";
@@ -45,6 +45,7 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   reconcile,
   suspend,
   inbox,
+  notes,
   end,
   look,
   prompted,

@@ -53,7 +53,7 @@ export function isSilenced(
 /** The plan with nothing to wait for and nothing to say. What begins and ends still does: the pictures stay true. */
 export function silent(plan: HookPlan): HookPlan {
   const actions = plan.actions.filter(
-    ({ do: act }) => !["lock", "guard", "look", "inbox", "wake"].includes(act),
+    ({ do: act }) => !["lock", "guard", "look", "inbox", "notes", "wake"].includes(act),
   );
   return { ...plan, actions, answer: () => ({ output: "" }) };
 }

@@ -223,6 +223,13 @@ export type HookAction =
       readonly take: boolean;
     }
   | {
+      /** The answer of an event that nobody waits for may tell what went past locks; messages stay unread. */
+      readonly do: "notes";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
       /** End the incarnation anchored at `pid`, or the session. */
       readonly do: "end";
       readonly session: string;
@@ -302,6 +309,8 @@ export type HookOutcome =
       /** In how many terminals the session is open, to be told now; null: in one, or told before. */
       readonly terminals?: number | null;
     }
+  /** What went past locks since the last one, to be told now. */
+  | { readonly did: "notes"; readonly ok: true; readonly notes: readonly FileNote[] }
   | {
       readonly did: "lock";
       readonly ok: true;

@@ -4,10 +4,11 @@ import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { FileNote } from "../../protocol/notes.ts";
 import { frame, quote } from "../../protocol/text.ts";
-import { alsoTellPerson, nothing, withContext } from "./output.ts";
+import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
 import type { Actor, Plan } from "./row.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
+type Notes = Extract<HookOutcome, { did: "notes"; ok: true }>;
 
 /** An event of the actor's: it has read what it was shown before. */
 export function readSoFar(actor: Actor): HookAction {
@@ -30,6 +31,22 @@ export function withInbox(event: "PreToolUse" | "UserPromptSubmit", actor: Actor
       ];
       const shown = parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
       return terminals === null ? shown : alsoTellPerson(shown, terminalsText(terminals));
+    },
+  };
+}
+
+/**
+ * The plan of an event that nobody waits for, and with its answer what went past locks. The client gives that answer
+ * to the main agent, whoever made the call: for others nothing is told.
+ */
+export function withNotes(event: LateEvent, actor: Actor, plan: Plan): Plan {
+  if (actor.agent !== undefined) return plan;
+  return {
+    ...plan,
+    actions: [...plan.actions, { do: "notes", ...actor }],
+    answer: outcomes => {
+      const told = outcomes.find((o): o is Notes => o.did === "notes" && o.ok);
+      return told === undefined || told.notes.length === 0 ? nothing : context(event, notesText(told.notes));
     },
   };
 }

@@ -14,8 +14,11 @@ export function deny(reason: string): Output {
   return specific("PreToolUse", { permissionDecision: "deny", permissionDecisionReason: reason });
 }
 
-/** The model reads `text` beside what happens. */
-export function context(event: "PreToolUse" | "SessionStart", text: string): Output {
+/** Events whose answer the client takes though it does not wait for it. */
+export type LateEvent = "PostToolUse" | "PostToolUseFailure";
+
+/** The model reads `text` beside what happens; of a `LateEvent` with the next message. */
+export function context(event: "PreToolUse" | "SessionStart" | LateEvent, text: string): Output {
   return specific(event, { additionalContext: text });
 }
 

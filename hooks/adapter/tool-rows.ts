@@ -4,7 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import { quote } from "../../protocol/text.ts";
 import { ancestorsOf, isAgent, parentFile } from "./agents.ts";
 import { changedLines } from "./changed-lines.ts";
-import { withInbox } from "./inbox-answer.ts";
+import { withInbox, withNotes } from "./inbox-answer.ts";
 import { lockAnswer } from "./lock-answer.ts";
 import { isOwnTool, ownTool, typed } from "./own-rows.ts";
 import { type Event, field, innerId, inputPath, isId, within } from "./payload.ts";
@@ -51,15 +51,21 @@ export const preToolUse: Row = (event, actor, context) => {
 
 export const postToolUse: Row = (event, actor) => {
   const tool = toolOf(event);
-  if (writes.has(tool)) return written(event, actor, true);
-  return { actions: [...shellEnd(event, actor), ...endOfAgent(event, tool, actor), wentOn(actor)] };
+  const plan = writes.has(tool)
+    ? written(event, actor, true)
+    : { actions: [...shellEnd(event, actor), ...endOfAgent(event, tool, actor), wentOn(actor)] };
+  return withNotes("PostToolUse", actor, plan);
 };
 
 /** A failed Agent call does not name the agent: its StopFailure did. */
 export const postToolUseFailure: Row = (event, actor) =>
-  writes.has(toolOf(event))
-    ? written(event, actor, false)
-    : { actions: [...shellEnd(event, actor), wentOn(actor)] };
+  withNotes(
+    "PostToolUseFailure",
+    actor,
+    writes.has(toolOf(event))
+      ? written(event, actor, false)
+      : { actions: [...shellEnd(event, actor), wentOn(actor)] },
+  );
 
 /**
  * Comes after calls that were refused, too. Ends those it names and no others: it may come when the next one runs.

@@ -95,3 +95,38 @@ test("a commit takes in one's own files only, and the other one's work stays as 
   end();
   expect(await ann.ended).toBe(0);
 });
+
+test("whose shell command overwrites another one's file reads so with the results of its next calls", async () => {
+  const [bobWrote, bobWaits, annWentOn, bobIsDone] = [new Moment(), new Moment(), new Moment(), new Moment()];
+  const another = (id: string) =>
+    call(id, "Write", { file_path: world.path(`${id}.txt`), content: "more\n" });
+  const ann = await world.session("ann", [
+    ...write("toolu_ann", "ann.txt", annsText),
+    bobWrote.before(another("toolu_ann_1")),
+    // What bob did was told by now, and is no command's of hers.
+    bobWaits.before(another("toolu_ann_2")),
+    bobIsDone.before(say("Done.")),
+  ]);
+  await ann.asked(3);
+  const script = [
+    bash("toolu_over", "echo bob > ann.txt"),
+    bash("toolu_sleeps", "sleep 2"),
+    annWentOn.before(bash("toolu_goes_on", "true")),
+    bash("toolu_sleeps_again", "sleep 2"),
+    say("Done."),
+  ];
+  const bob = await world.session("bob", script, { settings });
+  await bob.asked(2);
+  bobWrote.reached();
+  await Promise.all([bob.asked(3), ann.asked(4)]);
+  bobWaits.reached();
+  await ann.asked(5);
+  annWentOn.reached();
+  expect(await bob.ended).toBe(0);
+  const text = "your shell command changed";
+  // The client shows it again with each request from then on.
+  expect(bob.model.notes.at(-1)).toContain(`${text} "${world.path("ann.txt")}"`);
+  expect(bob.hooks.filter(({ stdout }) => stdout.includes(text))).toMatchObject([{ event: "PostToolUse" }]);
+  bobIsDone.reached();
+  expect(await ann.ended).toBe(0);
+});

@@ -1,4 +1,4 @@
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -48,6 +48,7 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
   /** One session of the agent's client: its events, each through a hook of its own. */
   class Session {
     readonly id = randomUUID();
+    #use: object = {};
 
     start(event: string, fields: object = {}, env: Record<string, string> = {}) {
       const common = { session_id: this.id, cwd: home.work, prompt_id: this.id, hook_event_name: event };
@@ -59,7 +60,13 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
 
     edit(tool = "Edit") {
       const tool_input = { file_path: join(home.work, "a.txt"), content: 'é\n"x"' };
-      return this.start("PreToolUse", { tool_name: tool, tool_input, tool_use_id: `toolu_${randomUUID()}` });
+      this.#use = { tool_name: tool, tool_input, tool_use_id: `toolu_${randomUUID()}` };
+      return this.start("PreToolUse", this.#use);
+    }
+
+    /** The report of its last edit. */
+    edited() {
+      return this.start("PostToolUse", this.#use);
     }
 
     stop() {
@@ -102,6 +109,30 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
     expect(await first.stop().ended).toEqual(silent);
     expect(await ended).toEqual(silent);
     expect(await holders()).toEqual([second.id]);
+  });
+
+  test("the end of a shell command that changed another's file says so, though nobody waits for it", async () => {
+    const file = join(home.work, "a.txt");
+    execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
+    writeFileSync(file, "one\n");
+    await first.edit().ended;
+    writeFileSync(file, "two\n");
+    await first.edited().ended;
+    await first.stop().ended;
+    writeFileSync(file, "three\n");
+    const bash = {
+      tool_name: "Bash",
+      tool_input: { command: "sed" },
+      tool_use_id: "toolu_b",
+      duration_ms: 0,
+    };
+    await second.start("UserPromptSubmit").ended;
+    const { stdout, ...rest } = await second.start("PostToolUse", bash).ended;
+    expect({ ...rest, stdout: "" }).toEqual(silent);
+    expect(JSON.parse(stdout).hookSpecificOutput).toEqual({
+      hookEventName: "PostToolUse",
+      additionalContext: expect.stringContaining(`your shell command changed "${file}"`),
+    });
   });
 
   test("what the daemon refuses is refused, in its words", async () => {

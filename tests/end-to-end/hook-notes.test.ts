@@ -77,6 +77,68 @@ test("a shell command that changes another's file is told to both, once, with th
   expect(await hook("alice", "PreToolUse", edit("toolu_4"))).toBe("");
 });
 
+/** Alice has written a file, which is not committed, and rests; bob's command overwrites it. */
+async function overwritten(tool_use_id: string): Promise<Message> {
+  const file = join(home.work, "a.ts");
+  writeFileSync(file, "0\n");
+  execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
+  await hook("alice", "SessionStart", { source: "startup" });
+  await hook("bob", "SessionStart", { source: "startup" });
+  const edit = { tool_name: "Edit", tool_input: { file_path: file }, tool_use_id: "toolu_1" };
+  await hook("alice", "PreToolUse", edit);
+  writeFileSync(file, "alice\n");
+  await hook("alice", "PostToolUse", edit);
+  await hook("alice", "Stop", { background_tasks: [] });
+  writeFileSync(file, "bob was here\n");
+  return { tool_name: "Bash", tool_input: { command: "sed" }, tool_use_id, duration_ms: 0 };
+}
+
+const bobsFault = "your shell command changed";
+
+test("whose shell command changed another's file is told with the answer of its end, once", async () => {
+  const bash = await overwritten("toolu_2");
+  const said = JSON.parse(String(await hook("bob", "PostToolUse", bash)));
+  expect(said).toEqual({
+    hookSpecificOutput: {
+      hookEventName: "PostToolUse",
+      additionalContext: expect.stringContaining(`${bobsFault} "${join(home.work, "a.ts")}"`),
+    },
+  });
+  expect(await hook("bob", "UserPromptSubmit")).toBe("");
+  // Its owner, too, hears of it with whatever comes next.
+  const read = { tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "toolu_3", duration_ms: 0 };
+  expect(await hook("alice", "PostToolUse", read)).toContain('a shell command of \\"bob\\" changed');
+  expect(await hook("alice", "UserPromptSubmit")).toBe("");
+});
+
+test("what an answer that nobody got was to tell comes with the next event", async () => {
+  const bash = await overwritten("toolu_2");
+  const watcher = await home.connect();
+  await watcher.ask({ type: "subscribe", events: ["bypassed"] });
+  const event = { session_id: "bob", hook_event_name: "PostToolUse", cwd: home.work, ...bash };
+  const killed = await home.connect();
+  killed.send({ type: "hook", event });
+  killed.destroy();
+  await watcher.event("bypassed", () => true);
+  // That the answer found nobody has no event of its own: this asks again.
+  let said: unknown = "";
+  while (said === "") said = await hook("bob", "PostToolUse", { ...bash, tool_use_id: "toolu_3" });
+  expect(said).toContain(bobsFault);
+});
+
+test("an agent within a session is told with its own next event that waits, and its main agent nothing", async () => {
+  const bash = { ...(await overwritten("toolu_2")), agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" };
+  await hook("bob", "SubagentStart", { agent_id: bash.agent_id, agent_type: "Explore" });
+  expect(await hook("bob", "PostToolUse", bash)).toBe("");
+  expect(await hook("bob", "PostToolUse", { ...bash, agent_id: undefined })).toBe("");
+  const edit = {
+    tool_name: "Edit",
+    tool_input: { file_path: join(home.work, "b.ts") },
+    tool_use_id: "toolu_4",
+  };
+  expect(await hook("bob", "PreToolUse", { ...edit, agent_id: bash.agent_id })).toContain(bobsFault);
+});
+
 test("a session that is open in two terminals: both people are told, once", async () => {
   const [first, second] = [await home.bystander(), await home.bystander()];
   const prompt = async ({ pid }: { readonly pid: number }) => {

@@ -61,6 +61,7 @@ const asyncActions = new Set([
   "seen",
   "renew",
   "reconcile",
+  "notes",
 ]);
 const kindsOf = (p: HookPlan) => p.actions.map(a => a.do);
 
@@ -157,6 +158,7 @@ describe("rows", () => {
     inbox(false),
   ] as const;
   const wentOn = { do: "seen", attention: null } as const;
+  const notes = { do: "notes" } as const;
   const shellEnd = (toolUseId: string, ranMs: number) =>
     ({ do: "shell_end", toolUseId, cwd, ranMs, ancestors: [] }) as const;
   const alice = "aalice-5d0b10a1332e636f";
@@ -239,6 +241,7 @@ describe("rows", () => {
           ancestors: [],
         },
         wentOn,
+        notes,
       ],
     ],
     [
@@ -254,15 +257,16 @@ describe("rows", () => {
           ancestors: [],
         },
         wentOn,
+        notes,
       ],
     ],
-    ["PostToolUse--Bash", [shellEnd("toolu_main_6_0_7", 50), wentOn]],
-    ["PostToolUse--Agent-foreground", [...gone("a0954b2b04fdf61ec"), wentOn]],
-    ["PostToolUse--Agent-background", [wentOn]],
-    ["PostToolUse--Agent-spawn-in-process-teammate", [wentOn]],
-    ["PostToolUse--TaskStop", [...gone("a51d5ab064a282b91"), wentOn]],
-    ["PostToolUseFailure--Agent-api-error", [wentOn]],
-    ["PostToolUseFailure--Bash-exit-code", [shellEnd("toolu_main_7_0_8", 10), wentOn]],
+    ["PostToolUse--Bash", [shellEnd("toolu_main_6_0_7", 50), wentOn, notes]],
+    ["PostToolUse--Agent-foreground", [...gone("a0954b2b04fdf61ec"), wentOn, notes]],
+    ["PostToolUse--Agent-background", [wentOn, notes]],
+    ["PostToolUse--Agent-spawn-in-process-teammate", [wentOn, notes]],
+    ["PostToolUse--TaskStop", [...gone("a51d5ab064a282b91"), wentOn, notes]],
+    ["PostToolUseFailure--Agent-api-error", [wentOn, notes]],
+    ["PostToolUseFailure--Bash-exit-code", [shellEnd("toolu_main_7_0_8", 10), wentOn, notes]],
     [
       "PostToolBatch--three-writes",
       [
@@ -342,7 +346,7 @@ describe("rows", () => {
     ]);
     for (const task_id of ["b07lsyy1k", "a51d5ab064a282b9", "", 7, null]) {
       const event = { ...stop, tool_input: { task_id }, tool_response: { task_id } };
-      expect(acts(event)).toEqual([wentOn]);
+      expect(acts(event)).toEqual([wentOn, notes]);
     }
   });
 
@@ -470,7 +474,7 @@ describe("payloads that are not what they should be", () => {
 
   test("an end that does not say of what is a sign of life alone", () => {
     const event = { ...payload("PostToolUse--Edit"), tool_use_id: undefined };
-    expect(kindsOf(plan(event))).toEqual(["seen"]);
+    expect(kindsOf(plan(event))).toEqual(["seen", "notes"]);
     for (const hook_event_name of ["SubagentStart", "SubagentStop"]) {
       const { agent_id: _, ...rest } = payload("SubagentStop--foreground");
       expect(kindsOf(plan({ ...rest, hook_event_name }))).toEqual(["begin", "seen"]);

@@ -69,6 +69,25 @@ describe("an inbox", () => {
     expect(told([{ ...note, other: "bob\n- x" }]).length).toBe(3);
   });
 
+  test("is not shown with an event that nobody waits for, but what went past locks is, to the main agent", () => {
+    const note = { what: "bypassed", file: "/p/a.ts", mine: true, other: "bob" } as const;
+    const did = { did: "notes", ok: true } as const;
+    for (const name of ["PostToolUse--Bash", "PostToolUse--Edit", "PostToolUseFailure--Bash-exit-code"]) {
+      const ended = plan(payload(name));
+      expect(answerOf(ended, begun, { ...did, notes: [] })).toBeNull();
+      const said = answerOf(ended, { ...did, notes: [note] });
+      expect(said.hookSpecificOutput).toEqual({
+        hookEventName: name.split("--")[0],
+        additionalContext: expect.stringContaining(
+          'your shell command changed "/p/a.ts", where "bob" is at work',
+        ),
+      });
+    }
+    // The client would give it to the main agent.
+    const { actions } = plan(payload("PostToolUse--Bash-in-subagent"));
+    expect(actions.some(({ do: act }) => act === "notes" || act === "inbox")).toBe(false);
+  });
+
   test("comes with a word to the person where the session is open in several terminals", () => {
     const here = { did: "inbox", ok: true, messages: [], unread: 0, terminals: 2 } as const;
     const systemMessage = expect.stringMatching(/^Kite: this session is open in 2 terminals\. /);
