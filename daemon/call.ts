@@ -7,6 +7,7 @@ import type { Actor, Command, Retry } from "./core/entry.ts";
 import type { CoreEvent, Reply } from "./core/step.ts";
 import type { Caller, Engine } from "./engine.ts";
 import type { Services } from "./services.ts";
+import type { Steps } from "./turns.ts";
 
 export class Call {
   readonly connection: Connection;
@@ -41,6 +42,28 @@ export class Call {
   replyRaw(text: string, delivered: ((ok: boolean) => void) | null): void {
     this.connection.replyText(this.#slot, text, delivered);
     this.connection.end();
+  }
+
+  /**
+   * Answers with what `make` makes of the state, step by step, when the client has read what was sent before and when
+   * this connection has its turn. What is made is the reply as JSON, or a reply.
+   */
+  async replyLong(make: () => Steps<string | Reply>): Promise<void> {
+    const { connection } = this;
+    const { engine, turns } = this.#services;
+    await connection.room();
+    for (;;) {
+      await engine.upToDate();
+      const { state } = engine;
+      const reply = await turns.make(connection, make());
+      if (reply === null) return;
+      await engine.heard();
+      // A state that was mended meanwhile: what was made of the torn one is none.
+      if (engine.state !== state) continue;
+      if (typeof reply === "string") this.connection.replyJson(this.#slot, reply);
+      else this.reply(reply);
+      return;
+    }
   }
 
   /** Lets a handler go on by itself; the connection's next requests do not wait for it. */

@@ -7,7 +7,7 @@
  */
 import type { Socket } from "node:net";
 import { limits } from "../protocol/limits.ts";
-import { encodeLine, type Line, LineDecoder } from "../protocol/wire.ts";
+import { type Line, LineDecoder } from "../protocol/wire.ts";
 
 /** What a connection asks of its server. */
 export interface ConnectionOwner {
@@ -124,10 +124,11 @@ export class Connection {
 
   /**
    * Resolves when the client has read what was sent, or has gone; undefined where little is unread. Who makes long
-   * replies waits for it, so that a client is not closed for replies it had no time to read yet.
+   * replies waits for it: one that does not read keeps nobody else waiting, and none is closed for replies it had no
+   * time to read yet.
    */
   room(): Promise<void> | undefined {
-    if (this.isClosed || this.unreadBytes < limits.unreadEventBytes) return undefined;
+    if (this.isClosed || this.unreadBytes < limits.unreadAnswerBytes) return undefined;
     return new Promise(resolve => this.#roomWanted.push(resolve));
   }
 
@@ -157,12 +158,14 @@ export class Connection {
 
   /** Sends the reply; `delivered` hears whether the kernel took it for a living client. */
   reply(slot: Slot, message: object, delivered: ((ok: boolean) => void) | null = null): void {
+    this.replyJson(slot, JSON.stringify(message), delivered);
+  }
+
+  /** `reply` with a message that is JSON already. */
+  replyJson(slot: Slot, json: string, delivered: ((ok: boolean) => void) | null = null): void {
     const { rid } = slot;
     // Put in front of the rest as text: a copy of the object would cost as much as encoding it.
-    const line =
-      rid === undefined
-        ? encodeLine(message)
-        : `{"rid":${JSON.stringify(rid)},${JSON.stringify(message).slice(1)}\n`;
+    const line = rid === undefined ? `${json}\n` : `{"rid":${JSON.stringify(rid)},${json.slice(1)}\n`;
     this.replyText(slot, line, delivered);
   }
 

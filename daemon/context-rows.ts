@@ -1,7 +1,9 @@
 /** Context as it is shown: key by key, without the values. */
-import type { ContextListReply, ContextRow } from "../protocol/context.ts";
+import type { ContextRow } from "../protocol/context.ts";
 import { limits } from "../protocol/limits.ts";
 import type { ContextItem, State } from "./core/state.ts";
+import { pageText, passedCost } from "./paging.ts";
+import type { Steps } from "./turns.ts";
 
 export function contextRow(item: ContextItem, now: number): ContextRow {
   const { key, project, from, at, version, durable, bytes, endsAt } = item;
@@ -26,24 +28,32 @@ export interface ContextWanted {
   readonly after?: string | undefined;
 }
 
-/** A page of keys in the order of their names. What has ended is not shown, even before that is in the log. */
-export function contextPage(
-  { state, now }: { readonly state: State; readonly now: number },
+/** The reply with a page of keys in the order of their names. What has ended is not shown, even before that is in the log. */
+export function* contextPage(
+  engine: { readonly state: State; readonly now: number },
   { project, prefix = "", limit: max = limits.rowsDefault, after }: ContextWanted,
-): ContextListReply {
-  const places: (readonly [string, ContextItem])[] = [];
-  for (const [place, item] of state.context.items) {
-    if (project !== null && item.project !== project) continue;
-    if (!item.key.startsWith(prefix) || (item.endsAt !== null && item.endsAt <= now)) continue;
-    places.push([place, item]);
+): Steps<string> {
+  let places: (readonly [string, ContextItem])[] = [];
+  for (const [place, item] of engine.state.context.items) {
+    const isOf = (project === null || item.project === project) && item.key.startsWith(prefix);
+    const isThere = item.endsAt === null || item.endsAt > engine.now;
+    if (isOf && isThere && (after === undefined || place > after)) places.push([place, item]);
+    if (places.length > 2 * limits.rowsMax) places = firstOf(places, max + 1);
+    yield passedCost;
   }
-  // The same order at every page, wherever it runs.
-  places.sort(([a], [b]) => (a < b ? -1 : 1));
-  const from = after === undefined ? 0 : places.findIndex(([place]) => place > after);
-  if (from === -1) return { ok: true, rows: [] };
-  const shown = places.slice(from, from + max);
-  const rows = shown.map(([, item]) => contextRow(item, now));
-  const last = shown.at(-1);
-  const isMore = from + max < places.length && last !== undefined;
-  return isMore ? { ok: true, rows, next: last[0] } : { ok: true, rows };
+  const shown = firstOf(places, max + 1);
+  const isMore = shown.length > max;
+  if (isMore) shown.pop();
+  const rows: string[] = [];
+  for (const [, item] of shown) {
+    const row = JSON.stringify(contextRow(item, engine.now));
+    rows.push(row);
+    yield row.length;
+  }
+  return pageText(rows, isMore ? shown.at(-1)?.[0] : undefined);
+}
+
+/** The first ones: the same order at every page, wherever it runs. */
+function firstOf<P extends readonly [string, ...unknown[]]>(places: readonly P[], count: number): P[] {
+  return [...places].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, count);
 }

@@ -180,6 +180,17 @@ export class Engine {
     });
   }
 
+  /** Resolves when the state holds everything proposed before, not all of which may be heard of yet: see `heard`. */
+  async upToDate(): Promise<void> {
+    await this.#options.journal.barrier();
+    await this.#whole();
+  }
+
+  /** Resolves when everything that the state holds now may be heard of. */
+  heard(): Promise<void> {
+    return new Promise(resolve => this.#outbox.put(resolve));
+  }
+
   /**
    * Takes a snapshot and closes the journal; everything that still waits is told to come back. Rejects where the
    * snapshot could not be taken; the journal is closed then as well.

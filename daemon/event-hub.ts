@@ -8,6 +8,7 @@ import type { Connection } from "./connection.ts";
 import type { CoreEvent, Step } from "./core/step.ts";
 import { type EventFilter, passes, pathsIn } from "./event-filter.ts";
 import { EventRing, type Kept, type Published } from "./event-ring.ts";
+import type { Steps, Turns } from "./turns.ts";
 
 type Told = Pick<Step, "events" | "told">;
 
@@ -17,7 +18,8 @@ interface Subscriber {
   cursor: string;
   /** Events passed over since the client was told of a cursor. */
   skipped: number;
-  stopped: boolean;
+  /** `stopped`: it does not read, or has not begun. `behind`: it does, and what it missed is on its way. */
+  state: "current" | "stopped" | "behind";
 }
 
 /** An event that the log does not hold. */
@@ -39,12 +41,14 @@ export class EventHub {
   readonly #ring = new EventRing();
   readonly #subscribers = new Map<Connection, Subscriber>();
   readonly #connections: () => Iterable<Connection>;
+  readonly #turns: Turns;
   /** The entry up to which somebody may come back with a cursor, although nobody subscribes now. */
   #keepUntil: number | null = null;
   #seq = 0;
 
-  constructor(connections: () => Iterable<Connection>) {
+  constructor(connections: () => Iterable<Connection>, turns: Turns) {
     this.#connections = connections;
+    this.#turns = turns;
   }
 
   /** Takes over what the daemon before kept for those who come back. */
@@ -73,7 +77,7 @@ export class EventHub {
     const lagged = cursor !== undefined && this.#ring.after(cursor) === null;
     const from = cursor === undefined || lagged ? this.#ring.cursor : cursor;
     const isNew = !this.#subscribers.has(connection);
-    this.#subscribers.set(connection, { filter, cursor: from, skipped: 0, stopped: true });
+    this.#subscribers.set(connection, { filter, cursor: from, skipped: 0, state: "stopped" });
     if (isNew) connection.tie(() => this.#remove(connection));
     return { cursor: from, lagged };
   }
@@ -102,15 +106,9 @@ export class EventHub {
   /** The client reads (again): what came after its cursor follows, or `lagged` where that is gone. */
   drained(connection: Connection): void {
     const subscriber = this.#subscribers.get(connection);
-    if (subscriber === undefined || !subscriber.stopped) return;
-    subscriber.stopped = false;
-    const missed = this.#ring.after(subscriber.cursor);
-    if (missed !== null) {
-      this.#send(connection, subscriber, missed);
-      return;
-    }
-    subscriber.cursor = this.#ring.cursor;
-    connection.push(`${JSON.stringify({ type: "event", event: "lagged", cursor: subscriber.cursor })}\n`);
+    if (subscriber === undefined || subscriber.state !== "stopped") return;
+    subscriber.state = "behind";
+    void this.#turns.make(connection, this.#catchUp(connection, subscriber));
   }
 
   /** Sends a volatile event to the sessions it is about and to subscribers. */
@@ -130,19 +128,44 @@ export class EventHub {
     this.#keepUntil = this.#seq + limits.ringEntriesMax;
   }
 
-  #send(connection: Connection, subscriber: Subscriber, events: readonly Published[]): void {
-    if (subscriber.stopped) return;
-    for (const one of events) {
-      if (connection.unreadBytes >= limits.unreadEventBytes) {
-        subscriber.stopped = true;
+  /** Sends what was missed until nothing is, or until the client does not read. */
+  *#catchUp(connection: Connection, subscriber: Subscriber): Steps<void> {
+    for (;;) {
+      const missed = this.#ring.after(subscriber.cursor);
+      if (missed === null) {
+        subscriber.cursor = this.#ring.cursor;
+        connection.push(`${JSON.stringify({ type: "event", event: "lagged", cursor: subscriber.cursor })}\n`);
+      }
+      if (missed === null || missed.length === 0) {
+        subscriber.state = "current";
         return;
       }
-      subscriber.cursor = one.cursor;
-      if (passes(subscriber.filter, one)) {
-        connection.push(one.line);
-        subscriber.skipped = 0;
-      } else this.#passOver(connection, subscriber);
+      for (const one of missed) {
+        // It subscribed anew meanwhile.
+        if (this.#subscribers.get(connection) !== subscriber) return;
+        if (!this.#sendOne(connection, subscriber, one)) return;
+        yield one.bytes;
+      }
     }
+  }
+
+  #send(connection: Connection, subscriber: Subscriber, events: readonly Published[]): void {
+    if (subscriber.state !== "current") return;
+    for (const one of events) if (!this.#sendOne(connection, subscriber, one)) return;
+  }
+
+  /** False where the client does not read: it goes on when `drained`. */
+  #sendOne(connection: Connection, subscriber: Subscriber, one: Published): boolean {
+    if (connection.unreadBytes >= limits.unreadEventBytes) {
+      subscriber.state = "stopped";
+      return false;
+    }
+    subscriber.cursor = one.cursor;
+    if (passes(subscriber.filter, one)) {
+      connection.push(one.line);
+      subscriber.skipped = 0;
+    } else this.#passOver(connection, subscriber);
+    return true;
   }
 
   /** Who wants little would come back with a cursor that the ring has long forgotten: now and then it gets a new one. */

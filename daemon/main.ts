@@ -47,6 +47,7 @@ import { SilenceReader } from "./silence.ts";
 import { Suspicions } from "./suspicions.ts";
 import { ToolUses } from "./tool-uses.ts";
 import { Trail } from "./trail.ts";
+import { Turns } from "./turns.ts";
 import { Writers } from "./writers.ts";
 
 export interface DaemonOptions {
@@ -119,7 +120,8 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
   const journal = options.journal ?? new FileJournal({ dir: paths.journal });
   const server = new Server(onTrouble);
-  const events = new EventHub(() => server.connections);
+  const turns = new Turns();
+  const events = new EventHub(() => server.connections, turns);
   const presence = new PresenceTable(clock);
   const hookWakes = new HookWakes();
   let life: Life | null = null;
@@ -153,6 +155,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     presence,
     facts,
     events,
+    turns,
     recorder: new Recorder(trail),
     adapter,
     silence: new SilenceReader(paths.home),

@@ -1,9 +1,12 @@
 /** Inboxes and holds on edits as they are shown. */
 import { limits } from "../protocol/limits.ts";
-import type { MessageListReply, MessageRow, PostedRow } from "../protocol/message.ts";
+import type { HoldRow, PostedRow } from "../protocol/message.ts";
+import { holdRow } from "./core/edit-holds.ts";
 import { lettersOf, messageRow, stateOf } from "./core/inbox.ts";
 import type { Message, State } from "./core/state.ts";
+import { passedCost, unwantedCost } from "./paging.ts";
 import type { Keyed } from "./rows.ts";
+import type { Steps } from "./turns.ts";
 
 export interface InboxWanted {
   readonly unread?: boolean | undefined;
@@ -12,33 +15,42 @@ export interface InboxWanted {
 }
 
 /**
- * A page of an inbox, oldest first, behind the message with the order `behind`: at most `limit` messages, and about
+ * The reply with a page of an inbox, oldest first, behind the message with the order `behind`: at most `limit` messages, and about
  * `limits.lineBytes` of them (one at least).
  */
-export function inboxPage(
+export function* inboxPage(
   state: State,
   key: string,
   { unread: onlyUnread = false, thread, limit: max = limits.rowsDefault }: InboxWanted,
   behind: number,
-): MessageListReply {
-  const messages: MessageRow[] = [];
+): Steps<string> {
+  const messages: string[] = [];
   let unread = 0;
   let size = 0;
+  let last: string | undefined;
   let next: string | undefined;
   for (const [message, letter] of lettersOf(state.messages, key)) {
     if (stateOf(letter) === "unread") unread += 1;
-    const row = messageRow(message, letter);
     const isWanted =
+      next === undefined &&
       message.order > behind &&
       (thread === undefined || message.thread === thread) &&
-      (!onlyUnread || row.state === "unread");
-    if (!isWanted || next !== undefined) continue;
-    size += JSON.stringify(row).length;
-    const last = messages.at(-1);
-    if (last !== undefined && (messages.length === max || size > limits.lineBytes / 2)) next = last.id;
-    else messages.push(row);
+      (!onlyUnread || stateOf(letter) === "unread");
+    if (!isWanted) {
+      yield passedCost;
+      continue;
+    }
+    const row = JSON.stringify(messageRow(message, letter));
+    size += row.length;
+    if (last !== undefined && (messages.length === max || size > limits.lineBytes / 2)) next = last;
+    else {
+      messages.push(row);
+      last = message.id;
+    }
+    yield row.length + unwantedCost;
   }
-  return { ok: true, messages, unread, ...(next === undefined ? {} : { next }) };
+  const more = next === undefined ? "" : `,"next":${JSON.stringify(next)}`;
+  return `{"ok":true,"messages":[${messages.join(",")}],"unread":${unread}${more}}`;
 }
 
 /** Messages that are in some inbox, in the order they were sent. */
@@ -46,6 +58,17 @@ export function* postedRows({ messages }: State): Generator<Keyed<PostedRow>, vo
   for (const message of messages.all.values()) {
     const { id: key, order: place } = message;
     yield { place, key, row: () => postedRow(message) };
+  }
+}
+
+/** Holds on edits, in the order they began. */
+export function* holdRows(engine: {
+  readonly state: State;
+  readonly now: number;
+}): Generator<Keyed<HoldRow>, void> {
+  for (const hold of engine.state.editHolds.all.values()) {
+    const place = Number.parseInt(hold.id.slice("h-".length), 36);
+    yield { place, key: hold.id, row: () => holdRow(hold, engine.now) };
   }
 }
 

@@ -1,12 +1,16 @@
 /** context_set, context_get, context_list, context_delete. */
 import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
+import type { RequestOf } from "../protocol/requests.ts";
 import { askerOf, projectOf } from "./asker.ts";
-import { retryOf } from "./call.ts";
+import { type Call, retryOf } from "./call.ts";
 import { contextPage, contextRow } from "./context-rows.ts";
 import { contextAbsent, contextAt } from "./core/context.ts";
+import type { Reply } from "./core/step.ts";
 import type { RequestHandler } from "./dispatch.ts";
 import { signOfLife } from "./requests-session.ts";
+import type { Services } from "./services.ts";
+import type { Steps } from "./turns.ts";
 
 export const contextSet: RequestHandler<"context_set"> = (services, request, call) => {
   const { id, key, value } = request;
@@ -33,24 +37,23 @@ export const contextSet: RequestHandler<"context_set"> = (services, request, cal
   return undefined;
 };
 
-export const contextGet: RequestHandler<"context_get"> = async (services, request, call) => {
-  await call.connection.room();
-  await services.engine.read(state => {
-    const { key } = request;
-    const { now } = services.engine;
-    const item = contextAt(state, projectOf(services, request, call), key, now);
-    if (item === undefined) call.reply(contextAbsent(key));
-    else call.reply({ ok: true, value: item.value, ...contextRow(item, now) });
-  });
-};
+export const contextGet: RequestHandler<"context_get"> = (services, request, call) =>
+  call.replyLong(() => shared(services, request, call));
 
-export const contextList: RequestHandler<"context_list"> = async (services, request, call) => {
-  await call.connection.room();
-  await services.engine.read(() => {
+function* shared(services: Services, request: RequestOf<"context_get">, call: Call): Steps<string | Reply> {
+  const { state, now } = services.engine;
+  const { key } = request;
+  const item = contextAt(state, projectOf(services, request, call), key, now);
+  if (item === undefined) return contextAbsent(key);
+  yield item.bytes;
+  return JSON.stringify({ ok: true, value: item.value, ...contextRow(item, now) });
+}
+
+export const contextList: RequestHandler<"context_list"> = (services, request, call) =>
+  call.replyLong(() => {
     const project = projectOf(services, request, call);
-    call.reply(contextPage(services.engine, { ...request, project }));
+    return contextPage(services.engine, { ...request, project });
   });
-};
 
 export const contextDelete: RequestHandler<"context_delete"> = (services, request, call) => {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);

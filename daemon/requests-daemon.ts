@@ -3,24 +3,21 @@ import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { StatsReply, TaskCounts } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
-import type { LockRow } from "../protocol/lock.ts";
-import type { PostedRow } from "../protocol/message.ts";
-import { protocolVersion } from "../protocol/requests.ts";
-import type { SessionRow } from "../protocol/session.ts";
-import type { RiskRow, WriteRow } from "../protocol/write.ts";
+import { protocolVersion, type RequestOf } from "../protocol/requests.ts";
 import { isRefusal } from "./call.ts";
 import { contextPage } from "./context-rows.ts";
-import { holdRow } from "./core/edit-holds.ts";
 import { pathOf } from "./core/lock-text.ts";
+import type { Reply } from "./core/step.ts";
 import { listOf, type Tasks } from "./core/task-table.ts";
 import type { RequestHandler } from "./dispatch.ts";
-import { postedRows } from "./message-rows.ts";
+import { holdRows, postedRows } from "./message-rows.ts";
 import { page, placeIn } from "./paging.ts";
 import { refs } from "./requests-lock.ts";
-import { lockRows, sessionRows } from "./rows.ts";
+import { type Keyed, lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
 import { taskPage } from "./task-rows.ts";
-import { riskRows, workStates, writeRows } from "./write-rows.ts";
+import type { Steps } from "./turns.ts";
+import { riskRows, type WorkStates, workStates, writeRows } from "./write-rows.ts";
 
 export const hello: RequestHandler<"hello"> = (services, request, call) => {
   if (request.protocol !== undefined && request.protocol !== protocolVersion) {
@@ -55,53 +52,46 @@ export const stats: RequestHandler<"stats"> = (services, _request, call) => {
 
 export const query: RequestHandler<"query"> = async (services, request, call) => {
   await call.connection.room();
-  const states =
-    request.target === "writes" ? await workStates(services, request.project ?? null) : new Map();
-  await services.engine.read(() => {
-    const { target, id, project, limit: max = limits.rowsDefault } = request;
-    const mayShow = (row: { project: string }) => project === undefined || row.project === project;
-    if (target === "tasks" || target === "task_ready" || target === "task_blocked") {
-      call.reply(taskPage(services.engine.state, request));
-      return;
-    }
-    const from = request.after === undefined || target === "context" ? null : placeIn(request.after);
-    if (from === "nowhere") {
-      call.reply(refuse("invalid_request", "query: after: give next of the reply before", { path: "after" }));
-    } else if (target === "sessions") {
-      const wanted = (row: SessionRow) => mayShow(row) && (id === undefined || row.id === id);
-      call.reply(page(sessionRows(services), { wanted, from, max }));
-    } else if (target === "locks") {
-      const wanted = (row: LockRow) => mayShow(row) && (id === undefined || row.holder?.id === id);
-      call.reply(page(lockRows(services), { wanted, from, max }));
-    } else if (target === "writes") {
-      const isOf = (row: WriteRow) => id === undefined || row.writers.some(writer => writer.id === id);
-      const wanted = (row: WriteRow) => mayShow(row) && isOf(row);
-      call.reply(page(writeRows(services, states), { wanted, from, max }));
-    } else if (target === "risks") {
-      const isOf = (row: RiskRow) => id === undefined || row.sides.some(side => side.id === id);
-      call.reply({
-        ok: true,
-        rows: riskRows(services)
-          .filter(row => mayShow(row) && isOf(row))
-          .slice(0, max),
-      });
-    } else if (target === "context") {
-      call.reply(contextPage(services.engine, { ...request, project: project ?? null }));
-    } else if (target === "messages") {
-      const isOf = ({ from, to }: PostedRow) => from?.id === id || to.some(row => row.id === id);
-      const wanted = (row: PostedRow) => mayShow(row) && (id === undefined || isOf(row));
-      call.reply(page(postedRows(services.engine.state), { wanted, from, max }));
-    } else if (target === "holds") {
-      const { state, now } = services.engine;
-      const holds = [...state.editHolds.all.values()].map(hold => holdRow(hold, now));
-      call.reply({ ok: true, rows: holds.filter(mayShow).slice(0, max) });
-    } else if (target === "refusals") {
-      call.reply({ ok: true, rows: services.recorder.refusals.slice(-max) });
-    } else {
-      call.reply({ ok: true, rows: [statsOf(services)] });
-    }
-  });
+  const { target, project } = request;
+  const states = target === "writes" ? await workStates(services, project ?? null) : new Map();
+  await call.replyLong(() => rowsFor(services, request, states));
 };
+
+/** What answers a query; a refusal where `after` is none. */
+function* rowsFor(
+  services: Services,
+  request: RequestOf<"query">,
+  states: WorkStates,
+): Steps<string | Reply> {
+  const { engine, recorder } = services;
+  const { target, id, project, after, limit: max = limits.rowsDefault } = request;
+  if (target === "tasks" || target === "task_ready" || target === "task_blocked")
+    return yield* taskPage(engine.state, request);
+  if (target === "context") return yield* contextPage(engine, { ...request, project: project ?? null });
+  if (target === "refusals") return { ok: true, rows: recorder.refusals.slice(-max) };
+  if (target === "stats") return { ok: true, rows: [statsOf(services)] };
+  const from = after === undefined ? null : placeIn(after);
+  if (from === "nowhere")
+    return refuse("invalid_request", "query: after: give next of the reply before", { path: "after" });
+  const mayShow = (row: { project: string }) => project === undefined || row.project === project;
+  const isOf = (...ids: readonly (string | undefined)[]) => id === undefined || ids.includes(id);
+  const pageOf = <Row extends { project: string }>(rows: Iterable<Keyed<Row>>, mine: (row: Row) => boolean) =>
+    page(rows, { wanted: row => mayShow(row) && mine(row), from, max });
+  switch (target) {
+    case "sessions":
+      return yield* pageOf(sessionRows(services), row => isOf(row.id));
+    case "locks":
+      return yield* pageOf(lockRows(services), row => isOf(row.holder?.id));
+    case "writes":
+      return yield* pageOf(writeRows(services, states), row => isOf(...row.writers.map(writer => writer.id)));
+    case "risks":
+      return yield* pageOf(riskRows(services), row => isOf(...row.sides.map(side => side.id)));
+    case "messages":
+      return yield* pageOf(postedRows(engine.state), row => isOf(row.from?.id, ...row.to.map(to => to.id)));
+    case "holds":
+      return yield* pageOf(holdRows(engine), () => true);
+  }
+}
 
 export const subscribe: RequestHandler<"subscribe"> = async (services, request, call) => {
   const { events: names, project = null, id: session = null, file } = request;

@@ -2,6 +2,7 @@
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
+import type { RequestOf } from "../protocol/requests.ts";
 import { actorOfId, askerOf, projectOf } from "./asker.ts";
 import { type Call, isRefusal, retryOf } from "./call.ts";
 import type { Actor, Command } from "./core/entry.ts";
@@ -13,6 +14,7 @@ import { inboxPage, orderOf } from "./message-rows.ts";
 import { refs } from "./requests-lock.ts";
 import { signOfLife } from "./requests-session.ts";
 import type { Services } from "./services.ts";
+import type { Steps } from "./turns.ts";
 
 export const messageSend: RequestHandler<"message_send"> = (services, request, call) => {
   const { id, to = null, text } = request;
@@ -37,24 +39,23 @@ export const messageSend: RequestHandler<"message_send"> = (services, request, c
   });
 };
 
-export const messageList: RequestHandler<"message_list"> = async (services, request, call) => {
-  await call.connection.room();
-  await services.engine.read(state => {
-    const { id, after } = request;
-    if (!state.sessions.live.has(id)) {
-      call.reply(refuse("unknown_session", `no session ${id} is registered; send register first`));
-      return;
-    }
-    signOfLife(services, id, request.agent ?? null);
-    const behind = after === undefined ? 0 : orderOf(after);
-    if (behind === null) {
-      const error = "message_list: after: give next of the reply before";
-      call.reply(refuse("invalid_request", error, { path: "after" }));
-      return;
-    }
-    call.reply(inboxPage(state, inboxOf(actorOfId(services, id, request.agent, call)), request, behind));
-  });
-};
+export const messageList: RequestHandler<"message_list"> = (services, request, call) =>
+  call.replyLong(() => listed(services, request, call));
+
+function* listed(services: Services, request: RequestOf<"message_list">, call: Call): Steps<string | Reply> {
+  const { state } = services.engine;
+  const { id, after } = request;
+  if (!state.sessions.live.has(id)) {
+    return refuse("unknown_session", `no session ${id} is registered; send register first`);
+  }
+  signOfLife(services, id, request.agent ?? null);
+  const behind = after === undefined ? 0 : orderOf(after);
+  if (behind === null) {
+    const error = "message_list: after: give next of the reply before";
+    return refuse("invalid_request", error, { path: "after" });
+  }
+  return yield* inboxPage(state, inboxOf(actorOfId(services, id, request.agent, call)), request, behind);
+}
 
 export const messageAck: RequestHandler<"message_ack"> = (services, request, call) => {
   const { id, agent, message, messages = [], read } = request;

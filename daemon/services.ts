@@ -23,6 +23,7 @@ import type { RiskNotes } from "./risk-notes.ts";
 import type { SilenceReader } from "./silence.ts";
 import type { Suspicions } from "./suspicions.ts";
 import type { ToolUses } from "./tool-uses.ts";
+import type { Turns } from "./turns.ts";
 import type { Allowance } from "./work-clock.ts";
 import type { Writers } from "./writers.ts";
 
@@ -68,6 +69,7 @@ export interface Services {
   readonly presence: PresenceTable;
   readonly facts: Facts;
   readonly events: EventHub;
+  readonly turns: Turns;
   readonly recorder: Recorder;
   readonly adapter: HookAdapter | null;
   readonly silence: SilenceReader;

@@ -1,4 +1,5 @@
 /** Uncommitted work as `query` shows it. */
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
@@ -48,14 +49,17 @@ export function* writeRows(services: Services, states: WorkStates): Generator<Ke
   }
 }
 
-/** Files with work in two worktrees, the oldest first. */
-export function riskRows({ engine }: Pick<Services, "engine">): RiskRow[] {
-  const open = [...engine.state.risks.values()].filter(risk => isOpen(engine.state, risk));
-  return open.map(({ file, project, sides: [a, b] }) => ({
-    file,
-    project,
-    sides: [sideRow(engine.state, a), sideRow(engine.state, b)],
-  }));
+/** Files with work in two worktrees, the oldest first. They have no order but that, so all are at one place. */
+export function* riskRows({ engine }: Pick<Services, "engine">): Generator<Keyed<RiskRow>, void> {
+  const { state } = engine;
+  for (const [id, risk] of state.risks) {
+    const { file, project, sides } = risk;
+    if (!isOpen(state, risk)) continue;
+    const [a, b] = sides;
+    // An id may be longer than `after` can be.
+    const key = createHash("sha256").update(id).digest("base64url");
+    yield { place: 0, key, row: () => ({ file, project, sides: [sideRow(state, a), sideRow(state, b)] }) };
+  }
 }
 
 function rowOf(services: Services, work: FileWork, seen: FileState | undefined): WriteRow {

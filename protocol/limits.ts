@@ -22,6 +22,10 @@ export const limits = {
   batchMax: 64,
   /** Replies not yet read by a client before its connection is closed. */
   unreadReplyBytes: 4 * 1024 * 1024,
+  /** Bytes not yet read by a client that asks for long answers before it gets the next one. */
+  unreadAnswerBytes: 64 * 1024,
+  /** Long answers: with each turn of the event loop about so much of them is made, then others are served. */
+  turnBytes: 64 * 1024,
   /** Events not yet read by a subscriber before its stream stops until it drains. */
   unreadEventBytes: 1024 * 1024,
   /** Pending connections the kernel keeps for us. */

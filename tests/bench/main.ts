@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { death } from "./death.ts";
+import { flood } from "./flood.ts";
 import { grant } from "./grant.ts";
 import { guard } from "./guard.ts";
 import { guardLoad } from "./guard-load.ts";
@@ -17,6 +18,7 @@ const [, , root = "", ...asked] = process.argv;
 const measurements: Readonly<Record<string, () => Promise<void>>> = {
   throughput,
   grant,
+  flood,
   held: heldInCore,
   "held-daemon": heldInDaemon,
   tasks,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
-import { type Client, Home, type Message } from "./daemon.ts";
+import { type Client, Home, type Message, tokenPair } from "./daemon.ts";
 
 const mib = 1024 * 1024;
 
@@ -287,3 +287,50 @@ test("more connections than descriptors: those there are go on, and new ones get
     await own.dispose();
   }
 });
+
+describe("many clients that ask for long answers at the same time", () => {
+  test("keep nobody waiting who asks for short ones", async () => {
+    const many = 30;
+    const id = "long";
+    const other = await home.session(id);
+    const deep = `${home.work}/${`${"d".repeat(250)}/`.repeat(14)}`;
+    for (let n = 0; n < 3; n += 1) {
+      const files = Array.from({ length: 100 }, (_, i) => `${deep}${n}-${i}`);
+      await other.ask({ type: "file_lock", id, files });
+    }
+    const greedy = await Promise.all(Array.from({ length: many }, () => home.connect()));
+    const short = 20;
+    // The daemon finds all of it at once. Each answer but the last needs a turn of its event loop.
+    home.daemon.signal("SIGSTOP");
+    for (const [n, client] of greedy.entries()) {
+      const lock = { type: "file_lock", rid: "lock", id: `greedy-${n}`, file: `${home.work}/${n}` };
+      client.send(lines([{ type: "query", rid: "query", target: "locks", limit: 1000 }, lock]));
+    }
+    const locks = Array.from({ length: short }, (_, rid) => ({
+      type: rid % 2 === 0 ? "file_lock" : "file_unlock",
+      rid,
+      id,
+      file: "mine",
+    }));
+    const paced = locks.flatMap(lock => [{ type: "stats", rid: "stats" }, lock]);
+    other.send(lines(paced));
+    home.daemon.signal("SIGCONT");
+    const tokens: number[] = [];
+    for (let rid = 0; rid < short; rid += 1) {
+      const { token } = await other.replyTo(rid);
+      if (token !== undefined) tokens.push(grantOf(token));
+    }
+    const others = await Promise.all(
+      greedy.map(async client => grantOf((await client.replyTo("lock"))["token"])),
+    );
+    const queries = await Promise.all(greedy.map(client => client.replyTo("query")));
+    for (const query of queries) expect(query).toMatchObject({ ok: true, next: queries[0]?.["next"] });
+    // Tokens rise in the order of the grants: that of the last short request came before the long answers were made.
+    const last = Math.max(...tokens);
+    expect(others.filter(grant => grant < last).length).toBeLessThan(many / 3);
+  });
+});
+
+function grantOf(token: unknown): number {
+  return tokenPair(token)[1];
+}

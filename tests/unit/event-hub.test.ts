@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Connection } from "../../daemon/connection.ts";
 import type { CoreEvent } from "../../daemon/core/step.ts";
 import { EventHub } from "../../daemon/event-hub.ts";
+import { Turns } from "../../daemon/turns.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** What the hub needs of a connection. */
@@ -34,7 +35,7 @@ const everything = { names: null, project: null, session: null, path: null };
 
 describe("the hub of events", () => {
   it("keeps events for who left, until so many entries later", () => {
-    const hub = new EventHub(() => []);
+    const hub = new EventHub(() => [], new Turns());
     hub.publish(1, 1, started("before"));
     const listener = new Listener();
     const { cursor } = hub.subscribe(listener.asConnection, everything, undefined);
@@ -50,7 +51,7 @@ describe("the hub of events", () => {
   });
 
   it("begins anew at the latest event where nobody listened", () => {
-    const hub = new EventHub(() => []);
+    const hub = new EventHub(() => [], new Turns());
     hub.publish(1, 1, started("a"));
     hub.publish(1, 2, started("b"));
     const listener = new Listener();

@@ -36,6 +36,13 @@ export interface Pings {
   readonly ms: number;
 }
 
+/** A lock and an unlock of one file, one after the other, for `ms`. */
+export interface Pairs {
+  readonly kind: "pairs";
+  readonly socket: string;
+  readonly ms: number;
+}
+
 /** Alternately a ping, a write of a record with its fdatasync beside the journal, and a new task, so many times. */
 export interface Creates {
   readonly kind: "creates";
@@ -45,7 +52,7 @@ export interface Creates {
   readonly count: number;
 }
 
-export type Job = Throughput | Grants | Pings | Creates;
+export type Job = Throughput | Grants | Pings | Pairs | Creates;
 
 export interface Outcome {
   /** Replies per second. */
@@ -54,6 +61,8 @@ export interface Outcome {
   /** Durations in microseconds. */
   readonly pingUs: readonly number[];
   readonly grantUs: readonly number[];
+  /** From the lock that was sent to the answer to its unlock. */
+  readonly pairUs?: readonly number[];
   readonly syncUs?: readonly number[];
   readonly createUs?: readonly number[];
 }
@@ -280,6 +289,26 @@ async function pings(job: Pings): Promise<Outcome> {
   return { perSecond: 0, replies: 0, pingUs, grantUs: [] };
 }
 
+async function pairs(job: Pairs): Promise<Outcome> {
+  const talker = await Talker.at(job.socket);
+  const line = (type: string) =>
+    Buffer.from(`{"type":"${type}","id":"${sessionId(0)}","file":"src/part-0/file-0.ts"}\n`);
+  const both = [line("file_lock"), line("file_unlock")];
+  const pairUs: number[] = [];
+  const until = performance.now() + job.ms;
+  while (performance.now() < until) {
+    const began = performance.now();
+    for (const one of both) {
+      const answered = talker.lines(1);
+      talker.send(one);
+      await answered;
+    }
+    pairUs.push((performance.now() - began) * 1000);
+  }
+  talker.close();
+  return { perSecond: 0, replies: 0, pingUs: [], grantUs: [], pairUs };
+}
+
 function run(job: Job): Promise<Outcome> {
   switch (job.kind) {
     case "throughput":
@@ -288,6 +317,8 @@ function run(job: Job): Promise<Outcome> {
       return grants(job);
     case "pings":
       return pings(job);
+    case "pairs":
+      return pairs(job);
     case "creates":
       return creates(job);
   }
