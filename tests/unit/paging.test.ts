@@ -1,0 +1,142 @@
+/** Pages that are made while the state changes between their steps. */
+import { describe, expect, it } from "vitest";
+import { contextPage } from "../../daemon/context-rows.ts";
+import { holdRows } from "../../daemon/message-rows.ts";
+import { page, placeIn } from "../../daemon/paging.ts";
+import { PresenceTable } from "../../daemon/presence.ts";
+import { lockRows } from "../../daemon/rows.ts";
+import { taskPage } from "../../daemon/task-rows.ts";
+import type { Steps } from "../../daemon/turns.ts";
+import { limits } from "../../protocol/limits.ts";
+import { SimulatedClock } from "../simulation/host.ts";
+import { Random } from "../simulation/random.ts";
+import { lockOf, World } from "./core-world.ts";
+import { project, TaskWorld, updateOf } from "./task-world.ts";
+
+interface Page {
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  readonly next?: string;
+}
+
+/** Makes a reply; with a chance of one in three others have their turn after a step. */
+function made(random: Random, steps: Steps<string>, others: () => void): Page {
+  let step = steps.next();
+  while (step.done !== true) {
+    const interrupted = random.chance(1 / 3);
+    if (interrupted) others();
+    step = steps.next(interrupted);
+  }
+  return JSON.parse(step.value);
+}
+
+/** The field `name` of all rows, page after page. */
+function all(name: string, pageAt: (after: string | undefined) => Page): unknown[] {
+  const shown: unknown[] = [];
+  let after: string | undefined;
+  do {
+    const { rows, next } = pageAt(after);
+    shown.push(...rows.map(row => row[name]));
+    after = next;
+  } while (after !== undefined);
+  return shown;
+}
+
+const seeds = [1, 2];
+
+describe.each(seeds)("whatever comes and goes between the steps of pages (seed %i)", seed => {
+  it("tasks that are there all the time are shown once", () => {
+    const random = new Random(seed);
+    const w = new TaskWorld();
+    w.begin("a");
+    const staying = Array.from({ length: 150 }, (_, n) => `stays ${n}`);
+    const going = Array.from({ length: 150 }, (_, n) => `goes ${n}`);
+    for (let n = 0; n < 150; n += 1) w.create(staying[n] ?? "", going[n] ?? "");
+    const others = () => {
+      if (random.chance(0.5)) w.create(`comes ${w.state.seq}`);
+      const gone = going.splice(random.int(0, going.length - 1), 1);
+      for (const one of gone) w.do(updateOf("a", w.id(one), { status: "active" }));
+    };
+    const shown = all("description", after => {
+      const request = { type: "query", target: "task_ready", project, limit: 40, after } as never;
+      return made(random, taskPage(w.state, request), () => going.length > 0 && others());
+    });
+    expect(new Set(shown).size).toBe(shown.length);
+    expect(shown.filter(one => String(one).startsWith("stays"))).toEqual(staying);
+  });
+
+  it("locks that are there all the time are shown once, in their order", () => {
+    const random = new Random(seed);
+    const w = new World();
+    const staying = Array.from({ length: 100 }, (_, n) => `stays-${n}`);
+    const going = Array.from({ length: 100 }, (_, n) => `goes-${n}`);
+    for (let n = 0; n < 100; n += 1) {
+      w.lock("a", staying[n] ?? "");
+      w.lock("a", going[n] ?? "");
+    }
+    const others = () => {
+      if (random.chance(0.5)) w.lock("b", `comes-${w.state.seq}`);
+      const gone = going.splice(random.int(0, going.length - 1), 1);
+      for (const one of gone) w.unlock("a", one);
+    };
+    const presence = new PresenceTable(new SimulatedClock(0));
+    const source = { engine: { state: w.state, now: 0 }, presence };
+    const shown = all("file", after => {
+      const from = after === undefined ? null : placeIn(after);
+      if (from === "nowhere") throw new Error(`no place: ${after}`);
+      const steps = page(lockRows(source), { wanted: () => true, from, max: 30 });
+      return made(random, steps, () => going.length > 0 && others());
+    });
+    expect(new Set(shown).size).toBe(shown.length);
+    expect(shown.filter(one => String(one).startsWith("stays"))).toEqual(staying);
+  });
+
+  it("keys of context that are there all the time are shown once, in their order", () => {
+    const random = new Random(seed);
+    const w = new World();
+    const set = (key: string) => w.do({ ...aValue, type: "context_set", key });
+    const staying = Array.from({ length: 2_200 }, (_, n) => `s-${String(n).padStart(4, "0")}`);
+    for (const key of [...staying].sort(() => random.fraction() - 0.5)) set(key);
+    const shown = all("key", after =>
+      made(random, contextPage({ state: w.state, now: 0 }, { project, limit: 1_000, after }), () => {
+        if (random.chance(0.1)) set(`c-${w.state.seq}`);
+      }),
+    );
+    expect(shown.filter(key => String(key).startsWith("s"))).toEqual(staying);
+  });
+});
+
+const aValue = {
+  actor: null,
+  project,
+  value: 1,
+  bytes: 1,
+  durable: false,
+  ifVersion: null,
+  ttlMs: null,
+  wallMs: 0,
+} as const;
+
+it("a page of holds is no longer than other pages, and has a next one", () => {
+  const w = new World();
+  const path = `/p/${"d".repeat(250)}`.repeat(10);
+  for (let n = 0; n < 300; n += 1) {
+    const files = Array.from({ length: 10 }, (_, i) => `${path}/${n}-${i}`);
+    w.begin(`s-${n}`);
+    const { files: refs } = lockOf(`s-${n}`, files, 0);
+    const actor = { session: `s-${n}`, agent: null, incarnation: 0 };
+    const hold = { files: refs, ttlMs: limits.holdMaxMs };
+    w.do({ type: "broadcast", actor, project, text: "wait", bytes: 4, hold, wallMs: 0 });
+  }
+  const engine = { state: w.state, now: 0 };
+  let longest = 0;
+  const shown = all("hold", after => {
+    const from = after === undefined ? null : placeIn(after);
+    if (from === "nowhere") throw new Error(`no place: ${after}`);
+    const steps = page(holdRows(engine), { wanted: () => true, from, max: limits.rowsMax });
+    const reply = made(new Random(1), steps, () => {});
+    longest = Math.max(longest, JSON.stringify(reply).length);
+    return reply;
+  });
+  expect(shown).toEqual([...w.state.editHolds.all.keys()]);
+  expect(longest).toBeLessThan(1.2 * limits.lineBytes);
+});
