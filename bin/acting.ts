@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
+import { searchPath } from "../protocol/paths.ts";
 
 export interface Acting {
   readonly id: string;
@@ -22,7 +23,11 @@ export function actingSession(env: Env): Acting | null {
 /** A name for whoever sits at this terminal: `ana@pts/3`. */
 export function terminalName(env: Env): string {
   const user = env["USER"] || env["LOGNAME"] || userInfo().username;
-  const found = spawnSync("tty", [], { stdio: ["inherit", "pipe", "ignore"], encoding: "utf8" });
+  const found = spawnSync("tty", [], {
+    stdio: ["inherit", "pipe", "ignore"],
+    encoding: "utf8",
+    env: { PATH: searchPath(env["PATH"]) },
+  });
   const name = found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
   return name === "" ? `${user}@terminal` : `${user}@${name}`;
 }

@@ -3,7 +3,7 @@ import { closeSync, constants, fchmodSync, mkdirSync, openSync } from "node:fs";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../protocol/limits.ts";
-import type { KitePaths } from "../protocol/paths.ts";
+import { type KitePaths, searchPath } from "../protocol/paths.ts";
 import { KiteClient } from "./client.ts";
 import { ConnectionClosed, NotRunning, StartFailed, TimedOut } from "./errors.ts";
 
@@ -65,7 +65,7 @@ export async function ensureDaemon(options: LaunchOptions): Promise<Launched> {
 
 /**
  * The daemon's environment: what it needs to run and to speak to people in their language and time zone. No keys,
- * nothing of the agent or the shell that happened to start it.
+ * nothing of the agent or the shell that happened to start it, and of its PATH nothing that leads into a project.
  */
 export function daemonEnvironment(env: LaunchOptions["env"]): Record<string, string> {
   const kept: Record<string, string> = {};
@@ -73,6 +73,7 @@ export function daemonEnvironment(env: LaunchOptions["env"]): Record<string, str
     const belongs = inherited.has(key) || key.startsWith("LC_") || key.startsWith("KITE_");
     if (value !== undefined && belongs && !callers.has(key)) kept[key] = value;
   }
+  if (kept["PATH"] !== undefined) kept["PATH"] = searchPath(kept["PATH"]);
   return { ...kept, KITE_READY_FD: `${readyFd}`, UV_THREADPOOL_SIZE: "16" };
 }
 

@@ -4,7 +4,7 @@ import { open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { Budget, Look, Outside, Unreachable } from "./facts-outside.ts";
-import { GitChild, type GitPlace } from "./git-child.ts";
+import type { GitChild, GitPlace } from "./git-child.ts";
 import { Allowance } from "./work-clock.ts";
 
 /** What git knows of one file. All false: there is nothing in it that is not committed. */
@@ -49,7 +49,7 @@ export class WorkFacts {
   readonly #git: GitChild;
   readonly #indexes = new Map<string, Index>();
 
-  constructor(outside: Outside, git: GitChild = new GitChild()) {
+  constructor(outside: Outside, git: GitChild) {
     this.#outside = outside;
     this.#git = git;
   }

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { limits } from "../protocol/limits.ts";
+import { searchPath } from "../protocol/paths.ts";
+import { GitProgram } from "./git-program.ts";
 import type { Allowance } from "./work-clock.ts";
 
 /** Where git looks: both absolute, so that nothing is searched for and no setting sends it elsewhere. */
@@ -22,22 +24,27 @@ const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "EN
  * Git's reading commands as children of the daemon. Only those that run no program named by a repository may be
  * asked (`ls-files`, `ls-tree`, `check-ignore`, `rev-parse`): `status` and `diff` run its filters. What a repository
  * could still name (a file system monitor, hooks, remotes to fetch what is missing from) is switched off, nothing is
- * locked or written, and the environment is an allow-list.
+ * locked or written, and the environment is an allow-list. Git itself is none that a project brings along.
  */
 export class GitChild {
   readonly #env: NodeJS.ProcessEnv;
-  readonly #program: string;
+  readonly #program: GitProgram;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(env: NodeJS.ProcessEnv = process.env, program = "git") {
+  constructor(
+    env: NodeJS.ProcessEnv = process.env,
+    program: GitProgram = new GitProgram({ env, workedIn: () => [] }),
+  ) {
     this.#program = program;
     this.#env = { LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" };
     // None, whatever a repository allows itself; git before 2.39.4 does not know the first.
     Object.assign(this.#env, { GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "" });
-    for (const name of ["PATH", "HOME", "XDG_CONFIG_HOME"]) {
+    for (const name of ["HOME", "XDG_CONFIG_HOME"]) {
       if (env[name] !== undefined) this.#env[name] = env[name];
     }
+    // Git looks there for what it is made of, and a wrapper around it for more.
+    this.#env["PATH"] = searchPath(env["PATH"]) || "/usr/bin:/bin";
   }
 
   /**
@@ -67,6 +74,9 @@ export class GitChild {
     allowance: Allowance,
     input: string,
   ): Promise<GitAnswer & { readonly isCrowded: boolean }> {
+    const program = this.#program.for(cwd);
+    if (program === null)
+      return Promise.resolve({ code: null, out: "", said: unstarted(none), isCrowded: false });
     return new Promise(resolve => {
       const out: Buffer[] = [];
       let said = "";
@@ -81,13 +91,14 @@ export class GitChild {
         resolve({ code: answered, out: Buffer.concat(out).toString("utf8"), said: words, isCrowded });
       };
       const fail = (error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
         const isCrowded = error instanceof Error && "code" in error && crowded.has(error.code);
-        end(null, `git cannot be started (${message})`, isCrowded);
+        if (!isCrowded) this.#program.forget();
+        end(null, unstarted(error), isCrowded);
       };
       let stop: (reason: string) => void = () => {};
       try {
-        const child = spawn(this.#program, [...quietly, ...args], { cwd, env: this.#env, stdio: "pipe" });
+        const options = { cwd, env: this.#env, stdio: "pipe", argv0: program.path } as const;
+        const child = spawn(program.real, [...quietly, ...args], options);
         // First of all: without descriptors there is an error, and a child without streams.
         child.on("error", fail);
         stop = reason => {
@@ -116,6 +127,12 @@ export class GitChild {
 function late({ workMs }: Allowance): string {
   return `git did not answer within ${workMs} ms of work`;
 }
+
+function unstarted(error: unknown): string {
+  return `git cannot be started (${error instanceof Error ? error.message : String(error)})`;
+}
+
+const none = new Error("there is none that the daemon runs: kite doctor says why");
 
 const quietly = [
   "--no-pager",

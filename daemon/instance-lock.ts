@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
-import { accessSync, constants as fsConstants } from "node:fs";
 import { createServer } from "node:net";
 import { constants as osConstants } from "node:os";
-import { delimiter, isAbsolute, join } from "node:path";
 import { limits } from "../protocol/limits.ts";
+import { findProgram, type Program } from "./programs.ts";
 
 /**
  * One way to take the kernel's lock on a file that is open at `fd`. "taken": held from now on, as long as the
@@ -26,9 +25,11 @@ export interface Taken {
  */
 export function lockMethods(env: Readonly<Record<string, string | undefined>> = process.env): LockMethod[] {
   const methods: LockMethod[] = [];
-  const flock = findProgram("flock", env);
+  // PATH comes from whoever started the daemon, and two daemons that take different ways would not see each other.
+  const search = { env, systemFirst: true };
+  const flock = findProgram("flock", search);
   if (flock !== null) methods.push(programMethod("flock", flock, ["-xn", "3"]));
-  const perl = findProgram("perl", env);
+  const perl = findProgram("perl", search);
   if (perl !== null) {
     const held = String(osConstants.errno.EWOULDBLOCK);
     methods.push(programMethod("perl", perl, ["-e", perlLock, held]));
@@ -40,12 +41,13 @@ export function lockMethods(env: Readonly<Record<string, string | undefined>> = 
 const perlLock = 'open(my $f, "+<&=", 3) or exit 3; exit 0 if flock($f, 6); exit($! + 0 == $ARGV[0] ? 1 : 4)';
 
 /** Exit code 0 is success, 1 without a word on standard error is a lock that another holds. */
-export function programMethod(name: string, program: string, args: readonly string[]): LockMethod {
+export function programMethod(name: string, { path, real }: Program, args: readonly string[]): LockMethod {
   return {
     name,
     take: fd =>
       new Promise(resolve => {
-        const child = spawn(program, args, {
+        const child = spawn(real, args, {
+          argv0: path,
           stdio: ["ignore", "ignore", "pipe", fd],
           env: { LC_ALL: "C" },
           cwd: "/",
@@ -83,22 +85,3 @@ export const abstractMethod: LockMethod = {
       });
     }),
 };
-
-/**
- * Looks in the system's own directories before PATH: PATH comes from whoever started the daemon, and two
- * daemons that take different ways would not see each other.
- */
-function findProgram(name: string, env: Readonly<Record<string, string | undefined>>): string | null {
-  const system = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"];
-  for (const directory of [...system, ...(env["PATH"] ?? "").split(delimiter)]) {
-    if (!isAbsolute(directory)) continue;
-    const path = join(directory, name);
-    try {
-      accessSync(path, fsConstants.X_OK);
-      return path;
-    } catch {
-      // Not here: the next directory.
-    }
-  }
-  return null;
-}

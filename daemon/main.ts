@@ -25,6 +25,7 @@ import { PathFacts } from "./facts-path.ts";
 import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
 import { WorkFacts } from "./facts-work.ts";
 import { GitChild } from "./git-child.ts";
+import { GitProgram } from "./git-program.ts";
 import { GuardTold } from "./guard-told.ts";
 import { HookFailures } from "./hook-failures.ts";
 import { Guarded } from "./hook-guard.ts";
@@ -132,6 +133,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
       return;
     }
     events.publish(state.epoch, entry.seq, step);
+    if (entry.command.type === "session_begin") git.workedIn(placesOf(entry.command));
     for (const { event } of step.events) {
       if ("id" in event) life?.follow(event.id);
       hookNotes.heard(event);
@@ -139,12 +141,13 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     hookWakes.stepped(entry.command.type, step.events);
     for (const line of trailOf(step.events, clock.wall())) trail.write(line);
   };
+  const git: GitProgram = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
   const storeId = randomBytes(5).toString("hex");
   const before = loadEvents(paths.events);
   if (before !== null) events.take(before);
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
   const outside = options.outside ?? new Outside();
-  const facts = outsideFacts(outside, options.git ?? new GitChild());
+  const facts = outsideFacts(outside, options.git ?? new GitChild(process.env, git));
   const services: Services = {
     node,
     version,
@@ -256,11 +259,25 @@ function answers(socket: string): Promise<boolean> {
   });
 }
 
+interface Places {
+  readonly cwd: string;
+  readonly worktree: string;
+  readonly project: string;
+}
+
+function placesOf({ cwd, worktree, project }: Places): readonly string[] {
+  return [cwd, worktree, project];
+}
+
+function* directoriesOf(state: State): Generator<string, void> {
+  for (const session of state.sessions.live.values()) yield* placesOf(session);
+}
+
 /** The facts of this machine, all under one budget. */
-function outsideFacts(outside: Outside, child: GitChild): Facts {
+function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
-  const work = new WorkFacts(outside, child);
+  const work = new WorkFacts(outside, gitChild);
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),

@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
 
 /** Where everything of one Kite lives. `KITE_HOME` moves it as a whole. */
 export interface KitePaths {
@@ -50,4 +50,16 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     installs: join(home, "installs.json"),
     servers: join(home, "servers.json"),
   };
+}
+
+/**
+ * A PATH for programs of Kite's own: without entries that mean another directory wherever somebody works (relative and
+ * empty ones), and without those in a `node_modules`, in which a project keeps its programs.
+ */
+export function searchPath(path: string | undefined): string {
+  return (path ?? "")
+    .split(delimiter)
+    .filter(entry => isAbsolute(entry) && !entry.split("/").includes("node_modules"))
+    .map(entry => resolve(entry))
+    .join(delimiter);
 }

@@ -1,6 +1,7 @@
 /** What Kite finds where it runs: Node, its directory, the length of its socket's path, programs. */
-import { accessSync, constants, lstatSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
+import { existsSync, lstatSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+import { findProgram } from "../../daemon/programs.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Check } from "../view/doctor.ts";
 import type { World } from "../world.ts";
@@ -48,24 +49,26 @@ export function checkSocketPath({ paths: { socket } }: World): Check {
 }
 
 /** One of flock and perl keeps a second daemon out; on Linux there is a way without them. */
-export function checkTools({ env }: World, platform: string = process.platform): Check {
+export function checkTools(
+  { env }: World,
+  platform: string = process.platform,
+  find: typeof findProgram = findProgram,
+): Check {
   const check = "tools";
-  const has = (name: string) => isProgram(name, env);
-  const found = ["flock", "perl", "git"].map(name => `${name} ${has(name) ? "found" : "not found"}`);
-  const detail = found.join(", ");
-  if (has("flock") || has("perl")) return { check, result: "ok", detail };
-  const todo = "install flock (util-linux) or perl: one of them keeps a second daemon out";
-  return { check, result: platform === "linux" ? "warn" : "fail", detail, todo };
+  const has = (name: string) => find(name, { env }) !== null;
+  const word = (name: string) => (has(name) ? "found" : isProgram(name, env) ? "passed over" : "not found");
+  const detail = ["flock", "perl", "git"].map(name => `${name} ${word(name)}`).join(", ");
+  if (!has("flock") && !has("perl")) {
+    const todo = "install flock (util-linux) or perl: one of them keeps a second daemon out";
+    return { check, result: platform === "linux" ? "warn" : "fail", detail, todo };
+  }
+  if (!detail.includes("passed over")) return { check, result: "ok", detail };
+  const todo =
+    "the daemon runs no program of a project's, nor one that everybody may write to: put its folder's owner and " +
+    "mode right, or install it for the whole machine";
+  return { check, result: "warn", detail, todo };
 }
 
 function isProgram(name: string, env: World["env"]): boolean {
-  return (env["PATH"] ?? "").split(delimiter).some(directory => {
-    if (!isAbsolute(directory)) return false;
-    try {
-      accessSync(join(directory, name), constants.X_OK);
-      return true;
-    } catch {
-      return false; // Not here.
-    }
-  });
+  return (env["PATH"] ?? "").split(delimiter).some(directory => existsSync(join(resolve(directory), name)));
 }

@@ -1,6 +1,7 @@
 /** Git as a child of the command line program: it reads, and what it must write goes to a folder of its own. */
 import { execFile } from "node:child_process";
 import { limits } from "../../protocol/limits.ts";
+import { searchPath } from "../../protocol/paths.ts";
 
 /** A sentence for a person: what git could not do. */
 export class GitFailed extends Error {
@@ -22,12 +23,19 @@ export type Git = (
 ) => Promise<Ran>;
 
 /**
- * Runs git with the person's own settings, but none of the variables that point it at another repository, and stops it
- * at `deadline` (of `performance.now()`, in milliseconds). Throws `GitFailed` where it gave no exit code.
+ * Runs git with the person's own settings, but none of the variables that point it at another repository, nor a git that
+ * PATH finds only here; stops it at `deadline` (of `performance.now()`, in milliseconds). Throws `GitFailed` where it gave no exit code.
  */
 export function gitFor(env: Readonly<Record<string, string | undefined>>, deadline: number): Git {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("GIT_"));
-  const base = { ...Object.fromEntries(own), LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1" };
+  const PATH = searchPath(env["PATH"]);
+  const base = {
+    ...Object.fromEntries(own),
+    PATH,
+    LC_ALL: "C",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_NO_LAZY_FETCH: "1",
+  };
   return (args, cwd, more = {}) => {
     const timeout = Math.floor(deadline - performance.now());
     const what = `git ${args[0]}`;

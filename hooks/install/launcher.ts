@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { searchPath } from "../../protocol/paths.ts";
 
 /**
  * The launcher: what a hook client runs where a session or a turn begins and no daemon listens. It ends when a daemon
@@ -25,7 +26,8 @@ export function launcherPath(bin: string): string {
 
 /** The launcher's text, for any POSIX shell. */
 export function launcherText({ home, node, kite, env }: LauncherOptions): string {
-  const kept = inherited.flatMap(name => (env[name] ? [quoted(`${name}=${env[name]}`)] : []));
+  const clean: LauncherOptions["env"] = { ...env, PATH: searchPath(env["PATH"]) };
+  const kept = inherited.flatMap(name => (clean[name] ? [quoted(`${name}=${clean[name]}`)] : []));
   const down = quoted(join(home, "down"));
   const environment = ["/usr/bin/env -i", ...kept, quoted(`KITE_HOME=${home}`)].join(" \\\n  ");
   return `#!/bin/sh

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Outside } from "../../daemon/facts-outside.ts";
 import { nodeProber, type Prober } from "../../daemon/facts-prober.ts";
 import { GitChild } from "../../daemon/git-child.ts";
+import { FixedGit } from "../unit/fixed-git.ts";
 import { type Client, Home } from "./daemon.ts";
 import { addAll, command, commit, GuardWorld, reset, stash } from "./guard-world.ts";
 
@@ -19,7 +20,7 @@ function breakable() {
   const program = join(w.folder, "git");
   writeFileSync(program, '#!/bin/sh\nexec git "$@"\n');
   chmodSync(program, 0o755);
-  const git = new GitChild(process.env, program);
+  const git = new GitChild(process.env, new FixedGit(program));
   return { git, breaks: () => writeFileSync(program, "#!/bin/sh\necho broken >&2\nexit 128\n") };
 }
 

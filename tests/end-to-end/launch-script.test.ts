@@ -324,6 +324,19 @@ describe("bin/kite", () => {
     expect(await run()).toEqual({ code: 0, out: "kite []\n", err: "" });
   });
 
+  it("runs no node that is a project's own", async () => {
+    const project = join(folder, "project");
+    for (const place of [project, join(project, "node_modules", ".bin")]) {
+      mkdirSync(place, { recursive: true });
+      writeFileSync(join(place, "node"), "#!/bin/sh\necho the project\n", { mode: 0o755 });
+    }
+    const own = `${folder}:${dirname(process.execPath)}:/usr/bin:/bin`;
+    for (const entry of [".", "", "./node_modules/.bin", join(project, "node_modules", ".bin")]) {
+      const { out } = await run([], { cwd: project, env: { PATH: `${entry}:${own}` } });
+      expect(out, entry).toBe("kite []\n");
+    }
+  });
+
   it("says what is missing where there is no node", async () => {
     mkdirSync(join(folder, "empty"));
     const { code, err } = await run([], { env: { PATH: join(folder, "empty") } });

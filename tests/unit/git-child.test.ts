@@ -1,10 +1,12 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { dirname, join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GitChild } from "../../daemon/git-child.ts";
+import { GitProgram } from "../../daemon/git-program.ts";
 import { Allowance, WorkClock } from "../../daemon/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
+import { FixedGit } from "./fixed-git.ts";
 import { FakeMachine, settled } from "./work-drive.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kite-child-"));
@@ -14,16 +16,16 @@ const enough = () => new Allowance(new WorkClock(), 60_000, 60_000);
 const never = { code: null, out: "" };
 
 describe("git as a child", () => {
-  it("is a sentence where it cannot be started, at once or a moment later", async () => {
-    for (const program of ["", "no-such-program-here"]) {
-      const answer = await new GitChild({}, program).run(["version"], tmpdir(), enough());
+  it("is a sentence where it cannot be started, at once or a moment later, or is not there", async () => {
+    for (const program of ["", "/no-such-program-here", null]) {
+      const answer = await new GitChild({}, new FixedGit(program)).run(["version"], tmpdir(), enough());
       expect(answer).toMatchObject(never);
       expect(answer.said).toMatch(/^git cannot be started \(.+\)$/);
     }
   });
 
   it("goes on after one that could not be started", async () => {
-    const git = new GitChild({}, "");
+    const git = new GitChild({}, new FixedGit(""));
     const all = Array.from({ length: 3 * limits.gitAtOnceMax }, () => git.run([], tmpdir(), enough()));
     for (const answer of await Promise.all(all)) expect(answer).toMatchObject(never);
   });
@@ -41,7 +43,11 @@ describe("git as a child", () => {
     chmodSync(program, 0o755);
     const env = { PATH: process.env["PATH"] };
     let isOver = false;
-    const asked = new GitChild(env, program).run([], tmpdir(), new Allowance(clock, 100, 1_000_000));
+    const asked = new GitChild(env, new FixedGit(program)).run(
+      [],
+      tmpdir(),
+      new Allowance(clock, 100, 1_000_000),
+    );
     const answer = asked.then(given => {
       isOver = true;
       return given;
@@ -51,5 +57,71 @@ describe("git as a child", () => {
     expect(isOver).toBe(false);
     await machine.work(100);
     expect(await answer).toMatchObject({ ...never, said: "git did not answer within 100 ms of work" });
+  });
+});
+
+describe("a project's own git", () => {
+  let project: string;
+  let ran: string;
+
+  beforeEach(() => {
+    project = realpathSync(mkdtempSync(join(tmpdir(), "kite-git-")));
+    ran = join(project, "ran");
+    put(join(project, "git"));
+    put(join(project, "node_modules", ".bin", "git"));
+    put(join(project, "tools", "git"));
+  });
+  afterEach(() => rmSync(project, { recursive: true, force: true }));
+
+  function put(path: string): void {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `#!/bin/sh\n>'${ran}'\necho git version 0 of the project\n`);
+    chmodSync(path, 0o755);
+  }
+
+  const entries = [
+    "./node_modules/.bin:/usr/bin:/bin",
+    ".:/usr/bin:/bin",
+    ":/usr/bin:/bin",
+    "tools:/usr/bin:/bin",
+  ];
+
+  it.each(entries)("is not run where PATH is %j", async PATH => {
+    const answer = await new GitChild({ PATH }).run(["version"], project, enough());
+    expect(answer).toMatchObject({ code: 0, out: expect.stringMatching(/^git version [1-9]/) });
+    expect(existsSync(ran)).toBe(false);
+  });
+
+  it("is not run by an absolute entry, for that project or any in which a session works", async () => {
+    const env = { PATH: `${project}/node_modules/.bin:${project}/tools:/usr/bin:/bin` };
+    const answer = await new GitChild(env).run(["version"], project, enough());
+    expect(answer.out).toMatch(/^git version [1-9]/);
+    const workedIn: string[] = [];
+    const program = new GitProgram({ env, workedIn: () => workedIn });
+    const git = new GitChild(env, program);
+    workedIn.push(project);
+    expect((await git.run(["version"], tmpdir(), enough())).out).toMatch(/^git version [1-9]/);
+    expect(existsSync(ran)).toBe(false);
+  });
+
+  it("that was one is none any more when a session begins to work around it", async () => {
+    const env = { PATH: `${project}/tools:/usr/bin:/bin` };
+    const workedIn: string[] = [];
+    const program = new GitProgram({ env, workedIn: () => workedIn });
+    expect(program.for("/usr")?.path).toBe(join(project, "tools", "git"));
+    workedIn.push(project);
+    program.workedIn([tmpdir().concat("/elsewhere")]);
+    expect(program.for("/usr")?.path).toBe(join(project, "tools", "git"));
+    program.workedIn([project]);
+    expect(program.for("/usr")?.path).toMatch(/^\/(?:usr\/)?bin\/git$/);
+  });
+
+  it("is found anew after it could not be started", async () => {
+    const env = { PATH: `${project}/tools:/usr/bin:/bin` };
+    const git = new GitChild(env);
+    expect((await git.run(["version"], "/usr", enough())).out).toContain("of the project");
+    rmSync(join(project, "tools"), { recursive: true });
+    expect((await git.run(["version"], "/usr", enough())).code).toBeNull();
+    expect((await git.run(["version"], "/usr", enough())).out).toMatch(/^git version [1-9]/);
   });
 });

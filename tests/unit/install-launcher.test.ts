@@ -52,6 +52,19 @@ it("runs kite up, with what the installer had and nothing of the hook", () => {
   expect(env).not.toMatch(/SECRET|ANTHROPIC|NODE_OPTIONS|CLAUDE|KITE_LOCK/);
 });
 
+it("keeps nothing of PATH that leads into a project", () => {
+  const PATH = `.:./node_modules/.bin:bin::/home/ana/shop/node_modules/.bin:/usr/bin:/bin`;
+  writeFileSync(join(root, "start"), launcherText({ home, node: join(root, "node"), kite, env: { PATH } }));
+  expect(started()).not.toBeNull();
+  expect(readFileSync(join(home, "env"), "utf8")).toMatch(/^PATH=\/usr\/bin:\/bin$/m);
+  // With nothing left the shell has its own.
+  writeFileSync(
+    join(root, "start"),
+    launcherText({ home, node: join(root, "node"), kite, env: { PATH: "." } }),
+  );
+  expect(readFileSync(join(root, "start"), "utf8")).not.toContain("PATH=");
+});
+
 it.each([
   [{ CI: "true" }, false],
   [{ CI: "1" }, false],

@@ -147,10 +147,11 @@ describe("the lock", () => {
       name: "pretending",
       take: async () => ({ release: () => Promise.resolve() }),
     };
+    const sh = { path: "/bin/sh", real: "/bin/sh" };
     const broken = [
-      programMethod("missing", "/does/not/exist", []),
-      programMethod("failing", "/bin/sh", ["-c", "exit 4"]),
-      programMethod("complaining", "/bin/sh", ["-c", "echo no such option >&2; exit 1"]),
+      programMethod("missing", { path: "/does/not/exist", real: "/does/not/exist" }, []),
+      programMethod("failing", sh, ["-c", "exit 4"]),
+      programMethod("complaining", sh, ["-c", "echo no such option >&2; exit 1"]),
       pretending,
     ];
     const paths = fresh();
