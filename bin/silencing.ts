@@ -1,5 +1,5 @@
 /** Writing what `kite off` and `kite on` say; daemon/silence.ts has the files' meaning. */
-import { mkdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { mkdirSync, rmSync, utimesSync } from "node:fs";
 import {
   holds,
   nothingSilenced,
@@ -10,7 +10,7 @@ import {
   silenceFiles,
 } from "../daemon/silence.ts";
 import { InstallFailed } from "../hooks/install/failed.ts";
-import { isCode, whileLocked, writeWhole } from "../hooks/install/file.ts";
+import { readText, whileLocked, writeWhole } from "../hooks/install/file.ts";
 import { limits } from "../protocol/limits.ts";
 
 export type Scope =
@@ -52,7 +52,7 @@ export async function switchOn(home: string, scope: Scope, now: number): Promise
     rmSync(all, { force: true });
     return was;
   }
-  if (readIfThere(some) === null) return false;
+  if (readText(some, limits.settingsBytes) === null) return false;
   return change(home, now, ({ projects, sessions }) => {
     if (scope.is === "project") return projects.delete(scope.directory);
     const ids = [...sessions].filter(([id, { name }]) => name === scope.id || id.startsWith(scope.id));
@@ -70,7 +70,7 @@ type Named = {
 async function change<T>(home: string, now: number, work: (named: Named) => T): Promise<T> {
   const { some } = silenceFiles(home);
   return whileLocked(some, () => {
-    const text = readIfThere(some);
+    const text = readText(some, limits.settingsBytes);
     const read = text === null ? nothingSilenced : parseSilenced(text);
     if (read === null) throw new InstallFailed(`${some} cannot be read; remove it, then try again`);
     const named = { projects: current(read.projects, now), sessions: current(read.sessions, now) };
@@ -92,15 +92,6 @@ async function change<T>(home: string, now: number, work: (named: Named) => T): 
 
 function current<S extends Silence>(all: ReadonlyMap<string, S>, now: number): Map<string, S> {
   return new Map([...all].filter(([, silence]) => holds(silence, now)));
-}
-
-function readIfThere(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (!isCode(error, "ENOENT")) throw error;
-    return null;
-  }
 }
 
 /** What is off now: for each a sentence that says how to switch it on again. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, constants, fchmodSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, constants, fchmodSync, lstatSync, mkdirSync, openSync } from "node:fs";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../protocol/limits.ts";
@@ -100,9 +100,16 @@ async function start(options: LaunchOptions): Promise<Word> {
   }
 }
 
+/** Throws `StartFailed` where something else than a file is in its place: a pipe would be waited for without end. */
 function openLog(path: string): number {
-  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
-  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  if (there !== undefined && !there.isFile()) {
+    throw new StartFailed(
+      `${path} is not a regular file, so the daemon has no log; move it away, then try again`,
+    );
+  }
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
   fchmodSync(fd, 0o600);
   return fd;
 }

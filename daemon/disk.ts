@@ -26,7 +26,7 @@ export interface Disk {
   mkdir(dir: string): void;
   /** Names in a directory, in no order. */
   list(dir: string): readonly string[];
-  /** A whole file. */
+  /** A whole regular file; EINVAL for anything else, which is not waited for. */
   read(path: string): Buffer;
   /** Bytes in a file, or null where there is none. */
   size(path: string): number | null;
@@ -108,15 +108,25 @@ class NodeFile implements DiskFile {
   }
 }
 
+function readRegular(path: string): Buffer {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (fstatSync(fd).isFile()) return readFileSync(fd);
+    throw Object.assign(new Error(`${path} is not a regular file; move it away`), { code: "EINVAL" });
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** The real one. */
 export const nodeDisk: Disk = {
   mkdir: dir => void mkdirSync(dir, { recursive: true, mode: 0o700 }),
   list: dir => readdirSync(dir),
-  read: path => readFileSync(path),
+  read: readRegular,
   size: path => statSync(path, { throwIfNoEntry: false })?.size ?? null,
   create: path => new NodeFile(path, "ax"),
-  // Not "a": it would create a file that is missing.
-  open: path => new NodeFile(path, constants.O_WRONLY | constants.O_APPEND),
+  // Not "a": it would create a file that is missing, and wait for the other end of a pipe.
+  open: path => new NodeFile(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK),
   rename: renameSync,
   unlink: unlinkSync,
   async syncDir(dir) {

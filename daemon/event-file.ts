@@ -34,7 +34,8 @@ export function saveEvents(path: string, kept: Kept | null): void {
 /** Null where there is none that can be read: then clients that come back are told to look anew. */
 export function loadEvents(path: string): Kept | null {
   try {
-    if (statSync(path).size > limits.eventFileBytes) return null;
+    const stat = statSync(path);
+    if (!stat.isFile() || stat.size > limits.eventFileBytes) return null;
     const [head = "", ...lines] = readFileSync(path, "utf8").trimEnd().split("\n");
     const { floor }: { floor?: unknown } = JSON.parse(head);
     const stored: unknown[] = lines.map(line => JSON.parse(line));

@@ -99,8 +99,9 @@ export class RotatingFile {
   }
 
   #open(): number {
-    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-    const fd = openSync(this.#path, flags, 0o600);
+    const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+    // A pipe in its place fails instead of being waited for.
+    const fd = openSync(this.#path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
     this.#fd = fd;
     this.#bytes = fstatSync(fd).size;
     return fd;

@@ -399,6 +399,8 @@ export const limits = {
   // Installation.
   /** Longest settings file that is read. */
   settingsBytes: 4 * 1024 * 1024,
+  /** Tries to change a file that others write all the time. */
+  settingsTriesMax: 5,
   /** Longest file of the client's own that is read: it keeps more than settings there. */
   clientFileBytes: 64 * 1024 * 1024,
 } as const;

@@ -1,9 +1,11 @@
 /** The installed hooks: where sessions have none, whether they are of this Kite, and whether an event gets through. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
+import { InstallFailed } from "../../hooks/install/failed.ts";
+import { readText } from "../../hooks/install/file.ts";
 import { commandsIn, type HookCommand, settingsAt } from "../../hooks/install/found.ts";
 import { readInstalls } from "../../hooks/install/installs.ts";
 import { launcherPath } from "../../hooks/install/launcher.ts";
@@ -52,8 +54,7 @@ export function checkCopies({ paths, env }: World, dist: string): Check[] {
   }
   const start = launcherPath(paths.bin);
   const program = (text: string) => text.trimEnd().split("\n").at(-1);
-  const isOurs =
-    existsSync(start) && program(readFileSync(start, "utf8")) === program(launcherFor({ paths, dist, env }));
+  const isOurs = program(contentOf(start)) === program(launcherFor({ paths, dist, env }));
   if (!isOurs) {
     return [{ check, result: "warn", detail: `${start} starts no daemon of this Kite`, todo }];
   }
@@ -145,6 +146,16 @@ async function run({ env }: World, command: string, args: readonly string[]): Pr
 }
 
 function isSame(one: string, other: string): boolean {
-  if (!existsSync(one) || !existsSync(other)) return false;
-  return readFileSync(one).equals(readFileSync(other));
+  const text = contentOf(one);
+  return text !== "" && text === contentOf(other);
+}
+
+/** A file's text; nothing where there is none, or something that is no file. */
+function contentOf(path: string): string {
+  try {
+    return readText(path, limits.settingsBytes) ?? "";
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return "";
+  }
 }

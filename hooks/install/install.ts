@@ -4,8 +4,17 @@ import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { type ClientName, groupsFor } from "./command.ts";
-import { InstallFailed } from "./failed.ts";
-import { backUp, digest, named, readText, whileLocked, writeWhole } from "./file.ts";
+import {
+  backUp,
+  digest,
+  named,
+  readText,
+  refuseLinked,
+  removeText,
+  replaceText,
+  retried,
+  whileLocked,
+} from "./file.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";
 import { programPaths, putProgram, removeIfEmpty, removeProgram } from "./program.ts";
 import { linkTarget } from "./project.ts";
@@ -72,7 +81,8 @@ export async function install(options: InstallOptions): Promise<Installed> {
   const groups = wantedGroups(options);
   const plan = (text: string, before: Install | undefined) =>
     named(file, () => planned(text, options, before?.created ?? null));
-  plan(readText(file, limits.settingsBytes) ?? noSettings, undefined);
+  const now = readText(file, limits.settingsBytes);
+  if (plan(now ?? noSettings, undefined).text !== now) refuseLinked(file);
   const programChanged = putProgram({ paths, dist, node, env });
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
@@ -81,7 +91,7 @@ export async function install(options: InstallOptions): Promise<Installed> {
       writeInstalls(paths.installs, [...installs.filter(i => i !== known), install]);
     const madeFolder = mkdirSync(dirname(file), { recursive: true }) !== undefined;
     const { backup, changed } = await whileLocked(file, () =>
-      retried(() => putHooks({ file, known, madeFolder, plan, record })),
+      retried(file, () => putHooks({ file, known, madeFolder, plan, record })),
     );
     const events = [...new Set(groups.map(([event]) => event))];
     return { file, changed: changed || programChanged, backup, events };
@@ -110,8 +120,8 @@ function putHooks({ file, known, madeFolder, plan, record }: Put): {
     }
     return { backup: before?.backup ?? null, changed: false };
   }
-  if (readText(file, limits.settingsBytes) !== old) return null;
-  const backup = before?.backup ?? (old === null || before?.madeFile ? null : backUp(file, old));
+  const copy = old === null || before?.madeFile || before?.backup ? null : backUp(file, old);
+  const backup = before?.backup ?? copy;
   const othersWrote = before !== undefined && old !== null && digest(old) !== before.sha256;
   record({
     file,
@@ -121,8 +131,9 @@ function putHooks({ file, known, madeFolder, plan, record }: Put): {
     sha256: othersWrote ? null : digest(text),
     created,
   });
-  writeWhole(file, text, 0o644);
-  return { backup, changed: true };
+  if (replaceText(file, text, 0o644, old)) return { backup, changed: true };
+  if (copy !== null) rmSync(copy, { force: true });
+  return null;
 }
 
 export interface Uninstalled {
@@ -157,7 +168,7 @@ export function installedFiles(paths: KitePaths): readonly string[] {
 
 async function takeOut(paths: KitePaths, file: string, before: Install | undefined): Promise<Uninstalled> {
   const result = existsSync(file)
-    ? await whileLocked(file, () => retried(() => takeOutNow(paths.bin, file, before)))
+    ? await whileLocked(file, () => retried(file, () => takeOutNow(paths.bin, file, before)))
     : "nothing_there";
   if (before?.backup) rmSync(before.backup, { force: true });
   if (before?.madeFolder && existsSync(dirname(file))) removeIfEmpty(dirname(file));
@@ -169,31 +180,15 @@ function takeOutNow(bin: string, file: string, before: Install | undefined): Uni
   if (old === null) return "nothing_there";
   const original = before?.backup ? readText(before.backup, limits.settingsBytes) : null;
   const untouched = before !== undefined && digest(old) === before.sha256;
-  if (untouched && before.madeFile) {
-    rmSync(file);
-    return "restored";
-  }
-  if (untouched && original !== null) {
-    writeWhole(file, original, 0o644);
-    return "restored";
-  }
+  if (untouched && before.madeFile) return removeText(file, old) ? "restored" : null;
+  if (untouched && original !== null) return replaceText(file, original, 0o644, old) ? "restored" : null;
   const text = named(file, () => {
     const without = removeHooks(old, bin, before?.created ?? null);
     const made = before?.created?.allow;
     return made === undefined ? without : removeAllow(without, toolsRule, made);
   });
   if (text === old) return "nothing_there";
-  if (readText(file, limits.settingsBytes) !== old) return null;
-  if (before?.madeFile && isEmpty(text)) rmSync(file);
-  else writeWhole(file, text, 0o644);
-  return "edited";
-}
-
-/** `work` returns null where somebody who asks nobody wrote the file in between. */
-function retried<T>(work: () => T | null): T {
-  for (let tries = 0; tries < 3; tries += 1) {
-    const done = work();
-    if (done !== null) return done;
-  }
-  throw new InstallFailed("the settings file changes all the time; try again in a moment");
+  const isGone = before?.madeFile && isEmpty(text);
+  const done = isGone ? removeText(file, old) : replaceText(file, text, 0o644, old);
+  return done ? "edited" : null;
 }

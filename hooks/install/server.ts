@@ -3,12 +3,12 @@
  * all the time: so the file is written under the client's own lock, as a whole, and no copy of it (it holds more than
  * settings) is kept: what was added is taken out again.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { named, readText, whileLocked, writeWhole } from "./file.ts";
+import { named, readText, refuseLinked, removeText, replaceText, retried, whileLocked } from "./file.ts";
 import { mcpPath } from "./launcher.ts";
 import { linkTarget, projectRoot } from "./project.ts";
 import { addServer, type Made, removeServer, type ServerEntry } from "./server-text.ts";
@@ -90,21 +90,30 @@ async function change(paths: KitePaths, place: ServerPlace, work: Change): Promi
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   return await whileLocked(paths.servers, () =>
     whileLocked(place.file, () => {
-      const old = readText(place.file, limits.clientFileBytes);
       const records = readServers(paths.servers);
-      const known = records.find(r => r.file === place.file && r.project === place.project);
-      const { text, record } = named(place.file, () => work(old, known));
-      // Whoever is left has to take away a file that was made for the first.
-      const inherits = (r: ServerRecord) =>
-        record === null && known?.madeFile === true && r.file === place.file;
-      const others = records.filter(r => r !== known).map(r => (inherits(r) ? { ...r, madeFile: true } : r));
-      writeServers(paths.servers, record === null ? others : [...others, record]);
-      if (text === old) return false;
-      if (text === null) rmSync(place.file, { force: true });
-      else writeWhole(place.file, text, 0o600);
-      return true;
+      return retried(place.file, () => changeNow(paths, place, work, records));
     }),
   );
+}
+
+/** `records` are those from before the first try. True where something was written; null where somebody else wrote. */
+function changeNow(
+  paths: KitePaths,
+  { file, project }: ServerPlace,
+  work: Change,
+  records: readonly ServerRecord[],
+): boolean | null {
+  const old = readText(file, limits.clientFileBytes);
+  const known = records.find(r => r.file === file && r.project === project);
+  const { text, record } = named(file, () => work(old, known));
+  if (text !== old) refuseLinked(file);
+  // Whoever is left has to take away a file that was made for the first.
+  const inherits = (r: ServerRecord) => record === null && known?.madeFile === true && r.file === file;
+  const others = records.filter(r => r !== known).map(r => (inherits(r) ? { ...r, madeFile: true } : r));
+  writeServers(paths.servers, record === null ? others : [...others, record]);
+  if (text === old) return false;
+  const done = text === null ? old === null || removeText(file, old) : replaceText(file, text, 0o600, old);
+  return done ? true : null;
 }
 
 function pathOf({ project }: ServerPlace): readonly string[] {
@@ -113,17 +122,13 @@ function pathOf({ project }: ServerPlace): readonly string[] {
 
 /** A worktree's repository, as the client knows it: all its worktrees are one project. */
 function mainRoot(root: string): string {
-  const dotGit = join(root, ".git");
-  if (!existsSync(dotGit)) return root;
-  const pointer = readIfFile(dotGit);
+  const pointer = fileText(join(root, ".git"));
   const [, main] = /^gitdir: (.+)\/\.git\/worktrees\/[^/]+\s*$/.exec(pointer) ?? [];
   return main === undefined ? root : resolve(root, main);
 }
 
-function readIfFile(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return ""; // A folder: this is the main one.
-  }
+/** A small regular file's text; nothing where it is a folder, which is the main worktree's, or anything else. */
+function fileText(path: string): string {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return "";
+  return readText(path, limits.smallFileBytes) ?? "";
 }
