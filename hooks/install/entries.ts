@@ -74,10 +74,15 @@ const wanted: readonly Wanted[] = [
   { event: "SessionStart", ...start },
   { event: "UserPromptSubmit", ...turn },
   { event: "PreToolUse", matcher: edits, ...write, statusMessage: "waiting for a file lock (kite)" },
-  // It may wait for the repository's index as an edit does for its file. Other shell commands start nothing.
-  { event: "PreToolUse", matcher: "Bash", if: "Bash(git *)", ...index },
-  // The client holds the first rule against each command of a line; this one finds git behind another program.
-  { event: "PreToolUse", matcher: "Bash", if: "Bash(* git *)", ...index },
+  // Lines with git in them, by whatever name or path: it may wait for the repository's index as an edit does for its
+  // file. Each rule that fits starts a process, and so does a line that the client cannot read, for every rule: few
+  // rules that fit a little more cost less than many that fit exactly.
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(*git*)", ...index },
+  // The client's rules do not see what a shell reads (`bash <<'E'`, `bash <<< '...'`): shells without a file to run.
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(*bash)", ...index },
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(bash -*)", ...index },
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(sh *)", ...index },
+  { event: "PreToolUse", matcher: "Bash", if: "Bash(zsh *)", ...index },
   { event: "PreToolUse", matcher: "Bash", if: "Bash(kite *)", ...turn },
   { event: "PreToolUse", matcher: "mcp__(plugin_.+_)?kite__.*", ...turn },
   { event: "PostToolUse", matcher: ends, ...observer },

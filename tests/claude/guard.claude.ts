@@ -130,3 +130,47 @@ test("whose shell command overwrites another one's file reads so with the result
   bobIsDone.reached();
   expect(await ann.ended).toBe(0);
 });
+
+test("git is seen behind whatever a line puts in front of it", async () => {
+  const stashes = [
+    "/usr/bin/git stash",
+    "bash <<'X'\ngit stash\nX",
+    "sh -e <<< 'git stash'",
+    "echo stash | xargs git",
+    "find . -maxdepth 0 -exec git stash \\;",
+    "git config alias.s2 stash; git s2",
+    'G=/usr/bin/git; "$G" stash',
+    "bash -c 'cd .;git stash'",
+    'eval "$(echo git stash)"',
+  ];
+  const { ann, bob, end } = await pair([...stashes.map((line, i) => bash(`toolu_${i}`, line)), say("Done.")]);
+  expect(await bob.ended).toBe(0);
+  for (const [i, line] of stashes.entries()) {
+    expect(bob.model.result(`toolu_${i}`).text, line).toContain("may wipe uncommitted work of another agent");
+  }
+  expect(world.read("ann.txt")).toBe(annsText);
+  end();
+  expect(await ann.ended).toBe(0);
+});
+
+test("ordinary lines start no process that waits", async () => {
+  const ordinary = [
+    "ls",
+    "cat ann.txt | wc -l",
+    "cd . && echo x > y.txt",
+    "X=1 true; test -f y.txt",
+    "bash y.txt",
+  ];
+  const bob = await world.session(
+    "bob",
+    [...ordinary.map((line, i) => bash(`toolu_${i}`, line)), say("Done.")],
+    {
+      settings,
+    },
+  );
+  expect(await bob.ended).toBe(0);
+  expect(
+    bob.hooks.filter(({ name }) => name === "PostToolUse:Bash" || name === "PostToolUseFailure:Bash"),
+  ).not.toEqual([]);
+  expect(bob.hooks.filter(({ name }) => name === "PreToolUse:Bash")).toEqual([]);
+});

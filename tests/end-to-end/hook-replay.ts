@@ -24,6 +24,7 @@ import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import { fitsRule } from "../unit/client-rules.ts";
 
 const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 const folder = new URL("../fixtures/payloads/", import.meta.url);
@@ -308,12 +309,9 @@ export class Replay {
   }
 }
 
-/** Whether a shell command begins as the rule says, which is all that is needed here: `Bash(git *)`. */
 function fits(rule: string, { tool_input: input }: Payload): boolean {
-  const [, any, program] = /^Bash\((\* )?(\w+) \*\)$/.exec(rule) ?? [];
-  if (program === undefined) throw new Error(`a rule of another kind: ${rule}`);
-  const text = JSON.stringify(input);
-  return any === undefined ? text.startsWith(`{"command":"${program} `) : text.includes(` ${program} `);
+  const command = typeof input === "object" && input !== null && "command" in input ? input.command : "";
+  return fitsRule(rule, String(command));
 }
 
 function observes(entry: Entry): boolean {

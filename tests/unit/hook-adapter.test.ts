@@ -4,6 +4,7 @@ import { eventGroups } from "../../hooks/install/entries.ts";
 import type { HookAction, HookContext, HookOutcome, HookPlan } from "../../protocol/adapter.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { fitsRule } from "./client-rules.ts";
 import { begun, context, granted, looked, noteOf, payload, plan, recorded } from "./hook-events.ts";
 
 const isACode = (name: string): name is Code => Object.hasOwn(codes, name);
@@ -588,8 +589,11 @@ describe("the entries that are installed", () => {
       "SessionStart, 3000 of 6",
       "UserPromptSubmit, 1000 of 3",
       "PreToolUse Edit|Write|NotebookEdit, 52000 of 75",
-      "PreToolUse Bash if Bash(git *), 52000 of 75",
-      "PreToolUse Bash if Bash(* git *), 52000 of 75",
+      "PreToolUse Bash if Bash(*git*), 52000 of 75",
+      "PreToolUse Bash if Bash(*bash), 52000 of 75",
+      "PreToolUse Bash if Bash(bash -*), 52000 of 75",
+      "PreToolUse Bash if Bash(sh *), 52000 of 75",
+      "PreToolUse Bash if Bash(zsh *), 52000 of 75",
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
       "PostToolUse Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, async, 5000 of 7",
@@ -618,6 +622,63 @@ describe("the entries that are installed", () => {
       "FileChanged, async, 5000 of 7",
       "WorktreeRemove, async, 5000 of 7",
     ]);
+  });
+
+  const waits = (command: string) =>
+    usual
+      .filter(([event, { matcher }]) => event === "PreToolUse" && matcher === "Bash")
+      .flatMap(([, { hooks }]) => hooks.flatMap(hook => hook.if ?? []))
+      .filter(rule => fitsRule(rule, command));
+
+  // As the client sees them: a command of a line, without its redirections and its quotes.
+  test.each([
+    "git stash",
+    "git",
+    "/usr/bin/git stash",
+    "~/bin/git stash",
+    "FOO=1 git stash",
+    "env -i git stash",
+    "sudo git stash",
+    "find . -name a1.txt -exec git checkout -- {} ;",
+    "find . -execdir /usr/bin/git checkout {} +",
+    "xargs -n1 /usr/bin/git",
+    "eval cd x;git stash",
+    "alias g=git",
+    "bash",
+    "/bin/bash",
+    "sudo bash",
+    "bash -s",
+    "bash -euo pipefail",
+    "sh",
+    "sh -e",
+    "zsh",
+    "zsh -s",
+  ])("one process waits for: %s", command => {
+    expect(waits(command)).toHaveLength(1);
+  });
+
+  test.each([
+    "ls -la",
+    "npm test",
+    "cd src",
+    "echo hello",
+    "cat src/auth.ts",
+    "grep -rn TODO src",
+    "make -j4",
+    "VAR=1 make",
+    "./build.sh",
+    "bash script.sh",
+    "bash ./build.sh --fast",
+    "chmod +x run.sh",
+    "ssh host ls",
+    "python3 -",
+    "docker run --rm x",
+    "find . -name *.ts",
+    "xargs grep foo",
+    "rm -rf dist",
+    "node x.js",
+  ])("nothing waits for: %s", command => {
+    expect(waits(command)).toEqual([]);
   });
 
   test("every event: also those that come with each message and each batch", () => {
