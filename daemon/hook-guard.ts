@@ -106,16 +106,26 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   return { ...alone, findings, aliased, unchecked: whys.length === 0 ? null : whys.join("; "), ...waits };
 }
 
-/** What the line's names that git does not have come to, in their order. */
-async function aliasedBy({ facts }: Services, { aliases }: Guard): Promise<readonly Given[]> {
+/** What the line's names that git does not have come to, in their order; an alias may lead to further ones. */
+async function aliasedBy(
+  { facts }: Services,
+  { aliases }: Pick<Guard, "aliases">,
+): Promise<readonly Given[]> {
   const all: Given[] = [];
-  for (const { name, dir, gitDir, workTree, commandsOf } of aliases) {
+  const left = [...aliases];
+  for (let n = 0; n < limits.guardedCommandsMax; n += 1) {
+    const next = left.shift();
+    if (next === undefined) break;
+    const { name, dir, gitDir, workTree } = next;
     if (dir === null) continue;
     // A child that is started on a mount that hangs would keep the whole daemon waiting.
     const here = await facts.path("/", dir);
     const text = "unreachable" in here ? here : await facts.alias(name, dir, gitDir);
-    if (typeof text === "string") all.push(...commandsOf(text));
-    else if (text !== null) all.push({ ...anything(name), dir, gitDir, workTree, unknown: text.unreachable });
+    if (typeof text === "string") {
+      all.push(...next.commandsOf(text));
+      left.unshift(...(next.aliasesOf?.(text) ?? []));
+    } else if (text !== null)
+      all.push({ ...anything(name), dir, gitDir, workTree, unknown: text.unreachable });
   }
   return all;
 }

@@ -34,8 +34,10 @@ export interface AliasedCommand {
   readonly dir: string | null;
   readonly gitDir: string | null;
   readonly workTree: string | null;
-  /** What it comes to where `alias.<name>` is this text. Pure; never throws; an alias in it is not followed. */
+  /** What it comes to where `alias.<name>` is this text. Pure; never throws. */
   readonly commandsOf: (text: string) => readonly GuardedCommand[];
+  /** Further aliases that it comes to then; fewer each time, down to none. */
+  readonly aliasesOf?: (text: string) => readonly AliasedCommand[];
 }
 
 /** The mode in which uncommitted work is guarded; `warn` tells and lets it run. */

@@ -1,9 +1,11 @@
 /** One call of git: where it works, and what it may touch there. */
 import { indexRules } from "./git-index-rules.ts";
-import type { Reach } from "./git-reach.ts";
+import { has, readArguments } from "./git-options.ts";
+import { operands, type Reach } from "./git-reach.ts";
 import { treeRules } from "./git-tree-rules.ts";
-import { directory, type Value } from "./shell-state.ts";
+import { asValue, directory, hole, type Value } from "./shell-state.ts";
 import type { Invocation } from "./shell-walk.ts";
+import { programOf } from "./shell-wrappers.ts";
 
 /** Where a git command works; null: only the shell knows, or nobody said. */
 export interface Place {
@@ -17,6 +19,8 @@ export interface GitCall {
   readonly place: Place;
   readonly name: Value;
   readonly args: readonly Value[];
+  /** Aliases that the call itself sets (`-c alias.x=...`), by their names in small letters. */
+  readonly aliases: ReadonlyMap<string, string>;
 }
 
 /** Options of git itself, in front of the command's name, whose value may be the next word. */
@@ -39,16 +43,17 @@ const telling =
 export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
   const fromEnv = { gitDir: exported.get("GIT_DIR"), workTree: exported.get("GIT_WORK_TREE") };
   let at = dir;
-  let gitDir: string | null = fromEnv.gitDir ?? null;
-  let workTree: string | null = fromEnv.workTree ?? null;
   // A variable that is set, nobody knows to what, may lead anywhere.
-  let isLost = fromEnv.gitDir === null || fromEnv.workTree === null;
+  let isLost = [fromEnv.gitDir, fromEnv.workTree].some(value => value?.includes(hole));
+  let gitDir: string | null = isLost ? null : (fromEnv.gitDir ?? null);
+  let workTree: string | null = isLost ? null : (fromEnv.workTree ?? null);
+  const aliases = new Map(aliasesOf(exported));
   for (let i = 1; i < values.length; i += 1) {
     const word = values[i];
     if (word === undefined) break;
     if (!/^-./.test(word.text)) {
       const place = { dir: isLost ? null : at, gitDir, workTree };
-      return { place, name: word, args: values.slice(i + 1) };
+      return { place, name: word, args: values.slice(i + 1), aliases };
     }
     if (word.known && telling.test(word.text)) return null;
     const equals = word.text.startsWith("--") ? word.text.indexOf("=") : -1;
@@ -57,6 +62,8 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
     const value = equals === -1 ? values[++i] : { ...word, text: word.text.slice(equals + 1) };
     if (value === undefined) return null;
     if (option === "-C") at = directory(at, value);
+    else if (option === "-c") note(aliases, value.whole);
+    else if (option === "--config-env") note(aliases, value.text.replace(/=.*$/s, `=${hole}`));
     else if (option === "--git-dir" || option === "--work-tree") {
       isLost ||= !value.known;
       if (option === "--git-dir") gitDir = value.text;
@@ -64,6 +71,50 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
     }
   }
   return null;
+}
+
+function note(aliases: Map<string, string>, setting: string): void {
+  const [, name, text] = /^alias\.([^=]+)=(.*)$/is.exec(setting) ?? [];
+  if (name !== undefined && text !== undefined) aliases.set(name.toLowerCase(), text);
+}
+
+/** Settings may come through the environment, one pair of variables each. */
+function aliasesOf(exported: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
+  return [...exported].flatMap(([variable, key]) => {
+    const [, number] = /^GIT_CONFIG_KEY_(\d+)$/.exec(variable) ?? [];
+    const [, name] = /^alias\.(.+)$/is.exec(key) ?? [];
+    if (number === undefined || name === undefined) return [];
+    return [[name.toLowerCase(), exported.get(`GIT_CONFIG_VALUE_${number}`) ?? hole] as const];
+  });
+}
+
+/** The alias that `git config` sets or, with a text of null, takes away; null where it is about something else. */
+export function aliasSet({
+  name,
+  args,
+}: GitCall): { readonly name: string; readonly text: string | null } | null {
+  if (name.text !== "config") return null;
+  const given = readArguments(args, {
+    short: "f",
+    long: ["--file", "--blob", "--type", "--default", "--comment"],
+  });
+  const words = operands(given);
+  const [verb] = words;
+  const [key, value] = verb?.text === "set" || verb?.text === "unset" ? words.slice(1) : words;
+  const [, alias] = /^alias\.(.+)$/is.exec(key?.text ?? "") ?? [];
+  if (alias === undefined) return null;
+  const isUnset = verb?.text === "unset" || has(given, "--unset", "--unset-all");
+  if (isUnset) return { name: alias.toLowerCase(), text: null };
+  return value === undefined ? null : { name: alias.toLowerCase(), text: value.whole };
+}
+
+/** The words of a call of git, which may be by a program that is one command of it: `git-stash`. null: another program. */
+export function gitWords(values: readonly Value[]): readonly Value[] | null {
+  const program = programOf(values);
+  if (program === "git") return values;
+  const [, name] = /^git-(.+)$/.exec(program ?? "") ?? [];
+  if (name === undefined || !(treeRules.has(name) || indexRules.has(name))) return null;
+  return [asValue("git"), asValue(name), ...values.slice(1)];
 }
 
 /** What the call may touch; null: neither files nor index. */

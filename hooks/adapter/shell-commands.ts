@@ -1,5 +1,6 @@
 /** The grammar of a shell line, as bash reads it: commands, lists, pipes, loops, functions. */
 import { Cursor } from "./shell-cursor.ts";
+import { Redirections } from "./shell-redirections.ts";
 import type { Arm, Assignment, Link, Node, Word } from "./shell-tree.ts";
 import { readHereDocument, readSum, readWord } from "./shell-words.ts";
 
@@ -20,7 +21,7 @@ const closing = /(?:then|do|done|fi|else|elif|esac|\})(?=[ \t\n;&|()<>]|$)/y;
 function readCommands(cursor: Cursor): Node {
   const nodes: Node[] = [];
   while (true) {
-    nodes.push(...asides(cursor.skipLines(readHereDocument)));
+    cursor.skipLines(readHereDocument);
     if (cursor.isAtEnd || /[);]/.test(cursor.next) || isNext(cursor, closing)) break;
     const from = cursor.at;
     const chain = readChain(cursor);
@@ -41,9 +42,8 @@ function readChain(cursor: Cursor): Node {
   for (cursor.skipBlanks(); ; cursor.skipBlanks()) {
     const when = cursor.skip("&&") ? "&&" : cursor.skip("||") ? "||" : null;
     if (when === null) return rest.length === 0 ? first : { kind: "chain", first, rest };
-    const aside = asides(cursor.skipLines(readHereDocument));
-    const node = readPipeline(cursor);
-    rest.push({ when, node: aside.length === 0 ? node : { kind: "sequence", nodes: [...aside, node] } });
+    cursor.skipLines(readHereDocument);
+    rest.push({ when, node: readPipeline(cursor) });
   }
 }
 
@@ -51,21 +51,35 @@ function readChain(cursor: Cursor): Node {
 function readPipeline(cursor: Cursor): Node {
   const nodes: Node[] = [];
   do {
-    nodes.push(...asides(cursor.skipLines(readHereDocument)));
-    while (cursor.match(/(?:!|time(?:[ \t]+-p)?|coproc)(?=[ \t\n;&|()<>]|$)/y) !== null) cursor.skipBlanks();
-    nodes.push(readCommand(cursor));
+    cursor.skipLines(readHereDocument);
+    const isApart = readPrefixes(cursor);
+    const node = readCommand(cursor);
+    nodes.push(isApart ? { kind: "apart", node } : node);
     cursor.skipBlanks();
   } while (!cursor.startsWith("||") && cursor.match(/\|&?/y) !== null);
   const [only] = nodes;
-  if (nodes.length === 1 && only !== undefined) return only;
-  return { kind: "sequence", nodes: nodes.map(node => ({ kind: "apart", node })) };
+  return nodes.length === 1 && only !== undefined ? only : { kind: "pipe", nodes };
+}
+
+/** What may stand in front of a pipeline; returns whether it runs beside the line. */
+function readPrefixes(cursor: Cursor): boolean {
+  let isApart = false;
+  for (; ; cursor.skipBlanks()) {
+    const found = cursor.match(/(?:!|time(?:[ \t]+-p)?|coproc)(?=[ \t\n;&|()<>]|$)/y);
+    if (found === null) return isApart;
+    if (found !== "coproc") continue;
+    isApart = true;
+    // Its name, which only a compound command can have.
+    cursor.match(/[ \t]+[A-Za-z_]\w*(?=[ \t]+(?:[{(]|(?:if|while|until|for|select|case|\[\[)[ \t\n]))/y);
+  }
 }
 
 function readCommand(cursor: Cursor): Node {
   const compound = cursor.deeper(() => readCompound(cursor), nothing);
   if (compound === null) return readSimple(cursor);
-  const redirected = readRedirections(cursor);
-  return redirected.length === 0 ? compound : { kind: "sequence", nodes: [...asides(redirected), compound] };
+  const redirections = new Redirections();
+  redirections.read(cursor);
+  return redirections.around(compound);
 }
 
 const compounds: readonly (readonly [begin: RegExp, read: (cursor: Cursor) => Node])[] = [
@@ -220,19 +234,22 @@ function readSimple(cursor: Cursor): Node {
   const assignments: Assignment[] = [];
   const words: Word[] = [];
   const others: Word[] = [];
+  const redirections = new Redirections();
   while (true) {
     cursor.skipBlanks();
-    others.push(...readRedirections(cursor));
+    redirections.read(cursor);
     const from = cursor.at;
     const next = readWord(cursor);
     if (next === null) break;
-    const name = words.length === 0 ? assigned(next) : null;
+    const given = words.length === 0 ? assigned(next) : null;
     if (/^[A-Za-z_]\w*(?:\[.*\])?\+?=$/s.test(cursor.text.slice(from, cursor.at)) && cursor.next === "(") {
-      others.push(...readArray(cursor));
-      if (name !== null) assignments.push({ name: name.name, value: null });
-    } else if (name !== null) {
-      assignments.push(name);
-      others.push(next);
+      const list = readArray(cursor);
+      if (given === null) others.push(...list);
+      else assignments.push({ ...given, kind: "list", value: list });
+    } else if (given !== null) {
+      assignments.push(given);
+      // In a subscript, too, commands run.
+      if (given.value === null) others.push(next);
     } else {
       words.push(next);
       if (words.length === 1 && assignments.length === 0 && cursor.match(/[ \t]*\([ \t]*\)/y) !== null) {
@@ -240,56 +257,32 @@ function readSimple(cursor: Cursor): Node {
       }
     }
   }
-  return { kind: "simple", assignments, words, asides: others };
+  return redirections.around({ kind: "simple", assignments, words, asides: others });
 }
 
-/** `NAME=...` in front of a command; of `NAME+=...` and `NAME[...]=...` the value is not followed. */
+/** `NAME=...` in front of a command; of `NAME[...]=...` the value is not followed. */
 function assigned(word: Word): Assignment | null {
   const [first, ...rest] = word;
   if (first?.kind !== "text" || first.quoted) return null;
   const [whole, name, more] = /^([A-Za-z_]\w*)(\[[^\]]*\])?\+?=/.exec(first.text) ?? [];
   if (whole === undefined || name === undefined) return null;
-  if (more !== undefined || whole.endsWith("+=")) return { name, value: null };
+  const adds = whole.endsWith("+=");
+  if (more !== undefined) return { name, kind: "word", value: null, adds };
   const text = first.text.slice(whole.length);
-  return { name, value: text === "" ? rest : [{ ...first, text }, ...rest] };
+  return { name, kind: "word", value: text === "" ? rest : [{ ...first, text }, ...rest], adds };
 }
 
 function readArray(cursor: Cursor): readonly Word[] {
   const words: Word[] = [];
   cursor.at += 1;
   while (!cursor.isAtEnd) {
-    words.push(...cursor.skipLines(readHereDocument));
+    cursor.skipLines(readHereDocument);
     const next = readWord(cursor);
     if (next === null) break;
     words.push(next);
   }
   if (!cursor.skip(")")) cursor.fail("a bracket has no end");
   return words;
-}
-
-/** Redirections that come next, with the words in them. A here-document's text follows after the line. */
-function readRedirections(cursor: Cursor): readonly Word[] {
-  const words: Word[] = [];
-  while (true) {
-    cursor.skipBlanks();
-    const operator = cursor.match(
-      /(?:\d+|\{[A-Za-z_]\w*\})?(?:<<<|<<-?|<>|<&|>>|>&|>\||<(?!\()|>(?!\())|&>>?/y,
-    );
-    if (operator === null) return words;
-    cursor.skipBlanks();
-    const from = cursor.at;
-    const target = readWord(cursor);
-    if (target === null) cursor.fail("a redirection leads nowhere");
-    else if (/^[^<]*<<-?$/.test(operator)) {
-      const isQuoted = /['"\\]/.test(cursor.text.slice(from, cursor.at));
-      const isIndented = operator.endsWith("-");
-      cursor.hereDocuments.push({ end: plainText(target), isQuoted, isIndented });
-    } else words.push(target);
-  }
-}
-
-function plainText(word: Word): string {
-  return word.map(part => (part.kind === "text" ? part.text : "")).join("");
 }
 
 /** Goes past a word of the grammar if it comes next. */

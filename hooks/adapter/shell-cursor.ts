@@ -1,11 +1,13 @@
 import { limits } from "../../protocol/limits.ts";
-import type { Node, Word } from "./shell-tree.ts";
+import type { Document, Node, Word } from "./shell-tree.ts";
 
 /** A here-document whose text begins after the line that asked for it. */
 interface HereDocument {
   readonly end: string;
   readonly isQuoted: boolean;
   readonly isIndented: boolean;
+  /** Gets the text. */
+  readonly document: Document;
 }
 
 /** How the commands inside a word are read: `shell-commands.ts`, which itself needs words. */
@@ -101,18 +103,15 @@ export class Cursor {
   }
 
   /** The same and the ends of lines, after which here-documents begin; their texts are read as `read` does. */
-  skipLines(read: (cursor: Cursor) => Word): readonly Word[] {
-    const asides: Word[] = [];
+  skipLines(read: (cursor: Cursor) => Word): void {
     for (this.skipBlanks(); this.next === "\n"; this.skipBlanks()) {
       this.at += 1;
-      asides.push(...this.#readHereDocuments(read));
+      this.#readHereDocuments(read);
     }
-    return asides;
   }
 
-  #readHereDocuments(read: (cursor: Cursor) => Word): readonly Word[] {
-    const asides: Word[] = [];
-    for (const { end, isQuoted, isIndented } of this.hereDocuments.splice(0)) {
+  #readHereDocuments(read: (cursor: Cursor) => Word): void {
+    for (const { end, isQuoted, isIndented, document } of this.hereDocuments.splice(0)) {
       const from = this.at;
       let to = this.text.length;
       while (!this.isAtEnd) {
@@ -124,8 +123,13 @@ export class Cursor {
         break;
       }
       this.at = Math.min(this.at, this.text.length);
-      if (!isQuoted) this.within(this.text.slice(from, to), inner => asides.push(read(inner)));
+      const raw = this.text.slice(from, to);
+      const text = isIndented ? raw.replace(/^\t+/gm, "") : raw;
+      if (isQuoted) document.word = [{ kind: "text", text, quoted: true }];
+      else
+        this.within(text, inner => {
+          document.word = read(inner);
+        });
     }
-    return asides;
   }
 }

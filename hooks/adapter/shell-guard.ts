@@ -1,11 +1,16 @@
-/** The git commands in a shell line that reach the working tree or the index. */
+/**
+ * The git commands in a shell line that reach the working tree or the index.
+ *
+ * Seen is what the line itself shows. Not seen: what scripts, `make`, interpreters and programs not known here run in
+ * turn; words that come from files, from programs other than the few of `shell-output.ts`, or from variables, functions
+ * and aliases set elsewhere; a variable that has another value on either way of an `if`; other machines.
+ */
 import type { AliasedCommand, GuardedCommand } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type GitCall, gitCall, isGitsOwn, placeOf, reachOf } from "./git-command.ts";
+import { aliasSet, type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf } from "./git-command.ts";
 import { readShell } from "./shell-commands.ts";
-import type { Value } from "./shell-state.ts";
-import { type Invocation, walkShell } from "./shell-walk.ts";
-import { programOf } from "./shell-wrappers.ts";
+import { asValue, hole, type Value } from "./shell-state.ts";
+import { type Budget, type Invocation, walkShell, wholeBudget } from "./shell-walk.ts";
 
 /** A guarded command, and whether its paths could not be told, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {
@@ -24,27 +29,35 @@ interface Found {
   readonly commands: Guarded[];
   readonly aliases: AliasedCommand[];
   unread: string | null;
+  /** Aliases that the line itself sets, by their names in small letters. */
+  readonly set: Map<string, string>;
+  /** How many aliases led here. */
+  readonly depth: number;
+  readonly budget: Budget;
+}
+
+function nothingYet(set: Map<string, string> = new Map(), depth = 0, budget = wholeBudget()): Found {
+  return { commands: [], aliases: [], unread: null, set, depth, budget };
 }
 
 /** Reads a line that begins in `dir`. Never throws, whatever the line holds; bounded in time and in what it gives. */
 export function guardShell(line: string, dir: string): ShellGuard {
-  const found: Found = { commands: [], aliases: [], unread: null };
+  const found = nothingYet();
   look(found, line, dir);
-  return found;
+  const { commands, aliases, unread } = found;
+  return { commands, aliases, unread };
 }
 
-function look(found: Found, line: string, dir: string): void {
+/** `args` are `$1` and so on; null: not known. */
+function look(found: Found, line: string, dir: string, args: readonly string[] | null = null): void {
   const { node, unread } = readShell(line);
   found.unread ??= unread;
-  const tooMuch = walkShell(node, dir, invocation => {
-    if (isGit(invocation.values)) take(found, invocation);
-  });
+  const run = (invocation: Invocation): void => {
+    const values = gitWords(invocation.values);
+    if (values !== null) take(found, { ...invocation, values });
+  };
+  const tooMuch = walkShell(node, dir, run, args, found.budget);
   found.unread ??= tooMuch;
-}
-
-/** `git`, wherever it lies. */
-function isGit(values: readonly Value[]): boolean {
-  return programOf(values) === "git";
 }
 
 function take(found: Found, invocation: Invocation): void {
@@ -55,7 +68,7 @@ function take(found: Found, invocation: Invocation): void {
     return;
   }
   if (!call.name.known) {
-    found.unread ??= "which git command it runs is known to the shell alone";
+    found.unread ??= onlyShell;
     return;
   }
   const { text: name } = call.name;
@@ -63,19 +76,45 @@ function take(found: Found, invocation: Invocation): void {
     const guarded = inSubmodules(call);
     if (guarded !== null) return void found.commands.push(guarded);
   }
+  const set = aliasSet(call);
+  if (set !== null) note(found, set);
   const reach = reachOf(call);
   if (reach !== null) {
     const { elsewhere: _, unclear = false, ...rest } = reach;
-    found.commands.push({ ...rest, ...placeOf(call, reach), unclear });
-  } else if (!isGitsOwn(name) && /^[\w.-]{1,80}$/.test(name)) found.aliases.push(aliased(call, name));
+    const guarded = { ...rest, ...placeOf(call, reach), unclear };
+    // Relative to a folder that is not known, paths may be any.
+    found.commands.push(
+      invocation.isBelow && rest.paths !== null ? { ...guarded, paths: null, unclear: true } : guarded,
+    );
+  } else if (!isGitsOwn(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
+}
+
+const onlyShell = "which git command it runs is known to the shell alone";
+
+function note({ set }: Found, { name, text }: { readonly name: string; readonly text: string | null }): void {
+  if (text === null) set.delete(name);
+  else if (set.size < limits.shellNamesMax) set.set(name, text);
+}
+
+/** What the line itself says of the alias counts; what git's configuration says is asked for later. */
+function takeAlias(found: Found, call: GitCall, name: string): void {
+  const text = call.aliases.get(name.toLowerCase()) ?? found.set.get(name.toLowerCase());
+  if (text === undefined) {
+    found.aliases.push(aliased(found, call, name));
+    return;
+  }
+  const inner = comesTo(found, call, text);
+  found.commands.push(...inner.commands);
+  found.aliases.push(...inner.aliases);
+  found.unread ??= inner.unread;
 }
 
 /** `submodule foreach` hands its words to a shell in every submodule. */
 function inSubmodules({ place, args }: GitCall): Guarded | null {
   const [sub, ...words] = args.filter(({ text }, i) => !text.startsWith("-") || isAfterWord(args, i));
   if (sub?.text !== "foreach") return null;
-  const inner: Found = { commands: [], aliases: [], unread: null };
-  look(inner, words.map(({ text }) => text).join(" "), "/");
+  const inner = nothingYet();
+  look(inner, words.map(({ whole }) => whole).join(" "), "/");
   if (!inner.commands.some(({ reach }) => reach === "tree")) return null;
   const name = "git submodule foreach";
   return { name, ...place, reach: "tree", commits: false, paths: null, untracked: true, unclear: false };
@@ -86,26 +125,39 @@ function isAfterWord(args: readonly Value[], i: number): boolean {
   return args.slice(0, i).filter(({ text }) => !text.startsWith("-")).length > 1;
 }
 
-/** Git puts an alias's text in place of its name; with a `!` in front it is a line for a shell. */
-function aliased(call: GitCall, name: string): AliasedCommand {
-  const { place, args } = call;
+function aliased({ set, depth }: Found, call: GitCall, name: string): AliasedCommand {
+  const inner = (text: string) => comesTo(nothingYet(set, depth), call, text);
   return {
     name,
-    ...place,
-    commandsOf: text => {
-      const found: Found = { commands: [], aliases: [], unread: null };
-      if (text.startsWith("!")) {
-        look(found, text.slice(1), place.dir ?? "/");
-        // It runs at the top of the worktree, with words that come after it.
-        const { dir } = place;
-        return found.commands.map(each => ({ ...each, paths: null, ...(dir === null ? { dir } : {}) }));
-      }
-      const values: Value[] = [{ text: "git", known: true }];
-      const dir = place.dir ?? "/";
-      const { node } = readShell(text);
-      walkShell(node, dir, ({ values: words }) => values.push(...words));
-      take(found, { values: [...values, ...args], dir: place.dir, exported: new Map() });
-      return found.commands.map(each => ({ ...each, gitDir: place.gitDir, workTree: place.workTree }));
-    },
+    ...call.place,
+    commandsOf: text => inner(text).commands,
+    aliasesOf: text => inner(text).aliases,
   };
+}
+
+/** Git puts an alias's text in place of its name; with a `!` in front it is a line for a shell. */
+function comesTo({ set, depth, budget }: Found, call: GitCall, text: string): Found {
+  const { place, args, aliases } = call;
+  const { dir, gitDir, workTree } = place;
+  const found = nothingYet(set, depth + 1, budget);
+  if (text.includes(hole)) found.unread = onlyShell;
+  if (found.depth > limits.aliasDepthMax) return found;
+  if (text.startsWith("!")) {
+    const words = args.map(({ whole }) => whole);
+    look(found, `${text.slice(1)} "$@"`, dir ?? "/", words);
+    // It runs at the top of the worktree, with the words that come after it.
+    const commands = found.commands.map(each => ({ ...each, paths: null, ...(dir === null ? { dir } : {}) }));
+    return { ...found, commands };
+  }
+  const values: Value[] = [asValue("git")];
+  const { node } = readShell(text);
+  walkShell(node, "/", ({ values: words }) => values.push(...words), null, budget);
+  // What the call itself sets holds for what its alias comes to.
+  const settings = [...aliases].flatMap(([name, value]) => [
+    asValue("-c"),
+    asValue(`alias.${name}=${value}`),
+  ]);
+  const [git = asValue("git"), ...rest] = values;
+  take(found, { values: [git, ...settings, ...rest, ...args], dir, isBelow: false, exported: new Map() });
+  return { ...found, commands: found.commands.map(each => ({ ...each, gitDir, workTree })) };
 }

@@ -1,30 +1,92 @@
-/** What a shell knows at one place of its line: where it is, and its variables. null: only the shell itself knows. */
+/**
+ * What a shell knows at one place of its line: where it is, and its variables.
+ *
+ * A text that is only known in part has a `hole` in place of each piece that is not. No text of a shell can hold that
+ * character, so texts with holes go through variables, quotes and further shells like any other.
+ */
 import { limits } from "../../protocol/limits.ts";
-import type { Node, Part, Word } from "./shell-tree.ts";
+import type { Node } from "./shell-tree.ts";
+
+/** Stands for what is not known: any text, of any length. */
+export const hole = "\0";
 
 export interface State {
+  /** null: only the shell itself knows. */
   readonly dir: string | null;
+  /** It is there, or in a folder below. */
+  readonly isBelow: boolean;
   /** Where `cd -` goes. */
   readonly before: string | null;
   /** What `popd` comes back to. */
   readonly stack: readonly (string | null)[];
-  readonly variables: ReadonlyMap<string, string | null>;
+  readonly variables: ReadonlyMap<string, string>;
   /** Variables that programs get. */
-  readonly exported: ReadonlyMap<string, string | null>;
+  readonly exported: ReadonlyMap<string, string>;
+  readonly lists: ReadonlyMap<string, readonly string[]>;
   readonly functions: ReadonlyMap<string, Node>;
+  readonly aliases: ReadonlyMap<string, string>;
+  /** `$1`, `$2` and so on; null: not known how many there are. */
+  readonly args: readonly string[] | null;
+  /** `$0`. */
+  readonly zero: string;
+  /** What is there to read on standard input; null: not known. */
+  readonly input: string | null;
 }
 
-/** A word as a program gets it; where it is not known, `text` is what it begins with. */
+/** A word as a program gets it. */
 export interface Value {
+  /** All of it; where it is not known, what it begins with. */
   readonly text: string;
   readonly known: boolean;
+  /** All of it, with its holes. */
+  readonly whole: string;
 }
 
-export const unknown: Value = { text: "", known: false };
+export function asValue(whole: string): Value {
+  const at = whole.indexOf(hole);
+  return at === -1 ? { text: whole, known: true, whole } : { text: whole.slice(0, at), known: false, whole };
+}
+
+export const unknown: Value = asValue(hole);
+
+/** The same; null where they are too many. */
+export function boundedArgs(args: readonly string[]): readonly string[] | null {
+  return args.length > limits.shellListMax ? null : args;
+}
+
+/** The same words; one that is not known in place of too many. */
+export function boundedList(words: readonly string[]): readonly string[] {
+  return words.length > limits.shellListMax ? [hole] : words;
+}
+
+/** The same text; a hole where it is longer than any line. */
+export function bounded(text: string): string {
+  return text.length > limits.shellLineChars ? hole : text;
+}
 
 export function startIn(dir: string): State {
   const none = new Map<string, never>();
-  return { dir: folded(dir), before: null, stack: [], variables: none, exported: none, functions: none };
+  return {
+    dir: folded(dir),
+    isBelow: false,
+    before: null,
+    stack: [],
+    variables: none,
+    exported: none,
+    lists: none,
+    functions: none,
+    aliases: none,
+    args: null,
+    zero: hole,
+    input: null,
+  };
+}
+
+/** What another shell knows when it begins: of variables, those that programs get. */
+export function begun(state: State, args: readonly string[] | null, zero: string): State {
+  const { dir, isBelow, exported, input } = state;
+  const known = args === null ? null : boundedArgs(args);
+  return { ...startIn("/"), dir, isBelow, variables: exported, exported, args: known, zero, input };
 }
 
 /** The directory that `to` names, seen from `from`. */
@@ -45,120 +107,77 @@ function folded(path: string): string {
 }
 
 /** Beyond a number of variables, further ones are not known. */
-export function assign(state: State, name: string, value: string | null): State {
+export function assign(state: State, name: string, value: string): State {
   if (isFull(state.variables, name)) return state;
-  const variables = new Map(state.variables).set(name, value);
+  const variables = new Map(state.variables).set(name, bounded(value));
   const { exported } = state;
   return {
     ...state,
     variables,
-    exported: exported.has(name) ? new Map(exported).set(name, value) : exported,
+    exported: exported.has(name) ? new Map(exported).set(name, bounded(value)) : exported,
   };
 }
 
-export function exportTo(state: State, name: string, value: string | null): State {
+export function exportTo(state: State, name: string, value: string): State {
   if (isFull(state.variables, name) || isFull(state.exported, name)) return state;
-  const exported = new Map(state.exported).set(name, value);
-  return { ...state, exported, variables: new Map(state.variables).set(name, value) };
+  const exported = new Map(state.exported).set(name, bounded(value));
+  return { ...state, exported, variables: new Map(state.variables).set(name, bounded(value)) };
 }
 
-function isFull(names: Variables, name: string): boolean {
+export function unset(state: State, name: string): State {
+  return {
+    ...state,
+    variables: without(state.variables, name),
+    exported: without(state.exported, name),
+    lists: without(state.lists, name),
+  };
+}
+
+export function without<T>(all: ReadonlyMap<string, T>, name: string): ReadonlyMap<string, T> {
+  return all.has(name) ? new Map([...all].filter(([key]) => key !== name)) : all;
+}
+
+/** One more of something that has a name; beyond a number of them it is left out. */
+export function withNamed<T>(all: ReadonlyMap<string, T>, name: string, value: T): ReadonlyMap<string, T> {
+  return isFull(all, name) ? all : new Map(all).set(name, value);
+}
+
+function isFull(names: ReadonlyMap<string, unknown>, name: string): boolean {
   return names.size >= limits.shellNamesMax && !names.has(name);
 }
 
 /** What holds whichever way the shell went; null is a way that does not come here. */
 export function either(a: State | null, b: State | null): State | null {
   if (a === null || b === null || a === b) return a ?? b;
-  const isSameStack = a.stack.length === b.stack.length && a.stack.every((dir, i) => dir === b.stack[i]);
   return {
     dir: a.dir === b.dir ? a.dir : null,
+    isBelow: a.isBelow || b.isBelow,
     before: a.before === b.before ? a.before : null,
-    stack: isSameStack ? a.stack : [],
+    stack: isSame(a.stack, b.stack) ? a.stack : [],
     variables: eitherMap(a.variables, b.variables),
     exported: eitherMap(a.exported, b.exported),
-    functions: new Map([...a.functions, ...b.functions]),
+    lists: eitherLists(a.lists, b.lists),
+    functions: a.functions === b.functions ? a.functions : new Map([...a.functions, ...b.functions]),
+    aliases: a.aliases === b.aliases ? a.aliases : new Map([...a.aliases, ...b.aliases]),
+    args: a.args === b.args ? a.args : null,
+    zero: a.zero === b.zero ? a.zero : hole,
+    input: a.input === b.input ? a.input : null,
   };
 }
 
-type Variables = ReadonlyMap<string, string | null>;
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((each, i) => each === b[i]);
+}
+
+type Variables = ReadonlyMap<string, string>;
 
 function eitherMap(a: Variables, b: Variables): Variables {
   if (a === b) return a;
   const names = [...a.keys(), ...b.keys()];
-  return new Map(names.map(name => [name, a.get(name) === b.get(name) ? (a.get(name) ?? null) : null]));
+  return new Map(names.map(name => [name, a.get(name) === b.get(name) ? (a.get(name) ?? hole) : hole]));
 }
 
-/** The words that the shell makes of one: braces, variables, fields. Patterns of file names stay as they are. */
-export function expand(word: Word, state: State): readonly Value[] {
-  return braces(word).flatMap(each => fields(each, state));
-}
-
-/** A word as one value, as in an assignment: nothing in it is split. */
-export function single(word: Word, state: State): Value {
-  const quoted = word.map(part => (part.kind === "variable" ? { ...part, quoted: true } : part));
-  return fields(quoted, state)[0] ?? { text: "", known: true };
-}
-
-function fields(word: Word, state: State): Value[] {
-  const done: Value[] = [];
-  let value = { text: "", known: true };
-  let isThere = false;
-  const add = (text: string | null): void => {
-    if (text === null) value = { ...value, known: false };
-    else if (value.known) value = { text: value.text + text, known: true };
-  };
-  for (const [i, part] of word.entries()) {
-    const text = i === 0 && isTilde(part) ? null : textOf(part, state);
-    const isQuoted = part.kind !== "opaque" && part.quoted;
-    if (text === null || isQuoted || part.kind === "text") {
-      add(text);
-      isThere ||= isQuoted || text !== "";
-      continue;
-    }
-    const [first = "", ...others] = text.split(/[ \t\n]+/);
-    add(first);
-    isThere ||= first !== "";
-    for (const other of others) {
-      if (isThere) done.push(value);
-      value = { text: other, known: true };
-      isThere = other !== "";
-    }
-  }
-  return isThere ? [...done, value] : done;
-}
-
-/** `~` and `~name`: somebody's home. */
-function isTilde(part: Part): boolean {
-  return part.kind === "text" && !part.quoted && part.text.startsWith("~");
-}
-
-function textOf(part: Part, { dir, before, variables }: State): string | null {
-  if (part.kind === "text") return part.text;
-  if (part.kind === "opaque") return null;
-  if (part.name === "PWD") return dir;
-  if (part.name === "OLDPWD") return before;
-  return variables.get(part.name) ?? null;
-}
-
-/** `a{b,c}` is two words. What is more involved is not known. */
-function braces(word: Word): readonly Word[] {
-  const at = word.findIndex(
-    part => part.kind === "text" && !part.quoted && /\{[^{}]*(?:,|\.\.)/.test(part.text),
-  );
-  const part = word[at];
-  if (part?.kind !== "text") return isBroken(word) ? [[...word, { kind: "opaque", commands: [] }]] : [word];
-  const [, head, inside, tail] = /^([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)$/.exec(part.text) ?? [];
-  if (head === undefined || inside === undefined || tail === undefined || word.length > 1) {
-    return [[{ kind: "opaque", commands: [] }]];
-  }
-  return inside.split(",").map(text => [{ ...part, text: head + text + tail }]);
-}
-
-/** Whether a brace that opens is followed by quotes or variables before its comma. */
-function isBroken(word: Word): boolean {
-  const open = word.findIndex(part => part.kind === "text" && !part.quoted && /\{[^}]*$/.test(part.text));
-  return (
-    open !== -1 &&
-    word.slice(open + 1).some(part => part.kind === "text" && !part.quoted && /[,}]/.test(part.text))
-  );
+function eitherLists(a: State["lists"], b: State["lists"]): State["lists"] {
+  if (a === b) return a;
+  return new Map([...a].filter(([name, list]) => list === b.get(name)));
 }

@@ -1,73 +1,212 @@
-/** Goes through a shell line as the shell would, and tells which programs run where, with which words. */
+/**
+ * Goes through a shell line as the shell would, and tells which programs run where, with which words.
+ *
+ * Of what goes either way both ways are gone; a command is taken to succeed where the next one depends on it. What
+ * commands write is followed, too, as far as their words tell: into `$(...)`, through pipes, to `xargs` and to shells.
+ */
 import { limits } from "../../protocol/limits.ts";
-import { readShell } from "./shell-commands.ts";
+import { expand, single } from "./shell-expand.ts";
+import { runSimple } from "./shell-simple.ts";
 import {
   assign,
-  directory,
+  asValue,
+  bounded,
   either,
-  expand,
-  exportTo,
+  hole,
   type State,
-  single,
   startIn,
-  unknown,
   type Value,
+  withNamed,
 } from "./shell-state.ts";
-import type { Node, Word } from "./shell-tree.ts";
-import { programOf, unwrapped } from "./shell-wrappers.ts";
+import type { Node, Part, Word } from "./shell-tree.ts";
 
 /** One program that the line may run; `values` begins with its name. */
 export interface Invocation {
   readonly values: readonly Value[];
   readonly dir: string | null;
-  readonly exported: ReadonlyMap<string, string | null>;
+  /** It runs there or in a folder below. */
+  readonly isBelow: boolean;
+  readonly exported: ReadonlyMap<string, string>;
 }
 
-interface Walk {
-  run: (invocation: Invocation) => void;
+/** What is written, while somebody listens. */
+interface Sink {
+  text: string;
+}
+
+/** What may yet be gone through: shared by a line and those that its aliases come to. */
+export interface Budget {
   steps: number;
-  depth: number;
-  unread: string | null;
+  chars: number;
+}
+
+export function wholeBudget(): Budget {
+  return { steps: limits.shellStepsMax, chars: limits.shellTextChars };
+}
+
+export class Walk {
+  #run: (invocation: Invocation) => void;
+  readonly #budget: Budget;
+  readonly #texts: string[] = [];
+  #sink: Sink | null = null;
+  #depth = 0;
+  unread: string | null = null;
+
+  constructor(run: (invocation: Invocation) => void, budget: Budget) {
+    this.#run = run;
+    this.#budget = budget;
+  }
+
+  run(invocation: Invocation): void {
+    this.#run(invocation);
+  }
+
+  /** Whether one more command may be gone through. */
+  goesOn(): boolean {
+    this.#budget.steps -= 1;
+    return this.#budget.steps >= 0 && this.#depth <= limits.shellDepthMax;
+  }
+
+  /** The state after a node; null where nothing comes after it. */
+  step(node: Node, state: State): State | null {
+    if (!this.goesOn()) return this.stop();
+    switch (node.kind) {
+      case "simple":
+        return runSimple(this, node, state);
+      case "redirected":
+        return redirected(this, node, state);
+      case "sequence":
+        return sequence(this, node.nodes, state);
+      case "pipe":
+        return pipe(this, node.nodes, state);
+      case "chain":
+        return chain(this, node, state);
+      case "apart":
+        this.step(node.node, state);
+        return state;
+      case "if":
+        return this.maybe(() => branches(this, node, state));
+      case "case":
+        return this.maybe(() =>
+          node.arms.reduce((all: State | null, arm) => either(all, this.step(arm, state)), state),
+        );
+      case "loop":
+        return loop(this, node, state);
+      case "function":
+        return { ...state, functions: withNamed(state.functions, node.name, node.body) };
+    }
+  }
+
+  stop(): null {
+    this.unread ??= "it does too much to be followed";
+    return null;
+  }
+
+  /** Counts text that was made or is to be read: words in loops could be without end. Returns whether it may be. */
+  charge(chars: number): boolean {
+    this.#budget.chars -= chars;
+    if (this.#budget.chars >= 0) return true;
+    this.stop();
+    // Every further step ends at once.
+    this.#budget.steps = 0;
+    return false;
+  }
+
+  deeper<T>(go: () => T): T {
+    this.#depth += 1;
+    const result = go();
+    this.#depth -= 1;
+    return result;
+  }
+
+  write(text: string): void {
+    if (this.#sink !== null) this.#sink.text = bounded(this.#sink.text + text);
+  }
+
+  /** What is written meanwhile. */
+  heard(go: () => void): string {
+    const outer = this.#sink;
+    const sink: Sink = { text: "" };
+    this.#sink = sink;
+    go();
+    this.#sink = outer;
+    this.charge(sink.text.length);
+    return sink.text;
+  }
+
+  /** Nobody listens meanwhile. */
+  unheard<T>(go: () => T): T {
+    const outer = this.#sink;
+    this.#sink = null;
+    const result = go();
+    this.#sink = outer;
+    return result;
+  }
+
+  /** What may run or not may write or not. */
+  maybe<T>(go: () => T): T {
+    const before = this.#sink?.text;
+    const result = go();
+    if (this.#sink !== null && this.#sink.text !== before) this.#sink.text = hole;
+    return result;
+  }
+
+  /** Goes through something only for the state it leaves. */
+  silently<T>(go: () => T): T {
+    const run = this.#run;
+    this.#run = () => undefined;
+    const result = this.unheard(go);
+    this.#run = run;
+    return result;
+  }
+
+  /** A word whose commands have run: they run apart, before the word is used. */
+  settled(word: Word, state: State): Word {
+    return word.map(part => this.#settledPart(part, state));
+  }
+
+  #settledPart(part: Part, state: State): Part {
+    if (part.kind === "output") {
+      const text = this.heard(() => this.step(part.node, state)).replace(/\n+$/, "");
+      return { kind: "value", text, quoted: part.quoted };
+    }
+    if (part.kind === "file") {
+      // It has a name that nobody knows: a number between holes tells which text it is.
+      const text = this.heard(() => this.step(part.node, { ...state, input: null }));
+      return { kind: "value", text: `${hole}${this.#texts.push(text) - 1}${hole}`, quoted: true };
+    }
+    if (part.kind === "opaque") for (const node of part.commands) this.unheard(() => this.step(node, state));
+    return part;
+  }
+
+  /** What a file holds that a word of the line names; null where the line does not tell. */
+  textOf({ whole }: Value, { input }: State): string | null {
+    if (/^\/dev\/(?:stdin|fd\/0)$|^\/proc\/self\/fd\/0$/.test(whole)) return input;
+    const [, number] = whole.startsWith(hole) ? (/^.(\d+).$/s.exec(whole) ?? []) : [];
+    return number === undefined ? null : (this.#texts[Number(number)] ?? null);
+  }
+
+  /** The words of a command or a list, with what stands in them run before. */
+  words(words: readonly Word[], state: State): readonly Value[] {
+    const values = words.flatMap(word => expand(this.settled(word, state), state));
+    return this.charge(values.reduce((sum, { whole }) => sum + whole.length + 1, 0)) ? values : [];
+  }
 }
 
 /**
- * Hands every program of the line to `run`, in order. Of what goes either way both ways are gone; a command is taken
- * to succeed where the next one depends on it. Returns why not all of it was gone through, or null.
+ * Hands every program of the line to `run`, in order. `args` are `$1` and so on, where they are known. Returns why not
+ * all of it was gone through, or null.
  */
-export function walkShell(node: Node, dir: string, run: (invocation: Invocation) => void): string | null {
-  const walk: Walk = { run, steps: 0, depth: 0, unread: null };
-  step(walk, node, startIn(dir));
+export function walkShell(
+  node: Node,
+  dir: string,
+  run: (invocation: Invocation) => void,
+  args: readonly string[] | null = null,
+  budget: Budget = wholeBudget(),
+): string | null {
+  const walk = new Walk(run, budget);
+  walk.step(node, { ...startIn(dir), args });
   return walk.unread;
-}
-
-/** The state after a node; null where nothing comes after it. */
-function step(walk: Walk, node: Node, state: State): State | null {
-  walk.steps += 1;
-  if (walk.steps > limits.shellStepsMax || walk.depth > limits.shellDepthMax) {
-    walk.unread ??= "it does too much to be followed";
-    return null;
-  }
-  switch (node.kind) {
-    case "simple":
-      return simple(walk, node, state);
-    case "sequence":
-      return sequence(walk, node.nodes, state);
-    case "chain":
-      return chain(walk, node, state);
-    case "apart":
-      step(walk, node.node, state);
-      return state;
-    case "if":
-      return branches(walk, node, state);
-    case "case":
-      return node.arms.reduce((all: State | null, arm) => either(all, step(walk, arm, state)), state);
-    case "loop":
-      return loop(walk, node, state);
-    case "function":
-      return state.functions.size >= limits.shellNamesMax
-        ? state
-        : { ...state, functions: new Map(state.functions).set(node.name, node.body) };
-  }
 }
 
 type Kind<K extends Node["kind"]> = Extract<Node, { kind: K }>;
@@ -76,22 +215,51 @@ function sequence(walk: Walk, nodes: readonly Node[], state: State): State | nul
   let now: State | null = state;
   for (const node of nodes) {
     if (now === null) return null;
-    now = step(walk, node, now);
+    now = walk.step(node, now);
   }
   return now;
 }
 
+function pipe(walk: Walk, nodes: readonly Node[], state: State): State {
+  let { input } = state;
+  for (const [i, node] of nodes.entries()) {
+    const stage = { ...state, input };
+    if (i === nodes.length - 1) walk.step(node, stage);
+    else input = walk.heard(() => walk.step(node, stage));
+  }
+  return state;
+}
+
+function redirected(walk: Walk, node: Kind<"redirected">, state: State): State | null {
+  const texts = new Map(
+    node.documents.map(document => [document, single(walk.settled(document.word, state), state).whole]),
+  );
+  for (const aside of node.asides) walk.settled(aside, state);
+  let { input } = state;
+  if (node.input !== null && "document" in node.input) input = texts.get(node.input.document) ?? null;
+  else if (node.input !== null) {
+    input = walk.textOf(single(walk.settled(node.input.from, state), state), state);
+  }
+  const go = () => walk.step(node.node, { ...state, input });
+  const after = node.isWritten ? walk.unheard(go) : go();
+  return after === null ? null : { ...after, input: state.input };
+}
+
 function chain(walk: Walk, { first, rest }: Kind<"chain">, state: State): State | null {
   let failed: State = state;
-  let now = step(walk, first, state);
+  let now = walk.step(first, state);
   for (const { when, node } of rest) {
     if (when === "&&") {
       const before = now;
       if (now === null) continue;
       failed = now;
       // Who leaves only if the one before succeeded may as well go on.
-      now = step(walk, node, now) ?? before;
-    } else now = either(now, step(walk, node, failed));
+      now = walk.step(node, now) ?? before;
+    } else {
+      const from = failed;
+      const other = walk.maybe(() => walk.step(node, from));
+      now = either(now, other);
+    }
   }
   return now;
 }
@@ -100,176 +268,64 @@ function branches(walk: Walk, { arms, otherwise }: Kind<"if">, state: State): St
   let asked: State | null = state;
   let after: State | null = null;
   for (const { condition, body } of arms) {
-    asked = asked === null ? null : step(walk, condition, asked);
-    if (asked !== null) after = either(after, step(walk, body, asked));
+    asked = asked === null ? null : walk.step(condition, asked);
+    if (asked !== null) after = either(after, walk.step(body, asked));
   }
   if (asked === null) return after;
-  return either(after, otherwise === null ? asked : step(walk, otherwise, asked));
+  return either(after, otherwise === null ? asked : walk.step(otherwise, asked));
 }
 
 /** With words that are known, one round for each; else one for all of them, from where any of them may begin. */
 function loop(walk: Walk, node: Kind<"loop">, state: State): State | null {
   const { variable, condition, body } = node;
-  inside(walk, node.words ?? [], state);
-  const values = node.words?.flatMap(word => expand(word, state)) ?? [unknown];
-  const isListed = variable !== null && values.every(({ known, text }) => known && !/[*?[]/.test(text));
-  if (isListed && values.length <= limits.shellRoundsMax) {
+  const values = node.words === null ? listOf(node, state) : walk.words(node.words, state);
+  const isListed = values?.every(({ known, text }) => known && !/[*?[]/.test(text)) ?? false;
+  if (variable !== null && values !== null && isListed && values.length <= limits.shellRoundsMax) {
     let now = state;
-    for (const { text } of values) now = step(walk, body, assign(now, variable, text)) ?? now;
+    for (const { text } of values) now = walk.step(body, assign(now, variable, text)) ?? now;
     return now;
   }
+  if (condition !== null && isReading(condition)) {
+    const after = lineByLine(walk, condition, body, state);
+    if (after !== null) return after;
+  }
   const round = (from: State): State => {
-    const asked = condition === null ? from : step(walk, condition, from);
-    return asked === null ? from : (step(walk, body, asked) ?? asked);
+    const asked = condition === null ? from : walk.step(condition, from);
+    return asked === null ? from : (walk.step(body, asked) ?? asked);
   };
-  const begin = variable === null ? state : assign(state, variable, null);
-  return either(
-    state,
-    round(
-      either(
-        begin,
-        silently(walk, () => round(begin)),
-      ) ?? begin,
-    ),
+  const begin = variable === null ? state : assign(state, variable, hole);
+  const twice = either(
+    begin,
+    walk.silently(() => round(begin)),
   );
+  return walk.maybe(() => either(state, round(twice ?? begin)));
 }
 
-/** Goes through something only for the state it leaves. */
-function silently<T>(walk: Walk, look: () => T): T {
-  const { run } = walk;
-  walk.run = () => undefined;
-  const result = look();
-  walk.run = run;
-  return result;
+/** Without words a loop goes over those of whoever runs it. */
+function listOf({ variable }: Kind<"loop">, { args }: State): readonly Value[] | null {
+  return variable === null || args === null ? null : args.map(asValue);
 }
 
-/** The commands inside words run apart, before the words are used. */
-function inside(walk: Walk, words: readonly Word[], state: State): void {
-  for (const part of words.flat()) {
-    if (part.kind === "opaque") for (const node of part.commands) step(walk, node, state);
+/** `while read LINE`. */
+function isReading(condition: Node): boolean {
+  const only = condition.kind === "sequence" && condition.nodes.length === 1 ? condition.nodes[0] : condition;
+  const [first] = only?.kind === "simple" ? (only.words[0] ?? []) : [];
+  return first?.kind === "text" && first.text === "read";
+}
+
+/** A round for each line that is there to read; null where that is not known, or they are too many. */
+function lineByLine(walk: Walk, condition: Node, body: Node, state: State): State | null {
+  const { input } = state;
+  if (input === null || input.includes(hole)) return null;
+  if (input.split("\n").length > limits.shellRoundsMax + 1) return null;
+  let now = state;
+  while (now.input !== null && now.input !== "") {
+    const before: string = now.input;
+    const asked = walk.step(condition, now);
+    if (asked === null || asked.input === before) return now;
+    now = walk.step(body, asked) ?? asked;
+    // What the body reads is not followed.
+    if (now.input !== asked.input) now = { ...now, input: asked.input };
   }
-}
-
-function simple(walk: Walk, node: Kind<"simple">, state: State): State | null {
-  const { assignments, words, asides } = node;
-  inside(walk, [...asides, ...words], state);
-  const assigned = assignments.map(({ name, value }) => {
-    const given = value === null ? unknown : single(value, state);
-    return [name, given.known ? given.text : null] as const;
-  });
-  const values = words.flatMap(word => expand(word, state));
-  if (values.length === 0) {
-    return assigned.reduce((now, [name, value]) => assign(now, name, value), state);
-  }
-  const told = assigned.reduce((now, [name, value]) => exportTo(now, name, value), state);
-  const [first] = values;
-  const body = first?.known ? state.functions.get(first.text) : undefined;
-  if (body !== undefined) return called(walk, body, state);
-  const inner = unwrapped(values, told);
-  if (inner.values.length === 0) return state;
-  walk.run({ values: inner.values, dir: inner.state.dir, exported: inner.state.exported });
-  const name = programOf(inner.values);
-  const args = inner.values.slice(1);
-  const text = name === null ? null : shellText(name, args);
-  const after =
-    text === null ? null : called(walk, read(walk, text), name === "eval" ? state : begun(inner.state));
-  if (first?.text === "exec") return null;
-  return name === "eval" && after !== null ? after : builtin(name, args, state);
-}
-
-/** What another shell knows when it begins: of variables, those that programs get. */
-function begun(state: State): State {
-  return { ...state, variables: state.exported, functions: new Map(), stack: [], before: null };
-}
-
-/** A line within the line, for `eval` or another shell; null where there is none, or the shell alone knows it. */
-function shellText(name: string, args: readonly Value[]): string | null {
-  if (name === "eval") {
-    return args.every(({ known }) => known) ? args.map(({ text }) => text).join(" ") : null;
-  }
-  if (!/^(?:ba|da|z|k|a)?sh$/.test(name)) return null;
-  const at = args.findIndex(({ text }) => /^-\w*c$/.test(text));
-  const line = args.slice(0, at).every(({ text }) => /^[-+]/.test(text)) ? args[at + 1] : undefined;
-  return at !== -1 && line?.known ? line.text : null;
-}
-
-function read(walk: Walk, text: string): Node {
-  const { node, unread } = readShell(text);
-  walk.unread ??= unread;
-  return node;
-}
-
-function called(walk: Walk, body: Node, state: State): State | null {
-  walk.depth += 1;
-  const after = step(walk, body, state);
-  walk.depth -= 1;
-  // Who returns from a function goes on behind it.
-  return after ?? state;
-}
-
-/** What a command of the shell itself does to its state. */
-function builtin(name: string | null, args: readonly Value[], state: State): State | null {
-  switch (name) {
-    case "exit":
-    case "return":
-    case "break":
-    case "continue":
-      return null;
-    case "cd":
-    case "chdir":
-      return moved(args, state);
-    case "pushd":
-      return pushed(args, state);
-    case "popd":
-      return { ...state, dir: state.stack[0] ?? null, before: state.dir, stack: state.stack.slice(1) };
-    case "export":
-    case "declare":
-    case "typeset":
-    case "readonly":
-    case "local":
-      return declared(name, args, state);
-    case "unset":
-    case "read":
-      return args.reduce((now, { text }) => (isName(text) ? forgotten(name, text, now) : now), state);
-    case "eval":
-    case "source":
-    case ".":
-      return [...state.variables.keys()].reduce((now, variable) => assign(now, variable, null), state);
-    default:
-      return state;
-  }
-}
-
-function moved(args: readonly Value[], state: State): State {
-  const to = args.find(({ text }) => !/^-[LPe@-]/.test(text));
-  const dir = to?.known && to.text === "-" ? state.before : directory(state.dir, to ?? unknown);
-  return { ...state, dir, before: state.dir };
-}
-
-/** Without a directory, or by number, it goes around in what is on the stack. */
-function pushed(args: readonly Value[], state: State): State {
-  const [to] = args;
-  if (to === undefined || /^[+-]/.test(to.text)) return { ...state, dir: null, before: state.dir, stack: [] };
-  return { ...moved(args, state), stack: [state.dir, ...state.stack] };
-}
-
-function declared(name: string, args: readonly Value[], state: State): State {
-  const isExport = name === "export" || args.some(({ text }) => /^-\w*x/.test(text));
-  return args.reduce((now, { text, known }) => {
-    const [, variable, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(text) ?? [];
-    if (variable === undefined) return now;
-    const old = now.variables.get(variable) ?? null;
-    const given = value === undefined ? old : known ? value : null;
-    return isExport ? exportTo(now, variable, given) : assign(now, variable, given);
-  }, state);
-}
-
-function forgotten(by: "unset" | "read", name: string, state: State): State {
-  if (by === "read") return assign(state, name, null);
-  const left = (all: ReadonlyMap<string, string | null>) => new Map([...all].filter(([key]) => key !== name));
-  return { ...state, variables: left(state.variables), exported: left(state.exported) };
-}
-
-function isName(text: string): boolean {
-  return /^[A-Za-z_]\w*$/.test(text);
+  return now;
 }

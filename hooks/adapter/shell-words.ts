@@ -20,10 +20,18 @@ export function readWord(cursor: Cursor): Word | null {
 export function readHereDocument(cursor: Cursor): Word {
   const parts: Part[] = [];
   while (!cursor.isAtEnd) {
-    if (cursor.match(/[^\\$`]+/y) !== null) continue;
-    if (cursor.match(/\\[\s\S]?/y) === null) readExpansion(cursor, parts, true);
+    const plain = cursor.match(/[^\\$`]+/y);
+    if (plain !== null) parts.push(text(plain, true));
+    const escaping = cursor.match(/\\[\s\S]?/y);
+    if (escaping !== null) parts.push(text(/^\\[\\$`\n]/.test(escaping) ? bare(escaping) : escaping, true));
+    else if (!cursor.isAtEnd) readExpansion(cursor, parts, true);
   }
   return parts;
+}
+
+/** With the end of a line a backslash is nothing. */
+function bare(escaping: string): string {
+  return escaping === "\\\n" ? "" : escaping.charAt(1);
 }
 
 /** Returns false where the word ends. */
@@ -34,10 +42,9 @@ function readSpecial(cursor: Cursor, parts: Part[]): boolean {
   else if (c === '"') readDoubleQuoted(cursor, parts);
   else if (c === "\\") readEscape(cursor, parts);
   else if (c === "$" || c === "`") readExpansion(cursor, parts, false);
-  else if (/^[<>]\(/.test(cursor.text.slice(cursor.at, cursor.at + 2))) {
-    cursor.at += 2;
-    parts.push({ kind: "opaque", commands: [substituted(cursor)] });
-  } else return false;
+  else if (cursor.skip("<(")) parts.push({ kind: "file", node: substituted(cursor) });
+  else if (cursor.skip(">(")) parts.push({ kind: "opaque", commands: [substituted(cursor)] });
+  else return false;
   return true;
 }
 
@@ -80,17 +87,20 @@ function unescaped(escaping: string): string {
   return /["\\$`]/.test(escaping.charAt(1)) ? escaping.charAt(1) : escaping;
 }
 
+/** Elements of arrays, too: `${NAME[@]}`. */
+const braceName = /\{(?:[A-Za-z_]\w*(?:\[(?:[@*]|\d{1,5})\])?|\d{1,5}|[@*])\}/y;
+
 function readExpansion(cursor: Cursor, parts: Part[], quoted: boolean): void {
   if (cursor.next === "`") {
-    parts.push({ kind: "opaque", commands: backquoted(cursor, quoted) });
+    parts.push({ kind: "output", node: backquoted(cursor, quoted), quoted });
     return;
   }
   cursor.at += 1;
-  const name = cursor.match(/[A-Za-z_]\w*/y) ?? cursor.match(/\{[A-Za-z_]\w*\}/y)?.slice(1, -1);
+  const name = cursor.match(/[A-Za-z_]\w*|[\d@*]/y) ?? cursor.match(braceName)?.slice(1, -1);
   if (name !== undefined) parts.push({ kind: "variable", name, quoted });
-  else if (cursor.match(/[\d@*#?$!-]/y) !== null) parts.push({ kind: "opaque", commands: [] });
-  else if (cursor.startsWith("((")) readArithmetic(cursor, parts);
-  else if (cursor.skip("(")) parts.push({ kind: "opaque", commands: [substituted(cursor)] });
+  else if (cursor.match(/[#?$!-]/y) !== null) parts.push({ kind: "opaque", commands: [] });
+  else if (cursor.startsWith("((")) readArithmetic(cursor, parts, quoted);
+  else if (cursor.skip("(")) parts.push({ kind: "output", node: substituted(cursor), quoted });
   else if (cursor.skip("{")) parts.push({ kind: "opaque", commands: braced(cursor, quoted) });
   else if (!quoted && cursor.next === "'") parts.push(text(escaped(cursor), true));
   else if (!quoted && cursor.next === '"') readDoubleQuoted(cursor, parts);
@@ -104,7 +114,7 @@ function substituted(cursor: Cursor): Node {
 }
 
 /** `$((` begins a sum, or commands in brackets within `$(`. */
-function readArithmetic(cursor: Cursor, parts: Part[]): void {
+function readArithmetic(cursor: Cursor, parts: Part[], quoted: boolean): void {
   const from = cursor.at;
   const commands = readSum(cursor);
   if (commands !== null) {
@@ -112,7 +122,7 @@ function readArithmetic(cursor: Cursor, parts: Part[]): void {
     return;
   }
   cursor.back(from);
-  if (cursor.skip("(")) parts.push({ kind: "opaque", commands: [substituted(cursor)] });
+  if (cursor.skip("(")) parts.push({ kind: "output", node: substituted(cursor), quoted });
 }
 
 /** From `((` to its `))`, with the commands inside; null where it is no sum. */
@@ -148,21 +158,21 @@ function braced(cursor: Cursor, quoted: boolean): readonly Node[] {
 }
 
 /** In backquotes a backslash is taken away before anything else is read. */
-function backquoted(cursor: Cursor, quoted: boolean): readonly Node[] {
-  const found = cursor.match(/`(?:[^`\\]|\\[\s\S])*`/y);
-  if (found === null) {
-    cursor.fail("a quote has no end");
-    return [];
-  }
-  const inside = found.slice(1, -1).replace(quoted ? /\\([$`\\"])/g : /\\([$`\\])/g, "$1");
+function backquoted(cursor: Cursor, quoted: boolean): Node {
   const nodes: Node[] = [];
-  cursor.within(inside, inner => {
-    nodes.push(inner.commands(inner));
-    if (!inner.isAtEnd) inner.fail("a bracket has no beginning");
-  });
-  return nodes;
+  const found = cursor.match(/`(?:[^`\\]|\\[\s\S])*`/y);
+  if (found === null) cursor.fail("a quote has no end");
+  else {
+    const inside = found.slice(1, -1).replace(quoted ? /\\([$`\\"])/g : /\\([$`\\])/g, "$1");
+    cursor.within(inside, inner => {
+      nodes.push(inner.commands(inner));
+      if (!inner.isAtEnd) inner.fail("a bracket has no beginning");
+    });
+  }
+  return { kind: "sequence", nodes };
 }
 
+/** As `$'...'`, `echo -e` and `printf` have them. */
 const escapes: Readonly<Record<string, string>> = {
   n: "\n",
   t: "\t",
@@ -182,8 +192,13 @@ function escaped(cursor: Cursor): string {
     cursor.fail("a quote has no end");
     return "";
   }
+  return unescapedC(found.slice(1, -1));
+}
+
+/** With what its backslashes stand for: `\\n`, `\\x41`. */
+export function unescapedC(quoted: string): string {
   const code = /\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,6})|([0-7]{1,3})|([\s\S]))/g;
-  return found.slice(1, -1).replace(code, (whole, x, u, long, octal, c) => {
+  return quoted.replace(code, (whole, x, u, long, octal, c) => {
     const hex: string | undefined = x ?? u ?? long;
     if (hex !== undefined) return character(Number.parseInt(hex, 16));
     if (octal !== undefined) return character(Number.parseInt(octal, 8) & 0xff);
@@ -195,8 +210,12 @@ function character(code: number): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : "";
 }
 
-function commandsOf(parts: readonly Part[]): readonly Node[] {
-  return parts.flatMap(part => (part.kind === "opaque" ? part.commands : []));
+/** The commands inside of words, which run before the words are used. */
+export function commandsOf(parts: readonly Part[]): readonly Node[] {
+  return parts.flatMap(part => {
+    if (part.kind === "opaque") return part.commands;
+    return part.kind === "output" || part.kind === "file" ? [part.node] : [];
+  });
 }
 
 function text(value: string, quoted: boolean): Part {

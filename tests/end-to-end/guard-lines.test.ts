@@ -60,6 +60,10 @@ async function checkout() {
   const dir = w.repo(`r${count}`);
   w.git(dir, "branch", "other");
   w.git(dir, "config", "alias.wipe", "reset --hard");
+  w.git(dir, "config", "alias.outer", "wipe");
+  w.git(dir, "config", "alias.shell", "!git outer");
+  w.git(dir, "config", "alias.round", "back");
+  w.git(dir, "config", "alias.back", "round");
   const [ann, bob] = [`ann${count}`, `bob${count}`];
   await edit(ann, dir, "a.ts", "ann's\n");
   await edit(ann, dir, "ann.ts", "ann's new\n");
@@ -99,6 +103,16 @@ describe("denied where another one has work", () => {
     "git am fix.patch",
     "git rm -f a.ts",
     "git wipe",
+    "git outer",
+    "git shell",
+    "/usr/bin/git stash",
+    "bash <<'X'\ngit stash\nX",
+    "find . -name a.ts -exec git checkout -- {} \\;",
+    "echo stash | xargs git",
+    "git config alias.s2 stash; git s2",
+    "git -c alias.x=outer x",
+    "printf 'git %s' stash | bash",
+    'g() { git "$@"; }; g stash',
     "cd src && git reset --hard",
     "git -C src stash",
     "git --git-dir=.git --work-tree=. reset --hard",
@@ -124,6 +138,9 @@ describe("denied where another one has work", () => {
 describe("let through, and nothing of the other one's is touched or taken in", () => {
   it.each([
     "git status",
+    "git round || true",
+    "echo status | xargs git",
+    "bash <<'X'\ngit status\nX",
     "git log --oneline | head -1",
     "git diff; git stash list",
     "git branch topic && git checkout -b topic2",

@@ -289,6 +289,111 @@ describe("wherever it stands", () => {
     expect(reached(line)).toEqual(stash);
   });
 
+  test.each([
+    // Programs by other names and in other words.
+    "~/bin/git stash",
+    "$HOME/bin/git stash",
+    '"$(brew --prefix)/bin/git" stash',
+    "G=~/bin/git; $G stash",
+    "$(which git) stash",
+    '"$(command -v git)" stash',
+    'GIT=`type -P git`; "$GIT" stash',
+    "GIT=git; $GIT stash",
+    'C="git stash"; $C',
+    "git${IFS}stash",
+    "{git,stash}",
+    "x=git; x+=' stash'; $x",
+    'a=(git stash); "${a[@]}"',
+    "a=(git); a+=(stash); ${a[@]}",
+    "a=(x git stash); ${a[1]} ${a[2]}",
+    'set -- git stash; "$@"',
+    'set -- x stash; shift; git "$1"',
+    'g() { git "$@"; }; g stash',
+    'g() { local op=$1; git "$op"; }; g stash',
+    "/usr/lib/git-core/git-stash push",
+    // Words that are read.
+    "read c <<< stash; git $c",
+    "while read c; do git $c; done <<< stash",
+    'echo x stash | while read -r a b; do git "$b"; done',
+    'mapfile -t m <<< stash; git "${m[0]}"',
+    // Shells with a text of the line.
+    "bash -c -e 'git stash'",
+    "bash -euo pipefail -c 'git stash'",
+    "bash --norc -c 'git stash'",
+    "bash -c 'git \"$@\"' x stash",
+    "sh -c '$0 stash' git",
+    "bash <<'X'\ngit stash\nX",
+    "bash -s a b <<X\ngit stash\nX",
+    "sh -e - <<-'X'\n\tgit stash\n\tX",
+    "bash <<< 'git stash'",
+    "bash < <(echo git stash)",
+    "bash <(echo git stash)",
+    "source <(echo git stash)",
+    ". /dev/stdin <<< 'git stash'",
+    "bash /dev/stdin <<< 'git stash'",
+    "echo git stash | sh",
+    "printf 'git %s\\n' stash | bash -s",
+    "echo -e 'true\\ngit stash' | bash",
+    "cat <<'X' | sh\ngit stash\nX",
+    "{ echo true; echo git stash; } | tee /dev/null | sh",
+    "for c in git; do echo $c stash; done | sh",
+    'eval "$(echo git stash)"',
+    "eval \"$(cat <<'X'\ngit stash\nX\n)\"",
+    "trap 'git stash' EXIT",
+    // Programs that run others.
+    "echo stash | xargs git",
+    "echo stash | xargs -n1 -r /usr/bin/git",
+    "echo stash | xargs -I{} git {}",
+    "echo stash | xargs -I % sh -c 'git %'",
+    "echo git stash | xargs env",
+    "xargs git <<< stash",
+    "xargs -a <(echo stash) git",
+    "find . -exec git stash \\;",
+    "find . -ok sh -c 'git stash' \\;",
+    "env -i PATH=/bin git stash",
+    "env -S 'A=1 git stash'",
+    "sudo -iu me -- git stash",
+    "busybox sh -c 'git stash'",
+    "flock /tmp/l git stash",
+    "flock /tmp/l -c 'git stash'",
+    "su - me -c 'git stash'",
+    "script -qc 'git stash' /dev/null",
+    "watch -n 5 git stash",
+    "kite lock a.ts -- git stash",
+    "coproc NAME { git stash; }",
+    // Aliases that the line makes.
+    "alias g=git\ng stash",
+    "alias gs='git stash'\ngs",
+    "git config alias.s2 stash; git s2",
+    "git config --global alias.S2 '!git stash' && git s2",
+    "git config set alias.s2 'stash push'; git s2",
+    "git -c alias.x=stash x",
+    "git -c alias.x=y -c alias.y=stash x",
+    "git config alias.a b; git config alias.b stash; git a",
+    "git config alias.g '!git'; git g stash",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=stash git x",
+  ])("%s", line => {
+    const { commands, unread } = guardShell(line, "/p");
+    expect(commands).toMatchObject([{ name: "git stash push", dir: "/p" }]);
+    expect(unread).toBeNull();
+  });
+
+  test.each<[line: string, ...commands: string[]]>([
+    ["find . -name a1.txt -exec git checkout -- {} \\;", "git checkout: tree; unclear"],
+    ["find . -execdir git checkout -- a.ts ';'", "git checkout: tree; unclear"],
+    ["find . -exec sh -c 'git checkout -- \"$1\"' _ {} +", "git checkout: tree; unclear"],
+    ["find . -print0 | xargs -0 -I{} git checkout -- {}", "git checkout: tree; unclear"],
+    ["echo a.ts 'b c.ts' | xargs git checkout --", "git checkout: tree; a.ts b c.ts"],
+    ["printf '%s\\n' a.ts b.ts | xargs -n1 git rm", "git rm: tree; a.ts", "git rm: tree; b.ts"],
+    ["printf 'a b\\n' | xargs -d '\\n' git rm", "git rm: tree; a b"],
+    ['bash -c "cd $DIR && git stash"', "git stash push: tree; all; in ?"],
+    ['bash -c "git checkout -- $F"', "git checkout: tree; unclear"],
+    ["(echo cd sub; echo git stash) | sh", "git stash push: tree; all; in /p/sub"],
+    ["git config alias.x 'checkout --'; git -C sub x a.ts", "git checkout: tree; a.ts; in /p/sub"],
+  ])("%s", (line, ...commands) => {
+    expect(reached(line)).toEqual(commands);
+  });
+
   test("words that come from elsewhere may be any", () => {
     expect(reached("git ls-files | xargs git checkout --")).toEqual(["git checkout: tree; unclear"]);
     expect(reached("git ls-files | xargs -I{} git checkout -- {}")).toEqual(["git checkout: tree; unclear"]);
@@ -312,21 +417,31 @@ test.each([
   "exit; git stash",
   "f() { git stash; }",
   "command -v git stash",
+  "echo stash | xargs echo git",
+  "echo git stash | cat",
+  "echo git stash > x; cat x",
+  "echo git stash >&2 | sh",
+  "bash script.sh <<'X'\ngit stash\nX",
+  "bash -c 'cat' <<'X'\ngit stash\nX",
+  "cat > s.sh <<'X'\ngit stash\nX",
+  "echo 'git stash' | ssh host",
+  "alias gs='git stash'",
+  "git config alias.s2 stash",
+  "git config alias.s2 stash; git config --unset alias.s2",
+  "find . -name git -newer stash",
+  "sudo -l git stash",
+  "kite message send bob -- git stash",
 ])("is no call: %s", line => {
   expect(reached(line)).toEqual(nothing);
 });
 
 /** Named as limits: what the line alone does not show. */
-test.each([
-  'sh -c "$LINE"',
-  'eval "$LINE"',
-  "$GIT stash",
-  "./run-git.sh",
-  "find . -exec git stash \\;",
-  "ssh host git stash",
-])("is not seen: %s", line => {
-  expect(reached(line)).toEqual(nothing);
-});
+test.each(['sh -c "$LINE"', 'eval "$LINE"', "$GIT stash", "./run-git.sh", "ssh host git stash"])(
+  "is not seen: %s",
+  line => {
+    expect(reached(line)).toEqual(nothing);
+  },
+);
 
 describe("aliases", () => {
   const [alias] = guardShell("cd sub && git -C .. co -- a.ts", "/p").aliases;
@@ -384,6 +499,25 @@ describe("what cannot be read", () => {
     ["a shell in a shell", `${"sh -c 'eval ".repeat(1)}${"eval ".repeat(5_000)}git stash'`],
     ["a function that runs itself", "f() { f; f; }; f"],
     ["many git commands", "git stash;".repeat(limits.guardedCommandsMax + 1)],
+    ["a text that doubles", `a=xx; ${"a=$a$a; ".repeat(5_000)}git $a`],
+    ["words that double", `set -- x x; ${'set -- "$@" "$@"; '.repeat(5_000)}git $1`],
+    ["an output that doubles", `e() { echo "$1$1"; }; x=y; ${'x=$(e "$x"); '.repeat(3_000)}git $x`],
+    ["a text read again and again", `x='eval "$(echo "$x")"'; eval "$x"`],
+    [
+      "a long text in a loop",
+      `B='${"x ".repeat(100_000)}'; ${"for i in 1 2 3 4 5 6 7 8; do ".repeat(2)}echo $B; done; done`,
+    ],
+    ["a program in a program", `${"env ".repeat(50_000)}git stash`],
+    ["xargs in xargs", `echo x | ${"xargs ".repeat(40_000)}git`],
+    ["many pipes", `echo git stash ${"| cat ".repeat(40_000)}| sh`],
+    [
+      "aliases of aliases",
+      `${[...Array(90).keys()].map(i => `alias a${i}='a${i + 1}; a${i + 1}'`).join("\n")}\na0`,
+    ],
+    [
+      "git's aliases of aliases",
+      `${[...Array(90).keys()].map(i => `git config alias.a${i} '!${`git a${i + 1};`.repeat(40)}'`).join("\n")}\ngit a0`,
+    ],
   ])("%s ends soon, and it is said", (_, line) => {
     const { commands, unread } = guardShell(line, "/p");
     expect(unread).not.toBeNull();

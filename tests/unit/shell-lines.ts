@@ -44,7 +44,12 @@ export class ShellWorld {
     const options = { cwd: this.dir, env, input: "", encoding: "utf8", timeout: 10_000 } as const;
     const { error, stderr } = spawnSync("bash", ["-c", line], options);
     if (error !== undefined) throw error;
-    if (/syntax error|unexpected|(?:cd|pushd|popd): |bash: -c|bad substitution/.test(stderr)) return null;
+    if (
+      /syntax error|unexpected|(?:cd|pushd|popd): |bash: -c|bad substitution|cannot change directory/.test(
+        stderr,
+      )
+    )
+      return null;
     const files = readdirSync(log).map(name => readFileSync(join(log, name), "utf8"));
     const fields = files.join("").split("\0");
     const calls: Call[] = [];
@@ -79,7 +84,9 @@ const variable = fc.constantFrom("$V", "${V}", "$W");
 /** Not the same twice: a function that runs itself has no end. */
 const name = fc.noShrink(fc.stringMatching(/^f[a-z]{6}$/));
 
-type Kind = "word" | "command" | "list" | "simple" | "element" | "document" | "line";
+const inQuotes = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+type Kind = "word" | "command" | "list" | "simple" | "element" | "document" | "script" | "line";
 
 /** Lines whose commands all run, once each; or, not `straight`, also such that may run or not. */
 export function lines(straight: boolean): fc.Arbitrary<string> {
@@ -192,7 +199,17 @@ export function lines(straight: boolean): fc.Arbitrary<string> {
       tie("list").map(l => `( ${l}\n)`),
       tie("list").map(l => `{ ${l}\n}`),
       tie("list").map(l => `bash -c '${l.replaceAll("'", "'\\''")}' x`),
-      tie("simple").map(l => `eval '${l.replaceAll("'", "'\\''")}'`),
+      tie("simple").map(l => `eval ${inQuotes(l)}`),
+      tie("simple").map(l => `eval "$(printf %s ${inQuotes(l)})"`),
+      tie("simple")
+        .filter(l => !/\$\(|`/.test(l))
+        .map(l => `printf '%s\\n' ${inQuotes(l)} | bash`),
+      tie("list").map(l => `bash <(printf %s ${inQuotes(l)})`),
+      fc
+        .tuple(name, tie("word"), tie("word"))
+        .map(([f, a, b]) => `{ ${f}() { git "$@"; }; ${f} ${a} ${b}\n}`),
+      fc.tuple(tie("word"), tie("word")).map(([a, b]) => `{ A=(${a} ${b}); git "\${A[@]}" \${A[*]}\n}`),
+      tie("word").map(w => `while read -r k; do git "$k" </dev/null; done <<<${w}`),
       fc.tuple(tie("list"), tie("list")).map(([a, b]) => `if true; ${a}\n true; then ${b}\nfi`),
       fc
         .tuple(fc.subarray(["x", "'a b'", "{p,q}", "$'\\n'"]), tie("list"))
@@ -246,12 +263,21 @@ export function lines(straight: boolean): fc.Arbitrary<string> {
         ([front, operator, text, inner]) =>
           `${front} ${operator}\n${text}'\n$(${inner})\n$V\n${operator.includes("-") ? "\t" : ""}E\n`,
       ),
+    // A git further in would read what the shell is yet to read.
+    script: fc
+      .tuple(
+        fc.constantFrom("bash", "bash -e", "env bash -s x", "cat", "cd a && bash"),
+        name,
+        tie("simple").filter(l => !/\$\(|`/.test(l)),
+      )
+      .map(([shell, end, l]) => `${shell} <<'${end}'${shell === "cat" ? " | bash" : ""}\n${l}\n${end}\n`),
     list: fc.array(tie("element"), { minLength: 1, maxLength: 3, size: "small" }).map(all => all.join("")),
     line: fc
       .array(
         fc.oneof(
           { weight: 4, arbitrary: tie("element") },
           { weight: 1, arbitrary: tie("document") },
+          { weight: 1, arbitrary: tie("script") },
           {
             weight: 1,
             arbitrary: fc.tuple(tie("document"), tie("list")).map(([d, l]) => `( cd a; ${d}${l}\n)\n`),

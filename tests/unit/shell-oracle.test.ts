@@ -5,6 +5,7 @@ import { readShell } from "../../hooks/adapter/shell-commands.ts";
 import type { Value } from "../../hooks/adapter/shell-state.ts";
 import { type Invocation, walkShell } from "../../hooks/adapter/shell-walk.ts";
 import { programOf } from "../../hooks/adapter/shell-wrappers.ts";
+import { exactForms, looseForms, setForms } from "./shell-forms.ts";
 import { type Call, lines, ShellWorld } from "./shell-lines.ts";
 
 /** The same lines each time; others, and more, on request. */
@@ -35,8 +36,11 @@ function fits([first, ...rest]: readonly Value[], args: readonly string[]): bool
   return args.some((_, i) => fits(rest, args.slice(i))) || fits(rest, []);
 }
 
-const isOf = (call: Call) => (run: Invocation) =>
-  (run.dir === null || run.dir === call.dir) && fits(run.values.slice(1), call.args);
+const isOf = (call: Call) => (run: Invocation) => isIn(run, call.dir) && fits(run.values.slice(1), call.args);
+
+function isIn({ dir, isBelow }: Invocation, where: string): boolean {
+  return dir === null || dir === where || (isBelow && where.startsWith(`${dir}/`));
+}
 
 /** Whether every call has a reading of its own. */
 function pairs(calls: readonly Call[], runs: readonly Invocation[]): boolean {
@@ -91,5 +95,38 @@ describe("whatever a line is made of", () => {
       runs,
     );
     expect(compared).toBeGreaterThan(20);
+  });
+});
+
+describe("every way to get git behind something else", () => {
+  test.each(exactForms)("%s: what runs is read, and nothing else", line => {
+    const calls = world.run(line);
+    expect(calls).not.toBeNull();
+    expect(calls).not.toEqual([]);
+    const runs = found(line);
+    const explained = told(calls ?? [], runs);
+    expect(pairs(calls ?? [], runs), explained).toBe(true);
+    expect(runs.length, explained).toBe(calls?.length);
+    // Nothing is left open, either.
+    expect(
+      runs.every(({ values }) => values.slice(1).every(({ known }) => known)),
+      explained,
+    ).toBe(true);
+  });
+
+  test.each(looseForms)("%s: what runs is read, with words that are not known", line => {
+    const calls = world.run(line);
+    expect(calls).not.toBeNull();
+    expect(calls).not.toEqual([]);
+    const runs = found(line);
+    for (const call of calls ?? []) expect(runs.some(isOf(call)), told([call], runs)).toBe(true);
+    // What it is called with is not any word whatever.
+    for (const { values } of runs) expect(values[1]?.known, told(calls ?? [], runs)).toBe(true);
+  });
+
+  test.each(setForms)("%s: what is set on the line is followed as the shell does", line => {
+    const calls = world.run(line);
+    expect(calls).not.toBeNull();
+    expect(pairs(calls ?? [], found(line)), told(calls ?? [], found(line))).toBe(true);
   });
 });
