@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { Refusal } from "../protocol/codes.ts";
 import type { RequestType } from "../protocol/requests.ts";
 import type { Connection, Slot } from "./connection.ts";
-import type { Actor, Command, Retry } from "./core/entry.ts";
-import type { CoreEvent, Reply } from "./core/step.ts";
+import type { Command, Retry } from "./core/entry.ts";
+import type { CoreEvent, Grant, Reply } from "./core/step.ts";
 import type { Caller, Engine } from "./engine.ts";
 import type { Services } from "./services.ts";
 import type { Steps } from "./turns.ts";
@@ -92,7 +92,7 @@ class Asked implements Caller {
   number = 0;
   readonly #call: Call;
   readonly #engine: Engine;
-  readonly #locker: Actor | null;
+  readonly #lock: Grant | null;
   readonly #retry: Retry | undefined;
   readonly #shape: (reply: Reply) => Reply;
   readonly #parked: () => void;
@@ -107,7 +107,7 @@ class Asked implements Caller {
   ) {
     this.#call = call;
     this.#engine = engine;
-    this.#locker = command.type === "lock_request" ? command.actor : null;
+    this.#lock = command.type === "lock_request" ? command : null;
     this.#retry = "retry" in command ? command.retry : undefined;
     this.#shape = shape;
     this.#parked = parked;
@@ -115,7 +115,7 @@ class Asked implements Caller {
 
   answer(reply: Reply): void {
     this.#untie();
-    const undo = reply.ok ? this.#locker !== null : this.#retry !== undefined;
+    const undo = reply.ok ? this.#lock !== null : this.#retry !== undefined;
     this.#call.reply(this.#shape(reply), undo ? got => !got && this.#lost(reply) : null);
   }
 
@@ -124,7 +124,7 @@ class Asked implements Caller {
     const { number } = this;
     if (!reply.ok) {
       if (this.#retry !== undefined) this.#engine.unheard(number, this.#retry);
-    } else if (this.#locker !== null) this.#engine.undelivered(number, this.#locker, this.#retry);
+    } else if (this.#lock !== null) this.#engine.undelivered(number, this.#lock, this.#retry);
   }
 
   parked(): void {

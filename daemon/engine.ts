@@ -12,9 +12,9 @@ import { limits } from "../protocol/limits.ts";
 import { Agenda } from "./agenda.ts";
 import type { Clock } from "./clock.ts";
 import { apply, skip } from "./core/apply.ts";
-import type { Actor, Command, CommandOf, Entry, Origin, Proposal, Retry } from "./core/entry.ts";
+import type { Command, CommandOf, Entry, Origin, Proposal, Retry } from "./core/entry.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
-import type { Answer, CoreEvent, Reply, Step } from "./core/step.ts";
+import type { Answer, CoreEvent, Grant, Reply, Step } from "./core/step.ts";
 import { CoreClock } from "./core-clock.ts";
 import type { Journal, ProposeFailure } from "./journal.ts";
 import { Outbox } from "./outbox.ts";
@@ -151,9 +151,10 @@ export class Engine {
   }
 
   /** The grant answered to `n` did not reach its client; `kept` is the request's retry. */
-  undelivered(n: number, actor: Actor, kept?: Retry): void {
+  undelivered(n: number, { actor, files }: Grant, kept?: Retry): void {
     const of = kept === undefined ? {} : { kept };
-    this.insist({ type: "lock_undelivered", waiter: this.#origin(n), actor, ...of });
+    const keys = files.map(({ key }) => key);
+    this.insist({ type: "lock_undelivered", waiter: this.#origin(n), actor, keys, ...of });
   }
 
   /** The refusal answered to `n` did not reach its client: a retry is carried out instead of getting it. */
@@ -321,10 +322,10 @@ export class Engine {
   }
 
   /** A lock that nobody waits for: its place or its grant goes by an entry of its own. */
-  #undo(n: number, { actor, retry }: CommandOf<"lock_request">, reply: Reply | null): void {
-    if (reply === null) this.#detach(n, retry);
-    else if (reply.ok) this.undelivered(n, actor, retry);
-    else if (retry !== undefined) this.unheard(n, retry);
+  #undo(n: number, command: CommandOf<"lock_request">, reply: Reply | null): void {
+    if (reply === null) this.#detach(n, command.retry);
+    else if (reply.ok) this.undelivered(n, command, command.retry);
+    else if (command.retry !== undefined) this.unheard(n, command.retry);
   }
 
   #detach(n: number, kept: Retry | undefined): void {

@@ -110,7 +110,7 @@ export class HookLocks {
         // It will never be decided. Whoever comes back for this tool use asks anew, and has its place in the queue again.
         if (this.#asked.get(key) === asked) this.#asked.delete(key);
       },
-      undo: () => engine.undelivered(n, actor),
+      undo: () => engine.undelivered(n, { actor, files: action.files }),
     };
     const [file] = action.files;
     n = engine.submit(commandOf(services, action, actor), {

@@ -4,8 +4,9 @@ import { type Refusal, refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import type { RequestOf } from "../protocol/requests.ts";
 import { type Call, isRefusal, retryOf } from "./call.ts";
-import { locksOf, sameActor } from "./core/actors.ts";
+import { sameActor } from "./core/actors.ts";
 import type { Actor, FileName, FileRef, LockRequest } from "./core/entry.ts";
+import { ownHold } from "./core/lock-table.ts";
 import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
 import type { RequestHandler } from "./dispatch.ts";
@@ -237,9 +238,9 @@ export function noteIgnored(services: Services, event: string, actor: Actor, fil
 
 function checkToken(services: Services, actor: Actor, name: FileName, token: string): Reply {
   const { state } = services.engine;
-  const spelled = locksOf(state.locks.actors, actor)?.spelled.get(name.lexical);
-  const key = spelled ?? name.key;
-  const hold = key === null ? undefined : state.locks.holds.get(key);
+  const hold =
+    ownHold(state.locks, actor, name, services.node) ??
+    (name.key === null ? undefined : state.locks.holds.get(name.key));
   const [, epoch, grant] = /\.(\d+)\.(\d+)$/.exec(token) ?? [];
   const valid =
     hold !== undefined &&
@@ -299,14 +300,13 @@ function heldNow(
   cwd: string,
   names: readonly string[],
 ): readonly FileName[] | null {
-  const spelled = locksOf(services.engine.state.locks.actors, actor)?.spelled;
-  if (spelled === undefined) return null;
+  const { locks } = services.engine.state;
   const found: FileName[] = [];
   for (const file of names) {
     const lexical = services.facts.lexical(cwd, file);
-    const key = spelled.get(lexical);
-    if (key === undefined) return null;
-    found.push({ file, lexical, key });
+    const hold = ownHold(locks, actor, { file, lexical, key: null }, services.node);
+    if (hold === undefined) return null;
+    found.push({ file, lexical, key: hold.key });
   }
   return found.length === 1 ? found : once(found);
 }

@@ -111,7 +111,7 @@ export function* lockRows(source: RowSource): Generator<Keyed<LockRow>, void> {
     yield { place: hold.first.grant, key: hold.key, row: () => lockRow(source, hold, hold) };
   for (const waiter of state.locks.waiters.values()) {
     for (const file of waiter.files) {
-      const isFirst = state.locks.waitersAt.get(file.key)?.values().next().value === waiter.ticket;
+      const isFirst = state.locks.waitersAt.get(file.key)?.keys().next().value === waiter.ticket;
       const overHeld = !state.locks.heldPaths.overlapping(file.key, file.dir).next().done;
       const place = waitingFrom + waiter.ticket;
       if (isFirst && !overHeld) yield { place, key: file.key, row: () => lockRow(source, file, null) };

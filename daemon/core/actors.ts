@@ -1,20 +1,39 @@
+/**
+ * What each actor holds and waits for; derived from holds and waiters.
+ *
+ * Invariant: an actor's row exists exactly while it holds, waits or lends; a session's count is that of the held keys
+ * and requests of all its rows.
+ */
 import type { Actor, Bound, Origin } from "./entry.ts";
 
-/** What one actor holds and waits for; derived from holds and waiters. */
 export interface ActorLocks {
   actor: Actor;
+  /** The rows of its session. */
+  session: SessionLocks;
   /** Held keys, in the order they were taken. */
   readonly holds: Set<string>;
+  /** Held keys with writes in flight. */
+  readonly flying: Set<string>;
+  /** Held keys that yield while others wait, with the number of files of those who do. */
+  readonly wanted: Map<string, number>;
+  /** Keys of its explicit holds that descendants use. */
+  readonly lent: Set<string>;
   /** Tickets, in the order of the line. */
   readonly waits: Set<number>;
-  /** Held keys by the words they were asked for with. */
-  readonly spelled: Map<string, string>;
+  /** How many of them somebody listens for. */
+  attached: number;
 }
 
-/** All actors that hold or wait for something, by session and key. */
+export interface SessionLocks {
+  readonly rows: Set<ActorLocks>;
+  /** Held keys and requests in line of all of them. */
+  count: number;
+}
+
+/** All actors that hold, wait for or lend something, by session and key. */
 export interface ActorTable {
   readonly byKey: Map<string, ActorLocks>;
-  readonly bySession: Map<string, ActorLocks[]>;
+  readonly bySession: Map<string, SessionLocks>;
   /** Rows of nobody, to be used again: a row costs more than the lock it is made for. */
   readonly spare: ActorLocks[];
 }
@@ -47,35 +66,49 @@ export function locksOf(table: ActorTable, actor: Actor): ActorLocks | undefined
   return table.byKey.get(actorKey(actor));
 }
 
+/** The actor's row, which is there. */
+export function rowOf(table: ActorTable, actor: Actor): ActorLocks {
+  const row = table.byKey.get(actorKey(actor));
+  if (row === undefined) throw new Error(`no row for ${actor.session}`);
+  return row;
+}
+
 /** The actor's row, made if need be; `dropIfIdle` removes it again. */
 export function enlist(table: ActorTable, actor: Actor): ActorLocks {
   const key = actorKey(actor);
   const known = table.byKey.get(key);
   if (known !== undefined) return known;
-  const row = table.spare.pop() ?? { actor, holds: new Set(), waits: new Set(), spelled: new Map() };
+  const session = table.bySession.get(actor.session) ?? { rows: new Set(), count: 0 };
+  const row = table.spare.pop() ?? emptyRow(actor, session);
   row.actor = actor;
+  row.session = session;
   table.byKey.set(key, row);
-  const siblings = table.bySession.get(actor.session);
-  if (siblings === undefined) table.bySession.set(actor.session, [row]);
-  else siblings.push(row);
+  if (session.rows.size === 0) table.bySession.set(actor.session, session);
+  session.rows.add(row);
   return row;
 }
 
+function emptyRow(actor: Actor, session: SessionLocks): ActorLocks {
+  const [holds, flying, lent, waits] = [
+    new Set<string>(),
+    new Set<string>(),
+    new Set<string>(),
+    new Set<number>(),
+  ];
+  return { actor, session, holds, flying, wanted: new Map(), lent, waits, attached: 0 };
+}
+
 export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
-  if (row.holds.size > 0 || row.waits.size > 0) return;
-  const { actor } = row;
-  table.byKey.delete(actorKey(actor));
-  const siblings = table.bySession.get(actor.session) ?? [];
-  if (siblings.length > 1) siblings.splice(siblings.indexOf(row), 1);
-  else table.bySession.delete(actor.session);
-  if (table.spare.length < spareRowsMax && row.spelled.size === 0) table.spare.push(row);
+  if (row.holds.size > 0 || row.waits.size > 0 || row.lent.size > 0) return;
+  table.byKey.delete(actorKey(row.actor));
+  row.session.rows.delete(row);
+  if (row.session.rows.size === 0) table.bySession.delete(row.actor.session);
+  if (table.spare.length < spareRowsMax) table.spare.push(row);
 }
 
 /** How many locks and places in line a session has. */
 export function countOfSession(table: ActorTable, session: string): number {
-  let count = 0;
-  for (const row of table.bySession.get(session) ?? []) count += row.holds.size + row.waits.size;
-  return count;
+  return table.bySession.get(session)?.count ?? 0;
 }
 
 /**
@@ -83,7 +116,7 @@ export function countOfSession(table: ActorTable, session: string): number {
  * on how the index came to be.
  */
 export function rowsOfSession(table: ActorTable, session: string, incarnation: number | null): ActorLocks[] {
-  const rows = table.bySession.get(session) ?? [];
-  const own = incarnation === null ? [...rows] : rows.filter(row => row.actor.incarnation === incarnation);
+  const rows = [...(table.bySession.get(session)?.rows ?? [])];
+  const own = incarnation === null ? rows : rows.filter(row => row.actor.incarnation === incarnation);
   return own.length < 2 ? own : own.sort((a, b) => (actorKey(a.actor) < actorKey(b.actor) ? -1 : 1));
 }

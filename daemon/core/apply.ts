@@ -11,6 +11,7 @@ import type { CommandOf, CommandType, Entry, Retry } from "./entry.ts";
 import type { Handlers, Meta } from "./handlers.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./inbox-turns.ts";
 import { flightEnd, leaseRenew } from "./lock-flight.ts";
+import { passOn } from "./lock-queue.ts";
 import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./lock-release.ts";
 import { askedAgain, lockRequest } from "./lock-request.ts";
 import { broadcast, messageSend } from "./messages.ts";
@@ -81,6 +82,7 @@ export function apply(state: State, entry: Entry): Step {
     return step;
   }
   run(state, entry.command, entry, step);
+  passOn(state, step);
   const n = step.events.length === 0 ? 0 : step.events.filter(e => e.to === undefined).length;
   if (n > 0) state.told = { epoch: state.epoch, seq: entry.seq, n };
   if (retry !== undefined && step.reply !== null) keepReply(state, retry, step.reply, entry.origin);

@@ -2,7 +2,8 @@
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actors.ts";
 import { checkTalk } from "./check-talk.ts";
-import { findCycle, firstBlocker } from "./lock-blockers.ts";
+import { firstBlocker } from "./lock-blockers.ts";
+import { cycleOf } from "./lock-cycles.ts";
 import { fileKey } from "./merge-risk.ts";
 import { nameKey } from "./sessions.ts";
 import { rebuiltIndexes, rebuiltTasks } from "./snapshot.ts";
@@ -91,7 +92,6 @@ function* checkLine(state: State): Generator<string> {
     }
     if (waiter.origin === null) continue;
     if (firstBlocker(locks, waiter) === null) yield `ticket ${waiter.ticket} waits for what is free`;
-    if (findCycle(locks, waiter) !== null) yield `ticket ${waiter.ticket} waits in a circle`;
   }
 }
 
@@ -103,9 +103,12 @@ function* checkIndexes(locks: Locks): Generator<string> {
   yield* same("byOrigin", locks.byOrigin, fresh.byOrigin);
   yield* same("byBound", locks.byBound, fresh.byBound);
   yield* same("actors", actorsOf(locks), actorsOf(fresh));
-  yield* checkSpelled(locks);
-  yield* same("heldPaths", locks.heldPaths.describe(), fresh.heldPaths.describe());
-  yield* same("waitedPaths", locks.waitedPaths.describe(), fresh.waitedPaths.describe());
+  for (const name of ["heldPaths", "waitedPaths", "heldWords", "waitedWords", "graph"] as const)
+    yield* same(name, locks[name].describe(), fresh[name].describe());
+  for (const edge of fresh.graph.fresh) {
+    if (cycleOf(fresh, edge) !== null) yield `ticket ${[...edge.tickets.keys()].join()} waits in a circle`;
+  }
+  if (locks.graph.fresh.size > 0) yield "nobody looked whether a new wait closes a circle";
 }
 
 function* checkWrites({ writes, seq }: State): Generator<string> {
@@ -142,15 +145,6 @@ function* checkRisks({ risks, sessions }: State): Generator<string> {
   }
 }
 
-function* checkSpelled(locks: Locks): Generator<string> {
-  for (const row of locks.actors.byKey.values()) {
-    for (const [lexical, key] of row.spelled) {
-      if (locks.holds.get(key)?.lexical !== lexical)
-        yield `${lexical} is indexed for ${key}, which is not spelled so`;
-    }
-  }
-}
-
 function* checkTasks(state: State): Generator<string> {
   const { all, created } = state.tasks;
   let last = 0;
@@ -184,11 +178,10 @@ function plain(index: unknown): unknown {
 }
 
 function actorsOf(locks: Locks): unknown {
-  return [...locks.actors.byKey.values()].map(row => [
-    actorKey(row.actor),
-    [...row.holds].sort(),
-    [...row.waits],
-    locks.actors.bySession.get(row.actor.session)?.includes(row) ?? false,
+  return [...locks.actors.byKey].map(([key, row]) => [
+    [key, actorKey(row.actor), row.attached, row.session.count],
+    [row.holds, row.flying, row.wanted, row.lent, row.waits],
+    locks.actors.bySession.get(row.actor.session) === row.session && row.session.rows.has(row),
   ]);
 }
 

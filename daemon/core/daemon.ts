@@ -2,10 +2,9 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { dropVolatile } from "./context.ts";
-import type { FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { forgetOffers } from "./inbox.ts";
-import { leavePlace, passOn } from "./lock-queue.ts";
+import { leavePlace } from "./lock-queue.ts";
 import { forgetRefusals } from "./replies.ts";
 import { rulesKnown } from "./state.ts";
 
@@ -28,11 +27,9 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
   dropVolatile(state, node, step);
   forgetOffers(state, node);
   forgetRefusals(state, node);
-  const freed: FileRef[] = [];
   for (const waiter of state.locks.waiters.values()) {
     if (waiter.origin === null || waiter.origin.node !== node) continue;
     leavePlace(state, waiter, limits.placeMs, step);
-    freed.push(...waiter.files);
   }
   for (const { key, first, bound } of state.locks.holds.values()) {
     if (bound?.node !== node) continue;
@@ -41,7 +38,6 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
       due: { what: "bound_over", key, first: first.grant },
     });
   }
-  passOn(state, freed, step);
 };
 
 export const rules: Handler<"rules"> = (state, command, _meta, step) => {

@@ -11,7 +11,7 @@ import type { Due } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { firstBlocker } from "./lock-blockers.ts";
 import { leaseMsOf, yieldAt } from "./lock-flight.ts";
-import { answerWaiter, dismiss, leavePlace, passOn } from "./lock-queue.ts";
+import { answerWaiter, dismiss, leavePlace } from "./lock-queue.ts";
 import { holdsOf, releaseParts } from "./lock-release.ts";
 import { removeWaiter } from "./lock-table.ts";
 import { waitOver } from "./lock-text.ts";
@@ -39,6 +39,8 @@ export function dueAt(state: State, due: Due): number | null {
       const hold = meant(state, due);
       return hold === null ? null : yieldAt(state, hold);
     }
+    case "grants_left":
+      return state.locks.graph.free.size > 0 ? state.t : null;
     case "suspend_over": {
       const session = state.sessions.live.get(due.session);
       return session === undefined || session.begun !== due.begun ? null : session.suspendedUntil;
@@ -85,6 +87,7 @@ export function allDue(state: State): Timer[] {
     if (endsAt !== null) dues.push({ what: "context_over", project, key, version });
   }
   for (const hold of state.editHolds.all.keys()) dues.push({ what: "edit_hold_over", hold });
+  dues.push({ what: "grants_left" });
   return dues.flatMap(due => {
     const at = dueAt(state, due);
     return at === null ? [] : [{ at, due }];
@@ -107,6 +110,9 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       return dropHold(state, meant(state, due), "lease over", step);
     case "yield_over":
       return dropHold(state, meant(state, due), "yielded", step);
+    case "grants_left":
+      // Every step ends with passing on.
+      return;
     case "suspend_over":
       return end(state, sessionOf(state, due.session), "ended", step);
     case "context_over": {
@@ -136,7 +142,6 @@ function waitIsOver(state: State, waiter: Waiter, step: Step): void {
     answerWaiter(state, waiter, reply, false, step);
     leavePlace(state, waiter, waiter.placeMs, step);
   }
-  passOn(state, waiter.files, step);
 }
 
 function dropHold(state: State, hold: Hold | null, cause: string, step: Step): void {

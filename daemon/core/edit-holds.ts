@@ -8,10 +8,10 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow } from "../../protocol/message.ts";
-import type { Actor, FileRef, LockRequest } from "./entry.ts";
+import type { Actor, LockRequest } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { overlapOf } from "./lock-blockers.ts";
-import { answerWaiter, dismiss, leavePlace, passOn } from "./lock-queue.ts";
+import { answerWaiter, dismiss, leavePlace } from "./lock-queue.ts";
 import { actorRow, fileLists, pathOf } from "./lock-text.ts";
 import type { EditHold, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -145,15 +145,12 @@ function stops(state: State, hold: EditHold, asker: Asker, project: string | und
 }
 
 function sendWaitersAway(state: State, holds: readonly EditHold[], step: Step): void {
-  const freed: FileRef[] = [];
   for (const waiter of [...state.locks.waiters.values()]) {
     const project = projectOf(state, waiter.actor);
     const hold = holds.find(one => stops(state, one, waiter, project));
     if (waiter.origin === null || hold === undefined) continue;
     sendAway(state, waiter, editsHeld(state, hold, waiter), step);
-    freed.push(...waiter.files);
   }
-  passOn(state, freed, step);
 }
 
 /** A hook's waiter keeps its place for a while, as after a time-out. */

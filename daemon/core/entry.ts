@@ -153,10 +153,14 @@ export interface LockDetach {
   readonly kept?: Retry;
 }
 
-/** A grant found nobody to hand it to: `waiter` is where it should have gone, `kept` as of `LockDetach`. */
+/**
+ * A grant from the queue found nobody to hand it to: `waiter` is where it should have gone, `keys` are those of its
+ * files, `kept` as of `LockDetach`.
+ */
 export interface LockUndelivered {
   readonly waiter: Origin;
   readonly actor: Actor;
+  readonly keys: readonly string[];
   readonly kept?: Retry;
 }
 
@@ -314,6 +318,8 @@ export type Due =
   | { readonly what: "turn_lease_over"; readonly key: string; readonly first: number }
   | { readonly what: "yield_over"; readonly key: string; readonly first: number }
   | { readonly what: "bound_over"; readonly key: string; readonly first: number }
+  /** Not all that was free could be granted in one step. */
+  | { readonly what: "grants_left" }
   | {
       readonly what: "context_over";
       readonly project: string;

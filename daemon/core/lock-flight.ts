@@ -6,11 +6,11 @@
  * it was untouched for its `yieldMs`, or at once while its holder itself waits.
  */
 import { limits } from "../../protocol/limits.ts";
-import { locksOf, sameActor } from "./actors.ts";
+import { locksOf, rowOf, sameActor } from "./actors.ts";
 import type { Actor, FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
-import { attachedOf, isOwn, waitersOver } from "./lock-blockers.ts";
 import { passOn } from "./lock-queue.ts";
+import { setFlights } from "./lock-table.ts";
 import { actorRow, pathOf } from "./lock-text.ts";
 import { noteRisks } from "./merge-risk.ts";
 import type { Hold, State } from "./state.ts";
@@ -47,23 +47,19 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
 
 export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step) => {
   step.reply = { ok: true };
-  for (const hold of heldBy(state, actor)) {
-    if (hold.flights.length > 0 && hold.renewed === null) hold.renewed = state.t;
-  }
+  for (const hold of flyingOf(state, actor)) if (hold.renewed === null) hold.renewed = state.t;
 };
 
 /** Ends one of the actor's flights, or all; holds that may yield now are due for it. */
 export function endFlights(state: State, actor: Actor, flight: string | null, step: Step): void {
-  for (const hold of heldBy(state, actor)) {
-    if (hold.flights.length === 0) continue;
+  for (const hold of flyingOf(state, actor)) {
     const left = flight === null ? [] : hold.flights.filter(f => f !== flight);
     if (left.length === hold.flights.length) continue;
-    hold.flights = left;
-    if (left.length > 0) continue;
-    yieldLater(state, hold, step);
-    // A descendant may have waited for the write alone.
-    passOn(state, [hold], step);
+    setFlights(state.locks, hold, left);
+    if (left.length === 0) yieldLater(state, hold, step);
   }
+  // A descendant may have waited for the write alone: it comes before the actor's next one.
+  passOn(state, step);
 }
 
 /** Remembers the writes of a hold that ends before they do. */
@@ -90,13 +86,10 @@ export function leaseMsOf({ yieldMs }: Pick<Hold, "yieldMs">): number {
 
 /** When the hold yields as things stand (core time, ms), or null: it is not one that does, or nobody waits. */
 export function yieldAt(state: State, hold: Hold): number | null {
-  if (hold.kind !== "turn" || hold.loan !== null || hold.flights.length > 0) return null;
-  let wanted = false;
-  for (const waiter of waitersOver(state.locks, hold)) {
-    wanted ||= waiter.origin !== null && !isOwn(hold, waiter);
-  }
-  if (!wanted) return null;
-  return attachedOf(state.locks, hold.actor).length > 0 ? hold.touched : hold.touched + hold.yieldMs;
+  if (hold.kind !== "turn" || hold.loan !== null) return null;
+  const { wanted, attached } = rowOf(state.locks.actors, hold.actor);
+  if (!wanted.has(hold.key)) return null;
+  return attached > 0 ? hold.touched : hold.touched + hold.yieldMs;
 }
 
 /** Notes when the hold yields, if it does. */
@@ -106,18 +99,25 @@ export function yieldLater(state: State, hold: Hold, step: Step): void {
     step.timers.push({ at, due: { what: "yield_over", key: hold.key, first: hold.first.grant } });
 }
 
-/** Somebody waits for these files, and waits himself now: holds over them, and his own, may yield. */
+/** The actor waits for these files: holds over them may yield, and his own if he did not wait before. */
 export function yieldForWait(state: State, actor: Actor, files: readonly FileRef[], step: Step): void {
+  const { holds, heldPaths, actors } = state.locks;
   for (const file of files) {
-    for (const key of state.locks.heldPaths.overlapping(file.key, file.dir)) {
-      const hold = state.locks.holds.get(key);
+    for (const key of heldPaths.overlapping(file.key, file.dir)) {
+      const hold = holds.get(key);
       if (hold !== undefined) yieldLater(state, hold, step);
     }
   }
-  for (const hold of heldBy(state, actor)) yieldLater(state, hold, step);
+  const { attached, wanted } = rowOf(actors, actor);
+  if (attached > 1) return;
+  for (const key of [...wanted.keys()].sort()) {
+    const hold = holds.get(key);
+    if (hold !== undefined) yieldLater(state, hold, step);
+  }
 }
 
-function heldBy(state: State, actor: Actor): Hold[] {
-  const row = locksOf(state.locks.actors, actor);
-  return row === undefined ? [] : [...row.holds].flatMap(key => state.locks.holds.get(key) ?? []);
+/** The actor's holds with writes in flight; sorted, since their order must not depend on how the index came to be. */
+function flyingOf(state: State, actor: Actor): Hold[] {
+  const flying = locksOf(state.locks.actors, actor)?.flying ?? [];
+  return [...flying].sort().flatMap(key => state.locks.holds.get(key) ?? []);
 }

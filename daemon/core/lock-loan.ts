@@ -6,7 +6,8 @@
  */
 import { sameActor } from "./actors.ts";
 import type { Actor, LockRequest, Origin } from "./entry.ts";
-import { addHold, removeHold } from "./lock-table.ts";
+import { lentBy } from "./lock-blockers.ts";
+import { addHold, removeHold, setLoan } from "./lock-table.ts";
 import type { Hold, Loan, State, Token } from "./state.ts";
 
 type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yieldMs" | "ancestors">;
@@ -69,16 +70,10 @@ export function returnHold(state: State, hold: Hold): Hold | null {
 }
 
 /** The lender gives up what a descendant uses: it does not come back. False where nothing of its is lent there. */
-export function cancelLoan(hold: Hold, lender: Actor): boolean {
+export function cancelLoan(state: State, hold: Hold, lender: Actor): boolean {
   if (!lentBy(hold, lender)) return false;
-  hold.loan = without(hold.loan, lender);
+  setLoan(state.locks, hold, without(hold.loan, lender));
   return true;
-}
-
-/** Whether the hold is in truth one of this actor's. */
-export function lentBy(hold: Hold, lender: Actor): boolean {
-  for (let { loan } = hold; loan !== null; loan = loan.loan) if (sameActor(loan.actor, lender)) return true;
-  return false;
 }
 
 function without(loan: Loan | null, lender: Actor): Loan | null {

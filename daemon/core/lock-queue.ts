@@ -3,14 +3,17 @@
  *
  * Invariants: a path has at most one holder, its subtree included; the line is first come, first served among
  * attached requests that overlap; several files are granted all or none, and a waiting request holds nothing;
- * what becomes free is granted in the same step; every grant's token is greater than all before it.
+ * what becomes free is granted in the same step, or, of more than `limits.grantsPerStepMax` requests, in the steps
+ * that follow it; after a step nobody waits in a cycle; every grant's token is greater than all before it.
  */
+import { limits } from "../../protocol/limits.ts";
 import { sameActor } from "./actors.ts";
 import type { Due, FileRef, LockRequest, Origin } from "./entry.ts";
-import { type CycleStep, findCycleOf, firstBlocker, waitersOver } from "./lock-blockers.ts";
+import { cycleByGrant, cycleOf } from "./lock-cycles.ts";
 import { leaseMsOf, yieldLater } from "./lock-flight.ts";
+import type { Edge } from "./lock-graph.ts";
 import { passHold } from "./lock-loan.ts";
-import { addHold, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
+import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./lock-text.ts";
 import { keepReply } from "./replies.ts";
 import type { Hold, Locks, State, Token, Waiter } from "./state.ts";
@@ -46,7 +49,7 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
     }
     const mine = locks.holds.get(file.key);
     if (mine === undefined) throw new Error(`${file.key} was not taken`);
-    if (request.flight !== null) mine.flights = [request.flight];
+    if (request.flight !== null) setFlights(locks, mine, [request.flight]);
     if (mine.kind === "turn") {
       const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
       step.timers.push({ at: state.t + leaseMsOf(mine), due });
@@ -102,38 +105,50 @@ export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant
   const { origin: to, retry } = waiter;
   if (to === null) return;
   if (retry !== null) keepReply(state, retry, reply, to);
-  step.answers.push({ to, reply, grant: isGrant ? waiter.actor : null });
+  step.answers.push({ to, reply, grant: isGrant ? waiter : null });
 }
 
 /**
- * Grants whatever can be granted now that `freed` are held or waited for by fewer. A grant can let another one
- * through: what it takes passes on to descendants of its actor.
+ * Grants what nothing blocks any more, in the order of the line, and ends waits that a change has put into a cycle.
+ * Every step ends with this, whatever it did: no handler has to know what its change leads to.
  */
-export function passOn(state: State, freed: readonly FileRef[], step: Step): void {
-  const { locks } = state;
-  for (let files = freed; files.length > 0 && locks.waiters.size > 0; ) {
-    const candidates = new Set<Waiter>();
-    for (const file of files) for (const waiter of waitersOver(locks, file)) candidates.add(waiter);
-    const granted: FileRef[] = [];
-    for (const waiter of [...candidates].sort((a, b) => a.ticket - b.ticket)) {
-      if (waiter.origin === null || firstBlocker(locks, waiter) !== null) continue;
-      const circle = circleByGrant(state, waiter);
-      if (circle === null) grantWaiter(state, waiter, waiter.origin, step);
-      else dismiss(state, waiter, deadlock(state, circle), "deadlock", step);
-      granted.push(...waiter.files);
-    }
-    files = granted;
+export function passOn(state: State, step: Step): void {
+  const { graph } = state.locks;
+  for (let left: number = limits.grantsPerStepMax; ; ) {
+    while (left > 0 && graph.free.size > 0) left -= grantRound(state, left, step);
+    const [edge] = graph.fresh;
+    if (edge === undefined) break;
+    endCycle(state, edge, step);
   }
+  if (graph.free.size > 0) step.timers.push({ at: state.t, due: { what: "grants_left" } });
+}
+
+/** Answers the requests that are free now, at most `max` of them; what a grant sets free is of the next round. */
+function grantRound(state: State, max: number, step: Step): number {
+  const { graph, waiters } = state.locks;
+  const round = [...graph.free].sort((a, b) => a - b).slice(0, max);
+  for (const ticket of round) {
+    const waiter = waiters.get(ticket);
+    if (waiter === undefined || waiter.origin === null || !graph.free.has(ticket)) continue;
+    const cycle = cycleByGrant(state.locks, waiter);
+    if (cycle === null) grantWaiter(state, waiter, waiter.origin, step);
+    else dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
+  }
+  return round.length;
 }
 
 /**
- * A grant can close a circle where its new holder waits elsewhere: what comes from an ancestor comes past the line,
- * and a turn hold that becomes explicit yields no more.
+ * Somebody has come to wait behind somebody new, without a request of his own: he gave up what he also waits for, or
+ * it went to a descendant. Where that closes a cycle, a request of his ends, as it would have been refused had it
+ * come now.
  */
-function circleByGrant(state: State, waiter: Waiter): CycleStep[] | null {
-  const lasts = waiter.kind === "explicit" || waiter.flight !== null;
-  if (!lasts) return null;
-  return findCycleOf(state.locks, waiter.actor, { owned: waiter.files, without: waiter.ticket });
+function endCycle(state: State, edge: Edge, step: Step): void {
+  const { graph, waiters } = state.locks;
+  const cycle = cycleOf(state.locks, edge);
+  const [ticket = 0] = edge.tickets.keys();
+  const waiter = waiters.get(ticket);
+  if (cycle === null || waiter === undefined) graph.fresh.delete(edge);
+  else dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
 }
 
 /** The request at the head of its line becomes the holder. */

@@ -1,68 +1,74 @@
 /** Giving locks and places up: by their actor, by force, with a connection, at the end of a turn or a session. */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type ActorLocks, boundKey, locksOf, originKey, rowsOfSession } from "./actors.ts";
-import type { Actor, FileName, FileRef } from "./entry.ts";
+import { type ActorLocks, boundKey, locksOf, originKey, rowsOfSession, sameActor } from "./actors.ts";
+import type { Actor } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
-import { attachedOf, findCycle, overlapOf } from "./lock-blockers.ts";
+import { lentBy } from "./lock-blockers.ts";
 import { lapse, yieldLater } from "./lock-flight.ts";
-import { cancelLoan, lentBy, returnHold } from "./lock-loan.ts";
-import { announceGrant, dismiss, leavePlace, passOn } from "./lock-queue.ts";
-import { attachWaiter, removeHold } from "./lock-table.ts";
-import { actorRow, deadlock, fileLists, tokenText } from "./lock-text.ts";
+import { cancelLoan, returnHold } from "./lock-loan.ts";
+import { announceGrant, dismiss, leavePlace } from "./lock-queue.ts";
+import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./lock-table.ts";
+import { actorRow, fileLists, tokenText } from "./lock-text.ts";
 import { forgetReply } from "./replies.ts";
 import type { Hold, Loan, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
 
-export const lockRelease: Handler<"lock_release"> = (state, request, _meta, step) => {
-  const mine = locksOf(state.locks.actors, request.actor);
+export const lockRelease: Handler<"lock_release"> = (state, request, meta, step) => {
+  const { locks } = state;
+  const { actor } = request;
+  const { node } = meta.origin;
   if (request.files === "all") {
-    const released = mine === undefined ? [] : holdsOf(state, mine).map(h => h.file);
-    for (const row of rowsOfSession(state.locks.actors, request.actor.session, request.actor.incarnation)) {
-      for (const hold of holdsOf(state, row)) {
-        if (!cancelLoan(hold, request.actor)) continue;
-        released.push(hold.file);
-        yieldLater(state, hold, step);
-      }
-    }
-    if (mine !== undefined) releaseAll(state, [mine], "unlocked", step);
-    step.reply = { ok: true, released };
+    releaseEverything(state, actor, step);
     return;
   }
-  const holds: Hold[] = [];
-  const loans: Hold[] = [];
+  const holds = new Set<Hold>();
+  const loans = new Set<Hold>();
   const places = new Set<Waiter>();
   for (const file of request.files) {
-    const hold = mine === undefined ? undefined : ownHold(state, mine, file);
-    const place = mine === undefined ? undefined : ownPlace(state, mine, file);
-    if (hold !== undefined) holds.push(hold);
+    const hold = ownHold(locks, actor, file, node);
+    const place = ownPlace(locks, actor, file, node);
+    const used = hold === undefined ? namedHold(locks, file, node) : undefined;
+    const lent = used !== undefined && lentBy(used, actor) ? used : undefined;
+    if (hold !== undefined) holds.add(hold);
     if (place !== undefined) places.add(place);
-    const lent = hold === undefined ? lentHold(state, request.actor, file) : undefined;
-    if (lent !== undefined) loans.push(lent);
+    if (lent !== undefined) loans.add(lent);
     if (hold === undefined && place === undefined && lent === undefined) {
-      const error = `${file.file} is neither held nor waited for by ${actorRow(state, request.actor).name}; nothing was released`;
+      const error = `${file.file} is neither held nor waited for by ${actorRow(state, actor).name}; nothing was released`;
       step.reply = refuse("not_held", error, { file: file.file });
       return;
     }
   }
   step.reply = { ok: true, released: request.files.map(f => f.file) };
-  for (const hold of loans) {
-    cancelLoan(hold, request.actor);
-    // What was lent and explicit in truth may yield from now on.
-    yieldLater(state, hold, step);
-  }
-  releaseParts(
-    state,
-    [{ actor: request.actor, holds: [...new Set(holds)], places: [...places] }],
-    "unlocked",
-    step,
-  );
+  for (const hold of loans) takeBackLoan(state, hold, actor, step);
+  releaseParts(state, [{ actor, holds: [...holds], places: [...places] }], "unlocked", step);
 };
 
-export const lockRevoke: Handler<"lock_revoke"> = (state, request, _meta, step) => {
+function releaseEverything(state: State, actor: Actor, step: Step): void {
+  const mine = locksOf(state.locks.actors, actor);
+  if (mine === undefined) {
+    step.reply = { ok: true, released: [] };
+    return;
+  }
+  // Sorted, since their order must not depend on how the index came to be.
+  const lent = [...mine.lent].sort().flatMap(key => state.locks.holds.get(key) ?? []);
+  const released = [...holdsOf(state, mine), ...lent].map(hold => hold.file);
+  const part = { actor, holds: holdsOf(state, mine), places: placesOf(state, mine) };
+  for (const hold of lent) takeBackLoan(state, hold, actor, step);
+  releaseParts(state, [part], "unlocked", step);
+  step.reply = { ok: true, released };
+}
+
+/** The lender gives up what a descendant uses: explicit in truth until now, it may yield from now on. */
+function takeBackLoan(state: State, hold: Hold, lender: Actor, step: Step): void {
+  cancelLoan(state, hold, lender);
+  yieldLater(state, hold, step);
+}
+
+export const lockRevoke: Handler<"lock_revoke"> = (state, request, meta, step) => {
   const holds: Hold[] = [];
   for (const file of request.files) {
-    const hold = namedHold(state, file);
+    const hold = namedHold(state.locks, file, meta.origin.node);
     if (hold === undefined) {
       step.reply = refuse("not_held", `nobody holds ${file.file}; nothing was released`, { file: file.file });
       return;
@@ -99,17 +105,19 @@ export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) 
     attachWaiter(state.locks, waiter, null);
     dismiss(state, waiter, refuse("lock_given_up", "the connection closed"), "disconnected", step);
   }
-  passOn(state, waiter.files, step);
 };
 
 export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
-  const mine = locksOf(state.locks.actors, request.actor);
+  const { actor } = request;
   const lost = originKey(request.waiter);
-  const holds =
-    mine === undefined ? [] : holdsOf(state, mine).filter(h => originKey(h.origin) === lost && !h.askedAgain);
+  const holds = request.keys.flatMap(key => {
+    const hold = state.locks.holds.get(key);
+    if (hold === undefined || !sameActor(hold.actor, actor) || hold.askedAgain) return [];
+    return originKey(hold.origin) === lost ? [hold] : [];
+  });
   if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
-  releaseParts(state, [{ actor: request.actor, holds, places: [] }], "undelivered", step);
+  releaseParts(state, [{ actor, holds, places: [] }], "undelivered", step);
 };
 
 export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) => {
@@ -172,8 +180,8 @@ const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost"])
 const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
 
 /**
- * Removes every part first and passes on after, so that nothing goes to one who is leaving as well. What was borrowed
- * goes back to its lender, unless `final`.
+ * Removes every part; what is free then goes on when the step is done, and so to nobody who is leaving as well. What
+ * was borrowed goes back to its lender, unless `final`.
  */
 export function releaseParts(
   state: State,
@@ -182,7 +190,6 @@ export function releaseParts(
   step: Step,
   final = cause === "revoked",
 ): void {
-  const freed: FileRef[] = [];
   for (const { actor, holds, places } of parts) {
     const holder = actorRow(state, actor);
     const project = projectOf(state, actor);
@@ -193,33 +200,15 @@ export function releaseParts(
       const back = final ? null : returnHold(state, hold);
       if (back !== null)
         announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
-      freed.push(hold);
     }
     for (const place of places) {
       const reply = refuse("lock_given_up", `the wait was given up: ${cause}`, { queued: false });
       dismiss(state, place, reply, cause, step);
-      freed.push(...place.files);
     }
     if (holds.length > 0) {
       const event = { event: "lock_released" as const, ...fileLists(holds), holder, cause };
       step.events.push({ event, about: [], project });
     }
-  }
-  passOn(state, freed, step);
-  for (const { actor } of parts) breakCircles(state, actor, freed, step);
-}
-
-/**
- * Who gives up what it also waits for stands in line for it from now on, and so do its descendants, perhaps behind
- * one who waits for the same actor: then that wait ends, as it would have been refused had it come now.
- */
-function breakCircles(state: State, actor: Actor, freed: readonly FileRef[], step: Step): void {
-  const family = rowsOfSession(state.locks.actors, actor.session, actor.incarnation);
-  for (const waiter of family.flatMap(row => attachedOf(state.locks, row.actor))) {
-    const cycle = overlapOf(waiter.files, freed) === undefined ? null : findCycle(state.locks, waiter);
-    if (cycle === null) continue;
-    dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
-    passOn(state, waiter.files, step);
   }
 }
 
@@ -229,30 +218,6 @@ export function holdsOf(state: State, row: ActorLocks): Hold[] {
 
 export function placesOf(state: State, row: ActorLocks): Waiter[] {
   return [...row.waits].flatMap(ticket => state.locks.waiters.get(ticket) ?? []);
-}
-
-/** By the words it was locked with, else by key: a key stored with a lock is never recomputed to release it. */
-function ownHold(state: State, mine: ActorLocks, file: FileName): Hold | undefined {
-  const spelled = mine.spelled.get(file.lexical);
-  if (spelled !== undefined) return state.locks.holds.get(spelled);
-  return file.key !== null && mine.holds.has(file.key) ? state.locks.holds.get(file.key) : undefined;
-}
-
-/** A hold of the actor's that a descendant uses just now. */
-function lentHold(state: State, actor: Actor, file: FileName): Hold | undefined {
-  const hold = namedHold(state, file);
-  return hold !== undefined && lentBy(hold, actor) ? hold : undefined;
-}
-
-function ownPlace(state: State, mine: ActorLocks, file: FileName): Waiter | undefined {
-  return placesOf(state, mine).find(w => w.files.some(f => f.lexical === file.lexical || f.key === file.key));
-}
-
-function namedHold(state: State, file: FileName): Hold | undefined {
-  const byKey = file.key === null ? undefined : state.locks.holds.get(file.key);
-  if (byKey !== undefined) return byKey;
-  for (const hold of state.locks.holds.values()) if (hold.lexical === file.lexical) return hold;
-  return undefined;
 }
 
 function projectOf(state: State, actor: Actor): string {

@@ -5,16 +5,10 @@ import { countOfSession, locksOf, sameActor } from "./actors.ts";
 import { editHoldOn, editsHeld } from "./edit-holds.ts";
 import type { FileRef, LockRequest } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
-import {
-  type Ask,
-  type Blocker,
-  findCycle,
-  findCycleOf,
-  firstBlocker,
-  waitersOver,
-} from "./lock-blockers.ts";
+import { type Ask, type Blocker, firstBlocker, waitersOver } from "./lock-blockers.ts";
+import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./lock-cycles.ts";
 import { endFlights, yieldForWait } from "./lock-flight.ts";
-import { announceGrant, grantWaiter, passOn, take } from "./lock-queue.ts";
+import { announceGrant, grantWaiter, take } from "./lock-queue.ts";
 import { addWaiter, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
 import { conflict } from "./replies.ts";
@@ -47,7 +41,7 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
     }
   }
   if (place !== null && sameFiles(place.files, request.files)) {
-    const cycle = findCycleOf(state.locks, place.actor, { resumed: place.ticket });
+    const cycle = cycleByReturning(state.locks, place);
     if (cycle !== null) {
       step.reply = deadlock(state, cycle);
       return;
@@ -104,7 +98,7 @@ function placeOf(state: State, request: LockRequest): Waiter | null {
   const mine = locksOf(locks.actors, request.actor);
   if (mine === undefined || mine.waits.size === 0) return null;
   for (const file of request.files) {
-    for (const ticket of locks.waitersAt.get(file.key) ?? []) {
+    for (const ticket of locks.waitersAt.get(file.key)?.keys() ?? []) {
       const waiter = locks.waiters.get(ticket);
       if (waiter !== undefined && sameActor(waiter.actor, request.actor)) return waiter;
     }
@@ -147,10 +141,9 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
   const ask: Ask = { actor, files, ancestors, ticket: meta.seq };
   const blocker = firstBlocker(locks, ask);
   if (blocker === null) {
-    const lasts = request.kind === "explicit" || request.flight !== null;
-    const cycle = lasts ? cycleByHolding(state, request) : null;
+    const cycle = cycleByGrant(locks, request);
     if (cycle !== null) {
-      step.reply = cycle;
+      step.reply = deadlock(state, cycle);
       return;
     }
     ensureSession(state, request, meta, step);
@@ -159,9 +152,7 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
     const reply = grantReply(state, request, token, false);
     step.reply = reply;
     if (locks.grants > before) announceGrant(state, request, String(reply["token"]), 0, step);
-    if (place !== null) abandon(state, place, step);
-    // Its own waits below what it has now are over, and a descendant's may be.
-    passOn(state, request.files, step);
+    if (place !== null) removeWaiter(locks, place);
     return;
   }
   const refused = mayWait(state, request, ask, blocker);
@@ -170,7 +161,8 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
     return;
   }
   ensureSession(state, request, meta, step);
-  if (place !== null) abandon(state, place, step);
+  // A place for other files than those asked for now is given up; it was detached, so nobody waits for its answer.
+  if (place !== null) removeWaiter(locks, place);
   const waiter: Waiter = {
     ticket: meta.seq,
     origin: meta.origin,
@@ -196,28 +188,16 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
   announceWait(state, waiter, blocker, meta, step);
 }
 
-/** A place for other files than those asked for now is given up; it was detached, so nobody waits for its answer. */
-function abandon(state: State, place: Waiter, step: Step): void {
-  removeWaiter(state.locks, place);
-  passOn(state, place.files, step);
-}
-
 function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
   if (request.waitMs === 0) return lockHeld(state, blocker);
   for (const file of request.files) {
     let inLine = 0;
     for (const waiter of waitersOver(state.locks, file)) {
       if (waiter.origin !== null && !sameActor(waiter.actor, request.actor)) inLine += 1;
+      if (inLine >= request.depth) return queueFull(state, blocker);
     }
-    if (inLine >= request.depth) return queueFull(state, blocker);
   }
-  const cycle = findCycle(state.locks, ask);
-  return cycle === null ? null : deadlock(state, cycle);
-}
-
-/** An explicit hold taken while its actor waits elsewhere can close a circle too, where others wait for it. */
-function cycleByHolding(state: State, request: LockRequest): Refusal | null {
-  const cycle = findCycleOf(state.locks, request.actor, { owned: request.files });
+  const cycle = cycleByWaiting(state.locks, ask);
   return cycle === null ? null : deadlock(state, cycle);
 }
 

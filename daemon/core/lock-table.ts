@@ -1,31 +1,41 @@
 /**
- * Holds and waiters with their indexes: the only file that adds or removes them.
+ * Holds and waiters with their indexes: the only file that adds, removes or changes them.
  *
  * Invariants: every hold and waiter is in every index it belongs to, and nothing else is; an actor's row exists
- * exactly while it holds or waits for something.
+ * exactly while it holds, waits for or lends something; the graph of waits says what holds and waiters say.
  */
-import { boundKey, dropIfIdle, enlist, locksOf, originKey } from "./actors.ts";
-import type { Bound, FileRef, LockKind, Origin } from "./entry.ts";
-import type { Hold, Locks, Waiter } from "./state.ts";
+import { boundKey, dropIfIdle, enlist, locksOf, originKey, rowOf } from "./actors.ts";
+import type { Actor, Bound, FileName, FileRef, LockKind, Origin } from "./entry.ts";
+import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./lock-links.ts";
+import { plainKey } from "./lock-words.ts";
+import type { Hold, Loan, Locks, Waiter } from "./state.ts";
 
 export function addHold(locks: Locks, hold: Hold): void {
   if (locks.holds.has(hold.key)) throw new Error(`${hold.key} is held already`);
   locks.holds.set(hold.key, hold);
   locks.heldPaths.add(hold.key, hold.dir);
+  locks.heldWords.add(hold, hold.key);
   const row = enlist(locks.actors, hold.actor);
   row.holds.add(hold.key);
-  row.spelled.set(hold.lexical, hold.key);
+  row.session.count += 1;
+  if (hold.flights.length > 0) row.flying.add(hold.key);
   if (hold.bound !== null) bind(locks, hold.key, hold.bound);
+  for (let { loan } = hold; loan !== null; loan = loan.loan)
+    enlist(locks.actors, loan.actor).lent.add(hold.key);
+  holdEnters(locks, hold);
 }
 
 export function removeHold(locks: Locks, hold: Hold): void {
+  holdLeaves(locks, hold);
   locks.holds.delete(hold.key);
   locks.heldPaths.remove(hold.key, hold.dir);
+  locks.heldWords.remove(hold, hold.key);
   if (hold.bound !== null) unbind(locks, hold.key, hold.bound);
-  const row = locksOf(locks.actors, hold.actor);
-  if (row === undefined) throw new Error(`no row for the holder of ${hold.key}`);
+  unlend(locks, hold);
+  const row = rowOf(locks.actors, hold.actor);
   row.holds.delete(hold.key);
-  if (row.spelled.get(hold.lexical) === hold.key) row.spelled.delete(hold.lexical);
+  row.flying.delete(hold.key);
+  row.session.count -= 1;
   dropIfIdle(locks.actors, row);
 }
 
@@ -35,60 +45,149 @@ export function renewHold(
   hold: Hold,
   by: { file: FileRef; kind: LockKind; bound: Bound | null; prompt: string | null },
 ): void {
-  const row = locksOf(locks.actors, hold.actor);
   if (hold.lexical !== by.file.lexical) {
-    if (row?.spelled.get(hold.lexical) === hold.key) row.spelled.delete(hold.lexical);
-    row?.spelled.set(by.file.lexical, hold.key);
+    locks.heldWords.remove(hold, hold.key);
     hold.lexical = by.file.lexical;
     hold.file = by.file.file;
     if (by.file.path !== undefined) hold.path = by.file.path;
-  }
-  if (by.file.dir && !hold.dir) {
-    locks.heldPaths.remove(hold.key, false);
-    locks.heldPaths.add(hold.key, true);
-    hold.dir = true;
+    locks.heldWords.add(hold, hold.key);
   }
   if (by.bound !== null || by.kind === "explicit") {
     if (hold.bound !== null) unbind(locks, hold.key, hold.bound);
     hold.bound = by.bound;
     if (by.bound !== null) bind(locks, hold.key, by.bound);
   }
-  if (by.kind === "explicit") hold.kind = "explicit";
   hold.prompt = by.prompt ?? hold.prompt;
+  const [widens, lasts] = [by.file.dir && !hold.dir, by.kind === "explicit" && hold.kind !== "explicit"];
+  if (!widens && !lasts) return;
+  holdLeaves(locks, hold);
+  if (widens) {
+    locks.heldPaths.remove(hold.key, false);
+    locks.heldPaths.add(hold.key, true);
+    hold.dir = true;
+  }
+  if (lasts) hold.kind = "explicit";
+  holdEnters(locks, hold);
+}
+
+/** The tool uses that may write the held file from now on. */
+export function setFlights(locks: Locks, hold: Hold, flights: readonly string[]): void {
+  if (flights.length > 0 === hold.flights.length > 0) {
+    hold.flights = flights;
+    return;
+  }
+  holdLeaves(locks, hold);
+  hold.flights = flights;
+  const { flying } = rowOf(locks.actors, hold.actor);
+  if (flights.length > 0) flying.add(hold.key);
+  else flying.delete(hold.key);
+  holdEnters(locks, hold);
+}
+
+/** Whose the hold is in truth from now on. */
+export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
+  holdLeaves(locks, hold);
+  unlend(locks, hold);
+  hold.loan = loan;
+  for (let lent = loan; lent !== null; lent = lent.loan) enlist(locks.actors, lent.actor).lent.add(hold.key);
+  holdEnters(locks, hold);
 }
 
 export function addWaiter(locks: Locks, waiter: Waiter): void {
   locks.waiters.set(waiter.ticket, waiter);
   for (const file of waiter.files) {
     locks.waitedPaths.add(file.key, file.dir);
+    locks.waitedWords.add(file, waiter.ticket);
     const tickets = locks.waitersAt.get(file.key);
-    if (tickets === undefined) locks.waitersAt.set(file.key, new Set([waiter.ticket]));
-    else tickets.add(waiter.ticket);
+    if (tickets === undefined) locks.waitersAt.set(file.key, new Map([[waiter.ticket, file]]));
+    else tickets.set(waiter.ticket, file);
   }
-  enlist(locks.actors, waiter.actor).waits.add(waiter.ticket);
-  if (waiter.origin !== null) locks.byOrigin.set(originKey(waiter.origin), waiter.ticket);
+  const row = enlist(locks.actors, waiter.actor);
+  row.waits.add(waiter.ticket);
+  row.session.count += 1;
+  if (waiter.origin !== null) attach(locks, waiter, waiter.origin);
 }
 
 export function removeWaiter(locks: Locks, waiter: Waiter): void {
+  if (waiter.origin !== null) detach(locks, waiter, waiter.origin);
   locks.waiters.delete(waiter.ticket);
   for (const file of waiter.files) {
     locks.waitedPaths.remove(file.key, file.dir);
+    locks.waitedWords.remove(file, waiter.ticket);
     const tickets = locks.waitersAt.get(file.key);
     tickets?.delete(waiter.ticket);
     if (tickets?.size === 0) locks.waitersAt.delete(file.key);
   }
-  if (waiter.origin !== null) locks.byOrigin.delete(originKey(waiter.origin));
-  const row = locksOf(locks.actors, waiter.actor);
-  if (row === undefined) throw new Error(`no row for waiter ${waiter.ticket}`);
+  const row = rowOf(locks.actors, waiter.actor);
   row.waits.delete(waiter.ticket);
+  row.session.count -= 1;
   dropIfIdle(locks.actors, row);
 }
 
 /** Ties the waiter to where its answer goes, or with null leaves its place without one. */
 export function attachWaiter(locks: Locks, waiter: Waiter, origin: Origin | null): void {
-  if (waiter.origin !== null) locks.byOrigin.delete(originKey(waiter.origin));
+  if (waiter.origin !== null) detach(locks, waiter, waiter.origin);
   waiter.origin = origin;
-  if (origin !== null) locks.byOrigin.set(originKey(origin), waiter.ticket);
+  if (origin !== null) attach(locks, waiter, origin);
+}
+
+/** A hold of the actor's: by the words it was locked with, else by key. */
+export function ownHold(locks: Locks, actor: Actor, file: FileName, node: string): Hold | undefined {
+  const mine = locksOf(locks.actors, actor)?.holds;
+  if (mine === undefined) return undefined;
+  const found = holdByWords(locks, file, node, key => mine.has(key));
+  if (found !== undefined) return found;
+  return file.key !== null && mine.has(file.key) ? locks.holds.get(file.key) : undefined;
+}
+
+/** Whoever's hold it is: by key, else by the words it was locked with. */
+export function namedHold(locks: Locks, file: FileName, node: string): Hold | undefined {
+  const byKey = file.key === null ? undefined : locks.holds.get(file.key);
+  return byKey ?? holdByWords(locks, file, node, () => true);
+}
+
+/** The actor's earliest request in line for the file, by the words it was asked for with or by key. */
+export function ownPlace(locks: Locks, actor: Actor, file: FileName, node: string): Waiter | undefined {
+  const mine = locksOf(locks.actors, actor)?.waits;
+  if (mine === undefined || mine.size === 0) return undefined;
+  const tickets = [...locks.waitedWords.at(file.lexical)];
+  for (const [ticket, { lexical }] of locks.waitersAt.get(plainKey(node, file.lexical)) ?? []) {
+    if (lexical === file.lexical) tickets.push(ticket);
+  }
+  if (file.key !== null) tickets.push(...(locks.waitersAt.get(file.key)?.keys() ?? []));
+  const [first] = tickets.filter(ticket => mine.has(ticket)).sort((a, b) => a - b);
+  return first === undefined ? undefined : locks.waiters.get(first);
+}
+
+function holdByWords(
+  locks: Locks,
+  { lexical }: FileName,
+  node: string,
+  isMeant: (key: string) => boolean,
+): Hold | undefined {
+  const plain = locks.holds.get(plainKey(node, lexical));
+  if (plain !== undefined && plain.lexical === lexical && isMeant(plain.key)) return plain;
+  const other = locks.heldWords.at(lexical).find(isMeant);
+  return other === undefined ? undefined : locks.holds.get(other);
+}
+
+function attach(locks: Locks, waiter: Waiter, origin: Origin): void {
+  locks.byOrigin.set(originKey(origin), waiter.ticket);
+  waiterEnters(locks, waiter);
+}
+
+function detach(locks: Locks, waiter: Waiter, origin: Origin): void {
+  locks.byOrigin.delete(originKey(origin));
+  waiterLeaves(locks, waiter);
+}
+
+function unlend(locks: Locks, { key, loan }: Hold): void {
+  for (let lent = loan; lent !== null; lent = lent.loan) {
+    const row = locksOf(locks.actors, lent.actor);
+    if (row === undefined) continue;
+    row.lent.delete(key);
+    dropIfIdle(locks.actors, row);
+  }
 }
 
 function bind(locks: Locks, key: string, bound: Bound): void {

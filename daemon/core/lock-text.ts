@@ -4,7 +4,8 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { agentName } from "./agents.ts";
 import type { Actor, FileRef } from "./entry.ts";
-import type { Blocker, CycleStep } from "./lock-blockers.ts";
+import type { Blocker } from "./lock-blockers.ts";
+import type { CycleStep } from "./lock-cycles.ts";
 import type { Hold, State, Token, Waiter } from "./state.ts";
 import type { Reply } from "./step.ts";
 

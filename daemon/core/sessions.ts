@@ -12,7 +12,6 @@ import { endHoldsOf, enterProject } from "./edit-holds.ts";
 import type { Anchor, LockRequest, SessionBegin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { closeInboxes, moveInbox } from "./inbox.ts";
-import { attachedOf } from "./lock-blockers.ts";
 import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.ts";
 import { addHold, removeHold } from "./lock-table.ts";
 import { forgetRisks, renameRisks } from "./merge-risk.ts";
@@ -85,7 +84,7 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   if (session.incarnations.some(i => i.anchor !== null)) return;
   // Somebody listens for an answer: that is life enough.
   const rows = rowsOfSession(state.locks.actors, session.id, null);
-  if (rows.some(row => attachedOf(state.locks, row.actor).length > 0)) return;
+  if (rows.some(row => row.attached > 0)) return;
   session.lostAt = state.t;
   const { id, begun, name, project } = session;
   step.timers.push(

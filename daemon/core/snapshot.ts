@@ -149,6 +149,8 @@ export function readState(text: string | Iterable<string>): State {
   if (header === null) throw new Error("the snapshot is empty");
   // Whether one is ready is known when all are there.
   enroll(state.tasks, tasks);
+  // What is stored is in no cycle.
+  state.locks.graph.fresh.clear();
   return state;
 }
 

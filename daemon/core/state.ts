@@ -2,6 +2,8 @@ import type { JsonValue } from "../../protocol/context.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { type ActorTable, actorTable } from "./actors.ts";
 import type { Actor, Anchor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
+import { WaitGraph } from "./lock-graph.ts";
+import { OtherWords } from "./lock-words.ts";
 import { PathIndex } from "./path-index.ts";
 import type { Reply } from "./step.ts";
 import { noTasks, type Tasks } from "./task-table.ts";
@@ -100,8 +102,13 @@ export interface Locks {
   readonly heldPaths: PathIndex;
   /** derived */
   readonly waitedPaths: PathIndex;
-  /** derived: tickets waiting for a key. */
-  readonly waitersAt: Map<string, Set<number>>;
+  /** derived: tickets waiting for a key, each with the file that has it. */
+  readonly waitersAt: Map<string, Map<number, FileRef>>;
+  /** derived: held keys, and tickets of waiting requests, by words that are not the key's own path. */
+  readonly heldWords: OtherWords<string>;
+  readonly waitedWords: OtherWords<number>;
+  /** derived: who waits for whom. */
+  readonly graph: WaitGraph;
   /** derived */
   readonly actors: ActorTable;
   /** derived: waiting requests by where their answer goes. */
@@ -348,6 +355,9 @@ export function emptyState(): State {
       heldPaths: new PathIndex(),
       waitedPaths: new PathIndex(),
       waitersAt: new Map(),
+      heldWords: new OtherWords(),
+      waitedWords: new OtherWords(),
+      graph: new WaitGraph(),
       actors: actorTable(),
       byOrigin: new Map(),
       byBound: new Map(),

@@ -1,6 +1,6 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { Actor, Due, Origin } from "./entry.ts";
+import type { Due, LockRequest, Origin } from "./entry.ts";
 import type { Told } from "./state.ts";
 
 /** A success or a refusal, as it goes over the wire. */
@@ -23,8 +23,11 @@ export interface Answer {
   readonly to: Origin;
   readonly reply: Reply;
   /** Who was granted a lock: if nobody is there to hear of it, `lock_undelivered` undoes it. Null: no grant. */
-  readonly grant: Actor | null;
+  readonly grant: Grant | null;
 }
+
+/** Who was granted which files. */
+export type Grant = Pick<LockRequest, "actor" | "files">;
 
 /** An event with those it is about; `to` sends it to the connection of one request alone. */
 export interface CoreEvent {

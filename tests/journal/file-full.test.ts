@@ -77,6 +77,7 @@ describe("a full disk", () => {
         type: "lock_undelivered",
         waiter: { node: "n1", epoch: 1, n: 1 },
         actor: { session: "s1", agent: null, incarnation: 1 },
+        keys: ["n:/p/x"],
       },
       { type: "turn_end", actor: { session: "s1", agent: null, incarnation: 1 }, keepPrompt: null },
       { type: "session_end", session: "s1", incarnation: null, cause: "ended" },

@@ -98,9 +98,9 @@ const planted: readonly Planted[] = [
   },
   {
     bug: "a write in flight that is yielded",
-    file: "daemon/core/lock-flight.ts",
-    find: "hold.loan !== null || hold.flights.length > 0) return null;",
-    put: "hold.loan !== null) return null;",
+    file: "daemon/core/lock-links.ts",
+    find: 'if (hold.kind !== "turn" || hold.flights.length > 0) return;',
+    put: 'if (hold.kind !== "turn") return;',
     tells: /yielded with .* in flight/,
   },
   {
@@ -127,10 +127,28 @@ const planted: readonly Planted[] = [
   },
   {
     bug: "a release that forgets who waits",
-    file: "daemon/core/lock-release.ts",
-    find: "  passOn(state, freed, step);\n  for (const { actor } of parts)",
-    put: "  for (const { actor } of parts)",
-    tells: /waits for what is free/,
+    file: "daemon/core/lock-graph.ts",
+    find: "if (left === 0) this.free.add(ticket);",
+    put: "",
+    tells: /waits for what is free|is still blocked/,
+  },
+  {
+    bug: "a search for deadlocks that does not see what subagents wait for",
+    file: "daemon/core/lock-graph.ts",
+    find: "  join(from: string, to: string, ticket: number): void {",
+    put: '  join(from: string, to: string, ticket: number): void {\n    if (from.includes("\\u0000")) return;',
+    and: {
+      find: "  part(from: string, to: string, ticket: number): void {",
+      put: '  part(from: string, to: string, ticket: number): void {\n    if (from.includes("\\u0000")) return;',
+    },
+    tells: /waits in a circle/,
+  },
+  {
+    bug: "a lock that passes to a descendant without a look for cycles",
+    file: "daemon/core/lock-graph.ts",
+    find: "      this.fresh.add(edge);\n",
+    put: "",
+    tells: /waits in a circle/,
   },
   {
     bug: "a task that is acknowledged before it is safe on disk",

@@ -248,7 +248,7 @@ export class World {
       if (waiter !== undefined) this.#tickets.set(key(entry.origin), waiter.ticket);
     }
     for (const { to, grant } of step.answers)
-      if (grant !== null) this.#say(`   granted to ${grant.session} (${to.n})`);
+      if (grant !== null) this.#say(`   granted to ${grant.actor.session} (${to.n})`);
     const granted = this.#granted(entry, step, before);
     for (const wrong of wrongs(state, granted)) throw new Violation(wrong);
     const origins = new Set(granted.map(({ origin }) => key(origin)));
@@ -270,14 +270,14 @@ export class World {
 
   #granted({ origin, seq, command }: Entry, step: Step, before: readonly Hold[]): Granted[] {
     const granted: Granted[] = [];
-    const heirs = step.answers.flatMap(a => a.grant ?? []);
+    const heirs = step.answers.flatMap(a => a.grant?.actor ?? []);
     const isHeir = (actor: Actor) =>
       actor.agent !== null &&
       [...before.map(h => h.actor), ...heirs].some(a => a.session === actor.session && a.agent === null);
     for (const { to, grant } of step.answers) {
       const ticket = this.#tickets.get(key(to));
       if (grant !== null && ticket !== undefined)
-        granted.push({ origin: to, ticket, inherited: isHeir(grant) });
+        granted.push({ origin: to, ticket, inherited: isHeir(grant.actor) });
     }
     if (command.type === "lock_request" && step.reply?.ok) {
       granted.push({ origin, ticket: seq, inherited: isHeir(command.actor) });
@@ -523,7 +523,7 @@ export class World {
   #heard(engine: Engine, client: Client, command: Command, n: number, reply: Reply): void {
     if (command.type !== "lock_request" || !reply.ok) return;
     if (client.state !== "open") {
-      engine.undelivered(n, command.actor);
+      engine.undelivered(n, command);
       if (client.state === "dying") this.#closeNow(client);
       return;
     }
@@ -548,7 +548,8 @@ export class World {
     for (const { reply, grant } of step.answers) {
       // What was passed on within the step is nobody's hold any more, but was granted all the same.
       const [, epoch, number] = String(reply.ok && reply["token"]).split(".");
-      if (grant !== null) held.push({ token: { epoch: Number(epoch), grant: Number(number) }, actor: grant });
+      if (grant !== null)
+        held.push({ token: { epoch: Number(epoch), grant: Number(number) }, actor: grant.actor });
     }
     held.sort((a, b) => a.token.epoch - b.token.epoch || a.token.grant - b.token.grant);
     for (const { token, actor } of held) {

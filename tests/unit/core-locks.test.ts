@@ -327,7 +327,7 @@ describe("places in line", () => {
     const b = w.n;
     w.unlock("a", "x");
     expect(w.holder("x")).toBe("b");
-    w.do({ type: "lock_undelivered", waiter: w.origin(b), actor: actor("b") });
+    w.do({ type: "lock_undelivered", waiter: w.origin(b), actor: actor("b"), keys: ["n:/p/x"] });
     expect(w.holder("x")).toBeNull();
   });
 
@@ -338,7 +338,7 @@ describe("places in line", () => {
     const b = w.n;
     w.unlock("a", "x");
     w.lock("b", "x");
-    w.do({ type: "lock_undelivered", waiter: w.origin(b), actor: actor("b") });
+    w.do({ type: "lock_undelivered", waiter: w.origin(b), actor: actor("b"), keys: ["n:/p/x"] });
     expect(w.holder("x")).toBe("b");
   });
 });

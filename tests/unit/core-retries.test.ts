@@ -48,7 +48,8 @@ describe("a wait that ended with its connection", () => {
     const granted = w.answers.get(first)?.grant === true;
     w.do({ type: "lock_detach", waiter: w.origin(first), kept: retry });
     expect(w.state.replies.size).toBe(0);
-    if (granted) w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a") });
+    if (granted)
+      w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), keys: ["n:/p/x"] });
     w.lock("b", "x");
     expect(w.lock("a", "x", { retry, kind: "turn" })).toBe(waits);
   });
@@ -79,7 +80,13 @@ describe("a grant that nobody heard of", () => {
     expect(w.lock("a", "x", { retry })).toMatchObject({ token: "store.1.1" });
     const first = w.n;
     w.do({ type: "lock_revoke", by: "someone", files: [{ file: "x", lexical: "/p/x", key: "n:/p/x" }] });
-    w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), kept: retry });
+    w.do({
+      type: "lock_undelivered",
+      waiter: w.origin(first),
+      actor: actor("a"),
+      keys: ["n:/p/x"],
+      kept: retry,
+    });
     expect(w.lock("a", "x", { retry })).toMatchObject({ token: "store.1.2" });
     expect(w.holder("x")).toBe("a");
   });
@@ -89,7 +96,13 @@ describe("a grant that nobody heard of", () => {
     const reply = w.lock("a", "x", { retry });
     const first = w.n;
     expect(w.lock("a", "x", { retry })).toEqual(reply);
-    w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), kept: retry });
+    w.do({
+      type: "lock_undelivered",
+      waiter: w.origin(first),
+      actor: actor("a"),
+      keys: ["n:/p/x"],
+      kept: retry,
+    });
     expect(w.holder("x")).toBe("a");
     expect(w.lock("a", "x", { retry })).toEqual(reply);
   });

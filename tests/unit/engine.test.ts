@@ -159,7 +159,7 @@ describe.each(places)("over $name", ({ make }) => {
       const c = await w.lock("c", "x");
       await w.unlock("a", "x");
       expect(b.reply).toMatchObject({ ok: true });
-      w.engine.undelivered(b.n, actor("b"));
+      w.engine.undelivered(b.n, lockOf("b", "x", 0));
       b.replies.length = 0;
       await w.settle();
       expect(c.reply).toMatchObject({ ok: true });
@@ -169,7 +169,7 @@ describe.each(places)("over $name", ({ make }) => {
     it("granted at once, but its client did not get the answer", async () => {
       const w = await open();
       const b = await w.lock("b", "x");
-      w.engine.undelivered(b.n, actor("b"));
+      w.engine.undelivered(b.n, lockOf("b", "x", 0));
       b.replies.length = 0;
       await leavesNothing(w, b);
     });
@@ -237,7 +237,7 @@ describe.each(places)("over $name", ({ make }) => {
     it("of a grant that its client did not get waits anew", async () => {
       const w = await open();
       const b = await w.lock("b", "x", { retry });
-      w.engine.undelivered(b.n, actor("b"), retry);
+      w.engine.undelivered(b.n, lockOf("b", "x", 0), retry);
       await waitsAnew(w);
     });
 

@@ -1,0 +1,56 @@
+/** The search for cycles of waits once more, request by request and without the graph: slow and obvious. */
+import { actorKey, sameActor } from "../../daemon/core/actors.ts";
+import type { Actor, FileRef } from "../../daemon/core/entry.ts";
+import { type Ask, type Blocker, blockers, mustGiveUp, overlapOf } from "../../daemon/core/lock-blockers.ts";
+import type { Locks, Waiter } from "../../daemon/core/state.ts";
+
+/** What is not so yet, but would be if a request were granted. */
+interface Taken {
+  readonly actor: Actor;
+  readonly files: readonly FileRef[];
+  /** Something is written at once, so that the lock does not pass to those who work for its holder. */
+  readonly flies: boolean;
+}
+
+/** Whether a path of waits leads from `ask` back to its own actor, or to one who would wait for what is `taken`. */
+export function closesCycle(locks: Locks, ask: Ask, taken: Taken | null = null): boolean {
+  const goal = actorKey(ask.actor);
+  const visited = new Set<string>();
+  const follow = (asked: Ask): boolean => {
+    if (taken !== null && waitsFor(asked, taken)) return true;
+    for (const blocker of blockers(locks, asked)) {
+      for (const actor of inTheWay(blocker, asked.actor)) {
+        const next = actorKey(actor);
+        if (next === goal) return true;
+        if (visited.has(next)) continue;
+        visited.add(next);
+        if (attachedOf(locks, actor).some(follow)) return true;
+      }
+    }
+    return false;
+  };
+  return follow(ask);
+}
+
+/** Whether the actor, with these files, would be waited for by one for whom it waits itself. */
+export function closesCycleByTaking(locks: Locks, taken: Taken): boolean {
+  return attachedOf(locks, taken.actor).some(waiter => closesCycle(locks, waiter, taken));
+}
+
+/** Those who have to act before the blocker is out of the way. */
+export function inTheWay(blocker: Blocker, asker: Actor): readonly Actor[] {
+  return blocker.by === "place" ? [blocker.actor] : mustGiveUp(blocker.hold, asker);
+}
+
+export function attachedOf(locks: Locks, actor: Actor): Waiter[] {
+  return [...locks.waiters.values()].filter(w => w.origin !== null && sameActor(w.actor, actor));
+}
+
+function waitsFor(asked: Ask, { actor, files, flies }: Taken): boolean {
+  if (sameActor(asked.actor, actor) || overlapOf(asked.files, files) === undefined) return false;
+  const isFamily =
+    asked.actor.session === actor.session &&
+    asked.actor.incarnation === actor.incarnation &&
+    asked.ancestors.includes(actor.agent);
+  return flies || !isFamily;
+}
