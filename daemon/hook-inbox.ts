@@ -5,7 +5,7 @@ import type { MessageRow } from "../protocol/message.ts";
 import type { FileNote } from "../protocol/notes.ts";
 import { isRefusal } from "./call.ts";
 import type { Actor } from "./core/entry.ts";
-import { inboxOf, isUnread, lettersOf } from "./core/inbox.ts";
+import { inboxOf } from "./core/inbox.ts";
 import type { State } from "./core/state.ts";
 import { type ActionOf, actorOfAction, type Run } from "./hook-act.ts";
 import type { Services } from "./services.ts";
@@ -68,9 +68,8 @@ function takeNotes(run: Run, { session: id, agent }: Actor): readonly FileNote[]
 
 /** Messages that the session's main agent was not shown. */
 export function unreadOf(state: State, session: string): number {
-  let count = 0;
-  for (const [, letter] of lettersOf(state.messages, session)) if (isUnread(letter)) count += 1;
-  return count;
+  const inbox = state.messages.inboxes.get(session);
+  return inbox === undefined ? 0 : inbox.all.size - inbox.handed.size - inbox.read.size;
 }
 
 /** An agent is no more: what only it had goes. */
@@ -83,8 +82,6 @@ export function agentGone({ engine }: Services, session: string, agent: string):
 
 /** Whether there is anything to read, or to count as read: else the event costs no entry. */
 function concerns(state: State, key: string, take: boolean): boolean {
-  for (const [, { state: is }] of lettersOf(state.messages, key)) {
-    if (is === "handed" || (take && is === "unread")) return true;
-  }
-  return false;
+  const own = state.messages.inboxes.get(key);
+  return own !== undefined && (own.handed.size > 0 || (take && own.unread.size > 0));
 }

@@ -2,7 +2,8 @@
 import { limits } from "../protocol/limits.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import { holdRow } from "./core/edit-holds.ts";
-import { lettersOf, messageRow, stateOf } from "./core/inbox.ts";
+import { messageRow, stateOf } from "./core/inbox.ts";
+import { lettersOf } from "./core/inbox-table.ts";
 import type { Message, State } from "./core/state.ts";
 import { passedCost, unwantedCost } from "./paging.ts";
 import type { Keyed } from "./rows.ts";
@@ -74,7 +75,7 @@ export function* holdRows(engine: {
 
 function postedRow(message: Message): PostedRow {
   const { id, from, project, text, replyTo, thread, urgent, broadcast, at } = message;
-  const to = message.letters.map(letter => ({ ...letter.to, state: stateOf(letter) }));
+  const to = [...message.letters.values()].map(letter => ({ ...letter.to, state: stateOf(letter) }));
   return { id, from, to, project, text, replyTo, thread, urgent, broadcast, at };
 }
 

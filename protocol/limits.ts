@@ -85,6 +85,8 @@ export const limits = {
   tasksTextChars: 64 * 1024 * 1024,
   taskLabelsMax: 16,
   taskDependenciesMax: 100,
+  /** Tasks that depend on one: all of them become ready in the step that ends it. */
+  taskDependentsMax: 2_000,
   /** Tasks created, imported or removed by one request. */
   tasksPerRequestMax: 1_000,
   /** So many failed attempts end a task. */

@@ -1,8 +1,10 @@
 /** The invariants of what agents share: context, messages, holds on edits. */
 import { limits } from "../../protocol/limits.ts";
 import { itemKey } from "./context.ts";
+import { lettersOf } from "./inbox-table.ts";
 import { inboxKey } from "./recipients.ts";
-import type { State } from "./state.ts";
+import { rebuiltMessages } from "./snapshot.ts";
+import type { Messages, State } from "./state.ts";
 
 /** What is wrong, a sentence each. */
 export function* checkTalk(state: State): Generator<string> {
@@ -32,9 +34,9 @@ function* checkMessages({ messages, sessions, t }: State): Generator<string> {
     bytes += message.bytes;
     if (order <= last) yield `${id} stands behind message ${last}`;
     last = order;
-    if (letters.length === 0) yield `${id} is in no inbox and kept`;
-    for (const { to } of letters) {
-      const key = inboxKey(to);
+    if (letters.size === 0) yield `${id} is in no inbox and kept`;
+    for (const [key, { to }] of letters) {
+      if (key !== inboxKey(to)) yield `${id} is in the inbox ${key}, not in that of ${to.id}`;
       const inbox = inboxes.get(key);
       if (inbox === undefined) inboxes.set(key, [id]);
       else inbox.push(id);
@@ -44,11 +46,12 @@ function* checkMessages({ messages, sessions, t }: State): Generator<string> {
   if (last > messages.count) yield `message ${last} has an order of the future`;
   if (bytes !== messages.bytes) yield `messages count ${messages.bytes} bytes, not ${bytes}`;
   for (const [key, ids] of inboxes) {
-    if ([...(messages.inboxes.get(key) ?? [])].join() !== ids.join())
+    if ([...lettersOf(messages, key)].map(([{ id }]) => id).join() !== ids.join())
       yield `the inbox ${key} is not in order`;
     if (ids.length > limits.inboxMax) yield `the inbox ${key} is over full`;
   }
   if (messages.inboxes.size !== inboxes.size) yield "inboxes of nobody are indexed";
+  if (indexesOf(messages) !== indexesOf(rebuiltMessages(messages))) yield "an index of messages is wrong";
   for (const [by, times] of messages.sent) {
     const lately = times.filter(at => at + limits.messageRateMs > t);
     if (lately.length > limits.messageRateMax) yield `${by} sent ${lately.length} messages within a minute`;
@@ -68,4 +71,15 @@ function* checkEditHolds({ editHolds, sessions }: State): Generator<string> {
     const isAlive = session?.incarnations.some(i => i.ordinal === actor.incarnation) ?? false;
     if (!isAlive) yield `${id} holds edits for ${actor.session}, which is not alive`;
   }
+}
+
+/** All that is derived from messages, as text. */
+function indexesOf({ inboxes, bySession, bySender, read, readBytes, all }: Messages): string {
+  const lists = [...inboxes].map(([key, inbox]) => [
+    key,
+    ...Object.values(inbox).map(list => [...list].join()),
+  ]);
+  const sets = [...bySession, ...bySender].map(([key, values]) => [key, ...[...values].sort()]);
+  const open = [...all.values()].map(message => message.open);
+  return JSON.stringify([lists.sort(), sets.sort(), [...read], readBytes, open]);
 }

@@ -8,35 +8,43 @@ import { refuse } from "../../protocol/codes.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import { endHoldsOf } from "./edit-holds.ts";
 import type { Handler } from "./handlers.ts";
-import { closeInboxes, dropLetter, inboxOf, lettersOf, messageRow, replaceLetter } from "./inbox.ts";
+import { closeInboxes, inboxOf, messageRow, unreadIn } from "./inbox.ts";
+import { dropLetter, letterAt, putLetter } from "./inbox-table.ts";
 import { actorRow } from "./lock-text.ts";
 import { noSession } from "./sessions.ts";
+import type { Letter, Message } from "./state.ts";
 
 export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _meta, step) => {
-  const taken: MessageRow[] = [];
-  let length = 0;
-  let unread = 0;
-  let isFull = false;
-  for (const [message, letter] of lettersOf(state.messages, inboxOf(actor))) {
-    if (letter.state === "handed") replaceLetter(message, letter, { ...letter, state: "read" });
-    if (letter.state !== "unread") continue;
-    isFull ||= taken.length >= max || (taken.length > 0 && length + message.text.length > chars);
-    if (isFull) {
-      unread += 1;
-      continue;
-    }
-    length += message.text.length;
-    replaceLetter(message, letter, { ...letter, state: "offered" });
-    taken.push(messageRow(message, letter));
+  const { messages } = state;
+  const key = inboxOf(actor);
+  const inbox = messages.inboxes.get(key);
+  const rows: MessageRow[] = [];
+  for (const place of [...(inbox?.handed ?? [])]) {
+    const [message, letter] = letterAt(messages, key, place);
+    putLetter(messages, message, { ...letter, state: "read" });
   }
-  step.reply = { ok: true, messages: taken, unread };
+  const taken: (readonly [Message, Letter])[] = [];
+  let length = 0;
+  for (const place of inbox?.unread ?? []) {
+    const found = letterAt(messages, key, place);
+    length += found[0].text.length;
+    if (taken.length >= max || (taken.length > 0 && length > chars)) break;
+    taken.push(found);
+  }
+  for (const [message, letter] of taken) {
+    putLetter(messages, message, { ...letter, state: "offered" });
+    rows.push(messageRow(message, letter));
+  }
+  step.reply = { ok: true, messages: rows, unread: unreadIn(messages, key) };
 };
 
 export const inboxTold: Handler<"inbox_told"> = (state, { actor, messages, heard }, _meta, step) => {
-  const told = new Set(messages);
-  for (const [message, letter] of lettersOf(state.messages, inboxOf(actor))) {
-    if (letter.state !== "offered" || !told.has(message.id)) continue;
-    replaceLetter(message, letter, { ...letter, state: heard ? "handed" : "unread" });
+  const key = inboxOf(actor);
+  for (const id of messages) {
+    const message = state.messages.all.get(id);
+    const letter = message?.letters.get(key);
+    if (message === undefined || letter?.state !== "offered") continue;
+    putLetter(state.messages, message, { ...letter, state: heard ? "handed" : "unread" });
   }
   step.reply = { ok: true };
 };
@@ -47,18 +55,24 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages, rea
     step.reply = noSession(state, actor.session);
     return;
   }
-  const wanted = new Set(messages);
-  const found = [...lettersOf(state.messages, inboxOf(actor))].filter(([{ id }]) => wanted.has(id));
-  if (found.length < wanted.size) {
-    const missing = messages.find(id => found.every(([message]) => message.id !== id)) ?? "";
+  const key = inboxOf(actor);
+  const found: (readonly [Message, Letter])[] = [];
+  let missing: string | null = null;
+  for (const id of new Set(messages)) {
+    const message = state.messages.all.get(id);
+    const letter = message?.letters.get(key);
+    if (message !== undefined && letter !== undefined) found.push([message, letter]);
+    else missing ??= id;
+  }
+  if (missing !== null) {
     const error = `${missing} is not in your inbox, or was acknowledged before; message_list shows what is`;
     step.reply = refuse("unknown_message", error, { message: missing });
     return;
   }
   const by = actorRow(state, actor);
-  for (const [message, letter] of found) {
+  for (const [message, letter] of found.sort(([one], [other]) => one.order - other.order)) {
     if (read === true) {
-      replaceLetter(message, letter, { ...letter, state: "read" });
+      putLetter(state.messages, message, { ...letter, state: "read" });
       continue;
     }
     dropLetter(state.messages, message, letter);

@@ -11,7 +11,8 @@ import type { ActorRow } from "../../protocol/lock.ts";
 import { holdEdits, holdRow, mayHold } from "./edit-holds.ts";
 import type { Actor } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
-import { addMessage, dropLetter, hasRoom, makeRoom } from "./inbox.ts";
+import { hasRoom, makeRoom } from "./inbox.ts";
+import { addMessage, dropLetter, messageAt } from "./inbox-table.ts";
 import { actorRow } from "./lock-text.ts";
 import { everyoneElse, inboxKey, recipientOf, senderOf } from "./recipients.ts";
 import { noSession } from "./sessions.ts";
@@ -99,7 +100,8 @@ function post(state: State, posted: Posted, posting: Posting, step: Step): Reply
     about: to.map(row => row.id),
     project,
   });
-  const full = posting.to.filter(row => !to.includes(row));
+  const reached = new Set(to);
+  const full = posting.to.filter(row => !reached.has(row));
   return { ok: true, message: { id, thread, to }, ...(full.length === 0 ? {} : { full }) };
 }
 
@@ -140,10 +142,7 @@ function mayPost(state: State, { actor, bytes }: Posted, project: string): Refus
     const error = `that is more than ${limits.messageRateMax} messages in a minute; wait ${seconds} s, and put more into one`;
     return refuse("too_many_messages", error, { retryMs: first + limits.messageRateMs - t });
   }
-  let spare = limits.messagesBytes - messages.bytes - bytes;
-  if (spare >= 0) return null;
-  for (const message of messages.all.values()) if (isRead(message)) spare += message.bytes;
-  if (spare >= 0) return null;
+  if (messages.bytes - messages.readBytes + bytes <= limits.messagesBytes) return null;
   return refuse(
     "messages_full",
     `all inboxes together hold ${limits.messagesBytes} bytes that nobody has read`,
@@ -159,15 +158,12 @@ function allFull(state: State, to: readonly ActorRow[]): Refusal | null {
 
 /** Lets the oldest messages that everybody has read go, until there is room. */
 function dropRead(messages: Messages, bytes: number): void {
-  for (const message of messages.all.values()) {
-    if (messages.bytes + bytes <= limits.messagesBytes) return;
-    if (!isRead(message)) continue;
-    for (const letter of message.letters) dropLetter(messages, message, letter);
+  while (messages.bytes + bytes > limits.messagesBytes) {
+    const { first } = messages.read;
+    const message = first === undefined ? undefined : messageAt(messages, first);
+    if (message === undefined) return;
+    for (const letter of [...message.letters.values()]) dropLetter(messages, message, letter);
   }
-}
-
-function isRead({ letters }: Message): boolean {
-  return letters.every(letter => letter.state === "read");
 }
 
 /** Notes that the sender wrote; those who have not written lately are forgotten. */

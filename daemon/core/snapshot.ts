@@ -4,7 +4,7 @@
  * rebuilt from a snapshot and the entries after it equal those of the state that lived through them.
  */
 import { addItem } from "./context.ts";
-import { addMessage } from "./inbox.ts";
+import { addMessage, type NewMessage } from "./inbox-table.ts";
 import { addHold, addWaiter } from "./lock-table.ts";
 import { nameKey } from "./sessions.ts";
 import {
@@ -17,7 +17,7 @@ import {
   type Lapsed,
   type Locks,
   type MergeRisk,
-  type Message,
+  type Messages,
   type NodeStart,
   type Session,
   type State,
@@ -58,7 +58,7 @@ interface Lists {
   writes: FileWork;
   risks: readonly [string, MergeRisk];
   context: ContextItem;
-  messages: Message;
+  messages: NewMessage;
   editHolds: EditHold;
   replies: readonly [string, KeptReply];
 }
@@ -94,7 +94,7 @@ export function* stateLines(state: State): Generator<string, void> {
   yield* listLines("writes", writes.files.values(), same);
   yield* listLines("risks", state.risks, same);
   yield* listLines("context", context.items.values(), same);
-  yield* listLines("messages", messages.all.values(), same);
+  yield* listLines("messages", plainMessages(messages), same);
   yield* listLines("editHolds", editHolds.all.values(), same);
   yield* listLines("replies", state.replies, same);
 }
@@ -212,6 +212,13 @@ function plainWaiter(w: Waiter): Waiter {
   return { ...request, placeMs, detach, progress, since, waitMs, deadline, waitEnd, retry };
 }
 
+function* plainMessages({ all }: Messages): Generator<NewMessage, void> {
+  for (const message of all.values()) {
+    const { open: _open, letters, ...rest } = message;
+    yield { ...rest, letters: [...letters.values()] };
+  }
+}
+
 function plainTask(task: Task): Task {
   const { id, n, project, createdAt, createdBy, updatedAt, description } = task;
   const { priority, labels, dependsOn, attempts, state } = task;
@@ -232,5 +239,12 @@ export function rebuiltIndexes(locks: Locks): Locks {
   const fresh = emptyState().locks;
   for (const hold of locks.holds.values()) addHold(fresh, hold);
   for (const waiter of locks.waiters.values()) addWaiter(fresh, waiter);
+  return fresh;
+}
+
+/** The messages with what is derived from them built anew, as `rebuiltIndexes`. */
+export function rebuiltMessages(messages: Messages): Messages {
+  const fresh = emptyState().messages;
+  for (const message of plainMessages(messages)) addMessage(fresh, message);
   return fresh;
 }

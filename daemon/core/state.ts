@@ -5,6 +5,7 @@ import type { Actor, Anchor, Bound, FileRef, LockKind, Origin, Retry } from "./e
 import { WaitGraph } from "./lock-graph.ts";
 import { OtherWords } from "./lock-words.ts";
 import { PathIndex } from "./path-index.ts";
+import { SortedKeys } from "./sorted-keys.ts";
 import type { Reply } from "./step.ts";
 import { noTasks, type Tasks } from "./task-table.ts";
 
@@ -273,10 +274,25 @@ export interface Messages {
   count: number;
   /** When each sender sent lately (core time), by session, or by project for a person. */
   readonly sent: Map<string, readonly number[]>;
-  /** derived: message ids by inbox, oldest first. */
-  readonly inboxes: Map<string, Set<string>>;
+  /** derived */
+  readonly inboxes: Map<string, Inbox>;
+  /** derived: inboxes by the session whose agents they belong to. */
+  readonly bySession: Map<string, Set<string>>;
+  /** derived: ids by the session that wrote them. */
+  readonly bySender: Map<string, Set<string>>;
+  /** derived: places of those that all have read, and the bytes of their texts. */
+  readonly read: SortedKeys;
+  readBytes: number;
   /** derived: of all texts. */
   bytes: number;
+}
+
+/** Places of messages (`placeOf`), oldest first: all, and those whose letter here is in that state. */
+export interface Inbox {
+  readonly all: SortedKeys;
+  readonly unread: SortedKeys;
+  readonly handed: SortedKeys;
+  readonly read: SortedKeys;
 }
 
 export interface Message {
@@ -286,8 +302,10 @@ export interface Message {
   readonly project: string;
   /** Null: a person. */
   from: ActorRow | null;
-  /** In whose inboxes it is; never empty. */
-  letters: Letter[];
+  /** By the inbox it is in; never empty. */
+  readonly letters: Map<string, Letter>;
+  /** derived: how many of them are not read. */
+  open: number;
   readonly text: string;
   readonly bytes: number;
   readonly replyTo: string | null;
@@ -337,6 +355,22 @@ export interface KeptReply {
   readonly reply: Reply;
 }
 
+function noMessages(): Messages {
+  const [inboxes, bySession, bySender] = [new Map(), new Map(), new Map()];
+  const read = new SortedKeys();
+  return {
+    all: new Map(),
+    count: 0,
+    sent: new Map(),
+    inboxes,
+    bySession,
+    bySender,
+    read,
+    readBytes: 0,
+    bytes: 0,
+  };
+}
+
 /** The state before the first entry. */
 export function emptyState(): State {
   return {
@@ -366,7 +400,7 @@ export function emptyState(): State {
     writes: { files: new Map(), byWorktree: new Map(), byFile: new Map() },
     risks: new Map(),
     context: { items: new Map(), versions: 0, bytes: 0 },
-    messages: { all: new Map(), count: 0, sent: new Map(), inboxes: new Map(), bytes: 0 },
+    messages: noMessages(),
     editHolds: { all: new Map(), count: 0 },
     replies: new Map(),
     told: { epoch: 0, seq: 0, n: 0 },

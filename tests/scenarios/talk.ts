@@ -61,7 +61,7 @@ export function shownTalk({ context, messages }: State): string[] {
     ({ key, value, version }) => `${key} = ${String(value)} (version ${version})`,
   );
   const letters = [...messages.all.values()].flatMap(({ id, text, letters: all }) =>
-    all.map(({ to, state, undelivered }) => {
+    [...all.values()].map(({ to, state, undelivered }) => {
       const back = undelivered === null ? "" : `, not delivered to ${undelivered}`;
       return `${id} "${text}" with ${to.name}: ${state}${back}`;
     }),

@@ -218,15 +218,15 @@ const planted: readonly Planted[] = [
   {
     bug: "a message in two answers at a time",
     file: "daemon/core/inbox-turns.ts",
-    find: 'replaceLetter(message, letter, { ...letter, state: "offered" });',
+    find: 'putLetter(messages, message, { ...letter, state: "offered" });',
     put: "",
     tells: /was shown twice/,
   },
   {
     bug: "a message that came back behind later ones",
-    file: "daemon/core/inbox.ts",
-    find: "  for (const key of grown) inOrder(messages, key);\n",
-    put: "",
+    file: "daemon/core/inbox-table.ts",
+    find: 'order.toString(36).padStart(11, "0")',
+    put: "order.toString(36)",
     tells: /stands behind a later message|is not in order/,
   },
   {

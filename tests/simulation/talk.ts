@@ -3,6 +3,7 @@
  * indexes.
  */
 import type { Actor, Command, Entry, FileRef } from "../../daemon/core/entry.ts";
+import { lettersOf } from "../../daemon/core/inbox-table.ts";
 import { inboxKey } from "../../daemon/core/recipients.ts";
 import type { EditHold, Hold, State } from "../../daemon/core/state.ts";
 import type { Reply, Step } from "../../daemon/core/step.ts";
@@ -183,7 +184,7 @@ export class TalkLives {
   ): void {
     for (const id of heard ? messages : []) {
       const inbox = inboxOf(actor);
-      const letter = state.messages.all.get(id)?.letters.find(({ to }) => inboxKey(to) === inbox);
+      const letter = state.messages.all.get(id)?.letters.get(inbox);
       // By now it may have come back anew, for another recipient: of that letter nobody was told.
       if (isPast && letter?.state !== "handed" && letter?.state !== "read") continue;
       if (letter !== undefined) this.#shown.set(shownAs(state, id, actor, letter.undelivered), seq);
@@ -209,13 +210,12 @@ export class TalkLives {
 
   /** In an inbox the texts of one sender stand in the order in which the log took them. */
   *#order({ messages }: State): Generator<string, void> {
-    for (const [inbox, ids] of messages.inboxes) {
+    for (const inbox of messages.inboxes.keys()) {
       const last = new Map<string, number>();
-      for (const id of ids) {
-        const message = messages.all.get(id);
+      for (const [{ id, from }] of lettersOf(messages, inbox)) {
         const seq = this.#made.get(id);
-        if (message === undefined || seq === undefined) continue;
-        const by = message.from?.id ?? "";
+        if (seq === undefined) continue;
+        const by = from?.id ?? "";
         if (seq < (last.get(by) ?? 0)) yield `${id} stands behind a later message of ${by} to ${inbox}`;
         last.set(by, seq);
       }
@@ -264,7 +264,9 @@ export class TalkLives {
 
   /** Mostly somebody who has messages. */
   #reader(state: State, actor: Actor): Actor {
-    const rows = [...state.messages.all.values()].flatMap(({ letters }) => letters.map(letter => letter.to));
+    const rows = [...state.messages.all.values()].flatMap(({ letters }) =>
+      [...letters.values()].map(letter => letter.to),
+    );
     if (rows.length === 0 || this.#random.chance(0.2)) return actor;
     const { id, agent } = this.#random.pick(rows);
     return { session: id, agent, incarnation: 0 };
@@ -272,7 +274,8 @@ export class TalkLives {
 
   #ack(state: State, actor: Actor): Command {
     const reader = this.#reader(state, actor);
-    const ids = [...(state.messages.inboxes.get(inboxOf(reader)) ?? ["m-none"])];
+    const known = [...lettersOf(state.messages, inboxOf(reader))].map(([{ id }]) => id);
+    const ids = known.length === 0 ? ["m-none"] : known;
     const messages = ids.slice(0, this.#random.int(1, 3));
     return { type: "message_ack", actor: reader, messages };
   }
@@ -323,7 +326,7 @@ function* volatileLeft({ context }: State): Generator<string, void> {
 /** A message stays in its project, but for a session that moved to another one since. */
 function* strangers({ messages, sessions }: State): Generator<string, void> {
   for (const { id, letters } of messages.all.values()) {
-    for (const { to } of letters)
+    for (const { to } of letters.values())
       if (!sessions.live.has(to.id)) yield `${id} waits for ${to.id}, who is gone`;
   }
 }
@@ -354,7 +357,7 @@ function shownAs(state: State, id: string, actor: Actor, undelivered: string | n
 }
 
 function isIn({ messages }: State, id: string, inbox: string): boolean {
-  return messages.all.get(id)?.letters.some(({ to }) => inboxKey(to) === inbox) ?? false;
+  return messages.all.get(id)?.letters.has(inbox) ?? false;
 }
 
 function inboxOf({ session, agent }: Actor): string {

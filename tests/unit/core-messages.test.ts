@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/entry.ts";
-import { inboxOf, lettersOf } from "../../daemon/core/inbox.ts";
+import { inboxOf } from "../../daemon/core/inbox.ts";
+import { lettersOf } from "../../daemon/core/inbox-table.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { Reply } from "../../daemon/core/step.ts";
 import type { MessageSend } from "../../daemon/core/talk-commands.ts";
