@@ -12,6 +12,9 @@ export interface ActorLocks {
   session: SessionLocks;
   /** Held keys, in the order they were taken. */
   readonly holds: Set<string>;
+  /** Held keys that the end of its turn frees, and tickets that it ends; in the same order. */
+  readonly turnHolds: Set<string>;
+  readonly turnWaits: Set<number>;
   /** Held keys with writes in flight. */
   readonly flying: Set<string>;
   /** Held keys that yield while others wait, with the number of files of those who do. */
@@ -89,13 +92,14 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
 }
 
 function emptyRow(actor: Actor, session: SessionLocks): ActorLocks {
-  const [holds, flying, lent, waits] = [
+  const [holds, turnHolds, flying, lent] = [
     new Set<string>(),
     new Set<string>(),
     new Set<string>(),
-    new Set<number>(),
+    new Set<string>(),
   ];
-  return { actor, session, holds, flying, wanted: new Map(), lent, waits, attached: 0 };
+  const [waits, turnWaits] = [new Set<number>(), new Set<number>()];
+  return { actor, session, holds, turnHolds, flying, wanted: new Map(), lent, waits, turnWaits, attached: 0 };
 }
 
 export function dropIfIdle(table: ActorTable, row: ActorLocks): void {

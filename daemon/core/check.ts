@@ -5,8 +5,8 @@ import { checkTalk } from "./check-talk.ts";
 import { firstBlocker } from "./lock-blockers.ts";
 import { cycleOf } from "./lock-cycles.ts";
 import { fileKey } from "./merge-risk.ts";
-import { nameKey } from "./sessions.ts";
-import { rebuiltIndexes, rebuiltTasks } from "./snapshot.ts";
+import { nameKey } from "./session-table.ts";
+import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./snapshot.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 import type { Hold, Locks, State } from "./state.ts";
 import { findCircle } from "./task-circle.ts";
@@ -46,6 +46,17 @@ function* checkSessions(state: State): Generator<string> {
     }
   }
   if (state.sessions.names.size !== names.size) yield "names of nobody are indexed";
+  const fresh = rebuiltSessions(state.sessions);
+  for (const name of ["names", "places", "ids", "suspended"] as const) {
+    if (flat(plain(state.sessions[name])) !== flat(plain(fresh[name])))
+      yield `the sessions' index ${name} is wrong`;
+  }
+  for (const [base, { count, from }] of state.sessions.numbered) {
+    if (count !== fresh.numbered.get(base)?.count) yield `${count} names are numbered behind ${base}`;
+    for (let n = 2; n < from; n += 1)
+      if (!names.has(`${base}-${n}`)) yield `${base}-${n} is free, below ${from}`;
+  }
+  if (state.sessions.numbered.size !== fresh.numbered.size) yield "numbered names of nobody are indexed";
 }
 
 function* checkHolds(state: State): Generator<string> {
@@ -115,6 +126,7 @@ function* checkWrites({ writes, seq }: State): Generator<string> {
   if (writes.files.size > limits.writesMax) yield "more writes are remembered than may be";
   const indexed = new Map<string, Set<string>>();
   const byFile = new Map<string, Set<string>>();
+  const byWriter = new Map<string, Set<string>>();
   let last = 0;
   for (const [key, { writers, worktree, project, file }] of writes.files) {
     if (writers.length === 0 || writers.length > limits.writersPerFileMax)
@@ -129,12 +141,21 @@ function* checkWrites({ writes, seq }: State): Generator<string> {
     indexed.set(worktree, (indexed.get(worktree) ?? new Set()).add(key));
     const at = fileKey(project, file);
     byFile.set(at, (byFile.get(at) ?? new Set()).add(key));
+    for (const { actor } of writers)
+      byWriter.set(actor.session, (byWriter.get(actor.session) ?? new Set()).add(key));
   }
   if (flat(indexed) !== flat(writes.byWorktree)) yield "the index byWorktree is wrong";
   if (flat(byFile) !== flat(writes.byFile)) yield "the index byFile is wrong";
+  if (flat(byWriter) !== flat(writes.byWriter)) yield "the index byWriter is wrong";
 }
 
-function* checkRisks({ risks, sessions }: State): Generator<string> {
+function* checkRisks({ risks, risksOf, sessions }: State): Generator<string> {
+  const indexed = new Map<string, Set<string>>();
+  for (const [id, { sides }] of risks) {
+    for (const { actor } of sides)
+      indexed.set(actor.session, (indexed.get(actor.session) ?? new Set()).add(id));
+  }
+  if (flat(indexed) !== flat(risksOf)) yield "the index risksOf is wrong";
   if (risks.size > limits.mergeRisksMax) yield "more merge risks are remembered than may be";
   for (const { file, sides } of risks.values()) {
     const [a, b] = sides;
@@ -180,7 +201,7 @@ function plain(index: unknown): unknown {
 function actorsOf(locks: Locks): unknown {
   return [...locks.actors.byKey].map(([key, row]) => [
     [key, actorKey(row.actor), row.attached, row.session.count],
-    [row.holds, row.flying, row.wanted, row.lent, row.waits],
+    [row.holds, row.turnHolds, row.flying, row.wanted, row.lent, row.waits, row.turnWaits],
     locks.actors.bySession.get(row.actor.session) === row.session && row.session.rows.has(row),
   ]);
 }

@@ -8,9 +8,11 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow } from "../../protocol/message.ts";
+import { rowsOfSession } from "./actors.ts";
+import { addEditHold, holdsIn, holdsOver, ownerOf, removeEditHold } from "./edit-hold-table.ts";
 import type { Actor, LockRequest } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
-import { overlapOf } from "./lock-blockers.ts";
+import { overlapOf, waitersOver } from "./lock-blockers.ts";
 import { answerWaiter, dismiss, leavePlace } from "./lock-queue.ts";
 import { actorRow, fileLists, pathOf } from "./lock-text.ts";
 import type { EditHold, State, Waiter } from "./state.ts";
@@ -19,11 +21,11 @@ import type { Step } from "./step.ts";
 type Asker = Pick<LockRequest, "actor" | "files" | "ancestors">;
 
 export const resume: Handler<"resume"> = (state, { actor, project, hold }, _meta, step) => {
-  const mayEnd = (one: EditHold) =>
-    actor === null ? one.project === project || one.id === hold : isSame(one.actor, actor);
-  const ending = [...state.editHolds.all.values()].filter(
-    one => mayEnd(one) && (hold === null || one.id === hold),
-  );
+  const { editHolds } = state;
+  const named = hold === null ? undefined : editHolds.all.get(hold);
+  const all = actor === null ? editHolds.byProject.get(project) : editHolds.byOwner.get(actor.session);
+  const meant = hold === null ? holdsIn(editHolds, all) : named === undefined ? [] : [named];
+  const ending = actor === null ? meant : meant.filter(one => isSame(one.actor, actor));
   if (hold !== null && ending.length === 0) {
     const error = `${hold} is no hold that is in force, or it is somebody else's; a person can end it: kite resume`;
     step.reply = refuse("unknown_hold", error, { hold });
@@ -38,9 +40,8 @@ export function mayHold(state: State, actor: Actor | null, project: string): Ref
   const { all } = state.editHolds;
   if (all.size >= limits.holdsMax)
     return refuse("too_many_holds", `${limits.holdsMax} holds on edits are in force; wait until some end`);
-  const own = [...all.values()].filter(one =>
-    actor === null ? one.actor === null && one.project === project : isSame(one.actor, actor),
-  );
+  const owned = holdsIn(state.editHolds, state.editHolds.byOwner.get(ownerOf({ actor, project })));
+  const own = actor === null ? owned : owned.filter(one => isSame(one.actor, actor));
   if (own.length < limits.holdsPerActorMax) return null;
   const ids = own.map(one => one.id).join(" and ");
   return refuse("too_many_holds", `you hold edits with ${ids} already; resume one first`);
@@ -58,26 +59,31 @@ export function holdEdits(
   const by = actor === null ? null : actorRow(state, actor);
   const id = `h-${editHolds.count.toString(36)}`;
   const hold: EditHold = { id, actor, by, project, files, text, since: t, until: t + ttlMs };
-  editHolds.all.set(id, hold);
+  addEditHold(editHolds, hold);
   step.timers.push({ at: hold.until, due: { what: "edit_hold_over", hold: id } });
   const event = { event: "hold_began" as const, hold: id, ...fileLists(files), by, lastsMs: ttlMs, project };
   step.events.push({ event, about: [], project });
-  sendWaitersAway(state, [hold], step);
+  const waiting = new Set(files.flatMap(file => [...waitersOver(state.locks, file)]));
+  sendWaitersAway(state, waiting, step);
   return hold;
 }
 
 /** A session has moved to another project: what is on hold there, it does not get. */
-export function enterProject(state: State, project: string, step: Step): void {
-  const there = [...state.editHolds.all.values()].filter(hold => hold.project === project);
-  if (there.length > 0) sendWaitersAway(state, there, step);
+export function enterProject(state: State, session: string, step: Step): void {
+  const { actors, waiters } = state.locks;
+  const rows = rowsOfSession(actors, session, null);
+  const waiting = rows.flatMap(row => [...row.waits].flatMap(ticket => waiters.get(ticket) ?? []));
+  if (state.editHolds.all.size > 0) sendWaitersAway(state, waiting, step);
 }
 
 /** The hold that keeps the request from its files, or null. */
 export function editHoldOn(state: State, request: LockRequest): EditHold | null {
+  return holdAgainst(state, request, projectOf(state, request.actor) ?? request.project);
+}
+
+function holdAgainst(state: State, asker: Asker, project: string | undefined): EditHold | null {
   if (state.editHolds.all.size === 0) return null;
-  const project = projectOf(state, request.actor) ?? request.project;
-  for (const hold of state.editHolds.all.values()) if (stops(state, hold, request, project)) return hold;
-  return null;
+  return holdsOver(state.editHolds, asker.files).find(hold => stops(state, hold, asker, project)) ?? null;
 }
 
 export function editsHeld(state: State, hold: EditHold, { files }: Pick<Asker, "files">): Refusal {
@@ -97,7 +103,7 @@ export function editsHeld(state: State, hold: EditHold, { files }: Pick<Asker, "
 
 /** The time of a hold is over. */
 export function endEditHold(state: State, hold: EditHold, cause: string, step: Step): void {
-  state.editHolds.all.delete(hold.id);
+  removeEditHold(state.editHolds, hold);
   const { id, project, files } = hold;
   const event = { event: "hold_ended" as const, hold: id, ...fileLists(files), cause, project };
   step.events.push({ event, about: [], project });
@@ -110,9 +116,9 @@ export function endHoldsOf(
   cause: string,
   step: Step,
 ): void {
-  for (const hold of [...state.editHolds.all.values()]) {
+  for (const hold of holdsIn(state.editHolds, state.editHolds.byOwner.get(of.session))) {
     const { actor } = hold;
-    if (actor === null || actor.session !== of.session) continue;
+    if (actor === null) continue;
     if (of.incarnation !== undefined && actor.incarnation !== of.incarnation) continue;
     if (of.agent === undefined || actor.agent === of.agent) endEditHold(state, hold, cause, step);
   }
@@ -132,24 +138,27 @@ export function holdRow(hold: EditHold, now: number): HoldRow {
   };
 }
 
-/** Its own actor goes on, and so do that one's descendants. */
-function stops(state: State, hold: EditHold, asker: Asker, project: string | undefined): boolean {
+/** Whether a hold on the asker's files keeps it from them: its own actor goes on, and so do that one's descendants. */
+function stops(
+  state: State,
+  hold: EditHold,
+  { actor, ancestors }: Asker,
+  project: string | undefined,
+): boolean {
   if (hold.project !== project || hold.until <= state.t) return false;
-  const { actor, ancestors } = asker;
   const isFamily =
     hold.actor !== null &&
     hold.actor.session === actor.session &&
     hold.actor.incarnation === actor.incarnation &&
     (hold.actor.agent === actor.agent || ancestors.includes(hold.actor.agent));
-  return !isFamily && overlapOf(asker.files, hold.files) !== undefined;
+  return !isFamily;
 }
 
-function sendWaitersAway(state: State, holds: readonly EditHold[], step: Step): void {
-  for (const waiter of [...state.locks.waiters.values()]) {
-    const project = projectOf(state, waiter.actor);
-    const hold = holds.find(one => stops(state, one, waiter, project));
-    if (waiter.origin === null || hold === undefined) continue;
-    sendAway(state, waiter, editsHeld(state, hold, waiter), step);
+/** Those of the requests that a hold keeps from their files are told so, in the order of the line. */
+function sendWaitersAway(state: State, waiters: Iterable<Waiter>, step: Step): void {
+  for (const waiter of [...waiters].sort((a, b) => a.ticket - b.ticket)) {
+    const hold = waiter.origin === null ? null : holdAgainst(state, waiter, projectOf(state, waiter.actor));
+    if (hold !== null) sendAway(state, waiter, editsHeld(state, hold, waiter), step);
   }
 }
 

@@ -6,6 +6,7 @@
  */
 import type { ActorRow } from "../../protocol/lock.ts";
 import { inboxKey } from "./recipients.ts";
+import { gather, scatter } from "./sets.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 import type { Inbox, Letter, Message, Messages } from "./state.ts";
 
@@ -119,16 +120,4 @@ function countOpen(messages: Messages, message: Message, more: number): void {
 /** Offered ones are looked for by their ids alone. */
 function listFor(inbox: Inbox, { state }: Letter): SortedKeys | null {
   return state === "offered" ? null : inbox[state];
-}
-
-function gather(table: Map<string, Set<string>>, key: string, value: string): void {
-  const known = table.get(key);
-  if (known === undefined) table.set(key, new Set([value]));
-  else known.add(value);
-}
-
-function scatter(table: Map<string, Set<string>>, key: string, value: string): void {
-  const known = table.get(key);
-  known?.delete(value);
-  if (known?.size === 0) table.delete(key);
 }

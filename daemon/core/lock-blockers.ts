@@ -135,7 +135,7 @@ export function overlapOf(files: readonly FileRef[], others: readonly Place[]): 
   return files.find(file => others.some(other => overlaps(file, other)));
 }
 
-function overlaps(a: Place, b: Place): boolean {
+export function overlaps(a: Place, b: Place): boolean {
   return isWithin(a, b) || isWithin(b, a);
 }
 

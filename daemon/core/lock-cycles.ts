@@ -8,7 +8,7 @@
 import { actorKey, sameActor } from "./actors.ts";
 import type { Actor, FileRef, LockRequest } from "./entry.ts";
 import { type Ask, blockers, isCovered, mustGiveUp, requestsOver, type Wanted } from "./lock-blockers.ts";
-import type { Edge } from "./lock-graph.ts";
+import { type Edge, firstOf } from "./lock-graph.ts";
 import type { Locks, Waiter } from "./state.ts";
 
 /** One step of a cycle: `actor` waits for `file`, behind the next one's actor. */
@@ -121,9 +121,8 @@ function described(
 
 /** The first request of `from` that stands behind `to`, and the file for which it does. */
 function stepOf(locks: Locks, from: string, to: string): CycleStep {
-  let ticket = Number.POSITIVE_INFINITY;
-  for (const one of locks.graph.edge(from, to)?.tickets.keys() ?? []) ticket = Math.min(ticket, one);
-  const waiter = locks.waiters.get(ticket);
+  const edge = locks.graph.edge(from, to);
+  const waiter = edge === undefined ? undefined : locks.waiters.get(firstOf(edge));
   const file = waiter === undefined ? undefined : aheadOf(locks, waiter).get(to);
   if (waiter === undefined || file === undefined) throw new Error(`${from} does not wait for ${to}`);
   return { actor: waiter.actor, file: file.file };

@@ -7,6 +7,7 @@
  * has a `fresh` one in it, which was not there when somebody last looked.
  */
 import { leadsTo, pathTo } from "./reach.ts";
+import { SortedKeys } from "./sorted-keys.ts";
 
 /** Actors are named by `actorKey`. */
 export interface Edge {
@@ -14,6 +15,8 @@ export interface Edge {
   readonly to: string;
   /** The tickets of the requests, with how often each stands behind `to`. */
   readonly tickets: Map<number, number>;
+  /** The same tickets in the order of the line (`placeOf`). */
+  readonly line: SortedKeys;
 }
 
 export class WaitGraph {
@@ -58,12 +61,14 @@ export class WaitGraph {
     const edges = tableOf(this.#ahead, from);
     let edge = edges.get(to);
     if (edge === undefined) {
-      edge = { from, to, tickets: new Map() };
+      edge = { from, to, tickets: new Map(), line: new SortedKeys() };
       edges.set(to, edge);
       tableOf(this.#behind, to).set(from, edge);
       this.fresh.add(edge);
     }
-    edge.tickets.set(ticket, (edge.tickets.get(ticket) ?? 0) + 1);
+    const count = edge.tickets.get(ticket) ?? 0;
+    edge.tickets.set(ticket, count + 1);
+    if (count === 0) edge.line.add(placeOf(ticket));
   }
 
   /** Takes one `join` back. */
@@ -71,8 +76,12 @@ export class WaitGraph {
     const edge = this.edge(from, to);
     const count = edge?.tickets.get(ticket);
     if (edge === undefined || count === undefined) throw new Error(`request ${ticket} is not behind ${to}`);
-    if (count > 1) edge.tickets.set(ticket, count - 1);
-    else edge.tickets.delete(ticket);
+    if (count > 1) {
+      edge.tickets.set(ticket, count - 1);
+      return;
+    }
+    edge.tickets.delete(ticket);
+    edge.line.delete(placeOf(ticket));
     if (edge.tickets.size > 0) return;
     this.fresh.delete(edge);
     removeFrom(this.#ahead, from, to);
@@ -119,6 +128,16 @@ export class WaitGraph {
     if (count === undefined) throw new Error(`request ${ticket} is not attached`);
     return count;
   }
+}
+
+/** The ticket of the edge's first request in line. */
+export function firstOf(edge: Edge): number {
+  return Number.parseInt(edge.line.first ?? "0", 36);
+}
+
+/** As text that sorts as tickets do. */
+function placeOf(ticket: number): string {
+  return ticket.toString(36).padStart(11, "0");
 }
 
 const nobody: readonly string[] = [];

@@ -11,7 +11,7 @@ import { sameActor } from "./actors.ts";
 import type { Due, FileRef, LockRequest, Origin } from "./entry.ts";
 import { cycleByGrant, cycleOf } from "./lock-cycles.ts";
 import { leaseMsOf, yieldLater } from "./lock-flight.ts";
-import type { Edge } from "./lock-graph.ts";
+import { type Edge, firstOf } from "./lock-graph.ts";
 import { passHold } from "./lock-loan.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./lock-text.ts";
@@ -145,8 +145,7 @@ function grantRound(state: State, max: number, step: Step): number {
 function endCycle(state: State, edge: Edge, step: Step): void {
   const { graph, waiters } = state.locks;
   const cycle = cycleOf(state.locks, edge);
-  const [ticket = 0] = edge.tickets.keys();
-  const waiter = waiters.get(ticket);
+  const waiter = waiters.get(firstOf(edge));
   if (cycle === null || waiter === undefined) graph.fresh.delete(edge);
   else dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
 }

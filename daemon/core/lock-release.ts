@@ -11,7 +11,7 @@ import { announceGrant, dismiss, leavePlace } from "./lock-queue.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./lock-table.ts";
 import { actorRow, fileLists, tokenText } from "./lock-text.ts";
 import { forgetReply } from "./replies.ts";
-import type { Hold, Loan, State, Waiter } from "./state.ts";
+import type { Hold, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
 
 export const lockRelease: Handler<"lock_release"> = (state, request, meta, step) => {
@@ -133,10 +133,9 @@ export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
   const mine = locksOf(state.locks.actors, request.actor);
   if (mine === undefined) return;
-  const over = (of: { kind: string; prompt: string | null; loan?: Loan | null }) =>
-    (of.kind === "turn" || of.loan) && (request.keepPrompt === null || of.prompt !== request.keepPrompt);
-  const holds = holdsOf(state, mine).filter(over);
-  const places = placesOf(state, mine).filter(over);
+  const isOver = ({ prompt }: Hold | Waiter) => request.keepPrompt === null || prompt !== request.keepPrompt;
+  const holds = holdsAt(state, mine.turnHolds).filter(isOver);
+  const places = placesAt(state, mine.turnWaits).filter(isOver);
   releaseParts(state, [{ actor: request.actor, holds, places }], "turn ended", step);
 };
 
@@ -213,11 +212,19 @@ export function releaseParts(
 }
 
 export function holdsOf(state: State, row: ActorLocks): Hold[] {
-  return [...row.holds].flatMap(key => state.locks.holds.get(key) ?? []);
+  return holdsAt(state, row.holds);
 }
 
 export function placesOf(state: State, row: ActorLocks): Waiter[] {
-  return [...row.waits].flatMap(ticket => state.locks.waiters.get(ticket) ?? []);
+  return placesAt(state, row.waits);
+}
+
+function holdsAt(state: State, keys: Iterable<string>): Hold[] {
+  return [...keys].flatMap(key => state.locks.holds.get(key) ?? []);
+}
+
+function placesAt(state: State, tickets: Iterable<number>): Waiter[] {
+  return [...tickets].flatMap(ticket => state.locks.waiters.get(ticket) ?? []);
 }
 
 function projectOf(state: State, actor: Actor): string {

@@ -18,6 +18,7 @@ export function addHold(locks: Locks, hold: Hold): void {
   const row = enlist(locks.actors, hold.actor);
   row.holds.add(hold.key);
   row.session.count += 1;
+  if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
   if (hold.flights.length > 0) row.flying.add(hold.key);
   if (hold.bound !== null) bind(locks, hold.key, hold.bound);
   for (let { loan } = hold; loan !== null; loan = loan.loan)
@@ -34,6 +35,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
   unlend(locks, hold);
   const row = rowOf(locks.actors, hold.actor);
   row.holds.delete(hold.key);
+  row.turnHolds.delete(hold.key);
   row.flying.delete(hold.key);
   row.session.count -= 1;
   dropIfIdle(locks.actors, row);
@@ -67,6 +69,7 @@ export function renewHold(
     hold.dir = true;
   }
   if (lasts) hold.kind = "explicit";
+  if (!goesWithTurn(hold)) rowOf(locks.actors, hold.actor).turnHolds.delete(hold.key);
   holdEnters(locks, hold);
 }
 
@@ -84,12 +87,13 @@ export function setFlights(locks: Locks, hold: Hold, flights: readonly string[])
   holdEnters(locks, hold);
 }
 
-/** Whose the hold is in truth from now on. */
+/** Whose the hold is in truth from now on: fewer than before. */
 export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
   holdLeaves(locks, hold);
   unlend(locks, hold);
   hold.loan = loan;
   for (let lent = loan; lent !== null; lent = lent.loan) enlist(locks.actors, lent.actor).lent.add(hold.key);
+  if (!goesWithTurn(hold)) rowOf(locks.actors, hold.actor).turnHolds.delete(hold.key);
   holdEnters(locks, hold);
 }
 
@@ -104,6 +108,7 @@ export function addWaiter(locks: Locks, waiter: Waiter): void {
   }
   const row = enlist(locks.actors, waiter.actor);
   row.waits.add(waiter.ticket);
+  if (waiter.kind === "turn") row.turnWaits.add(waiter.ticket);
   row.session.count += 1;
   if (waiter.origin !== null) attach(locks, waiter, waiter.origin);
 }
@@ -120,6 +125,7 @@ export function removeWaiter(locks: Locks, waiter: Waiter): void {
   }
   const row = rowOf(locks.actors, waiter.actor);
   row.waits.delete(waiter.ticket);
+  row.turnWaits.delete(waiter.ticket);
   row.session.count -= 1;
   dropIfIdle(locks.actors, row);
 }
@@ -169,6 +175,11 @@ function holdByWords(
   if (plain !== undefined && plain.lexical === lexical && isMeant(plain.key)) return plain;
   const other = locks.heldWords.at(lexical).find(isMeant);
   return other === undefined ? undefined : locks.holds.get(other);
+}
+
+/** Whether the end of its holder's turn frees it or gives it back. */
+function goesWithTurn({ kind, loan }: Hold): boolean {
+  return kind === "turn" || loan !== null;
 }
 
 function attach(locks: Locks, waiter: Waiter, origin: Origin): void {

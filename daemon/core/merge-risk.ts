@@ -10,6 +10,7 @@ import type { MergeSideRow } from "../../protocol/write.ts";
 import { sameActor } from "./actors.ts";
 import type { Actor, Written } from "./entry.ts";
 import { actorRow } from "./lock-text.ts";
+import { gather, scatter } from "./sets.ts";
 import type { MergeRisk, MergeSide, State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { isAlive } from "./writes.ts";
@@ -33,20 +34,31 @@ export function noteRisks(state: State, actor: Actor, files: readonly Written[],
 
 /** The session has ended: whoever goes on alone has nothing to look out for. */
 export function forgetRisks(state: State, session: string): void {
-  for (const [id, { sides }] of state.risks) {
-    if (sides.some(side => side.actor.session === session)) state.risks.delete(id);
-  }
+  for (const id of [...(state.risksOf.get(session) ?? [])]) removeRisk(state, id);
 }
 
 /** The session's process goes on under another id. */
 export function renameRisks(state: State, from: string, to: string): void {
   const renamed = (side: MergeSide): MergeSide =>
     side.actor.session === from ? { ...side, actor: { ...side.actor, session: to, incarnation: 0 } } : side;
-  for (const [id, risk] of state.risks) {
+  for (const id of [...(state.risksOf.get(from) ?? [])]) {
+    const risk = state.risks.get(id);
+    if (risk === undefined) continue;
     const [a, b] = risk.sides;
-    if (risk.sides.some(side => side.actor.session === from))
-      state.risks.set(id, { ...risk, sides: [renamed(a), renamed(b)] });
+    addRisk(state, id, { ...risk, sides: [renamed(a), renamed(b)] });
   }
+}
+
+/** Adds a risk, or puts it in the place of the one that is there. */
+export function addRisk(state: Pick<State, "risks" | "risksOf">, id: string, risk: MergeRisk): void {
+  for (const { actor } of state.risks.get(id)?.sides ?? []) scatter(state.risksOf, actor.session, id);
+  state.risks.set(id, risk);
+  for (const { actor } of risk.sides) gather(state.risksOf, actor.session, id);
+}
+
+function removeRisk(state: State, id: string): void {
+  for (const { actor } of state.risks.get(id)?.sides ?? []) scatter(state.risksOf, actor.session, id);
+  state.risks.delete(id);
 }
 
 /** Whether both sides still have uncommitted work in the file, as far as git was asked. */
@@ -73,10 +85,10 @@ function tell(state: State, risk: MergeRisk, step: Step): void {
   const [a, b] = sides;
   const id = [fileKey(project, file), a.worktree, b.worktree].join("\n");
   if (state.risks.has(id)) return;
-  state.risks.set(id, risk);
+  addRisk(state, id, risk);
   for (const oldest of state.risks.keys()) {
     if (state.risks.size <= limits.mergeRisksMax) break;
-    state.risks.delete(oldest);
+    removeRisk(state, oldest);
   }
   const rows = [sideRow(state, a), sideRow(state, b)] as const;
   const about = [...new Set(rows.map(row => row.id))];

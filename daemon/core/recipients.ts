@@ -3,6 +3,7 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { Actor } from "./entry.ts";
+import { nameKey, sessionsAlike, sessionsOf } from "./session-table.ts";
 import type { Session, State } from "./state.ts";
 
 /**
@@ -10,29 +11,31 @@ import type { Session, State } from "./state.ts";
  * by the beginning of its id. Several of a kind are refused with the list.
  */
 export function recipientOf(state: State, project: string, to: string): ActorRow | Refusal {
-  const live = liveIn(state, project);
-  const exact = live.find(s => s.id === to);
-  if (exact !== undefined) return rowOf(exact);
-  const named = [...live.filter(s => s.name === to).map(rowOf), ...live.flatMap(s => agentsOf(s, to))];
-  const found = named.length > 0 ? named : live.filter(s => s.id.startsWith(to)).map(rowOf);
+  const { live, names } = state.sessions;
+  const exact = live.get(to);
+  if (exact?.project === project) return rowOf(exact);
+  const called = live.get(names.get(nameKey(project, to)) ?? "");
+  const agents = [...live.values()].flatMap(s => (s.project === project ? agentsOf(s, to) : []));
+  const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents];
+  const found = named.length > 0 ? named : some(sessionsAlike(state.sessions, project, to)).map(rowOf);
   const [only, another] = found;
-  if (only === undefined) return gone(state, project, to, live);
+  if (only === undefined) return gone(state, project, to);
   return another === undefined ? only : ambiguous(to, found);
 }
 
 /** Who wrote a message that is answered: that very session, however others are called. */
 export function senderOf(state: State, project: string, { id, agent, name }: ActorRow): ActorRow | Refusal {
   const session = state.sessions.live.get(id);
-  if (session === undefined || session.project !== project)
-    return gone(state, project, name, liveIn(state, project));
+  if (session === undefined || session.project !== project) return gone(state, project, name);
   return agent === null ? rowOf(session) : { id, agent, name };
 }
 
 /** Every other session of the project, its main agent that is. */
 export function everyoneElse(state: State, project: string, actor: Actor | null): ActorRow[] {
-  return liveIn(state, project)
-    .filter(s => s.id !== actor?.session)
-    .map(rowOf);
+  const rows: ActorRow[] = [];
+  for (const session of sessionsOf(state.sessions, project))
+    if (session.id !== actor?.session) rows.push(rowOf(session));
+  return rows;
 }
 
 /** A session's or an agent's inbox. */
@@ -40,8 +43,14 @@ export function inboxKey({ id, agent }: Pick<ActorRow, "id" | "agent">): string 
   return agent === null ? id : `${id}\u0000${agent}`;
 }
 
-function liveIn(state: State, project: string): Session[] {
-  return [...state.sessions.live.values()].filter(s => s.project === project);
+/** As many as are named in a refusal, and one more. */
+function some(sessions: Iterable<Session>): Session[] {
+  const found: Session[] = [];
+  for (const session of sessions) {
+    found.push(session);
+    if (found.length > limits.recipientsNamedMax) break;
+  }
+  return found;
 }
 
 function rowOf({ id, name }: Session): ActorRow {
@@ -58,15 +67,16 @@ function agentsOf(session: Session, to: string): ActorRow[] {
 
 function ambiguous(to: string, found: readonly ActorRow[]): Refusal {
   const matches = found.slice(0, limits.recipientsNamedMax);
-  const more = found.length - matches.length;
+  const more = found.length > matches.length ? " and others" : "";
   const names = matches.map(m => `${m.name} (${m.agent === null ? m.id : `${m.id}, ${m.agent}`})`).join(", ");
-  const error = `${to} can be ${names}${more > 0 ? ` or ${more} more` : ""}; say which by its id`;
+  const error = `${to} can be ${names}${more}; say which by its id`;
   return refuse("recipient_ambiguous", error, { to, matches });
 }
 
-function gone(state: State, project: string, to: string, live: readonly Session[]): Refusal {
-  const names = live.slice(0, limits.recipientsNamedMax).map(s => s.name);
-  const here = names.length === 0 ? "nobody is here" : `here are ${names.join(", ")}`;
+function gone(state: State, project: string, to: string): Refusal {
+  const here = some(sessionsOf(state.sessions, project));
+  const names = here.slice(0, limits.recipientsNamedMax).map(s => s.name);
+  const others = names.length === 0 ? "nobody is here" : `here are ${names.join(", ")}`;
   const why = state.sessions.ended.has(to) ? "has ended" : `is nobody in ${project}`;
-  return refuse("recipient_gone", `${to} ${why}, the message was not sent; ${here}`, { to });
+  return refuse("recipient_gone", `${to} ${why}, the message was not sent; ${others}`, { to });
 }

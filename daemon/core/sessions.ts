@@ -15,6 +15,14 @@ import { closeInboxes, moveInbox } from "./inbox.ts";
 import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.ts";
 import { addHold, removeHold } from "./lock-table.ts";
 import { forgetRisks, renameRisks } from "./merge-risk.ts";
+import {
+  addSession,
+  freeName,
+  removeSession,
+  renameSession,
+  setSuspended,
+  suspendedAt,
+} from "./session-table.ts";
 import type { Incarnation, Session, State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { endClaims, passClaims } from "./task-claim.ts";
@@ -36,7 +44,7 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
       step.reply = refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
       return;
     }
-    const before = command.anchor === null ? undefined : suspendedAt(state, command.anchor);
+    const before = command.anchor === null ? undefined : suspendedAt(state.sessions, command.anchor);
     if (before === undefined) begin(state, command, meta, step);
     else goOn(state, before, command, meta, step);
   } else {
@@ -119,19 +127,11 @@ export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta
     places: placesOf(state, row),
   }));
   releaseParts(state, parts, "turn ended", step);
-  session.suspendedUntil = state.t + limits.suspendMs;
-  const { id, begun, suspendedUntil: at } = session;
+  const at = state.t + limits.suspendMs;
+  setSuspended(state.sessions, session, at);
+  const { id, begun } = session;
   step.timers.push({ at, due: { what: "suspend_over", session: id, begun } });
 };
-
-/** A suspended session of that process. */
-function suspendedAt(state: State, anchor: Anchor): Session | undefined {
-  for (const session of state.sessions.live.values()) {
-    if (session.suspendedUntil !== null && session.incarnations.some(i => sameAnchor(i.anchor, anchor)))
-      return session;
-  }
-  return undefined;
-}
 
 /** The process of a suspended session goes on under another id, with its name, its tasks and its explicit locks. */
 function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, step: Step): void {
@@ -162,7 +162,7 @@ export function ensureSession(
   const session = state.sessions.live.get(request.actor.session);
   if (session !== undefined) {
     session.lostAt = null;
-    session.suspendedUntil = null;
+    setSuspended(state.sessions, session, null);
     return;
   }
   const { project, cwd, wallMs } = request;
@@ -181,14 +181,13 @@ export function ensureSession(
 
 /** Ends the session with all it holds and waits for. */
 export function end(state: State, session: Session, cause: string, step: Step): void {
-  const { live, ended, names } = state.sessions;
+  const { ended } = state.sessions;
   releaseSession(state, session.id, null, cause, step);
   endClaims(state, session.id, null, cause, step);
   endHoldsOf(state, { session: session.id }, cause, step);
   closeInboxes(state, session.id, undefined, step);
   forgetRisks(state, session.id);
-  live.delete(session.id);
-  names.delete(nameKey(session.project, session.name));
+  removeSession(state.sessions, session);
   ended.delete(session.id);
   ended.set(session.id, state.t);
   for (const [id, at] of ended) {
@@ -197,10 +196,6 @@ export function end(state: State, session: Session, cause: string, step: Step): 
   }
   const { id, name, project } = session;
   step.events.push({ event: { event: "session_ended", id, name, project, cause }, about: [id], project });
-}
-
-export function nameKey(project: string, name: string): string {
-  return `${project}\n${name}`;
 }
 
 /** Why a session that does not live, or the part of it that asks, cannot act. */
@@ -215,12 +210,11 @@ function unknownSession(id: string): ReturnType<typeof refuse> {
 }
 
 function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, step: Step): void {
-  const { live, ended, names } = state.sessions;
+  const { ended } = state.sessions;
   const { session: id, project, worktree, branch, cwd } = command;
-  const name = freeName(state, project, command.name ?? id.slice(0, 8), id);
+  const name = freeName(state.sessions, project, command.name ?? id.slice(0, 8));
   ended.delete(id);
-  names.set(nameKey(project, name), id);
-  live.set(id, {
+  addSession(state.sessions, {
     id,
     node: meta.origin.node,
     begun: meta.seq,
@@ -240,19 +234,14 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
 
 function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
   session.lostAt = null;
-  session.suspendedUntil = null;
+  setSuspended(state.sessions, session, null);
   session.worktree = command.worktree;
   session.branch = command.branch;
   session.cwd = command.cwd;
   const wanted = command.name ?? session.name;
   const moves = command.project !== session.project;
-  if (moves || wanted !== session.name) {
-    state.sessions.names.delete(nameKey(session.project, session.name));
-    session.project = command.project;
-    session.name = freeName(state, command.project, wanted, session.id);
-    state.sessions.names.set(nameKey(session.project, session.name), session.id);
-  }
-  if (moves) enterProject(state, session.project, step);
+  if (moves || wanted !== session.name) renameSession(state.sessions, session, command.project, wanted);
+  if (moves) enterProject(state, session.id, step);
   const { anchor } = command;
   if (anchor === null) return;
   const [only] = session.incarnations;
@@ -278,13 +267,4 @@ function isNewIncarnation(session: Session, anchor: Anchor | null): boolean {
 
 function sameAnchor(a: Anchor | null, b: Anchor): boolean {
   return a !== null && a.pid === b.pid && a.startTime === b.startTime;
-}
-
-/** `name`, or `name-2`, `name-3`... where others of the project have it. */
-function freeName(state: State, project: string, name: string, id: string): string {
-  for (let n = 1; ; n += 1) {
-    const candidate = n === 1 ? name : `${name}-${n}`;
-    const taken = state.sessions.names.get(nameKey(project, candidate));
-    if (taken === undefined || taken === id) return candidate;
-  }
 }

@@ -4,12 +4,15 @@
  * rebuilt from a snapshot and the entries after it equal those of the state that lived through them.
  */
 import { addItem } from "./context.ts";
+import { addEditHold } from "./edit-hold-table.ts";
 import { addMessage, type NewMessage } from "./inbox-table.ts";
 import { addHold, addWaiter } from "./lock-table.ts";
-import { nameKey } from "./sessions.ts";
+import { addRisk } from "./merge-risk.ts";
+import { addSession } from "./session-table.ts";
 import {
   type ContextItem,
   type EditHold,
+  type EditHolds,
   emptyState,
   type FileWork,
   type Hold,
@@ -20,6 +23,7 @@ import {
   type Messages,
   type NodeStart,
   type Session,
+  type Sessions,
   type State,
   type Told,
   type Waiter,
@@ -178,16 +182,15 @@ function readHeader(state: State, line: string): Header {
 
 function readLists(state: State, part: Part): void {
   for (const session of part.sessions ?? []) {
-    state.sessions.live.set(session.id, { ...session, agents: new Map(session.agents) });
-    state.sessions.names.set(nameKey(session.project, session.name), session.id);
+    addSession(state.sessions, { ...session, agents: new Map(session.agents) });
   }
   for (const hold of part.holds ?? []) addHold(state.locks, hold);
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, waiter);
   for (const work of part.writes ?? []) addWork(state.writes, work);
-  for (const [id, risk] of part.risks ?? []) state.risks.set(id, risk);
+  for (const [id, risk] of part.risks ?? []) addRisk(state, id, risk);
   for (const item of part.context ?? []) addItem(state.context, item);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
-  for (const hold of part.editHolds ?? []) state.editHolds.all.set(hold.id, hold);
+  for (const hold of part.editHolds ?? []) addEditHold(state.editHolds, hold);
   for (const [key, kept] of part.replies ?? []) state.replies.set(key, kept);
 }
 
@@ -242,9 +245,16 @@ export function rebuiltIndexes(locks: Locks): Locks {
   return fresh;
 }
 
-/** The messages with what is derived from them built anew, as `rebuiltIndexes`. */
-export function rebuiltMessages(messages: Messages): Messages {
-  const fresh = emptyState().messages;
-  for (const message of plainMessages(messages)) addMessage(fresh, message);
+/** The holds on edits with what is derived from them built anew, as `rebuiltIndexes`. */
+export function rebuiltEditHolds(holds: EditHolds): EditHolds {
+  const fresh = emptyState().editHolds;
+  for (const hold of holds.all.values()) addEditHold(fresh, hold);
+  return fresh;
+}
+
+/** The sessions with what is derived from them built anew, as `rebuiltIndexes`. */
+export function rebuiltSessions({ live }: Sessions): Sessions {
+  const fresh = emptyState().sessions;
+  for (const session of live.values()) addSession(fresh, session);
   return fresh;
 }

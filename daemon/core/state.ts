@@ -34,6 +34,8 @@ export interface State {
   readonly writes: Writes;
   /** By project, file and the two worktrees, oldest first. */
   readonly risks: Map<string, MergeRisk>;
+  /** derived: risks by the sessions of their sides. */
+  readonly risksOf: Map<string, Set<string>>;
   readonly context: ContextTable;
   readonly messages: Messages;
   readonly editHolds: EditHolds;
@@ -60,6 +62,13 @@ export interface Sessions {
   readonly ended: Map<string, number>;
   /** derived: names in use, as `project\nname`. */
   readonly names: Map<string, string>;
+  /** derived: of names with a number behind them, by what they have in common: how many, and none below `from` is free. */
+  readonly numbered: Map<string, { count: number; from: number }>;
+  /** derived: by project and the order they began, and by project and id. */
+  readonly places: SortedKeys;
+  readonly ids: SortedKeys;
+  /** derived: those that wait for a process to go on under another id, by that process. */
+  readonly suspended: Map<string, Set<string>>;
 }
 
 export interface Session {
@@ -201,6 +210,8 @@ export interface Waiter {
 export interface Writes {
   /** By key, in the order of their latest writes. */
   readonly files: Map<string, FileWork>;
+  /** derived: keys by the sessions of their writers. */
+  readonly byWriter: Map<string, Set<string>>;
   /** derived: keys by the top of their worktree. */
   readonly byWorktree: Map<string, Set<string>>;
   /** derived: keys by project and path in the repository. */
@@ -333,6 +344,12 @@ export interface EditHolds {
   readonly all: Map<string, EditHold>;
   /** Holds so far; the next id is one more. */
   count: number;
+  /** derived: which paths are on hold, and the ids of the holds on each. */
+  readonly paths: PathIndex;
+  readonly at: Map<string, Set<string>>;
+  /** derived: ids by whose they are (`ownerOf`), and by project. */
+  readonly byOwner: Map<string, Set<string>>;
+  readonly byProject: Map<string, Set<string>>;
 }
 
 export interface EditHold {
@@ -353,6 +370,16 @@ export interface KeptReply {
   /** Where it was sent last. */
   readonly to: Origin;
   readonly reply: Reply;
+}
+
+function noSessions(): Sessions {
+  const [live, ended, names, numbered, suspended] = [new Map(), new Map(), new Map(), new Map(), new Map()];
+  return { live, ended, names, numbered, places: new SortedKeys(), ids: new SortedKeys(), suspended };
+}
+
+function noEditHolds(): EditHolds {
+  const [at, byOwner, byProject] = [new Map(), new Map(), new Map()];
+  return { all: new Map(), count: 0, paths: new PathIndex(), at, byOwner, byProject };
 }
 
 function noMessages(): Messages {
@@ -380,7 +407,7 @@ export function emptyState(): State {
     storeId: "",
     epoch: 0,
     nodes: new Map(),
-    sessions: { live: new Map(), ended: new Map(), names: new Map() },
+    sessions: noSessions(),
     locks: {
       holds: new Map(),
       waiters: new Map(),
@@ -397,11 +424,12 @@ export function emptyState(): State {
       byBound: new Map(),
     },
     tasks: noTasks(),
-    writes: { files: new Map(), byWorktree: new Map(), byFile: new Map() },
+    writes: { files: new Map(), byWriter: new Map(), byWorktree: new Map(), byFile: new Map() },
     risks: new Map(),
+    risksOf: new Map(),
     context: { items: new Map(), versions: 0, bytes: 0 },
     messages: noMessages(),
-    editHolds: { all: new Map(), count: 0 },
+    editHolds: noEditHolds(),
     replies: new Map(),
     told: { epoch: 0, seq: 0, n: 0 },
   };

@@ -7,6 +7,7 @@
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { TaskPriority } from "../../protocol/task.ts";
 import type { Actor } from "./entry.ts";
+import { gather, scatter } from "./sets.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 
 export interface Tasks {
@@ -237,16 +238,4 @@ function unshelve(tasks: Tasks, task: Task): void {
 
 export function claimerOf(task: Task): Actor | null {
   return task.state.status === "active" ? task.state.claimer : null;
-}
-
-function gather(table: Map<string, Set<string>>, key: string, value: string): void {
-  const known = table.get(key);
-  if (known === undefined) table.set(key, new Set([value]));
-  else known.add(value);
-}
-
-function scatter(table: Map<string, Set<string>>, key: string, value: string): void {
-  const known = table.get(key);
-  known?.delete(value);
-  if (known?.size === 0) table.delete(key);
 }

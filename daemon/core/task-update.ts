@@ -10,6 +10,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { TaskStatus } from "../../protocol/task.ts";
 import type { Actor, TaskUpdate } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
+import { leadsTo } from "./reach.ts";
 import type { State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { circleRefusal, findCircle } from "./task-circle.ts";
@@ -67,7 +68,14 @@ function mayChange(
 ): Refusal | null {
   const { tasks } = state;
   if (command.dependsOn !== null) {
-    const circle = findCircle([task.id], id => (id === task.id ? dependsOn : taskOf(tasks, id).dependsOn));
+    const closes = leadsTo(
+      dependsOn,
+      [task.id],
+      id => taskOf(tasks, id).dependsOn,
+      id => tasks.dependents.get(id) ?? [],
+    );
+    const after = (id: string) => (id === task.id ? dependsOn : taskOf(tasks, id).dependsOn);
+    const circle = closes ? findCircle([task.id], after) : null;
     if (circle !== null) return circleRefusal(circle);
   }
   const { status, result } = command;

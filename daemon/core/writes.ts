@@ -11,6 +11,7 @@ import type { Actor, WriteNote, Written } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { actorRow } from "./lock-text.ts";
 import { fileKey, noteRisks } from "./merge-risk.ts";
+import { gather, type Sets, scatter } from "./sets.ts";
 import type { FileWork, State, Writer, Writes } from "./state.ts";
 
 /** An actor with those it works for. */
@@ -78,40 +79,41 @@ export function noteWork(
   }
 }
 
+/** Adds a file, or puts it in the place of what was known of it. */
 export function addWork(writes: Writes, work: FileWork): void {
+  const before = writes.files.get(work.key);
+  if (before !== undefined) unlist(writes, before);
   writes.files.set(work.key, work);
-  for (const [index, at] of indexesOf(writes, work)) {
-    const keys = index.get(at);
-    if (keys === undefined) index.set(at, new Set([work.key]));
-    else keys.add(work.key);
-  }
+  for (const [index, at] of indexesOf(writes, work)) gather(index, at, work.key);
 }
 
 function removeWork(writes: Writes, work: FileWork): void {
   writes.files.delete(work.key);
-  for (const [index, at] of indexesOf(writes, work)) {
-    const keys = index.get(at);
-    keys?.delete(work.key);
-    if (keys?.size === 0) index.delete(at);
-  }
+  unlist(writes, work);
 }
 
-function indexesOf({ byWorktree, byFile }: Writes, { worktree, project, file }: FileWork) {
-  return [
-    [byWorktree, worktree],
-    [byFile, fileKey(project, file)],
-  ] as const;
+function unlist(writes: Writes, work: FileWork): void {
+  for (const [index, at] of indexesOf(writes, work)) scatter(index, at, work.key);
+}
+
+function* indexesOf(
+  { byWorktree, byFile, byWriter }: Writes,
+  { worktree, project, file, writers }: FileWork,
+): Generator<readonly [Sets<string, string>, string], void> {
+  yield [byWorktree, worktree];
+  yield [byFile, fileKey(project, file)];
+  for (const { actor } of writers) yield [byWriter, actor.session];
 }
 
 /** The session's process goes on under another id: its work is that one's. */
 export function renameWriters(state: State, from: string, to: string): void {
-  for (const [key, work] of state.writes.files) {
-    if (!work.writers.some(w => w.actor.session === from)) continue;
+  for (const key of [...(state.writes.byWriter.get(from) ?? [])]) {
+    const work = state.writes.files.get(key);
+    if (work === undefined) continue;
     const writers = work.writers.map(w =>
       w.actor.session === from ? { ...w, actor: { ...w.actor, session: to, incarnation: 0 } } : w,
     );
-    // In its place: setting a key that is there keeps the order.
-    state.writes.files.set(key, { ...work, writers: onceEach(writers) });
+    addWork(state.writes, { ...work, writers: onceEach(writers) });
   }
 }
 

@@ -253,8 +253,8 @@ const planted: readonly Planted[] = [
   {
     bug: "a lock granted while somebody holds edits of its file",
     file: "daemon/core/edit-holds.ts",
-    find: "  sendWaitersAway(state, [hold], step);\n",
-    put: "",
+    find: "  sendWaitersAway(state, waiting, step);\n  return hold;",
+    put: "  return hold;",
     tells: /was granted while/,
   },
   {

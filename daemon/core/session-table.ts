@@ -1,0 +1,138 @@
+/**
+ * Live sessions with their indexes: the only file that adds, removes or renames them, or says until when one waits for
+ * its process.
+ *
+ * Invariants: names are unique in a project; whom a name, the beginning of an id or a process means, and who is of a
+ * project in the order they began, is found without a look at the others.
+ */
+import type { Anchor } from "./entry.ts";
+import { gather, scatter } from "./sets.ts";
+import type { Session, Sessions } from "./state.ts";
+
+export function addSession(sessions: Sessions, session: Session): void {
+  sessions.live.set(session.id, session);
+  list(sessions, session);
+  if (session.suspendedUntil !== null) awaitProcess(sessions, session);
+}
+
+export function removeSession(sessions: Sessions, session: Session): void {
+  setSuspended(sessions, session, null);
+  unlist(sessions, session);
+  sessions.live.delete(session.id);
+}
+
+/** Moves a session to a project, under `wanted` or the next name that is free there. */
+export function renameSession(sessions: Sessions, session: Session, project: string, wanted: string): void {
+  unlist(sessions, session);
+  session.project = project;
+  session.name = freeName(sessions, project, wanted);
+  list(sessions, session);
+}
+
+/** Until when its process may come back under another id (core time), or null: it is not waited for. */
+export function setSuspended(sessions: Sessions, session: Session, until: number | null): void {
+  if (session.suspendedUntil !== null) {
+    for (const { anchor } of session.incarnations)
+      if (anchor !== null) scatter(sessions.suspended, anchorKey(anchor), session.id);
+  }
+  session.suspendedUntil = until;
+  if (until !== null) awaitProcess(sessions, session);
+}
+
+/** The oldest session that waits for this process to go on under another id. */
+export function suspendedAt(sessions: Sessions, anchor: Anchor): Session | undefined {
+  const ids = sessions.suspended.get(anchorKey(anchor)) ?? [];
+  const waiting = [...ids].flatMap(id => sessions.live.get(id) ?? []);
+  return waiting.sort((a, b) => a.begun - b.begun)[0];
+}
+
+/** The sessions of a project, in the order they began. */
+export function* sessionsOf(sessions: Sessions, project: string): Generator<Session, void> {
+  yield* listed(sessions, sessions.places, project, "", placeDigits + 1);
+}
+
+/** The sessions of a project whose ids begin so, in the order of their ids. */
+export function* sessionsAlike(
+  sessions: Sessions,
+  project: string,
+  prefix: string,
+): Generator<Session, void> {
+  yield* listed(sessions, sessions.ids, project, prefix, 0);
+}
+
+/** `name`, or `name-2`, `name-3`... where others of the project have it. */
+export function freeName(sessions: Sessions, project: string, name: string): string {
+  if (!sessions.names.has(nameKey(project, name))) return name;
+  const alike = sessions.numbered.get(nameKey(project, name));
+  for (let n = alike?.from ?? 2; ; n += 1) {
+    const candidate = `${name}-${n}`;
+    if (sessions.names.has(nameKey(project, candidate))) continue;
+    if (alike !== undefined) alike.from = n;
+    return candidate;
+  }
+}
+
+export function nameKey(project: string, name: string): string {
+  return `${project}\n${name}`;
+}
+
+function list(sessions: Sessions, { id, project, name, begun }: Session): void {
+  sessions.names.set(nameKey(project, name), id);
+  sessions.places.add(placeOf(project, begun, id));
+  sessions.ids.add(`${project}\n${id}`);
+  const numbered = numberOf(project, name);
+  if (numbered === null) return;
+  const alike = sessions.numbered.get(numbered.of);
+  if (alike === undefined) sessions.numbered.set(numbered.of, { count: 1, from: 2 });
+  else alike.count += 1;
+}
+
+function unlist(sessions: Sessions, { id, project, name, begun }: Session): void {
+  sessions.names.delete(nameKey(project, name));
+  sessions.places.delete(placeOf(project, begun, id));
+  sessions.ids.delete(`${project}\n${id}`);
+  const numbered = numberOf(project, name);
+  const alike = numbered === null ? undefined : sessions.numbered.get(numbered.of);
+  if (numbered === null || alike === undefined) return;
+  alike.count -= 1;
+  alike.from = Math.min(alike.from, numbered.n);
+  if (alike.count === 0) sessions.numbered.delete(numbered.of);
+}
+
+function awaitProcess(sessions: Sessions, { id, incarnations }: Session): void {
+  for (const { anchor } of incarnations)
+    if (anchor !== null) gather(sessions.suspended, anchorKey(anchor), id);
+}
+
+/** The sessions behind keys of the project that go on with `more`; between the project and the id stand so many characters. */
+function* listed(
+  sessions: Sessions,
+  keys: Sessions["ids"],
+  project: string,
+  more: string,
+  between: number,
+): Generator<Session, void> {
+  const prefix = `${project}\n${more}`;
+  for (const key of keys.from(prefix)) {
+    if (!key.startsWith(prefix)) return;
+    const session = sessions.live.get(key.slice(project.length + 1 + between));
+    if (session?.project === project) yield session;
+  }
+}
+
+const placeDigits = 11;
+
+function placeOf(project: string, begun: number, id: string): string {
+  return `${project}\n${begun.toString(36).padStart(placeDigits, "0")}\n${id}`;
+}
+
+/** What `name-3` is the third of. */
+function numberOf(project: string, name: string): { readonly of: string; readonly n: number } | null {
+  const [, base, digits] = /^(.*)-([1-9]\d{0,8})$/s.exec(name) ?? [];
+  if (base === undefined || digits === undefined || digits === "1") return null;
+  return { of: nameKey(project, base), n: Number(digits) };
+}
+
+function anchorKey({ pid, startTime }: Anchor): string {
+  return `${pid} ${startTime}`;
+}
