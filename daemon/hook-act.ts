@@ -58,7 +58,11 @@ export async function ancestorsOf(
 ): Promise<readonly (string | null)[]> {
   const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
   if (row === undefined) return ancestors;
-  if (parentFile !== null) row.parent ??= (await services.facts.parentAgent(parentFile)) ?? "";
+  if (parentFile !== null && row.parent === null) {
+    const parent = await services.facts.parentAgent(parentFile);
+    // What could not be looked at now is looked at again: who began an agent counts for all of its life.
+    if (typeof parent === "string" || parent === null) row.parent ??= parent ?? "";
+  }
   return [...new Set([...ancestors, ...services.presence.ancestors(session, agent ?? null)])];
 }
 

@@ -38,8 +38,8 @@ export interface Facts {
   stamped(path: string): Promise<Stamped | null>;
   /** The same when it can be had without waiting, else null. */
   stampedNow(lexical: string, path: string): Stamped | null;
-  /** The parent that a client's own file about a nested agent names, or null. */
-  parentAgent(file: string): Promise<string | null>;
+  /** The parent that a client's own file about a nested agent names; null where it names none. */
+  parentAgent(file: string): Promise<string | null | Unreachable>;
   repository(cwd: string): Promise<Repository | Unreachable>;
   /** What is uncommitted among `files` (relative to the worktree). */
   work(

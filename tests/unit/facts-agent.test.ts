@@ -1,0 +1,31 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parentAgent } from "../../daemon/facts-agent.ts";
+import { Outside } from "../../daemon/facts-outside.ts";
+import { nodeProber } from "../../daemon/facts-prober.ts";
+
+let folder = "";
+beforeAll(() => {
+  const top = realpathSync(mkdtempSync(join(tmpdir(), "kite-agent-")));
+  folder = join(top, "projects", "p", "s", "subagents");
+  mkdirSync(folder, { recursive: true });
+});
+afterAll(() => rmSync(join(folder, "../../../.."), { recursive: true, force: true }));
+
+test("an agent's parent is what the client's file says, or none; what cannot be read now is not none", async () => {
+  const file = join(folder, "agent-1.meta.json");
+  const outside = new Outside();
+  expect(await parentAgent(outside, file)).toBeNull();
+  writeFileSync(file, '{"parentAgentId":"helper"}');
+  expect(await parentAgent(outside, file)).toBe("helper");
+  expect(await parentAgent(outside, "/etc/passwd")).toBeNull();
+  const failing = {
+    ...nodeProber,
+    readSmall: () => Promise.reject(Object.assign(new Error("no"), { code: "EIO", syscall: "open" })),
+  };
+  expect(await parentAgent(new Outside(failing), file)).toMatchObject({
+    unreachable: expect.stringContaining("EIO"),
+  });
+});
