@@ -99,7 +99,7 @@ export class Lanes {
         until,
         start: () => {
           const end = this.#begin(name, here, asked);
-          ask().then(
+          this.#ask(ask, askNow).then(
             value => {
               end();
               settle(() => resolve({ late: false, value, ms: spent() }));
@@ -123,6 +123,15 @@ export class Lanes {
       this.#unwatch ??= this.#clock.watch(starved => this.#beat(starved));
       if (here.running.size < this.#max) asked.start();
       else here.waiting.push(asked);
+    });
+  }
+
+  /** Where the pool gets no processor, each question would wait for one anew. */
+  #ask<T>(ask: Probe<T>["ask"], askNow: Probe<T>["askNow"]): Promise<T> {
+    if (askNow === null || !this.#clock.isStarved) return ask();
+    return askNow().catch((error: unknown) => {
+      if (error instanceof NotHere) return ask();
+      throw error;
     });
   }
 

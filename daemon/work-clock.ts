@@ -36,6 +36,7 @@ export class WorkClock {
   readonly #watchers = new Set<Watcher>();
   #workedMs = 0;
   #isRunning = false;
+  #starvedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(drive: Drive = systemDrive) {
     this.drive = drive;
@@ -44,6 +45,11 @@ export class WorkClock {
   /** Milliseconds of work, in whole beats; only the difference of two readings means something. */
   get workedMs(): number {
     return this.#workedMs;
+  }
+
+  /** Whether the process had to wait for a processor in one of the latest beats. */
+  get isStarved(): boolean {
+    return this.drive.now() < this.#starvedUntil;
   }
 
   /** `watcher` hears each beat until the function that is returned is called. */
@@ -88,6 +94,7 @@ export class WorkClock {
       const hasWorked = isBack();
       const starved = !hasWorked || drive.now() - began > 2 * limits.workBeatMs;
       if (hasWorked) this.#workedMs += limits.workBeatMs;
+      if (starved) this.#starvedUntil = drive.now() + limits.starvedMs;
       for (const watcher of [...this.#watchers]) watcher(starved);
       if (!hasWorked) this.#wait(isBack);
       else if (this.#watchers.size > 0) this.#beat();

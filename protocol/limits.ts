@@ -264,6 +264,8 @@ export const limits = {
   factTimeMs: 10_000,
   /** A work clock counts in steps of this. */
   workBeatMs: 25,
+  /** A process that had to wait for a processor counts as one that has to for as long. */
+  starvedMs: 1_000,
   factsPerDeviceMax: 2,
   hashBytes: 8 * 1024 * 1024,
   /** A directory seen on a local filesystem is taken for local this long. */

@@ -140,6 +140,34 @@ describe("where the process gets no processor", () => {
     expect(await run("disk", async () => "next")).toMatchObject({ value: "next" });
   });
 
+  test("what comes next is asked here at once, until a processor is free again", async () => {
+    const { machine, run } = world(2);
+    machine.isPoolStarved = true;
+    const first = held();
+    const probed = run("disk", first.ask, async () => "here");
+    await machine.work(4 * limits.workBeatMs);
+    expect(await probed).toMatchObject({ value: "here" });
+    const second = held();
+    expect(await run("disk", second.ask, async () => "here at once")).toMatchObject({
+      value: "here at once",
+    });
+    expect(second.started()).toBe(false);
+    const link = run("disk", second.ask, () => Promise.reject(new NotHere("a link")));
+    second.finish("from the pool");
+    expect(await link).toMatchObject({ value: "from the pool" });
+    machine.isPoolStarved = false;
+    await machine.work(limits.starvedMs + limits.workBeatMs);
+    first.finish("late");
+    await settled();
+    expect(
+      await run(
+        "disk",
+        async () => "pool",
+        async () => "here",
+      ),
+    ).toMatchObject({ value: "pool" });
+  });
+
   test("an error found here is an answer; what may not be asked here waits for the pool", async () => {
     const { machine, run } = world(2);
     machine.isPoolStarved = true;
