@@ -55,19 +55,28 @@ interface Asked {
   joined: number;
   unheard: number;
   isParked: boolean;
-  decidedAt: number | null;
+  isDecided: boolean;
+  /** Nobody waits for it any more. */
   readonly abandon: () => void;
+  /** Nobody heard that it was granted. */
   readonly undo: () => void;
 }
 
+/**
+ * The locks that hooks ask for.
+ *
+ * Invariants: a tool use has one request at a time; its decision holds for all its hooks as long as the lock does
+ * that was granted with it. A request that was given up, or whose grant was undone because no hook heard of it, is
+ * forgotten at once: the hook that comes then asks anew.
+ */
 export class HookLocks {
   readonly #asked = new Map<string, Asked>();
-  /** Those that were decided, in that order. */
-  #decided: { readonly key: string; readonly asked: Asked; readonly at: number }[] = [];
+  /** When the requests were decided that were, by key; the oldest first. */
+  readonly #decided = new Map<string, number>();
 
   /**
    * Asks for the lock, or joins the same tool use's request (hooks installed twice, say). While it waits, each client
-   * hears at once that it does; when the last of them is gone, the place in line is given up.
+   * hears at once that it does; when the last of them is gone, the request is given up.
    */
   ask(
     services: Services,
@@ -77,14 +86,9 @@ export class HookLocks {
   ): { readonly waited: Promise<Waited>; readonly delivered: (ok: boolean) => void } {
     this.#forget(services.clock.now());
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
-    let asked = this.#asked.get(key);
-    if (asked === undefined) {
-      asked = this.#begin(services, action, actor, key);
-      this.#asked.set(key, asked);
-    }
+    const asked = this.#asked.get(key) ?? this.#begin(services, action, actor, key);
     join(asked, call);
-    const mine = asked;
-    return { waited: asked.waited, delivered: ok => heard(mine, ok) };
+    return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
 
   #begin(services: Services, action: HookAsk, actor: Actor, key: string): Asked {
@@ -104,25 +108,27 @@ export class HookLocks {
       joined: 0,
       unheard: 0,
       isParked: false,
-      decidedAt: null,
+      isDecided: false,
       abandon: () => {
+        this.#drop(key, asked);
         engine.abandon(n);
-        // It will never be decided. Whoever comes back for this tool use asks anew, and has its place in the queue again.
-        if (this.#asked.get(key) === asked) this.#asked.delete(key);
       },
-      undo: () => engine.undelivered(n, { actor, files: action.files }),
+      undo: () => {
+        this.#drop(key, asked);
+        engine.undelivered(n, { actor, files: action.files });
+      },
     };
+    this.#asked.set(key, asked);
     const [file] = action.files;
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
-        const at = clock.now();
-        asked.decidedAt = at;
-        this.#decided.push({ key, asked, at });
+        asked.isDecided = true;
+        if (this.#asked.get(key) === asked) this.#decided.set(key, clock.now());
         const change =
           reply.ok && parked !== null && file !== undefined
             ? changeSince(services, parked, file, actor)
             : unchanged;
-        settle({ reply, waitedMs: at - began, before, change });
+        settle({ reply, waitedMs: clock.now() - began, before, change });
       },
       parked: () => {
         asked.isParked = true;
@@ -139,6 +145,7 @@ export class HookLocks {
           const stamps = stampsOf(services, file, isWriting);
           parked = { at: clock.now(), blocker: blocker?.actor ?? null, stamps };
         }
+        if (calls.size === 0) asked.abandon();
         for (const call of calls) wait(call);
       },
     });
@@ -146,24 +153,29 @@ export class HookLocks {
   }
 
   #forget(now: number): void {
-    let count = 0;
-    for (const { key, asked, at } of this.#decided) {
-      if (at + limits.decidedMs > now) break;
-      count += 1;
-      if (this.#asked.get(key) === asked) this.#asked.delete(key);
+    for (const [key, decidedAt] of this.#decided) {
+      if (decidedAt + limits.decidedMs > now) break;
+      this.#decided.delete(key);
+      this.#asked.delete(key);
     }
-    if (count > 0) this.#decided.splice(0, count);
+  }
+
+  #drop(key: string, asked: Asked): void {
+    if (this.#asked.get(key) !== asked) return;
+    this.#asked.delete(key);
+    this.#decided.delete(key);
   }
 }
 
 function join(asked: Asked, call: Call): void {
   const { connection } = call;
   asked.joined += 1;
-  if (asked.decidedAt !== null) return;
+  if (asked.isDecided) return;
   asked.calls.add(call);
   const untie = connection.tie(() => {
     asked.calls.delete(call);
-    if (asked.decidedAt === null && asked.calls.size === 0) asked.abandon();
+    // What is not decided yet may be granted any moment: that is undone, then, by who answers.
+    if (asked.isParked && !asked.isDecided && asked.calls.size === 0) asked.abandon();
   });
   asked.waited.then(untie);
   if (asked.isParked && asked.calls.has(call)) wait(call);

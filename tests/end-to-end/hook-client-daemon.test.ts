@@ -64,6 +64,11 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
       return this.start("PreToolUse", this.#use);
     }
 
+    /** Another hook of its last edit: they are installed twice. */
+    again() {
+      return this.start("PreToolUse", this.#use);
+    }
+
     /** The report of its last edit. */
     edited() {
       return this.start("PostToolUse", this.#use);
@@ -202,6 +207,24 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
       // It is no child of the test.
       await home.kite("down");
     }
+  });
+
+  test("of two hooks of one edit one is killed while they wait: the other has the lock", async () => {
+    await first.edit().ended;
+    const [lost, left] = [second.edit(), second.again()];
+    await waiting(second);
+    // Both are there when both were counted; that has no event of its own, so this asks again.
+    const counted = async () => (await watch.ask({ type: "stats" }))["hooks"] as { PreToolUse: number };
+    while ((await counted()).PreToolUse < 3) expect(left.child.exitCode).toBeNull();
+    lost.child.kill("SIGKILL");
+    expect(await lost.ended).toEqual({ ...silent, code: null, signal: "SIGKILL" });
+    await first.stop().ended;
+    expect(await left.ended).toEqual(silent);
+    expect(await holders()).toEqual([second.id]);
+    const { child, ended } = first.edit();
+    await waiting(first);
+    child.kill("SIGTERM");
+    await ended;
   });
 
   test("a hook that is ended while it waits leaves its place", async () => {

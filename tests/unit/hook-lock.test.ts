@@ -1,0 +1,188 @@
+import fc from "fast-check";
+import { beforeEach, expect, test } from "vitest";
+import { Baselines } from "../../daemon/baselines.ts";
+import type { Call } from "../../daemon/call.ts";
+import type { Actor, FileRef } from "../../daemon/core/entry.ts";
+import { HookLocks } from "../../daemon/hook-lock.ts";
+import { PresenceTable } from "../../daemon/presence.ts";
+import type { Services } from "../../daemon/services.ts";
+import { Writers } from "../../daemon/writers.ts";
+import { limits } from "../../protocol/limits.ts";
+import { EngineWorld, MemoryPlace } from "./engine-world.ts";
+
+const file: FileRef = { file: "a.ts", lexical: "/p/a.ts", key: "n:/p/a.ts", dir: false };
+const bob: Actor = { session: "bob", agent: null, incarnation: 0 };
+
+let world: EngineWorld;
+let locks: HookLocks;
+let services: Services;
+let hooks: Hook[];
+
+beforeEach(begin);
+
+async function begin(): Promise<void> {
+  world = await new EngineWorld(new MemoryPlace()).start();
+  locks = new HookLocks();
+  hooks = [];
+  const seen = { stamp: "as it was", changedAt: 0 };
+  const facts = { stampedNow: () => seen, stamped: async () => seen };
+  const { engine, clock } = world;
+  const presence = new PresenceTable(clock);
+  const rest = { baselines: new Baselines(facts), writers: new Writers() };
+  services = { engine, clock, facts, presence, ...rest } as unknown as Services;
+}
+
+/** One hook of the edit: what the daemon has of it, and what came of it. */
+class Hook {
+  isClosed = false;
+  readonly #ties = new Set<() => void>();
+  /** How often it was told that it waits. */
+  told = 0;
+  /** Whether it was granted the lock, and heard so; null: it has no answer yet. */
+  heard: boolean | null = null;
+
+  /** Says what became of the answer; it is known some time after it was sent. */
+  readonly report: () => void;
+
+  /** `reads`: false where the process dies unseen, so that the answer finds nobody. */
+  constructor({ toolUseId = "toolu_1", reads = true } = {}) {
+    const call = { connection: this, park: () => undefined } as unknown as Call;
+    const ask = { session: "bob", toolUseId, waitMs: 50_000, promptId: "p", ancestors: [], cwd: "/p" };
+    const asked = locks.ask(services, call, { ...ask, files: [file], yieldMs: 15_000 }, bob);
+    let isAnswered = false;
+    asked.waited.then(({ reply }) => {
+      isAnswered = reply.ok;
+    });
+    this.report = () => {
+      if (!isAnswered || this.heard !== null) return;
+      this.heard = reads && !this.isClosed;
+      asked.delivered(this.heard);
+    };
+    hooks.push(this);
+  }
+
+  /** The blank line that says that it waits. */
+  push(): void {
+    this.told += 1;
+  }
+
+  /** As a connection does. */
+  tie(release: () => void): () => void {
+    if (this.isClosed) {
+      release();
+      return () => {};
+    }
+    this.#ties.add(release);
+    return () => this.#ties.delete(release);
+  }
+
+  /** Its process is killed. */
+  kill(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    for (const release of [...this.#ties]) release();
+  }
+}
+
+const free = () => world.unlock("alice", "a.ts");
+
+/** Lets everything under way happen, up to what became of each answer. */
+async function settle(): Promise<void> {
+  await world.settle();
+  for (const hook of hooks) hook.report();
+  await world.settle();
+}
+
+test("both wait, and one is lost: the other is granted the lock, which stays its own", async () => {
+  for (const lost of [0, 1]) {
+    await begin();
+    await world.lock("alice", ["a.ts"]);
+    for (let n = 0; n < 2; n += 1) new Hook();
+    await settle();
+    expect(hooks.map(({ told }) => told)).toEqual([1, 1]);
+    hooks[lost]?.kill();
+    await free();
+    await settle();
+    expect(hooks.map(({ heard }) => heard)).toEqual([lost !== 0, lost !== 1]);
+    expect(world.holder("a.ts")).toBe("bob");
+    expect(world.count("lock_undelivered")).toBe(0);
+  }
+});
+
+test("both are granted the lock, and the answer of one finds nobody: it stays the other's", async () => {
+  for (const lost of [0, 1]) {
+    await begin();
+    for (let n = 0; n < 2; n += 1) new Hook({ reads: n !== lost });
+    await settle();
+    expect(hooks.map(({ heard }) => heard)).toEqual([lost !== 0, lost !== 1]);
+    expect(world.holder("a.ts")).toBe("bob");
+  }
+});
+
+test("the one that waited is lost before the other comes: that one asks anew", async () => {
+  await world.lock("alice", ["a.ts"]);
+  const lost = new Hook();
+  await settle();
+  lost.kill();
+  const other = new Hook();
+  await free();
+  await settle();
+  expect([lost.heard, other.heard]).toEqual([null, true]);
+  expect(world.holder("a.ts")).toBe("bob");
+});
+
+test("a grant that nobody heard of is undone, and does not stand for who comes then", async () => {
+  const lost = new Hook({ reads: false });
+  await settle();
+  expect([lost.heard, world.holder("a.ts")]).toEqual([false, null]);
+  const other = new Hook();
+  await settle();
+  expect([other.heard, world.holder("a.ts")]).toEqual([true, "bob"]);
+});
+
+test("a decision is given again, and not longer than its time", async () => {
+  for (let n = 0; n < 3; n += 1) new Hook({ toolUseId: `toolu_${n}` });
+  await settle();
+  const requests = world.count("lock_request");
+  new Hook();
+  await settle();
+  expect(world.count("lock_request")).toBe(requests);
+  await world.pass(limits.decidedMs);
+  const late = new Hook();
+  await settle();
+  expect(world.count("lock_request")).toBe(requests + 1);
+  expect(late.heard).toBe(true);
+});
+
+test("whichever hooks of an edit come and are lost, and when: who is left has the lock, or nobody has", async () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("come" as const), reads: fc.boolean() }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant("kill" as const), which: fc.nat(4) }) },
+    { weight: 3, arbitrary: fc.constant({ do: "settle" } as const) },
+    { weight: 1, arbitrary: fc.constant({ do: "free" } as const) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.boolean(), fc.array(step, { maxLength: 14 }), async (isHeld, steps) => {
+      await begin();
+      if (isHeld) await world.lock("alice", ["a.ts"]);
+      const live = new Set<Hook>();
+      for (const one of steps) {
+        if (one.do === "come") {
+          const hook = new Hook(one);
+          if (one.reads) live.add(hook);
+        } else if (one.do === "kill") {
+          const hook = hooks[one.which];
+          hook?.kill();
+          if (hook !== undefined && hook.heard !== true) live.delete(hook);
+        } else if (one.do === "settle") await settle();
+        else await free();
+      }
+      await settle();
+      if (world.holder("a.ts") === "alice") await free();
+      await settle();
+      expect([...live].map(({ heard }) => heard)).toEqual([...live].map(() => true));
+      expect(world.holder("a.ts")).toBe(live.size > 0 ? "bob" : null);
+    }),
+    { numRuns: 500 },
+  );
+});
