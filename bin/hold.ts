@@ -201,6 +201,8 @@ class Holding {
   async #release(files: readonly string[]): Promise<void> {
     const held = this.#held;
     this.#held = false;
+    // Nobody is there to be told, and the lock was bound to the connection.
+    if (this.#client.absence === "gone") return;
     try {
       const options = { timeoutMs: limits.shutdownMs };
       if (held) await this.#client.request("file_unlock", { ...this.#own, files: [...files] }, options);

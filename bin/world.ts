@@ -16,7 +16,7 @@ export interface Output {
 /** What commands use of a client. */
 export type Client = Pick<
   KiteClient,
-  "request" | "subscribe" | "onEvent" | "onLagged" | "onLockLost" | "close" | "closed" | "daemon"
+  "request" | "subscribe" | "onEvent" | "onLagged" | "onLockLost" | "close" | "closed" | "daemon" | "absence"
 >;
 
 export interface World {

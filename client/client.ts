@@ -45,6 +45,8 @@ export interface RequestOptions {
   /** Instead of the client's own bound; from the call to the answer, absences included. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** False: throws `ConnectionClosed` where the daemon goes away or is, instead of waiting for it. */
+  readonly again?: boolean;
 }
 
 /** A bound lock that was not there any more after an absence: refused, or granted anew with another token. */
@@ -83,6 +85,10 @@ export class KiteClient {
   #daemon: ReplyOf<"hello"> | null = null;
   #openedAt = 0;
   #pauseMs: number = limits.retryFirstMs;
+  /** When the daemon said that it restarts. */
+  #announcedAt = Number.NEGATIVE_INFINITY;
+  #comingBack: Promise<void> = Promise.resolve();
+  #tryNow: () => void = () => {};
   #ended: (reason: LocalError) => void = () => {};
 
   /** Resolves with the reason when the connection has ended for good; after `close` too. */
@@ -112,6 +118,21 @@ export class KiteClient {
   }
 
   /**
+   * Why the daemon is away: it said a moment ago that it is `restarting`, or it is `gone`, and nobody knows whether it
+   * comes back. Null: it is not away.
+   */
+  get absence(): "restarting" | "gone" | null {
+    if (this.#state !== "away") return null;
+    return performance.now() - this.#announcedAt < this.#reconnectMs ? "restarting" : "gone";
+  }
+
+  /** Tries at once to come back; resolves when this client is open again, or closed for good. */
+  async comeBackNow(): Promise<void> {
+    this.#tryNow();
+    await this.#comingBack;
+  }
+
+  /**
    * Asks for one thing and waits for its answer. Throws `TimedOut`, `ConnectionClosed`, or the signal's reason:
    * then the daemon may still carry it out, and a lock's place in line is given up by `file_unlock`.
    */
@@ -122,7 +143,7 @@ export class KiteClient {
   ): Promise<Answer<T>> {
     options.signal?.throwIfAborted();
     if (this.#state === "closed") throw new ConnectionClosed("this client was closed; connect again");
-    const again = this.#options.reconnect === true && type !== "shutdown";
+    const again = this.#options.reconnect === true && type !== "shutdown" && options.again !== false;
     if (this.#state === "away" && !again)
       throw new ConnectionClosed(`the daemon is away; ${type} was not sent`);
     const waitMs = options.timeoutMs ?? this.#timeoutMs + waitOf(type, params);
@@ -157,6 +178,10 @@ export class KiteClient {
 
   get #timeoutMs(): number {
     return this.#options.timeoutMs ?? limits.requestMs;
+  }
+
+  get #reconnectMs(): number {
+    return this.#options.reconnectMs ?? limits.reconnectMs;
   }
 
   async #open(timeoutMs: number): Promise<void> {
@@ -231,6 +256,7 @@ export class KiteClient {
 
   #answer(asked: Outstanding, message: Message): void {
     if (message["code"] === "restarting" && this.#options.reconnect && asked.type !== "shutdown") {
+      this.#announcedAt = performance.now();
       this.#lost(new ConnectionClosed("the daemon restarts"), false);
       return;
     }
@@ -249,17 +275,20 @@ export class KiteClient {
     for (const asked of this.#outstanding.values()) if (!asked.again) asked.reject(reason);
     if (this.#state !== "open" || this.#daemon === null) return;
     this.#state = "away";
-    void this.#comeBack();
+    this.#comingBack = this.#comeBack();
   }
 
   /** The only way from `away`: to `open`, or after `reconnectMs` to `closed`. */
   async #comeBack(): Promise<void> {
     const left = performance.now();
-    const forMs = this.#options.reconnectMs ?? limits.reconnectMs;
+    const forMs = this.#reconnectMs;
     if (left - this.#openedAt > limits.soundConnectionMs) this.#pauseMs = limits.retryFirstMs;
     try {
       for (;;) {
-        await delay(this.#pauseMs, undefined, { signal: this.#ending.signal });
+        const now = new Promise<void>(resolve => {
+          this.#tryNow = resolve;
+        });
+        await Promise.race([delay(this.#pauseMs, undefined, { signal: this.#ending.signal }), now]);
         this.#pauseMs = Math.min(this.#pauseMs * 2, limits.retryPauseMaxMs);
         const goneMs = performance.now() - left;
         try {

@@ -36,7 +36,8 @@ export function processOf(
 
 /**
  * Asks the daemon whose tool use it is; where no event named it, the session of the process. One that no hook
- * registered is registered here, under the name its client says of itself. Throws `Refused`.
+ * registered is registered here, under the name its client says of itself. Throws `Refused`, and `ConnectionClosed` where
+ * the daemon turns out to be away.
  */
 export async function whoActs(
   client: KiteClient,
@@ -45,7 +46,8 @@ export async function whoActs(
   clientName: string,
 ): Promise<Acting> {
   const { pid, own, cwd } = process;
-  const known = await client.request("whoami", { pid, ...(toolUse === null ? {} : { toolUse }) });
+  const asked = { pid, ...(toolUse === null ? {} : { toolUse }) };
+  const known = await client.request("whoami", asked, { again: false });
   if (known.ok) return known;
   if (known.code !== "unknown_session") throw new Refused(known);
   const session = await unregistered(client, process);

@@ -18,9 +18,22 @@ export class Link {
     this.#env = env;
   }
 
-  /** The connection that all calls share. It comes back by itself; one that could not is replaced. */
-  client(): Promise<KiteClient> {
-    if (this.#shared !== null) return this.#shared;
+  /**
+   * The connection that all calls share, open. It comes back by itself; one that could not is replaced. A call waits for
+   * a daemon that said that it restarts. Where it is gone without a word, the call starts one, or throws `NotRunning` at
+   * once.
+   */
+  async client(): Promise<KiteClient> {
+    for (;;) {
+      const client = await (this.#shared ?? this.#share());
+      const { absence } = client;
+      if (absence === null) return client;
+      if (absence === "gone" || existsSync(this.#paths.downFile)) (await this.#connect()).close();
+      await client.comeBackNow();
+    }
+  }
+
+  #share(): Promise<KiteClient> {
     const connecting = this.#connect();
     const forget = () => {
       if (this.#shared === connecting) this.#shared = null;

@@ -2,10 +2,10 @@
 import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { KiteClient } from "../../client/client.ts";
-import { LocalError } from "../../client/errors.ts";
+import { ConnectionClosed, LocalError } from "../../client/errors.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { version } from "../version.ts";
-import { type Process, whoActs } from "./acting.ts";
+import { type Acting, type Process, whoActs } from "./acting.ts";
 import { Link } from "./link.ts";
 import type { Call, Caller, Tool } from "./tool.ts";
 import { contextTools } from "./tools-context.ts";
@@ -56,8 +56,9 @@ export function serve({ paths, env, process }: ServeOptions): { readonly close: 
 
 function callerOf(link: Link, process: Process, clientName: () => string): Caller {
   const begin = async (context: ServerContext) => {
-    const client = await link.client();
-    const acting = await whoActs(client, process, toolUseOf(context), clientName());
+    const { client, acting } = await firstAnswer(link, one =>
+      whoActs(one, process, toolUseOf(context), clientName()),
+    );
     const { signal } = context.mcpReq;
     const own: KiteClient[] = [];
     const end = () => {
@@ -83,6 +84,18 @@ function callerOf(link: Link, process: Process, clientName: () => string): Calle
     return { call, end };
   };
   return { begin };
+}
+
+/** A connection on which `ask` was answered. That the daemon has gone may show only when it is asked. */
+async function firstAnswer(link: Link, ask: (client: KiteClient) => Promise<Acting>) {
+  const before = await link.client();
+  try {
+    return { client: before, acting: await ask(before) };
+  } catch (error) {
+    if (!(error instanceof ConnectionClosed)) throw error;
+  }
+  const client = await link.client();
+  return { client, acting: await ask(client) };
 }
 
 async function afterwards(signal: AbortSignal, work: () => Promise<void>): Promise<void> {

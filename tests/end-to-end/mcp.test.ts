@@ -222,6 +222,29 @@ describe("a restart of the daemon", () => {
   });
 });
 
+describe("a daemon that was killed", () => {
+  it("is started by the next call", async () => {
+    const first = await home.start();
+    const mcp = await connect();
+    expect((await mcp.call("kite_status")).isError).toBe(false);
+    await first.kill();
+    expect(await mcp.call("kite_status")).toMatchObject({ isError: false, data: { you: "tester" } });
+    const client = await home.connect();
+    await client.ask({ type: "shutdown" });
+    await client.ended;
+  });
+
+  it("is said to be absent where none may be started", async () => {
+    const first = await home.start();
+    const mcp = await connect({ env: { CI: "true" } });
+    expect((await mcp.call("kite_status")).isError).toBe(false);
+    await first.kill();
+    const refused = await mcp.call("kite_status");
+    expect(refused).toMatchObject({ isError: true, data: { code: "NotRunning" } });
+    expect(refused.text).toContain("none is started in CI");
+  });
+});
+
 describe("the agents of one process", () => {
   beforeEach(() => home.start());
 

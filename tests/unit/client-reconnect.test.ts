@@ -179,6 +179,31 @@ describe("`restarting`", () => {
   });
 });
 
+describe("a daemon that is away", () => {
+  it("is gone, unless it said that it restarts; and back it is neither", async () => {
+    const daemon = await stage.daemon();
+    const client = await connect({ reconnectMs: 3_600_000 });
+    expect(client.absence).toBeNull();
+    const asked = client.request("ping", {});
+    await daemon.next("ping");
+    await daemon.stop();
+    await expect(client.request("shutdown", {})).rejects.toThrow(ConnectionClosed);
+    expect(client.absence).toBe("gone");
+    const again = await stage.daemon(({ type }) =>
+      type === "ping" ? { ok: false, error: "come back", code: "restarting" } : undefined,
+    );
+    // The second one shows that the answer to the first was heard.
+    for (let n = 0; n < 2; n += 1) await again.next("ping");
+    await again.stop();
+    await expect(client.request("shutdown", {})).rejects.toThrow(ConnectionClosed);
+    expect(client.absence).toBe("restarting");
+    await stage.daemon(obliging);
+    await client.comeBackNow();
+    expect(client.absence).toBeNull();
+    expect(await asked).toEqual({ ok: true, pong: true });
+  });
+});
+
 describe("a daemon that does not come back", () => {
   it("makes everything throw NotRunning once the absence has lasted too long", async () => {
     const daemon = await stage.daemon();

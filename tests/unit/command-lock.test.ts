@@ -4,7 +4,7 @@ import { absolute, actingSession } from "../../bin/acting.ts";
 import { parse } from "../../bin/commands/lock.ts";
 import { unlock } from "../../bin/commands/unlock.ts";
 import { hold, type LockRun } from "../../bin/hold.ts";
-import { type Asked, fakeDaemon, fakeWorld } from "./command-world.ts";
+import { type Asked, type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { lock } from "./view-rows.ts";
 
 describe("the command line of kite lock", () => {
@@ -80,6 +80,26 @@ describe("kite lock", () => {
     expect(world.err()).toBe("");
   });
 
+  it.each([
+    ["gone", ["file_lock"]],
+    ["restarting", ["file_lock", "file_unlock"]],
+  ] as const)(
+    "at its end waits for no daemon that is gone, only for one that restarts: %s",
+    async (absence, types) => {
+      const daemon: FakeDaemon = fakeDaemon({
+        ...calm,
+        file_lock: () => {
+          // While the command runs.
+          daemon.absence = absence;
+          return granted;
+        },
+        file_unlock: { ok: true, released: [file] },
+      });
+      expect(await hold(fakeWorld({ daemon, env: { KITE_SESSION: "s1" } }), run)).toBe(7);
+      expect(changes(daemon.asked).map(a => a.type)).toEqual(types);
+    },
+  );
+
   it("is a session of its own at a terminal, for as long as it runs", async () => {
     const daemon = fakeDaemon({
       ...calm,
@@ -128,7 +148,7 @@ describe("kite lock", () => {
     const holder = { id: "s1", agent: null, name: "me" };
     const bob = { id: "s2", agent: null, name: "bob" };
     const at = { files: [file], paths: [file] };
-    const daemon = fakeDaemon({
+    const daemon: FakeDaemon = fakeDaemon({
       ...calm,
       file_lock: () => {
         daemon.push({ event: "lock_queued", ...at, waiter: holder, holder: bob, position: 2 });

@@ -12,6 +12,8 @@ export interface Asked {
 }
 
 export interface FakeDaemon {
+  /** Why it is away; null unless a test says otherwise. */
+  absence: Client["absence"];
   /** Answers by type; a query's by `query TARGET`. A function sees what was asked. */
   readonly answers: Record<string, object | ((asked: Asked) => object)>;
   readonly asked: Asked[];
@@ -51,9 +53,13 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
     onLockLost: () => () => {},
     close: () => {},
     closed,
+    get absence() {
+      return daemon.absence;
+    },
     daemon: { ok: true, protocol: 1, version: "0.1.0", pid: 4711, storeId: "k1", epoch: 3 },
   };
-  return {
+  const daemon: FakeDaemon = {
+    absence: null,
     answers,
     asked,
     client,
@@ -66,6 +72,7 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
     die: () => die(new NotRunning("no daemon listens any more")),
     listeners: () => events.size + lagged.size,
   };
+  return daemon;
 }
 
 export interface FakeWorld extends World {
