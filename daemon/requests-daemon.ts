@@ -89,7 +89,7 @@ function* rowsFor(
     case "messages":
       return yield* pageOf(postedRows(engine.state), row => isOf(row.from?.id, ...row.to.map(to => to.id)));
     case "holds":
-      return yield* pageOf(holdRows(engine), () => true);
+      return yield* pageOf(holdRows(engine), row => isOf(row.by?.id));
   }
 }
 

@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { version } from "../../bin/version.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type Client, Home } from "./daemon.ts";
+import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;
 let count = 0;
@@ -464,3 +464,35 @@ function rowsOf(page: Readonly<Record<string, unknown>>): Readonly<Record<string
 function rowIds(page: Readonly<Record<string, unknown>>): unknown[] {
   return rowsOf(page).map(row => row["id"]);
 }
+
+test("query shows all projects unless one is named, and its id is a filter, not who asks", async () => {
+  const [one, other] = [fresh(), fresh()];
+  const client = await home.session(one, { project: "here" });
+  await home.session(other, { project: "there" });
+  for (const id of [one, other]) {
+    await client.ask({ type: "file_lock", id, file: id });
+    const hold = { files: [`${home.work}/held-${id}`], ttlMs: 60_000 };
+    expect(await client.ask({ type: "broadcast", id, message: "wait", hold })).toMatchObject({ ok: true });
+  }
+  const ids = (rows: unknown, id: (row: Message) => unknown) => (rows as Message[]).map(id);
+  const whose: Readonly<Record<string, (row: Message) => unknown>> = {
+    sessions: row => row["id"],
+    locks: row => (row["holder"] as Message)["id"],
+    holds: row => (row["by"] as Message)["id"],
+  };
+  for (const [target, id] of Object.entries(whose)) {
+    const shown = async (more: Message) => {
+      const all: unknown[] = [];
+      let page: Message = { next: "" };
+      for (let from: Message = {}; page["next"] !== undefined; from = { after: page["next"] }) {
+        page = await client.ask({ type: "query", target, ...more, ...from });
+        all.push(...ids(page["rows"], id));
+      }
+      return all;
+    };
+    expect(await shown({})).toEqual(expect.arrayContaining([one, other]));
+    expect(await shown({ project: "there" })).toEqual([other]);
+    expect(await shown({ id: other })).toEqual([other]);
+    expect(await shown({ id: other, project: "here" })).toEqual([]);
+  }
+});
