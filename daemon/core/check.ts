@@ -48,8 +48,7 @@ function* checkSessions(state: State): Generator<string> {
   if (state.sessions.names.size !== names.size) yield "names of nobody are indexed";
   const fresh = rebuiltSessions(state.sessions);
   for (const name of ["names", "places", "ids", "suspended"] as const) {
-    if (flat(plain(state.sessions[name])) !== flat(plain(fresh[name])))
-      yield `the sessions' index ${name} is wrong`;
+    if (!isSame(state.sessions[name], fresh[name])) yield `the sessions' index ${name} is wrong`;
   }
   for (const [base, { count, from }] of state.sessions.numbered) {
     if (count !== fresh.numbered.get(base)?.count) yield `${count} names are numbered behind ${base}`;
@@ -108,8 +107,7 @@ function* checkLine(state: State): Generator<string> {
 
 function* checkIndexes(locks: Locks): Generator<string> {
   const fresh = rebuiltIndexes(locks);
-  const same = (name: string, a: unknown, b: unknown) =>
-    flat(a) === flat(b) ? [] : [`the index ${name} is wrong`];
+  const same = (name: string, a: unknown, b: unknown) => (isSame(a, b) ? [] : [`the index ${name} is wrong`]);
   yield* same("waitersAt", locks.waitersAt, fresh.waitersAt);
   yield* same("byOrigin", locks.byOrigin, fresh.byOrigin);
   yield* same("byBound", locks.byBound, fresh.byBound);
@@ -144,9 +142,9 @@ function* checkWrites({ writes, seq }: State): Generator<string> {
     for (const { actor } of writers)
       byWriter.set(actor.session, (byWriter.get(actor.session) ?? new Set()).add(key));
   }
-  if (flat(indexed) !== flat(writes.byWorktree)) yield "the index byWorktree is wrong";
-  if (flat(byFile) !== flat(writes.byFile)) yield "the index byFile is wrong";
-  if (flat(byWriter) !== flat(writes.byWriter)) yield "the index byWriter is wrong";
+  if (!isSame(indexed, writes.byWorktree)) yield "the index byWorktree is wrong";
+  if (!isSame(byFile, writes.byFile)) yield "the index byFile is wrong";
+  if (!isSame(byWriter, writes.byWriter)) yield "the index byWriter is wrong";
 }
 
 function* checkRisks({ risks, risksOf, sessions }: State): Generator<string> {
@@ -155,7 +153,7 @@ function* checkRisks({ risks, risksOf, sessions }: State): Generator<string> {
     for (const { actor } of sides)
       indexed.set(actor.session, (indexed.get(actor.session) ?? new Set()).add(id));
   }
-  if (flat(indexed) !== flat(risksOf)) yield "the index risksOf is wrong";
+  if (!isSame(indexed, risksOf)) yield "the index risksOf is wrong";
   if (risks.size > limits.mergeRisksMax) yield "more merge risks are remembered than may be";
   for (const { file, sides } of risks.values()) {
     const [a, b] = sides;
@@ -188,34 +186,31 @@ function* checkTasks(state: State): Generator<string> {
 function* checkTaskIndexes({ tasks }: State): Generator<string> {
   const fresh = rebuiltTasks(tasks);
   for (const name of ["ids", "ends", "dependents", "open", "lists", "claims", "chars"] as const) {
-    if (flat(plain(tasks[name])) !== flat(plain(fresh[name]))) yield `the tasks' index ${name} is wrong`;
+    if (!isSame(tasks[name], fresh[name])) yield `the tasks' index ${name} is wrong`;
   }
 }
 
-/** Sorted keys in their own order, which is part of what has to be right. */
-function plain(index: unknown): unknown {
-  if (index instanceof SortedKeys) return [...index].join("\n");
-  return index instanceof Map ? new Map([...index].map(([key, value]) => [key, plain(value)])) : index;
+function actorsOf({ actors }: Locks): ReadonlyMap<string, unknown> {
+  return new Map(
+    [...actors.byKey].map(([key, { actor, session, ...row }]) => {
+      const listed = actors.bySession.get(actor.session) === session;
+      return [key, { ...row, own: actorKey(actor), count: session.count, rows: session.rows.size, listed }];
+    }),
+  );
 }
 
-function actorsOf(locks: Locks): unknown {
-  return [...locks.actors.byKey].map(([key, row]) => [
-    [key, actorKey(row.actor), row.attached, row.session.count],
-    [row.holds, row.turnHolds, row.flying, row.wanted, row.lent, row.waits, row.turnWaits],
-    locks.actors.bySession.get(row.actor.session) === row.session && row.session.rows.has(row),
-  ]);
-}
-
-/** Maps and sets as sorted text, so that two that hold the same compare equal. */
-function flat(value: unknown): string {
-  if (value instanceof Map)
-    return `{${[...value]
-      .map(([k, v]) => `${k}=${flat(v)}`)
-      .sort()
-      .join(",")}}`;
-  if (value instanceof Set) return `[${[...value].map(flat).sort().join(",")}]`;
-  if (Array.isArray(value)) return `(${value.map(flat).sort().join(",")})`;
-  return String(value);
+/** Whether two indexes hold the same: lists and sorted keys in the same order, maps and sets in any. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (a instanceof Map && b instanceof Map)
+    return a.size === b.size && [...a].every(([key, value]) => b.has(key) && isSame(value, b.get(key)));
+  if (a instanceof Set && b instanceof Set) return a.size === b.size && [...a].every(value => b.has(value));
+  if (a instanceof SortedKeys && b instanceof SortedKeys) return a.size === b.size && isSame([...a], [...b]);
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((value, i) => isSame(value, b[i]));
+  if (typeof a === "object" && a !== null && typeof b === "object" && b !== null)
+    return isSame(Object.entries(a), Object.entries(b));
+  return false;
 }
 
 function isAlive(state: State, session: string, incarnation: number): boolean {

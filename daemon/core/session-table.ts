@@ -7,7 +7,7 @@
  */
 import type { Anchor } from "./entry.ts";
 import { gather, scatter } from "./sets.ts";
-import type { Session, Sessions } from "./state.ts";
+import type { Incarnation, Session, Sessions } from "./state.ts";
 
 export function addSession(sessions: Sessions, session: Session): void {
   sessions.live.set(session.id, session);
@@ -37,6 +37,14 @@ export function setSuspended(sessions: Sessions, session: Session, until: number
   }
   session.suspendedUntil = until;
   if (until !== null) awaitProcess(sessions, session);
+}
+
+/** Those of its processes that live, or began, from now on. */
+export function setIncarnations(sessions: Sessions, session: Session, incarnations: Incarnation[]): void {
+  const until = session.suspendedUntil;
+  setSuspended(sessions, session, null);
+  session.incarnations = incarnations;
+  setSuspended(sessions, session, until);
 }
 
 /** The oldest session that waits for this process to go on under another id. */

@@ -20,6 +20,7 @@ import {
   freeName,
   removeSession,
   renameSession,
+  setIncarnations,
   setSuspended,
   suspendedAt,
 } from "./session-table.ts";
@@ -76,7 +77,8 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
   }
   step.reply = { ok: true };
   if (incarnation !== null && session.incarnations.length > 1) {
-    session.incarnations = session.incarnations.filter(i => i.ordinal !== incarnation);
+    const left = session.incarnations.filter(i => i.ordinal !== incarnation);
+    setIncarnations(state.sessions, session, left);
     releaseSession(state, session.id, incarnation, command.cause, step);
     endClaims(state, session.id, incarnation, command.cause, step);
     endHoldsOf(state, { session: session.id, incarnation }, command.cause, step);
@@ -246,12 +248,13 @@ function update(state: State, session: Session, command: SessionBegin, meta: Met
   if (anchor === null) return;
   const [only] = session.incarnations;
   if (session.incarnations.length === 1 && only !== undefined && only.anchor === null) {
-    session.incarnations = [{ ...only, anchor }];
+    setIncarnations(state.sessions, session, [{ ...only, anchor }]);
   } else if (isNewIncarnation(session, anchor)) {
     const ordinal = 1 + Math.max(...session.incarnations.map(i => i.ordinal));
-    session.incarnations.push({ ordinal, begun: meta.seq, anchor });
+    const all = [...session.incarnations, { ordinal, begun: meta.seq, anchor }];
+    setIncarnations(state.sessions, session, all);
     const { id, name, project } = session;
-    const incarnations = session.incarnations.length;
+    const incarnations = all.length;
     step.events.push({
       event: { event: "session_duplicated", id, name, project, incarnations },
       about: [id],

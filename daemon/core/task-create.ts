@@ -19,7 +19,16 @@ import {
   type TaskState,
   type Tasks,
 } from "./task-table.ts";
-import { findAll, findTask, isTask, taskRow, tell, tellReady, whoOf } from "./task-text.ts";
+import {
+  findAll,
+  findTask,
+  isTask,
+  taskRow,
+  tell,
+  tellReady,
+  tooManyDependents,
+  whoOf,
+} from "./task-text.ts";
 
 export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) => {
   const { tasks } = state;
@@ -51,6 +60,11 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
       return;
     }
     resolved.set(id, found);
+  }
+  const crowded = tooManyDependents(tasks, [...resolved.values()].flat());
+  if (crowded !== null) {
+    step.reply = crowded;
+    return;
   }
   const circle = names.size === 0 ? null : findCircle(resolved.keys(), id => resolved.get(id) ?? []);
   if (circle !== null) {
@@ -91,7 +105,9 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
   const { tasks } = state;
   const skipped = command.tasks.filter(({ id }) => tasks.all.has(id)).map(({ id }) => id);
   const fresh = new Map(command.tasks.filter(({ id }) => !tasks.all.has(id)).map(t => [t.id, t]));
-  const refused = noRoom(tasks, [...fresh.values()]) ?? missing(tasks, fresh);
+  const dependencies = [...fresh.values()].flatMap(task => task.dependsOn);
+  const crowded = tooManyDependents(tasks, dependencies);
+  const refused = noRoom(tasks, [...fresh.values()]) ?? missing(tasks, fresh) ?? crowded;
   if (refused !== null) {
     step.reply = refused;
     return;

@@ -60,6 +60,22 @@ export function findAll(
   return [...ids];
 }
 
+/**
+ * Why these new dependencies, of one or several tasks, are too many for what is depended on, or null: all that depend
+ * on a task become ready in the step that ends it.
+ */
+export function tooManyDependents(tasks: Tasks, added: Iterable<string>): Refusal | null {
+  const counts = new Map<string, number>();
+  for (const id of added) {
+    const count = (counts.get(id) ?? tasks.dependents.get(id)?.size ?? 0) + 1;
+    counts.set(id, count);
+    if (count <= limits.taskDependentsMax) continue;
+    const error = `at most ${limits.taskDependentsMax} tasks may depend on ${id}; put one in between that depends on it`;
+    return refuse("too_many_tasks", error, { task: id });
+  }
+  return null;
+}
+
 /** Names around where it would stand are near; the rest is too many to look at. */
 function unknownTask(tasks: Tasks, name: string): Refusal {
   const around: string[] = [];

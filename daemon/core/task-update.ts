@@ -27,6 +27,7 @@ import {
   taskRow,
   tell,
   tellReady,
+  tooManyDependents,
   whoOf,
 } from "./task-text.ts";
 
@@ -77,6 +78,12 @@ function mayChange(
     const after = (id: string) => (id === task.id ? dependsOn : taskOf(tasks, id).dependsOn);
     const circle = closes ? findCircle([task.id], after) : null;
     if (circle !== null) return circleRefusal(circle);
+    const before = new Set(task.dependsOn);
+    const crowded = tooManyDependents(
+      tasks,
+      dependsOn.filter(id => !before.has(id)),
+    );
+    if (crowded !== null) return crowded;
   }
   const { status, result } = command;
   const next = status ?? task.state.status;

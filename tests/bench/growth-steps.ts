@@ -68,6 +68,9 @@ export interface Scenario {
   run(crowd: Crowd, n: number): number;
 }
 
+/** The longest that a step may take, in milliseconds of processor time: nobody else is served meanwhile. */
+export const stepMaxMs = 50;
+
 /** Steps that are measured one by one. */
 const few = 20;
 
@@ -154,6 +157,8 @@ function files(n: number, from = 0, under = "src"): FileRef[] {
 
 const turn = { kind: "turn", prompt: "p1", placeMs: limits.placeMs } as const;
 const locksMax = limits.locksPerSessionMax;
+/** With room for those that the steps are about. */
+const sessionsMax = limits.sessionsMax - 2 * few;
 
 const requests: readonly Scenario[] = [
   scenario("request", "a lock, its actor holds others", locksMax - few, (crowd, n) => {
@@ -167,7 +172,7 @@ const requests: readonly Scenario[] = [
       crowd.measured(lock(a, [one], { ...turn, flight: `w${i}` }));
     return few;
   }),
-  scenario("request", "a lock, n other sessions hold one", none, (crowd, n) => {
+  scenario("request", "a lock, other sessions hold one", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(lock(actor(`s${i}`), [file(i)]));
     for (const one of files(few, 0, "new")) crowd.measured(lock(a, [one]));
     return few;
@@ -202,18 +207,18 @@ const requests: readonly Scenario[] = [
     for (const [i, one] of files(few, 0, "new").entries()) crowd.measured(lock(actor(`w${i}`), [one]));
     return few;
   }),
-  scenario("request", "a wait at the end of a chain of sessions", none, (crowd, n) => {
+  scenario("request", "a wait at the end of a chain of sessions", sessionsMax, (crowd, n) => {
     chain(crowd, n);
     for (const i of upTo(few)) crowd.measured(lock(actor(`w${i}`), [file(0)]));
     return few;
   }),
-  scenario("request", "a wait at the head of a chain of sessions", none, (crowd, n) => {
+  scenario("request", "a wait at the head of a chain of sessions", sessionsMax, (crowd, n) => {
     chain(crowd, n);
     for (const i of upTo(few)) crowd.before(lock(actor(`h${i}`), [file(i, "new")]));
     for (const i of upTo(few)) crowd.measured(lock(actor(`s${n}`), [file(i, "new")]));
     return few;
   }),
-  scenario("request", "a wait that would close a cycle, both wait for others", locksMax - 1, (crowd, n) => {
+  scenario("request", "a wait that would close a cycle, both wait for others", locksMax / 2, (crowd, n) => {
     take(crowd, a, files(n));
     take(crowd, b, [file(0, "new")]);
     take(crowd, c, files(n, 0, "more"));
@@ -281,7 +286,7 @@ const grants: readonly Scenario[] = [
     crowd.measured(unlock(a, "all"));
     return n;
   }),
-  scenario("grant", "all at once, to as many sessions", locksMax, (crowd, n) => {
+  scenario("grant", "all at once, to as many sessions", sessionsMax, (crowd, n) => {
     take(crowd, a, files(n));
     for (const i of upTo(n)) crowd.before(lock(actor(`s${i}`), [file(i)]));
     crowd.measured(unlock(a, "all"));
@@ -425,29 +430,19 @@ const ends: readonly Scenario[] = [
     crowd.measured(end("a"));
     return n;
   }),
-  scenario(
-    "end of a session",
-    "among sessions with an unread message each",
-    limits.sessionsMax - few,
-    (crowd, n) => {
-      for (const i of upTo(n)) crowd.before(begin(`s${i}`));
-      for (const i of upTo(few)) crowd.before(begin(`e${i}`));
-      crowd.before(say(null, "everyone", "x"));
-      for (const i of upTo(few)) crowd.measured(end(`e${i}`));
-      return few;
-    },
-  ),
-  scenario(
-    "end of a session",
-    "of an agent, among others with a message each",
-    limits.sessionsMax - 1,
-    (crowd, n) => {
-      for (const i of upTo(n)) crowd.before(begin(`s${i}`));
-      crowd.before(say(null, "everyone", "x"));
-      for (const i of upTo(few)) crowd.measured({ type: "agent_end", actor: actor("s0", `x${i}`) });
-      return few;
-    },
-  ),
+  scenario("end of a session", "among sessions with an unread message each", sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    for (const i of upTo(few)) crowd.before(begin(`e${i}`));
+    crowd.before(say(null, "everyone", "x"));
+    for (const i of upTo(few)) crowd.measured(end(`e${i}`));
+    return few;
+  }),
+  scenario("end of a session", "of an agent, among others with a message each", sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    crowd.before(say(null, "everyone", "x"));
+    for (const i of upTo(few)) crowd.measured({ type: "agent_end", actor: actor("s0", `x${i}`) });
+    return few;
+  }),
   scenario("end of a session", "among files with uncommitted work", limits.writesMax, (crowd, n) => {
     crowd.before(begin("a"));
     note(crowd, a, n);
@@ -475,24 +470,19 @@ const ends: readonly Scenario[] = [
     for (const i of upTo(few)) crowd.measured(end(`e${i}`));
     return few;
   }),
-  scenario(
-    "end of a session",
-    "whose process goes on under another id",
-    limits.sessionsMax - few - 1,
-    (crowd, n) => {
-      for (const i of upTo(n)) crowd.before(begin(`s${i}`));
-      crowd.before(say(null, "everyone", "x"));
-      note(crowd, actor("s0"), Math.min(n, limits.writesMax));
-      for (const i of upTo(few)) {
-        const anchor = { pid: i + 1, startTime: "1" };
-        crowd.before(begin(`before${i}`, { anchor }));
-        crowd.before({ type: "session_suspend", session: `before${i}` });
-        crowd.measured(begin(`after${i}`, { anchor }));
-        crowd.before(end(`after${i}`));
-      }
-      return few;
-    },
-  ),
+  scenario("end of a session", "whose process goes on under another id", sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    crowd.before(say(null, "everyone", "x"));
+    note(crowd, actor("s0"), Math.min(n, limits.writesMax));
+    for (const i of upTo(few)) {
+      const anchor = { pid: i + 1, startTime: "1" };
+      crowd.before(begin(`before${i}`, { anchor }));
+      crowd.before({ type: "session_suspend", session: `before${i}` });
+      crowd.measured(begin(`after${i}`, { anchor }));
+      crowd.before(end(`after${i}`));
+    }
+    return few;
+  }),
 ];
 
 const expiries: readonly Scenario[] = [
@@ -544,28 +534,28 @@ const snapshots: readonly Scenario[] = [
 ];
 
 const others: readonly Scenario[] = [
-  scenario("session", "that begins among others", limits.sessionsMax - few, (crowd, n) => {
+  scenario("session", "that begins among others", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`, { anchor: { pid: i + 1, startTime: "1" } }));
     for (const i of upTo(few))
       crowd.measured(begin(`e${i}`, { anchor: { pid: 1_000_000 + i, startTime: "1" } }));
     return few;
   }),
-  scenario("session", "that begins, as many are called the same", limits.sessionsMax - few, (crowd, n) => {
+  scenario("session", "that begins, as many are called the same", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`, { name: "worker" }));
     for (const i of upTo(few)) crowd.measured(begin(`e${i}`, { name: "worker" }));
     return few;
   }),
-  scenario("message", "to one of many", limits.sessionsMax - 1, (crowd, n) => {
+  scenario("message", "to one of many", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`));
     for (const i of upTo(few)) crowd.measured(say(null, `s${i % n}`, "x", `p${i}`));
     return few;
   }),
-  scenario("message", "to everyone", limits.sessionsMax - 1, (crowd, n) => {
+  scenario("message", "to everyone", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`));
     crowd.measured(say(null, "everyone", "x"));
     return n;
   }),
-  scenario("message", "taken, where many got the same", limits.sessionsMax - 1, (crowd, n) => {
+  scenario("message", "taken, where many got the same", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`));
     crowd.before(say(null, "everyone", "x"));
     for (const i of upTo(Math.min(few, n)))

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { death } from "./death.ts";
 import { flood } from "./flood.ts";
 import { grant } from "./grant.ts";
+import { growth } from "./growth.ts";
 import { guard } from "./guard.ts";
 import { guardLoad } from "./guard-load.ts";
 import { heldInCore, heldInDaemon } from "./held.ts";
@@ -21,6 +22,7 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   flood,
   held: heldInCore,
   "held-daemon": heldInDaemon,
+  growth,
   tasks,
   "tasks-core": tasksInCore,
   death,

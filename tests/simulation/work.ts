@@ -6,6 +6,7 @@ import type { Actor, Command, Entry, WriteNote } from "../../daemon/core/entry.t
 import type { State } from "../../daemon/core/state.ts";
 import type { Reply, Step } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";
+import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";
 
 const worktrees = ["/p", "/side"] as const;
@@ -82,7 +83,7 @@ export class WorkLives {
       worktree,
       project: "/p",
     }));
-    return { files: written, by, ancestors: actor.agent === "child" ? [null] : [], wallMs: this.#tick };
+    return { files: written, by, ancestors: ancestorsOf(actor.agent), wallMs: this.#tick };
   }
 
   /** A client hears that its write is known. */

@@ -3,7 +3,6 @@
  * connections, dying processes, jumping clocks. After every entry the invariants are checked twice, by the core's own
  * `check` and by the oracle; after every crash the state that comes back is compared with the one that was.
  */
-import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Actor, Command, CommandOf, Entry, LockRequest, Origin } from "../../daemon/core/entry.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
@@ -13,9 +12,11 @@ import { Engine } from "../../daemon/engine.ts";
 import type { Journal } from "../../daemon/journal.ts";
 import { rebuild } from "../../daemon/recover.ts";
 import { limits } from "../../protocol/limits.ts";
+import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
+import { StepTimes } from "./step-times.ts";
 import { TalkLives } from "./talk.ts";
 import { TaskLives, tasksBefore } from "./tasks.ts";
 import { WorkLives } from "./work.ts";
@@ -76,6 +77,7 @@ export class World {
   readonly #tasks: TaskLives;
   readonly #work: WorkLives;
   readonly #talk: TalkLives;
+  readonly #times = new StepTimes();
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
@@ -193,6 +195,7 @@ export class World {
     // An entry that threw once counts unless the log says that it is void: the next start may well apply it.
     const whole = rebuild(snapshot, entries);
     this.#shadow = whole.state;
+    this.#times.restart();
     this.#tasks.restarted(entries, this.#shadow);
     this.#work.restarted(this.#shadow);
     this.#talk.restarted(entries, this.#shadow);
@@ -232,8 +235,9 @@ export class World {
     const before = [...state.locks.holds.values()];
     const tasks = tasksBefore(state);
     let step: Step;
+    let slow: string | null;
     try {
-      step = apply(state, entry);
+      ({ step, slow } = this.#times.run(state, entry));
     } catch {
       // The poison: what the engine makes of it is compared when the world settles.
       this.#shadowVoided.add(entry.seq);
@@ -243,6 +247,7 @@ export class World {
     this.#say(
       `#${entry.seq} ${words(entry.command)} → ${step.reply === null ? "waits" : outcome(step.reply)}`,
     );
+    if (slow !== null) throw new Violation(slow);
     if (step.reply === null && entry.command.type === "lock_request") {
       const waiter = [...state.locks.waiters.values()].find(w => w.origin?.n === entry.origin.n);
       if (waiter !== undefined) this.#tickets.set(key(entry.origin), waiter.ticket);
@@ -272,8 +277,9 @@ export class World {
     const granted: Granted[] = [];
     const heirs = step.answers.flatMap(a => a.grant?.actor ?? []);
     const isHeir = (actor: Actor) =>
-      actor.agent !== null &&
-      [...before.map(h => h.actor), ...heirs].some(a => a.session === actor.session && a.agent === null);
+      [...before.map(h => h.actor), ...heirs].some(
+        a => a.session === actor.session && ancestorsOf(actor.agent).includes(a.agent),
+      );
     for (const { to, grant } of step.answers) {
       const ticket = this.#tickets.get(key(to));
       if (grant !== null && ticket !== undefined)
@@ -306,8 +312,55 @@ export class World {
     else this.clock.pass(random.int(60_000, 900_000));
   }
 
+  /**
+   * What somebody holds is asked for by one who works for him, or by a stranger who then waits: alone, or with what
+   * the holder waits for.
+   */
+  #crowd(): void {
+    const { random } = this;
+    const holds = [...this.#running().state.locks.holds.values()];
+    if (holds.length === 0) return;
+    const hold = random.pick(holds);
+    const { file, lexical, key: path, dir, actor } = hold;
+    const heirs = descendantsOf(actor.agent);
+    const isHeir = heirs.length > 0 && random.chance(0.6);
+    const who = isHeir ? { ...actor, agent: random.pick(heirs) } : this.#client().actor;
+    const wanted = [{ file, lexical, key: path, dir }, ref(random.pick(files))];
+    const named = random.chance(0.6) ? wanted.slice(0, 1) : wanted;
+    const isTurn = random.chance(0.5);
+    this.#submit(this.#connect(who), {
+      ...lockOf(who),
+      files: [...new Map(named.map(one => [one.key, one])).values()],
+      single: named.length === 1,
+      kind: isTurn ? "turn" : "explicit",
+      prompt: isTurn ? "p1" : null,
+      flight: isTurn && random.chance(0.4) ? `use${random.int(1, 30)}` : null,
+      waitMs: 600_000,
+      depth: 16,
+      ancestors: ancestorsOf(who.agent),
+    });
+  }
+
+  /** One has many files for which another one waits, and gives them up at once. */
+  #pile(): void {
+    const { random } = this;
+    const [one, other] = [this.#client(), this.#client()];
+    const pile = Array.from({ length: 12 }, (_, n) => ref(`pile/${n}`));
+    this.#submit(one, { ...lockOf(one.actor), files: pile, single: false });
+    for (const file of pile) this.#submit(other, { ...lockOf(other.actor), files: [file], waitMs: 60_000 });
+    if (random.chance(0.8)) this.#submit(one, { type: "lock_release", actor: one.actor, files: "all" });
+  }
+
   #lock(): void {
     const { random } = this;
+    if (random.chance(0.25)) {
+      this.#crowd();
+      return;
+    }
+    if (random.chance(0.003)) {
+      this.#pile();
+      return;
+    }
     const client = this.#client();
     const isTurn = random.chance(0.4);
     const wanted =
@@ -329,7 +382,7 @@ export class World {
       detach: random.chance(0.1),
       prompt: isTurn ? random.pick(["p1", "p2"]) : null,
       flight: isTurn && random.chance(0.5) ? `use${random.int(1, 30)}` : null,
-      ancestors: client.actor.agent === "child" ? [null] : [],
+      ancestors: ancestorsOf(client.actor.agent),
       bound: bound ? { node: "local", epoch: this.#epochSeen, connection: client.connection } : null,
     };
     client.bound ||= bound;
@@ -368,7 +421,10 @@ export class World {
       mine.length > 0 && this.random.chance(0.8) ? this.random.pick(mine) : ref(this.random.pick(files));
     const { file, lexical } = hold;
     const named = [{ file, lexical, key: this.random.chance(0.5) ? hold.key : null }];
-    const actor = "actor" in hold ? hold.actor : client.actor;
+    const owner = "actor" in hold ? hold.actor : client.actor;
+    // The lender may give up what a descendant of his uses.
+    const lender = "loan" in hold && hold.loan !== null && this.random.chance(0.4) ? hold.loan.actor : null;
+    const actor = lender ?? owner;
     this.#submit(client, { type: "lock_release", actor, files: all ? "all" : named });
   }
 
@@ -476,18 +532,17 @@ export class World {
   #client(): Client {
     const open = this.#clients.filter(c => c.state === "open");
     if (open.length > 0 && (open.length >= 20 || this.random.chance(0.7))) return this.random.pick(open);
-    this.#connections += 1;
-    const agent = this.random.chance(0.25) ? this.random.pick(["child", "child", "mate"]) : null;
+    const agent = this.random.chance(0.35) ? this.random.pick(agents) : null;
     const session = this.random.pick(sessions);
     const incarnations = this.#running().state.sessions.live.get(session)?.incarnations;
     const incarnation = incarnations === undefined ? 0 : this.random.pick(incarnations).ordinal;
-    const client: Client = {
-      connection: this.#connections,
-      actor: { session, agent, incarnation },
-      state: "open",
-      bound: false,
-      waiting: new Set(),
-    };
+    return this.#connect({ session, agent, incarnation });
+  }
+
+  #connect(actor: Actor): Client {
+    this.#connections += 1;
+    const connection = this.#connections;
+    const client: Client = { connection, actor, state: "open", bound: false, waiting: new Set() };
     this.#clients.push(client);
     return client;
   }
