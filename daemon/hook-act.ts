@@ -8,6 +8,7 @@ import type { Actor, Command, FileRef } from "./core/entry.ts";
 import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
 import { yieldAt } from "./core/lock-flight.ts";
 import { pathOf } from "./core/lock-text.ts";
+import type { Delivery } from "./hook-delivery.ts";
 import type { Rules } from "./project-rules.ts";
 import { nameOf, workedOn } from "./rows.ts";
 import { actorOf, type Services } from "./services.ts";
@@ -18,8 +19,7 @@ export interface Run {
   readonly services: Services;
   readonly call: Call;
   readonly plan: HookPlan;
-  /** Hears whether the client got the answer; set by a lock. */
-  delivered: ((ok: boolean) => void) | null;
+  readonly delivery: Delivery;
 }
 
 export function isLive({ services }: Run, session: string): boolean {

@@ -90,7 +90,7 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     const { reply, waitedMs, before } = await waited;
     if (isRefusal(reply)) refused = contested("guard", services, actor, files, reply);
     if (refused?.ok === false && !withoutIndex.has(refused.refusal.code)) return refused;
-    if (refused === null) run.delivered = delivered;
+    if (refused === null) run.delivery.whenSettled(delivered);
     waits = { waitedMs, before };
   }
   services.guarded.began(

@@ -25,11 +25,7 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
   const messages: readonly MessageRow[] = Array.isArray(reply["messages"]) ? reply["messages"] : [];
   if (messages.length > 0) {
     const ids = messages.map(message => message.id);
-    const before = run.delivered;
-    run.delivered = heard => {
-      before?.(heard);
-      engine.insist({ type: "inbox_told", actor, messages: ids, heard });
-    };
+    run.delivery.whenSettled(heard => engine.insist({ type: "inbox_told", actor, messages: ids, heard }));
   }
   return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, terminals };
 }
@@ -45,11 +41,9 @@ function newTerminals(run: Run, { session, agent, incarnation }: Actor): number 
   const known = engine.state.sessions.live.get(session);
   const count = known === undefined || agent !== null ? null : hookNotes.terminals(known, incarnation);
   if (known === undefined || count === null) return null;
-  const before = run.delivered;
-  run.delivered = heard => {
-    before?.(heard);
+  run.delivery.whenSettled(heard => {
     if (!heard) hookNotes.untold(known, incarnation);
-  };
+  });
   return count;
 }
 
@@ -58,11 +52,9 @@ function takeNotes(run: Run, { session: id, agent }: Actor): readonly FileNote[]
   const { hookNotes } = run.services;
   const notes = hookNotes.take({ id, agent });
   if (notes.length === 0) return notes;
-  const before = run.delivered;
-  run.delivered = heard => {
-    before?.(heard);
+  run.delivery.whenSettled(heard => {
     if (!heard) hookNotes.keep({ id, agent }, notes);
-  };
+  });
   return notes;
 }
 

@@ -20,6 +20,7 @@ import {
   refused,
   rulesFor,
 } from "./hook-act.ts";
+import type { Delivery } from "./hook-delivery.ts";
 import { guard, indexEnd } from "./hook-guard.ts";
 import { agentGone, inbox, notes, unreadOf } from "./hook-inbox.ts";
 import type { LockAction } from "./hook-lock.ts";
@@ -52,16 +53,14 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
   wake,
 };
 
-/** Carries the plan out; `delivered` is to hear whether the client got the answer. */
+/** Carries the plan out. Who calls settles `delivery` when it is known whether the client got the answer. */
 export async function carryOut(
   services: Services,
   call: Call,
   plan: HookPlan,
-): Promise<{
-  readonly outcomes: readonly HookOutcome[];
-  readonly delivered: ((ok: boolean) => void) | null;
-}> {
-  const run: Run = { services, call, plan, delivered: null };
+  delivery: Delivery,
+): Promise<readonly HookOutcome[]> {
+  const run: Run = { services, call, plan, delivery };
   const outcomes: HookOutcome[] = [];
   let isRefused = false;
   for (const action of plan.actions) {
@@ -71,7 +70,7 @@ export async function carryOut(
     outcomes.push(outcome);
     isRefused ||= !outcome.ok;
   }
-  return { outcomes, delivered: run.delivered };
+  return outcomes;
 }
 
 function act<D extends HookAction["do"]>(
@@ -252,7 +251,7 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
   services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
   if (isRefusal(reply)) return { ...contested("lock", services, actor, [file], reply), waitMs };
-  run.delivered = delivered;
+  run.delivery.whenSettled(delivered);
   const { changedWhileWaiting, changedBy } = await change;
   void services.baselines.take(file);
   if (changedWhileWaiting && action.overwrites) {
@@ -265,10 +264,9 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   }
   const granted = { ...reply, token: String(reply["token"]) };
   const { notes: mergeRisks, untell } = services.riskNotes.take(services.engine.state, actor);
-  run.delivered = heard => {
-    delivered(heard);
+  run.delivery.whenSettled(heard => {
     if (!heard) untell();
-  };
+  });
   return {
     did: "lock",
     ok: true,

@@ -5,6 +5,7 @@ import { limits } from "../protocol/limits.ts";
 import type { RequestOf } from "../protocol/requests.ts";
 import type { Call } from "./call.ts";
 import type { RequestHandler } from "./dispatch.ts";
+import { Delivery } from "./hook-delivery.ts";
 import { carryOut } from "./hook-run.ts";
 import type { Services } from "./services.ts";
 import { isSilenced, silent } from "./silence.ts";
@@ -30,16 +31,23 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   // The same event comes through the hook beside this one.
   if (!wake) count(counters.hooks, plan.event);
   const unbroken = breakSilence(plan, call);
-  const done = await carryOut(services, call, plan).finally(() => clearTimeout(unbroken));
-  const going = done.outcomes.find(o => !o.ok && o.refusal.code === "restarting");
-  if (going !== undefined && !going.ok) {
-    // The client comes back with the same event: nothing is decided yet.
-    call.reply(going.refusal, done.delivered);
-    return;
+  const delivery = new Delivery();
+  try {
+    const outcomes = await carryOut(services, call, plan, delivery).finally(() => clearTimeout(unbroken));
+    const going = outcomes.find(o => !o.ok && o.refusal.code === "restarting");
+    if (going !== undefined && !going.ok) {
+      // The client comes back with the same event: nothing is decided yet, and nothing was told.
+      delivery.settle(false);
+      call.reply(going.refusal);
+      return;
+    }
+    const words = plan.answer(outcomes);
+    if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
+    else call.reply({ ok: true, ...words }, delivery.settle);
+  } catch (error) {
+    delivery.settle(false);
+    throw error;
   }
-  const words = plan.answer(done.outcomes);
-  if (request.reply === "raw") call.replyRaw(rawReply(words), done.delivered);
-  else call.reply({ ok: true, ...words }, done.delivered);
 }
 
 /**
