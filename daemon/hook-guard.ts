@@ -64,6 +64,8 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
     if (findings.length > 0 && mode === "deny") void looking.then(drop, drop);
     return { ...alone, findings, unchecked: unknown };
   });
+  // Every client has gone: nothing was decided.
+  if (!outcome.ok && run.call.connection.isClosed) return outcome;
   return noted(run, asked, actor, outcome);
 }
 

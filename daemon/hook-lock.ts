@@ -1,5 +1,6 @@
 /** A hook's lock: asked once for each tool use, however many hooks of it wait; answered when the file was looked at. */
 import type { HookAction, HookOutcome } from "../protocol/adapter.ts";
+import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Call } from "./call.ts";
 import type { Actor, FileRef } from "./core/entry.ts";
@@ -30,6 +31,8 @@ export interface Waited {
   readonly before: string | null;
   /** What happened to the file between the begin of the wait and the answer. */
   readonly change: Promise<Change>;
+  /** Every client that waited has gone: nothing was decided, and nobody hears of it. */
+  readonly isAbandoned: boolean;
 }
 
 type Change = Pick<Extract<HookOutcome, { did: "lock"; ok: true }>, "changedWhileWaiting" | "changedBy">;
@@ -112,6 +115,8 @@ export class HookLocks {
       abandon: () => {
         this.#drop(key, asked);
         engine.abandon(n);
+        const reply = refuse("lock_given_up", "the connection closed");
+        settle({ reply, waitedMs: clock.now() - began, before, change: unchanged, isAbandoned: true });
       },
       undo: () => {
         this.#drop(key, asked);
@@ -128,7 +133,7 @@ export class HookLocks {
           reply.ok && parked !== null && file !== undefined
             ? changeSince(services, parked, file, actor)
             : unchanged;
-        settle({ reply, waitedMs: clock.now() - began, before, change });
+        settle({ reply, waitedMs: clock.now() - began, before, change, isAbandoned: false });
       },
       parked: () => {
         asked.isParked = true;

@@ -247,7 +247,8 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   services.presence.touched(action.session, pathOf(file), file.key);
   const ask = { ...action, files: [file], yieldMs: rules.yieldMs };
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
-  const { reply, waitedMs, before, change } = await waited;
+  const { reply, waitedMs, before, change, isAbandoned } = await waited;
+  if (isAbandoned && isRefusal(reply)) return refused("lock", reply);
   noteLock(services, plan.event, actor, action.file, reply, waitedMs);
   services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
   if (isRefusal(reply)) return { ...contested("lock", services, actor, [file], reply), waitMs };
