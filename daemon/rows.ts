@@ -40,11 +40,11 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
   const known = new Set([...session.agents.keys(), ...seen.agents.keys(), ...shares.keys()]);
   const agents = [...known].flatMap(agent => {
     if (agent === null) return [];
-    const { locks, waitingFor } = shares.get(agent) ?? noShare;
+    const share = shares.get(agent) ?? noShare;
     // After a restart nothing was seen of it yet: what has a lock or waits for one is at work.
     const active = seen.agents.get(agent)?.active ?? shares.has(agent);
     const name = agentName(state, session.id, agent);
-    return [{ agent, name, status: active ? ("active" as const) : ("idle" as const), locks, waitingFor }];
+    return [{ agent, name, status: active ? ("active" as const) : ("idle" as const), ...share }];
   });
   return {
     id: session.id,
@@ -62,6 +62,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     files: [...seen.files.values()].slice(-limits.eventFilesMax),
     locks: own.locks,
     waitingFor: own.waitingFor,
+    waitingForPath: own.waitingForPath,
     attention: seen.attention?.text ?? null,
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     task: workedOn(state, session.id)[0] ?? null,
@@ -72,21 +73,26 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
 interface LockShare {
   readonly locks: number;
   readonly waitingFor: string | null;
+  readonly waitingForPath: string | null;
 }
 
-const noShare: LockShare = { locks: 0, waitingFor: null };
+const noShare: LockShare = { locks: 0, waitingFor: null, waitingForPath: null };
 
 /** By agent; null: the session's main agent, in all its terminals. */
 function lockShares(state: State, session: string): Map<string | null, LockShare> {
   const shares = new Map<string | null, LockShare>();
   for (const { actor, holds, waits } of rowsOfSession(state.locks.actors, session, null)) {
     const before = shares.get(actor.agent) ?? noShare;
-    let { waitingFor } = before;
+    let waited: FileRef | null = null;
     for (const ticket of waits) {
       const waiter = state.locks.waiters.get(ticket);
-      if (waiter !== undefined && waiter.origin !== null) waitingFor ??= waiter.files[0]?.file ?? null;
+      if (waiter !== undefined && waiter.origin !== null) waited ??= waiter.files[0] ?? null;
     }
-    shares.set(actor.agent, { locks: before.locks + holds.size, waitingFor });
+    shares.set(actor.agent, {
+      locks: before.locks + holds.size,
+      waitingFor: before.waitingFor ?? waited?.file ?? null,
+      waitingForPath: before.waitingForPath ?? (waited === null ? null : pathOf(waited)),
+    });
   }
   return shares;
 }

@@ -77,8 +77,9 @@ export interface SessionRow {
   readonly files: readonly string[];
   /** Held by its main agent, in all its terminals; what its agents hold and wait for is with them. */
   readonly locks: number;
-  /** The first file that its main agent waits for. */
+  /** The first file that its main agent waits for, as it asked for it, and as an absolute path. */
   readonly waitingFor: string | null;
+  readonly waitingForPath: string | null;
   readonly attention: string | null;
   /** Why the repository that it works in could not be looked at; it is tried again with its next event. */
   readonly unplaced?: string;
@@ -98,6 +99,7 @@ export interface AgentRow {
   readonly status: "active" | "idle";
   readonly locks: number;
   readonly waitingFor: string | null;
+  readonly waitingForPath: string | null;
 }
 
 export interface HelloReply {

@@ -27,7 +27,7 @@ const status = tool({
     const text = [
       `You are ${quote(name)}, in project ${quote(project, limits.pathBytes)}.`,
       frame,
-      ...listed(others, oneLine, "no other sessions"),
+      ...listed(others, session => oneLine(session, cwd), "no other sessions"),
       ...listed(locks, lock => lockLine(lock, id, cwd), "no files are held"),
       ...(ready === 0 ? [] : [`Tasks ready to be claimed: ${ready}.`]),
       ...(unread === 0 ? [] : [`Unread messages: ${unread}.`]),
@@ -37,7 +37,7 @@ const status = tool({
       you: name,
       project,
       note: frame,
-      others: some(others).map(brief),
+      others: some(others).map(session => brief(session, cwd)),
       held,
       readyTasks: ready,
       unreadMessages: unread,
@@ -56,10 +56,9 @@ const sessions = tool({
   annotations: looks,
   run: async call => {
     const { sessions: rows } = await around(call);
-    const text = [frame, ...listed(rows, session => detail(session, call.acting.id), "no sessions")].join(
-      "\n",
-    );
-    const data = { note: frame, sessions: some(rows).map(session => full(session, call.acting.id)) };
+    const { id, cwd } = call.acting;
+    const text = [frame, ...listed(rows, session => detail(session, id, cwd), "no sessions")].join("\n");
+    const data = { note: frame, sessions: some(rows).map(session => full(session, id, cwd)) };
     return { text, data };
   },
 });
@@ -94,20 +93,22 @@ function some<Row>(rows: readonly Row[]): readonly Row[] {
   return rows.slice(0, limits.mcpRowsMax);
 }
 
-function brief({ name, branch, status, waitingFor, attention }: SessionRow) {
-  return { name, status, branch, waitsFor: waitingFor, waitsOnPerson: attention };
+function brief({ name, branch, status, waitingForPath, attention }: SessionRow, cwd: string) {
+  const waitsFor = waitingForPath === null ? null : nearPath(waitingForPath, cwd);
+  return { name, status, branch, waitsFor, waitsOnPerson: attention };
 }
 
-function full(session: SessionRow, self: string) {
+function full(session: SessionRow, self: string, cwd: string) {
   const { id, worktree, agents, files, locks: held, lastSeenMs } = session;
-  const names = agents.map(({ name, status, waitingFor, locks }) => ({
+  const names = agents.map(({ name, status, waitingForPath, locks }) => ({
     name,
     status,
-    waitsFor: waitingFor,
+    waitsFor: waitingForPath === null ? null : nearPath(waitingForPath, cwd),
     held: locks,
   }));
-  const rest = { worktree, agents: names, edited: files.slice(-filesShownMax), held };
-  return { ...brief(session), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000), you: id === self };
+  const edited = files.slice(-filesShownMax).map(file => nearPath(file, cwd));
+  const rest = { worktree, agents: names, edited, held };
+  return { ...brief(session, cwd), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000), you: id === self };
 }
 
 function lockData({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string) {
@@ -117,24 +118,28 @@ function lockData({ path, holder, heldMs, kind, waiters }: LockRow, self: string
   return { file: nearPath(path, cwd), by, you: holder?.id === self, kind, seconds, inLine };
 }
 
-function oneLine({ name, branch, status: state, waitingFor, attention }: SessionRow): string {
+function oneLine(session: SessionRow, cwd: string): string {
+  const { name, branch, status: state, waitingForPath, attention } = session;
   const where = branch === null ? "" : `, branch ${quote(branch)}`;
-  const waits = waitingFor === null ? "" : `, waits for ${quote(waitingFor)}`;
+  const waits = waitingForPath === null ? "" : `, waits for ${quote(nearPath(waitingForPath, cwd))}`;
   const asks = attention === null ? "" : `, waits on a person (${quote(attention)})`;
   return `${quote(name)}${where}, ${state}${waits}${asks}`;
 }
 
-function agentText({ name, waitingFor }: AgentRow): string {
-  return waitingFor === null ? quote(name) : `${quote(name)} (waits for ${quote(waitingFor)})`;
+function agentText({ name, waitingForPath }: AgentRow, cwd: string): string {
+  return waitingForPath === null
+    ? quote(name)
+    : `${quote(name)} (waits for ${quote(nearPath(waitingForPath, cwd))})`;
 }
 
-function detail(session: SessionRow, self: string): string {
-  const { id, cwd, agents, files, lastSeenMs } = session;
+/** `cwd` is the reader's. */
+function detail(session: SessionRow, self: string, cwd: string): string {
+  const { id, cwd: its, agents, files, lastSeenMs } = session;
   const you = id === self ? " (this is you)" : "";
-  const team = agents.length === 0 ? "" : `; agents: ${agents.map(agentText).join(", ")}`;
+  const team = agents.length === 0 ? "" : `; agents: ${agents.map(a => agentText(a, cwd)).join(", ")}`;
   const touched = files.slice(-filesShownMax).map(file => quote(nearPath(file, cwd)));
   const edited = touched.length === 0 ? "" : `; edited ${touched.join(", ")}`;
-  return `${oneLine(session)}${you}; in ${quote(cwd)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;
+  return `${oneLine(session, cwd)}${you}; in ${quote(its)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;
 }
 
 function lockLine({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string): string {

@@ -45,7 +45,10 @@ function others(session: string, cwd: string, looked: Looked): string | null {
   return [
     `Kite: ${count} in this project. Editing a file takes its lock until your turn ends.`,
     frame,
-    ...rows(live.map(sessionLine), "sessions"),
+    ...rows(
+      live.map(s => sessionLine(s, cwd)),
+      "sessions",
+    ),
     ...rows(
       held.map(l => lockLine(l, cwd)),
       "files",
@@ -79,14 +82,15 @@ function rows(lines: readonly string[], what: string): string[] {
   return more === 0 ? shown : [...shown, `- and ${more} more ${what}`];
 }
 
-function sessionLine(s: SessionRow): string {
+function sessionLine(s: SessionRow, cwd: string): string {
   const branch = s.branch === null ? "" : `, branch ${quote(s.branch, limits.nameBytes)}`;
-  const waiting = s.agents.find(a => a.waitingFor !== null);
+  const waiting = s.agents.find(a => a.waitingForPath !== null);
+  const near = (path: string) => quote(nearPath(path, cwd));
   const waits =
-    s.waitingFor !== null
-      ? `, waits for ${quote(s.waitingFor)}`
-      : waiting?.waitingFor
-        ? `, its agent ${quote(waiting.name, limits.nameBytes)} waits for ${quote(waiting.waitingFor)}`
+    s.waitingForPath !== null
+      ? `, waits for ${near(s.waitingForPath)}`
+      : waiting?.waitingForPath
+        ? `, its agent ${quote(waiting.name, limits.nameBytes)} waits for ${near(waiting.waitingForPath)}`
         : "";
   const task = s.task === null ? "" : `, works on ${quote(s.task.description)}`;
   return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}${task}`;

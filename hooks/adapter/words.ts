@@ -14,8 +14,17 @@ export function shellWord(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A file as somebody in `cwd` would name it: without the part in front that is the same. */
+/**
+ * A file as somebody in `cwd` would name it; both are absolute. The one way in which texts name files: relative to
+ * `cwd`, upwards too (`../lib/a.ts`), unless nothing is the same or the absolute name is shorter.
+ */
 export function nearPath(file: string, cwd: string): string {
-  const inside = `${cwd}/`;
-  return file.startsWith(inside) && file.length > inside.length ? file.slice(inside.length) : file;
+  const to = file.split("/");
+  const from = cwd === "/" ? [""] : cwd.split("/");
+  let same = 0;
+  while (same < from.length && same < to.length && to[same] === from[same]) same += 1;
+  const down = to.slice(same).join("/");
+  const near = "../".repeat(from.length - same) + down;
+  const isNear = same > (cwd === "/" ? 0 : 1) && down !== "" && near.length < file.length;
+  return isNear ? near : file;
 }

@@ -73,8 +73,15 @@ describe("teammates of one process", () => {
     const row = await watch.session(lead.id);
     expect(row).toMatchObject({ locks: 0, waitingFor: null });
     expect(row?.agents).toEqual([
-      { agent: alice, name: "alice", status: "active", locks: 1, waitingFor: null },
-      { agent: bob, name: "bob", status: "active", locks: 0, waitingFor: "alice.txt" },
+      { agent: alice, name: "alice", status: "active", locks: 1, waitingFor: null, waitingForPath: null },
+      {
+        agent: bob,
+        name: "bob",
+        status: "active",
+        locks: 0,
+        waitingFor: "alice.txt",
+        waitingForPath: join(world.repo, "alice.txt"),
+      },
     ]);
     const names = { alice: `${row?.name}/alice`, bob: `${row?.name}/bob` };
     expect(await watch.locks()).toMatchObject([
@@ -160,7 +167,7 @@ describe("within one session", () => {
     await allQuiet(session.send(event(session, "Stop", { background_tasks: running })));
     expect(await watch.held()).toEqual([`a.txt: ${session.id} ${helper}`]);
     expect((await watch.session(session.id))?.agents).toEqual([
-      { agent: helper, name: "Explore", status: "active", locks: 1, waitingFor: null },
+      { agent: helper, name: "Explore", status: "active", locks: 1, waitingFor: null, waitingForPath: null },
     ]);
   });
 

@@ -318,6 +318,7 @@ describe("a session", () => {
         files: [],
         locks: 0,
         waitingFor: null,
+        waitingForPath: null,
         attention: null,
         task: null,
       },

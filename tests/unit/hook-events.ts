@@ -85,6 +85,7 @@ export const row: SessionRow = {
   files: [],
   locks: 1,
   waitingFor: null,
+  waitingForPath: null,
   attention: null,
   task: null,
 };

@@ -96,6 +96,7 @@ describe("rows of sessions", () => {
       files: ["/p/x"],
       locks: 2,
       waitingFor: "y",
+      waitingForPath: "/p/y",
       attention: null,
     });
     expect(rows(w, presence)[1]).toMatchObject({ id: "b", pid: null, status: "idle", waitingFor: null });

@@ -30,6 +30,7 @@ export function session(name: string, more: Partial<SessionRow> = {}): SessionRo
     files: [],
     locks: 0,
     waitingFor: null,
+    waitingForPath: null,
     attention: null,
     task: null,
     ...more,
@@ -70,8 +71,22 @@ export const busy: StatusData = {
     session("alice", {
       locks: 2,
       agents: [
-        { agent: "a1b2c3d4e5", name: "a1b2c3d4", status: "active", locks: 0, waitingFor: null },
-        { agent: "f6a7b8c9d0", name: "f6a7b8c9", status: "idle", locks: 0, waitingFor: null },
+        {
+          agent: "a1b2c3d4e5",
+          name: "a1b2c3d4",
+          status: "active",
+          locks: 0,
+          waitingFor: null,
+          waitingForPath: null,
+        },
+        {
+          agent: "f6a7b8c9d0",
+          name: "f6a7b8c9",
+          status: "idle",
+          locks: 0,
+          waitingFor: null,
+          waitingForPath: null,
+        },
       ],
     }),
     session("bob", {

@@ -33,7 +33,16 @@ const hostile = {
       branch: "日本語のとても長いブランチの名前",
       attention: "Bash: \u001b]0;title\u0007 rm\r\n-rf ".repeat(9),
       worktree: "/home/ana/code/日本語",
-      agents: [{ agent: "x", name: "\u009b2Jagent", status: "active" as const, locks: 0, waitingFor: null }],
+      agents: [
+        {
+          agent: "x",
+          name: "\u009b2Jagent",
+          status: "active" as const,
+          locks: 0,
+          waitingFor: null,
+          waitingForPath: null,
+        },
+      ],
     }),
   ],
   locks: [lock("src/\u001b[2J日本語日本語日本語日本語日本語日本語日本語日本語.ts", "e\u0301".repeat(40))],
@@ -325,6 +334,7 @@ describe("kite sessions", () => {
       status: i < 10 ? ("active" as const) : ("idle" as const),
       locks: 0,
       waitingFor: null,
+      waitingForPath: null,
     }));
     const lines = sessionsView({ sessions: [session("lead", { agents })], locks: [] }, screen(80));
     expect(lines.filter(line => line.includes("└ agent-"))).toHaveLength(8);
@@ -333,9 +343,30 @@ describe("kite sessions", () => {
 
   it("says of an agent what it waits for and holds, and not of its session", () => {
     const agents = [
-      { agent: "a1", name: "alice", status: "active" as const, locks: 1, waitingFor: null },
-      { agent: "b1", name: "bob", status: "active" as const, locks: 0, waitingFor: "a.txt" },
-      { agent: "c1", name: "carl", status: "idle" as const, locks: 2, waitingFor: null },
+      {
+        agent: "a1",
+        name: "alice",
+        status: "active" as const,
+        locks: 1,
+        waitingFor: null,
+        waitingForPath: null,
+      },
+      {
+        agent: "b1",
+        name: "bob",
+        status: "active" as const,
+        locks: 0,
+        waitingFor: "a.txt",
+        waitingForPath: "/p/a.txt",
+      },
+      {
+        agent: "c1",
+        name: "carl",
+        status: "idle" as const,
+        locks: 2,
+        waitingFor: null,
+        waitingForPath: null,
+      },
     ];
     const held = {
       ...lock("a.txt", "lead/alice"),

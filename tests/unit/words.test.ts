@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { nearPath } from "../../hooks/adapter/words.ts";
+
+it.each([
+  ["/home/dev/shop/src/a.ts", "/home/dev/shop", "src/a.ts"],
+  ["/home/dev/shop/a.ts", "/home/dev/shop/src", "../a.ts"],
+  ["/home/dev/pay/src/a.ts", "/home/dev/shop", "../pay/src/a.ts"],
+  ["/home/dev/shop-pay/a.ts", "/home/dev/shop", "../shop-pay/a.ts"],
+  ["/home/dev/shop/src/", "/home/dev/shop", "src/"],
+  ["/home/dev/shop", "/home/dev/shop", "/home/dev/shop"],
+  ["/home/dev", "/home/dev/shop", "/home/dev"],
+  ["/home/a.ts", "/home/dev/shop/src/deep", "/home/a.ts"],
+  ["/srv/a.ts", "/home/dev", "/srv/a.ts"],
+  ["/etc/hosts", "/", "etc/hosts"],
+  ["/etc/hosts", "", "/etc/hosts"],
+  ["src/a.ts", "/home/dev", "src/a.ts"],
+])("%s is from %s: %s", (file, cwd, near) => {
+  expect(nearPath(file, cwd)).toBe(near);
+});
