@@ -2,6 +2,7 @@
  * Watches who lives: anchor processes, silence, the daemon's own reason to run. It proposes; the core decides.
  */
 import { limits } from "../protocol/limits.ts";
+import { rowsOfSession } from "./core/actors.ts";
 import type { Session } from "./core/state.ts";
 import type { AnchorWatch } from "./facts-process.ts";
 import type { Services } from "./services.ts";
@@ -21,7 +22,8 @@ export interface LifeOptions {
 
 export class Life {
   readonly #options: LifeOptions;
-  readonly #watched = new Map<string, string>();
+  /** What is watched, by session. */
+  readonly #watched = new Map<string, Set<string>>();
   readonly #proposed = new Set<string>();
   #lastBusyAt: number;
   #cancel: (() => void) | null = null;
@@ -82,10 +84,8 @@ export class Life {
     const { presence, engine } = this.#options.services;
     if (session.incarnations.some(i => i.anchor !== null)) return false;
     if (presence.silentMs(session.id) < limits.silenceMs) return false;
-    for (const waiter of engine.state.locks.waiters.values()) {
-      if (waiter.actor.session === session.id && waiter.origin !== null) return false;
-    }
-    return true;
+    const { locks } = engine.state;
+    return rowsOfSession(locks.actors, session.id, null).every(row => row.attached === 0);
   }
 
   #lost({ id, begun }: Session): void {
@@ -98,22 +98,22 @@ export class Life {
   #watch(session: Session): void {
     const { anchors, services } = this.#options;
     if (session.node !== services.node) return;
+    const before = this.#watched.get(session.id) ?? new Set();
     const alive = new Set<string>();
     for (const { ordinal, begun, anchor } of session.incarnations) {
+      if (anchor === null) continue;
       const key = `${ordinal} ${begun} ${session.id}`;
       alive.add(key);
-      if (anchor === null || this.#watched.has(key)) continue;
-      this.#watched.set(key, session.id);
-      anchors.add(key, anchor);
+      if (!before.has(key)) anchors.add(key, anchor);
     }
-    for (const [key, id] of this.#watched) {
-      if (id === session.id && !alive.has(key)) this.#unwatch(key);
-    }
+    for (const key of before) if (!alive.has(key)) anchors.remove(key);
+    if (alive.size > 0) this.#watched.set(session.id, alive);
+    else this.#watched.delete(session.id);
   }
 
   #gone(key: string): void {
-    this.#watched.delete(key);
     const [incarnation, begun, ...id] = key.split(" ");
+    this.#watched.get(id.join(" "))?.delete(key);
     this.#options.services.engine.insist({
       type: "session_end",
       session: id.join(" "),
@@ -123,14 +123,11 @@ export class Life {
     });
   }
 
-  #unwatch(key: string): void {
-    this.#watched.delete(key);
-    this.#options.anchors.remove(key);
-  }
-
   #drop(id: string): void {
-    for (const [key, session] of this.#watched) if (session === id) this.#unwatch(key);
-    const { presence, hookWakes } = this.#options.services;
+    const { anchors, services } = this.#options;
+    for (const key of this.#watched.get(id) ?? []) anchors.remove(key);
+    this.#watched.delete(id);
+    const { presence, hookWakes } = services;
     presence.forget(id);
     hookWakes.forget(id);
   }

@@ -99,7 +99,10 @@ export const limits = {
   tasksScannedMax: 20_000,
 
   // Sessions.
+  /** Where there are so many, one without a process that has nothing makes room, if there is such a one. */
   sessionsMax: 10_000,
+  /** Where all have something, one with a process begins all the same while there are fewer than this. */
+  sessionsAnchoredMax: 20_000,
   incarnationsMax: 8,
   agentsPerSessionMax: 1_000,
   /** Without anchor: silence after which a session counts as lost. */

@@ -37,14 +37,16 @@ export interface SessionLocks {
 export interface ActorTable {
   readonly byKey: Map<string, ActorLocks>;
   readonly bySession: Map<string, SessionLocks>;
+  /** `Sessions.touched`: a session's first row came, or its last one went. */
+  readonly touched: Set<string>;
   /** Rows of nobody, to be used again: a row costs more than the lock it is made for. */
   readonly spare: ActorLocks[];
 }
 
 const spareRowsMax = 256;
 
-export function actorTable(): ActorTable {
-  return { byKey: new Map(), bySession: new Map(), spare: [] };
+export function actorTable(touched: Set<string>): ActorTable {
+  return { byKey: new Map(), bySession: new Map(), touched, spare: [] };
 }
 
 /** One string an actor; the first incarnation's main agent is just its session id. */
@@ -86,7 +88,10 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
   row.actor = actor;
   row.session = session;
   table.byKey.set(key, row);
-  if (session.rows.size === 0) table.bySession.set(actor.session, session);
+  if (session.rows.size === 0) {
+    table.bySession.set(actor.session, session);
+    table.touched.add(actor.session);
+  }
   session.rows.add(row);
   return row;
 }
@@ -106,7 +111,10 @@ export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
   if (row.holds.size > 0 || row.waits.size > 0 || row.lent.size > 0) return;
   table.byKey.delete(actorKey(row.actor));
   row.session.rows.delete(row);
-  if (row.session.rows.size === 0) table.bySession.delete(row.actor.session);
+  if (row.session.rows.size === 0) {
+    table.bySession.delete(row.actor.session);
+    table.touched.add(row.actor.session);
+  }
   if (table.spare.length < spareRowsMax) table.spare.push(row);
 }
 

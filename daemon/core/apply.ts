@@ -16,6 +16,7 @@ import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnE
 import { askedAgain, lockRequest } from "./lock-request.ts";
 import { broadcast, messageSend } from "./messages.ts";
 import { keepReply, keptReply, replyUnheard } from "./replies.ts";
+import { settleRoom } from "./session-room.ts";
 import { sessionBegin, sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions.ts";
 import type { State } from "./state.ts";
 import { Step } from "./step.ts";
@@ -83,6 +84,7 @@ export function apply(state: State, entry: Entry): Step {
   }
   run(state, entry.command, entry, step);
   passOn(state, step);
+  settleRoom(state);
   const n = step.events.length === 0 ? 0 : step.events.filter(e => e.to === undefined).length;
   if (n > 0) state.told = { epoch: state.epoch, seq: entry.seq, n };
   if (retry !== undefined && step.reply !== null) keepReply(state, retry, step.reply, entry.origin);

@@ -5,6 +5,7 @@ import { checkTalk } from "./check-talk.ts";
 import { firstBlocker } from "./lock-blockers.ts";
 import { cycleOf } from "./lock-cycles.ts";
 import { fileKey } from "./merge-risk.ts";
+import { isIdle } from "./session-room.ts";
 import { nameKey } from "./session-table.ts";
 import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./snapshot.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -56,6 +57,21 @@ function* checkSessions(state: State): Generator<string> {
       if (!names.has(`${base}-${n}`)) yield `${base}-${n} is free, below ${from}`;
   }
   if (state.sessions.numbered.size !== fresh.numbered.size) yield "numbered names of nobody are indexed";
+  yield* checkRoom(state);
+}
+
+function* checkRoom(state: State): Generator<string> {
+  const { live, idle, touched } = state.sessions;
+  if (touched.size > 0) yield `${[...touched].join(", ")} were touched and not looked at`;
+  if (live.size > limits.sessionsAnchoredMax) yield "there are more sessions than may be";
+  let unanchored = 0;
+  for (const session of live.values()) {
+    const { id, incarnations } = session;
+    if (incarnations.every(i => i.anchor === null)) unanchored += 1;
+    if (isIdle(state, session) !== idle.has(id)) yield `whether ${id} makes room is noted wrong`;
+  }
+  if (unanchored > limits.sessionsMax) yield "there are more sessions without a process than may be";
+  for (const id of idle) if (!live.has(id)) yield `${id} makes room and is not alive`;
 }
 
 function* checkHolds(state: State): Generator<string> {

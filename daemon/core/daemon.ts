@@ -4,6 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import { dropVolatile } from "./context.ts";
 import type { Handler } from "./handlers.ts";
 import { forgetOffers } from "./inbox.ts";
+import { loansOf } from "./lock-loan.ts";
 import { leavePlace } from "./lock-queue.ts";
 import { forgetRefusals } from "./replies.ts";
 import { rulesKnown } from "./state.ts";
@@ -31,12 +32,12 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
     if (waiter.origin === null || waiter.origin.node !== node) continue;
     leavePlace(state, waiter, limits.placeMs, step);
   }
-  for (const { key, first, bound } of state.locks.holds.values()) {
-    if (bound?.node !== node) continue;
-    step.timers.push({
-      at: state.t + limits.boundGraceMs,
-      due: { what: "bound_over", key, first: first.grant },
-    });
+  const at = state.t + limits.boundGraceMs;
+  for (const hold of state.locks.holds.values()) {
+    for (const { first, bound } of [hold, ...loansOf(hold)]) {
+      if (bound?.node !== node) continue;
+      step.timers.push({ at, due: { what: "bound_over", key: hold.key, first: first.grant } });
+    }
   }
 };
 

@@ -11,8 +11,9 @@ import type { Due } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { firstBlocker } from "./lock-blockers.ts";
 import { leaseMsOf, yieldAt } from "./lock-flight.ts";
+import { loansOf } from "./lock-loan.ts";
 import { answerWaiter, dismiss, leavePlace } from "./lock-queue.ts";
-import { holdsOf, releaseParts } from "./lock-release.ts";
+import { disconnectLoans, holdsOf, releaseParts } from "./lock-release.ts";
 import { removeWaiter } from "./lock-table.ts";
 import { waitOver } from "./lock-text.ts";
 import { end, leaseAfterLostMs } from "./sessions.ts";
@@ -52,9 +53,9 @@ export function dueAt(state: State, due: Due): number | null {
     case "edit_hold_over":
       return state.editHolds.all.get(due.hold)?.until ?? null;
     case "bound_over": {
-      const hold = meant(state, due);
-      const start = hold?.bound ? state.nodes.get(hold.bound.node) : undefined;
-      if (start === undefined || hold?.bound?.epoch === start.epoch) return null;
+      const bound = boundPart(state, due)?.bound ?? null;
+      const start = bound === null ? undefined : state.nodes.get(bound.node);
+      if (start === undefined || bound?.epoch === start.epoch) return null;
       return start.at + limits.boundGraceMs;
     }
     case "lost_turns_over":
@@ -72,10 +73,12 @@ export function allDue(state: State): Timer[] {
   for (const { ticket } of state.locks.waiters.values()) {
     dues.push({ what: "wait_over", ticket }, { what: "place_over", ticket });
   }
-  for (const { key, first, kind, bound } of state.locks.holds.values()) {
+  for (const hold of state.locks.holds.values()) {
+    const { key, first, kind } = hold;
     const named = { key, first: first.grant };
     if (kind === "turn") dues.push({ what: "turn_lease_over", ...named }, { what: "yield_over", ...named });
-    if (bound !== null) dues.push({ what: "bound_over", ...named });
+    for (const { bound, first: part } of [hold, ...loansOf(hold)])
+      if (bound !== null) dues.push({ what: "bound_over", key, first: part.grant });
   }
   for (const { id: session, begun, lostAt, suspendedUntil } of state.sessions.live.values()) {
     if (suspendedUntil !== null) dues.push({ what: "suspend_over", session, begun });
@@ -123,8 +126,13 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       const hold = state.editHolds.all.get(due.hold);
       return hold === undefined ? undefined : endEditHold(state, hold, "over", step);
     }
-    case "bound_over":
-      return dropHold(state, meant(state, due), "disconnected", step);
+    case "bound_over": {
+      const hold = meant(state, due);
+      if (hold !== null) return dropHold(state, hold, "disconnected", step);
+      const used = state.locks.holds.get(due.key);
+      const part = boundPart(state, due);
+      return used === undefined ? undefined : disconnectLoans(state, used, loan => loan === part, step);
+    }
     case "lost_turns_over":
       return releaseKind(state, due.session, "turn", step);
     case "lost_leases_over":
@@ -160,6 +168,15 @@ function releaseKind(state: State, session: string, kind: Hold["kind"], step: St
 function meant(state: State, due: { readonly key: string; readonly first: number }): Hold | null {
   const hold = state.locks.holds.get(due.key);
   return hold !== undefined && hold.first.grant === due.first ? hold : null;
+}
+
+/** The hold that is meant, or what will come back of one that is lent. */
+function boundPart(
+  state: State,
+  due: { readonly key: string; readonly first: number },
+): Pick<Hold, "bound"> | undefined {
+  const hold = state.locks.holds.get(due.key);
+  return hold && [hold, ...loansOf(hold)].find(({ first }) => first.grant === due.first);
 }
 
 function lostSince(

@@ -9,6 +9,7 @@ import type { EditHold, EditHolds } from "./state.ts";
 
 export function addEditHold(holds: EditHolds, hold: EditHold): void {
   holds.all.set(hold.id, hold);
+  holds.touched.add(ownerOf(hold));
   for (const file of hold.files) {
     holds.paths.add(file.key, file.dir);
     gather(holds.at, file.key, hold.id);
@@ -19,6 +20,7 @@ export function addEditHold(holds: EditHolds, hold: EditHold): void {
 
 export function removeEditHold(holds: EditHolds, hold: EditHold): void {
   holds.all.delete(hold.id);
+  holds.touched.add(ownerOf(hold));
   for (const file of hold.files) {
     holds.paths.remove(file.key, file.dir);
     scatter(holds.at, file.key, hold.id);

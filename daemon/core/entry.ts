@@ -154,8 +154,8 @@ export interface LockDetach {
 }
 
 /**
- * A grant from the queue found nobody to hand it to: `waiter` is where it should have gone, `keys` are those of its
- * files, `kept` as of `LockDetach`.
+ * A grant found nobody to hand it to: `waiter` is where it should have gone, `keys` are those of its files, `kept` is as
+ * of `LockDetach`.
  */
 export interface LockUndelivered {
   readonly waiter: Origin;

@@ -33,6 +33,7 @@ export function putLetter(messages: Messages, message: Message, letter: Letter):
   else listFor(inbox, before)?.delete(place);
   listFor(inbox, letter)?.add(place);
   message.letters.set(key, letter);
+  messages.touched.add(letter.to.id);
   countOpen(
     messages,
     message,
@@ -52,6 +53,7 @@ export function dropLetter(messages: Messages, message: Message, letter: Letter)
     scatter(messages.bySession, letter.to.id, key);
   }
   message.letters.delete(key);
+  messages.touched.add(letter.to.id);
   countOpen(messages, message, letter.state === "read" ? 0 : -1);
   if (message.letters.size > 0) return;
   messages.read.delete(place);

@@ -83,6 +83,12 @@ export function unreadIn(messages: Messages, key: string): number {
   return messages.inboxes.get(key)?.unread.size ?? 0;
 }
 
+/** How many messages in an inbox nobody is known to have got, those in an answer under way among them. */
+export function countUngot(messages: Messages, key: string): number {
+  const inbox = messages.inboxes.get(key);
+  return inbox === undefined ? 0 : inbox.all.size - inbox.handed.size - inbox.read.size;
+}
+
 /** What the reader is told: it was read, or not as far as is known. */
 export function stateOf(letter: Letter): MessageRow["state"] {
   return letter.state === "read" ? "read" : "unread";

@@ -6,7 +6,7 @@
  * it was untouched for its `yieldMs`, or at once while its holder itself waits.
  */
 import { limits } from "../../protocol/limits.ts";
-import { locksOf, rowOf, sameActor } from "./actors.ts";
+import { actorKey, locksOf, rowOf, sameActor } from "./actors.ts";
 import type { Actor, FileRef } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { passOn } from "./lock-queue.ts";
@@ -25,11 +25,12 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
   }
   endFlights(state, actor, flight, step);
   if (flight === null) return;
-  const lapsed = state.locks.lapsed.get(flight);
+  const id = useKey(actor, flight);
+  const lapsed = state.locks.lapsed.get(id);
   // An end that tells of no write may come before the one that does: events that nobody waits for have no order.
-  if (!wrote || lapsed === undefined || !sameActor(lapsed.actor, actor)) return;
-  state.locks.lapsed.delete(flight);
-  const holder = state.locks.holds.get(lapsed.key)?.actor ?? null;
+  if (!wrote || lapsed === undefined) return;
+  state.locks.lapsed.delete(id);
+  const holder = holderOf(state, lapsed.key);
   if (holder !== null && sameActor(holder, actor)) return;
   const project = state.sessions.live.get(actor.session)?.project ?? "";
   step.events.push({
@@ -62,13 +63,28 @@ export function endFlights(state: State, actor: Actor, flight: string | null, st
   passOn(state, step);
 }
 
+/** A tool use by its actor too: nobody promises that the ids of two clients differ. */
+function useKey(actor: Actor, flight: string): string {
+  return `${actorKey(actor)}\n${flight}`;
+}
+
+/** Who holds the file, or a folder that it is in; null: nobody. */
+function holderOf({ locks }: State, key: string): Actor | null {
+  for (const held of locks.heldPaths.overlapping(key, false)) {
+    const hold = locks.holds.get(held);
+    if (hold !== undefined) return hold.actor;
+  }
+  return null;
+}
+
 /** Remembers the writes of a hold that ends before they do. */
 export function lapse(state: State, hold: Hold): void {
   const { lapsed } = state.locks;
   for (const flight of hold.flights) {
-    lapsed.delete(flight);
     const { actor, key, file, path } = hold;
-    lapsed.set(flight, { actor, key, path, file, at: state.t });
+    const id = useKey(actor, flight);
+    lapsed.delete(id);
+    lapsed.set(id, { actor, key, path, file, at: state.t });
   }
   for (const oldest of lapsed.keys()) {
     if (lapsed.size <= limits.lapsedMax) break;

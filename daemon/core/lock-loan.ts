@@ -2,11 +2,11 @@
  * Holds that pass from an ancestor to a descendant within one session, and back.
  *
  * Invariants: a path has one holder at any time; an explicit hold that was passed on comes back to its lender when the
- * borrower gives it up or its turn ends; a turn hold that was passed on is the borrower's for good.
+ * borrower gives it up or its turn ends, unless the lender gave it up, its turn ended before (where it had borrowed the
+ * hold itself), or the connection that the lender's hold is bound to is gone; a turn hold that was passed on is the
+ * borrower's for good.
  */
-import { sameActor } from "./actors.ts";
-import type { Actor, LockRequest, Origin } from "./entry.ts";
-import { lentBy } from "./lock-blockers.ts";
+import type { LockRequest, Origin } from "./entry.ts";
 import { addHold, removeHold, setLoan } from "./lock-table.ts";
 import type { Hold, Loan, State, Token } from "./state.ts";
 
@@ -15,8 +15,9 @@ type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yield
 /** Hands an ancestor's hold over; the caller has seen that it may. */
 export function passHold(state: State, hold: Hold, to: Borrower, token: Token, origin: Origin): Hold {
   removeHold(state.locks, hold);
-  const { actor, bound, first, since, ancestors, loan } = hold;
-  const lent: Loan | null = hold.kind === "explicit" ? { actor, bound, first, since, ancestors, loan } : loan;
+  const { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan } = hold;
+  const own = { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan };
+  const lent: Loan | null = hold.kind === "explicit" ? own : loan;
   const passed: Hold = {
     ...hold,
     actor: to.actor,
@@ -46,7 +47,7 @@ export function returnHold(state: State, hold: Hold): Hold | null {
   if (loan === null) return null;
   state.locks.grants += 1;
   const token = { epoch: state.epoch, grant: state.locks.grants };
-  const { actor, bound, first, since, ancestors } = loan;
+  const { actor, bound, first, since, ancestors, origin, askedAgain, retry } = loan;
   const back: Hold = {
     ...hold,
     actor,
@@ -61,22 +62,30 @@ export function returnHold(state: State, hold: Hold): Hold | null {
     flights: [],
     ancestors,
     loan: loan.loan,
-    // The lender heard of its grant long ago.
-    askedAgain: true,
-    retry: null,
+    origin,
+    askedAgain,
+    retry,
   };
   addHold(state.locks, back);
   return back;
 }
 
-/** The lender gives up what a descendant uses: it does not come back. False where nothing of its is lent there. */
-export function cancelLoan(state: State, hold: Hold, lender: Actor): boolean {
-  if (!lentBy(hold, lender)) return false;
-  setLoan(state.locks, hold, without(hold.loan, lender));
-  return true;
+/** Drops those loans of the hold: they do not come back. Returns them. */
+export function dropLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean): Loan[] {
+  const dropped = loansOf(hold).filter(isMeant);
+  if (dropped.length > 0) setLoan(state.locks, hold, without(hold.loan, dropped));
+  return dropped;
 }
 
-function without(loan: Loan | null, lender: Actor): Loan | null {
+/** To whom the hold comes back, the latest lender first. */
+export function loansOf(hold: Pick<Hold, "loan">): Loan[] {
+  const loans: Loan[] = [];
+  for (let { loan } = hold; loan !== null; loan = loan.loan) loans.push(loan);
+  return loans;
+}
+
+function without(loan: Loan | null, dropped: readonly Loan[]): Loan | null {
   if (loan === null) return null;
-  return sameActor(loan.actor, lender) ? loan.loan : { ...loan, loan: without(loan.loan, lender) };
+  const rest = without(loan.loan, dropped);
+  return dropped.includes(loan) ? rest : { ...loan, loan: rest };
 }

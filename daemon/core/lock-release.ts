@@ -6,12 +6,12 @@ import type { Actor } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { lentBy } from "./lock-blockers.ts";
 import { lapse, yieldLater } from "./lock-flight.ts";
-import { cancelLoan, returnHold } from "./lock-loan.ts";
+import { dropLoans, loansOf, returnHold } from "./lock-loan.ts";
 import { announceGrant, dismiss, leavePlace } from "./lock-queue.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./lock-table.ts";
 import { actorRow, fileLists, tokenText } from "./lock-text.ts";
 import { forgetReply } from "./replies.ts";
-import type { Hold, State, Waiter } from "./state.ts";
+import type { Hold, Loan, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
 
 export const lockRelease: Handler<"lock_release"> = (state, request, meta, step) => {
@@ -40,7 +40,7 @@ export const lockRelease: Handler<"lock_release"> = (state, request, meta, step)
     }
   }
   step.reply = { ok: true, released: request.files.map(f => f.file) };
-  for (const hold of loans) takeBackLoan(state, hold, actor, step);
+  for (const hold of loans) endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
   releaseParts(state, [{ actor, holds: [...holds], places: [...places] }], "unlocked", step);
 };
 
@@ -54,15 +54,26 @@ function releaseEverything(state: State, actor: Actor, step: Step): void {
   const lent = [...mine.lent].sort().flatMap(key => state.locks.holds.get(key) ?? []);
   const released = [...holdsOf(state, mine), ...lent].map(hold => hold.file);
   const part = { actor, holds: holdsOf(state, mine), places: placesOf(state, mine) };
-  for (const hold of lent) takeBackLoan(state, hold, actor, step);
+  for (const hold of lent) endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
   releaseParts(state, [part], "unlocked", step);
   step.reply = { ok: true, released };
 }
 
-/** The lender gives up what a descendant uses: explicit in truth until now, it may yield from now on. */
-function takeBackLoan(state: State, hold: Hold, lender: Actor, step: Step): void {
-  cancelLoan(state, hold, lender);
-  yieldLater(state, hold, step);
+/** What a descendant uses does not come back to those lenders: explicit in truth until now, it may yield from now on. */
+export function endLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean, step: Step): Loan[] {
+  const dropped = dropLoans(state, hold, isMeant);
+  if (dropped.length > 0) yieldLater(state, hold, step);
+  return dropped;
+}
+
+/** The same where their clients are gone: a retry of what took the hold is not told that it has it. */
+export function disconnectLoans(
+  state: State,
+  hold: Hold,
+  isMeant: (loan: Loan) => boolean,
+  step: Step,
+): void {
+  for (const { retry } of endLoans(state, hold, isMeant, step)) if (retry !== null) forgetReply(state, retry);
 }
 
 export const lockRevoke: Handler<"lock_revoke"> = (state, request, meta, step) => {
@@ -77,16 +88,12 @@ export const lockRevoke: Handler<"lock_revoke"> = (state, request, meta, step) =
   }
   step.reply = { ok: true, released: request.files.map(f => f.file) };
   for (const hold of new Set(holds)) {
-    step.events.push({
-      event: {
-        event: "lock_revoked",
-        ...fileLists([hold]),
-        holder: actorRow(state, hold.actor),
-        by: request.by,
-      },
-      about: [hold.actor.session],
-      project: projectOf(state, hold.actor),
-    });
+    // Those to whom it would have come back have lost it too.
+    for (const { actor } of [hold, ...loansOf(hold)]) {
+      const holder = actorRow(state, actor);
+      const event = { event: "lock_revoked" as const, ...fileLists([hold]), holder, by: request.by };
+      step.events.push({ event, about: [actor.session], project: projectOf(state, actor) });
+    }
     releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "revoked", step);
   }
 };
@@ -117,15 +124,26 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
     return originKey(hold.origin) === lost ? [hold] : [];
   });
   if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
+  const isMeant = (loan: Loan) =>
+    sameActor(loan.actor, actor) && originKey(loan.origin) === lost && !loan.askedAgain;
+  for (const key of request.keys) {
+    const hold = state.locks.holds.get(key);
+    if (hold !== undefined) disconnectLoans(state, hold, isMeant, step);
+  }
   releaseParts(state, [{ actor, holds, places: [] }], "undelivered", step);
 };
 
 export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
-  for (const key of [...(state.locks.byBound.get(boundKey(request.bound)) ?? [])].sort()) {
+  const gone = boundKey(request.bound);
+  const isGone = ({ bound }: Pick<Hold, "bound">) => bound !== null && boundKey(bound) === gone;
+  for (const key of [...(state.locks.byBound.get(gone) ?? [])].sort()) {
     const hold = state.locks.holds.get(key);
     if (hold === undefined) continue;
-    releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "disconnected", step);
+    // First what would come back: of two that are bound to it, the one does not go to the other.
+    disconnectLoans(state, hold, isGone, step);
+    if (isGone(hold))
+      releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "disconnected", step);
   }
 };
 
@@ -136,8 +154,18 @@ export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
   const isOver = ({ prompt }: Hold | Waiter) => request.keepPrompt === null || prompt !== request.keepPrompt;
   const holds = holdsAt(state, mine.turnHolds).filter(isOver);
   const places = placesAt(state, mine.turnWaits).filter(isOver);
+  if (request.keepPrompt === null) endBorrowing(state, request.actor, mine, step);
   releaseParts(state, [{ actor: request.actor, holds, places }], "turn ended", step);
 };
+
+/** What the actor had borrowed, and lent on, does not come back to it after its turn: it goes to whose it is. */
+function endBorrowing(state: State, actor: Actor, { lent }: ActorLocks, step: Step): void {
+  const isBorrowed = (loan: Loan) => sameActor(loan.actor, actor) && loan.loan !== null;
+  for (const key of [...lent].sort()) {
+    const hold = state.locks.holds.get(key);
+    if (hold !== undefined) endLoans(state, hold, isBorrowed, step);
+  }
+}
 
 /** What one actor gives up. */
 interface Part {
@@ -174,7 +202,7 @@ export function releaseSession(
 }
 
 /** Causes that end a hold while its holder may still be writing. */
-const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost"]);
+const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost", "disconnected"]);
 /** Causes by which a retry of what took a hold is not told that it has it: the hold went with who was told. */
 const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
 

@@ -12,6 +12,7 @@ import { announceGrant, grantWaiter, take } from "./lock-queue.ts";
 import { addWaiter, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
 import { conflict } from "./replies.ts";
+import { noRoom } from "./session-room.ts";
 import { ensureSession } from "./sessions.ts";
 import type { State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -78,9 +79,8 @@ function mayAsk(state: State, request: LockRequest): Refusal | null {
   if (known === undefined && ended !== undefined && ended + limits.endedMs > state.t) {
     return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
   }
-  if (known === undefined && state.sessions.live.size >= limits.sessionsMax) {
-    return refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
-  }
+  const full = known === undefined ? noRoom(state, false) : null;
+  if (full !== null) return full;
   const count = request.files.length + countOfSession(state.locks.actors, session);
   if (count > limits.locksPerSessionMax) {
     const most = limits.locksPerSessionMax;

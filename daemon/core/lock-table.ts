@@ -20,7 +20,7 @@ export function addHold(locks: Locks, hold: Hold): void {
   row.session.count += 1;
   if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
   if (hold.flights.length > 0) row.flying.add(hold.key);
-  if (hold.bound !== null) bind(locks, hold.key, hold.bound);
+  for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
   for (let { loan } = hold; loan !== null; loan = loan.loan)
     enlist(locks.actors, loan.actor).lent.add(hold.key);
   holdEnters(locks, hold);
@@ -31,7 +31,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
   locks.holds.delete(hold.key);
   locks.heldPaths.remove(hold.key, hold.dir);
   locks.heldWords.remove(hold, hold.key);
-  if (hold.bound !== null) unbind(locks, hold.key, hold.bound);
+  for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
   unlend(locks, hold);
   const row = rowOf(locks.actors, hold.actor);
   row.holds.delete(hold.key);
@@ -55,9 +55,9 @@ export function renewHold(
     locks.heldWords.add(hold, hold.key);
   }
   if (by.bound !== null || by.kind === "explicit") {
-    if (hold.bound !== null) unbind(locks, hold.key, hold.bound);
+    for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
     hold.bound = by.bound;
-    if (by.bound !== null) bind(locks, hold.key, by.bound);
+    for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
   }
   hold.prompt = by.prompt ?? hold.prompt;
   const [widens, lasts] = [by.file.dir && !hold.dir, by.kind === "explicit" && hold.kind !== "explicit"];
@@ -91,7 +91,9 @@ export function setFlights(locks: Locks, hold: Hold, flights: readonly string[])
 export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
   holdLeaves(locks, hold);
   unlend(locks, hold);
+  for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
   hold.loan = loan;
+  for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
   for (let lent = loan; lent !== null; lent = lent.loan) enlist(locks.actors, lent.actor).lent.add(hold.key);
   if (!goesWithTurn(hold)) rowOf(locks.actors, hold.actor).turnHolds.delete(hold.key);
   holdEnters(locks, hold);
@@ -199,6 +201,13 @@ function unlend(locks: Locks, { key, loan }: Hold): void {
     row.lent.delete(key);
     dropIfIdle(locks.actors, row);
   }
+}
+
+/** The connections that the hold, and what comes back of it, are bound to. */
+function boundsOf(hold: Hold): Bound[] {
+  const bounds = hold.bound === null ? [] : [hold.bound];
+  for (let { loan } = hold; loan !== null; loan = loan.loan) if (loan.bound !== null) bounds.push(loan.bound);
+  return bounds;
 }
 
 function bind(locks: Locks, key: string, bound: Bound): void {

@@ -7,10 +7,65 @@
  */
 import type { Anchor } from "./entry.ts";
 import { gather, scatter } from "./sets.ts";
-import type { Incarnation, Session, Sessions } from "./state.ts";
+import { SortedKeys } from "./sorted-keys.ts";
+
+export interface Sessions {
+  readonly live: Map<string, Session>;
+  /** Ended ids with the time of their end, oldest first. */
+  readonly ended: Map<string, number>;
+  /** Those that make room for others, in the order in which they do; see `session-room.ts`. */
+  readonly idle: Set<string>;
+  /** Of which something came or went in the entry under way; empty between entries. */
+  readonly touched: Set<string>;
+  /** derived: names in use, as `project\nname`. */
+  readonly names: Map<string, string>;
+  /** derived: of names with a number behind them, by what they have in common: how many, and none below `from` is free. */
+  readonly numbered: Map<string, { count: number; from: number }>;
+  /** derived: by project and the order they began, and by project and id. */
+  readonly places: SortedKeys;
+  readonly ids: SortedKeys;
+  /** derived: those that wait for a process to go on under another id, by that process. */
+  readonly suspended: Map<string, Set<string>>;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly node: string;
+  /** The entry that began it; a later session of the same id has another. */
+  readonly begun: number;
+  /** Wall time in milliseconds. */
+  readonly registeredAt: number;
+  project: string;
+  worktree: string;
+  branch: string | null;
+  cwd: string;
+  name: string;
+  /** Since when nothing has been heard of it (core time), or null. */
+  lostAt: number | null;
+  /** Until when its process may come back under another id (core time), or null. */
+  suspendedUntil: number | null;
+  /** Those alive, in the order they began; never empty. */
+  incarnations: Incarnation[];
+  /** The names of the agents within it, by agent id, in the order they began. */
+  readonly agents: Map<string, string>;
+}
+
+export interface Incarnation {
+  readonly ordinal: number;
+  /** The entry that began it: ordinals come again. */
+  readonly begun: number;
+  readonly anchor: Anchor | null;
+}
+
+export function noSessions(touched: Set<string>): Sessions {
+  const [live, ended, names, numbered, suspended] = [new Map(), new Map(), new Map(), new Map(), new Map()];
+  const [places, ids] = [new SortedKeys(), new SortedKeys()];
+  return { live, ended, idle: new Set(), touched, names, numbered, places, ids, suspended };
+}
 
 export function addSession(sessions: Sessions, session: Session): void {
   sessions.live.set(session.id, session);
+  sessions.touched.add(session.id);
   list(sessions, session);
   if (session.suspendedUntil !== null) awaitProcess(sessions, session);
 }
@@ -19,6 +74,7 @@ export function removeSession(sessions: Sessions, session: Session): void {
   setSuspended(sessions, session, null);
   unlist(sessions, session);
   sessions.live.delete(session.id);
+  sessions.idle.delete(session.id);
 }
 
 /** Moves a session to a project, under `wanted` or the next name that is free there. */

@@ -15,6 +15,7 @@ import { closeInboxes, moveInbox } from "./inbox.ts";
 import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.ts";
 import { addHold, removeHold } from "./lock-table.ts";
 import { forgetRisks, renameRisks } from "./merge-risk.ts";
+import { noRoom, whoMakesRoom } from "./session-room.ts";
 import {
   addSession,
   freeName,
@@ -41,11 +42,12 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
       );
       return;
     }
-    if (live.size >= limits.sessionsMax) {
-      step.reply = refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
+    const before = command.anchor === null ? undefined : suspendedAt(state.sessions, command.anchor);
+    const full = before === undefined ? noRoom(state, command.anchor !== null) : null;
+    if (full !== null) {
+      step.reply = full;
       return;
     }
-    const before = command.anchor === null ? undefined : suspendedAt(state.sessions, command.anchor);
     if (before === undefined) begin(state, command, meta, step);
     else goOn(state, before, command, meta, step);
   } else {
@@ -163,8 +165,7 @@ export function ensureSession(
 ): void {
   const session = state.sessions.live.get(request.actor.session);
   if (session !== undefined) {
-    session.lostAt = null;
-    setSuspended(state.sessions, session, null);
+    livesOn(state, session);
     return;
   }
   const { project, cwd, wallMs } = request;
@@ -181,8 +182,8 @@ export function ensureSession(
   begin(state, { session: request.actor.session, ...anonymous }, meta, step);
 }
 
-/** Ends the session with all it holds and waits for. */
-export function end(state: State, session: Session, cause: string, step: Step): void {
+/** Ends the session with all it holds and waits for; `returns`: its next event begins it anew. */
+export function end(state: State, session: Session, cause: string, step: Step, returns = false): void {
   const { ended } = state.sessions;
   releaseSession(state, session.id, null, cause, step);
   endClaims(state, session.id, null, cause, step);
@@ -191,7 +192,7 @@ export function end(state: State, session: Session, cause: string, step: Step): 
   forgetRisks(state, session.id);
   removeSession(state.sessions, session);
   ended.delete(session.id);
-  ended.set(session.id, state.t);
+  if (!returns) ended.set(session.id, state.t);
   for (const [id, at] of ended) {
     if (ended.size <= limits.endedMax && at + limits.endedMs > state.t) break;
     ended.delete(id);
@@ -214,6 +215,8 @@ function unknownSession(id: string): ReturnType<typeof refuse> {
 function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, step: Step): void {
   const { ended } = state.sessions;
   const { session: id, project, worktree, branch, cwd } = command;
+  const gives = whoMakesRoom(state);
+  if (gives !== undefined) end(state, gives, "made room", step, true);
   const name = freeName(state.sessions, project, command.name ?? id.slice(0, 8));
   ended.delete(id);
   addSession(state.sessions, {
@@ -235,8 +238,7 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
 }
 
 function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
-  session.lostAt = null;
-  setSuspended(state.sessions, session, null);
+  livesOn(state, session);
   session.worktree = command.worktree;
   session.branch = command.branch;
   session.cwd = command.cwd;
@@ -270,4 +272,11 @@ function isNewIncarnation(session: Session, anchor: Anchor | null): boolean {
 
 function sameAnchor(a: Anchor | null, b: Anchor): boolean {
   return a !== null && a.pid === b.pid && a.startTime === b.startTime;
+}
+
+/** It is heard of: it is neither lost nor suspended, and the last of those that make room. */
+function livesOn({ sessions }: State, session: Session): void {
+  session.lostAt = null;
+  setSuspended(sessions, session, null);
+  sessions.touched.add(session.id);
 }

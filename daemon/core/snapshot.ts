@@ -56,6 +56,7 @@ interface Header {
 /** The lists, by the name their lines carry, in the order they are written and read. */
 interface Lists {
   sessions: Omit<Session, "agents"> & { readonly agents?: readonly (readonly [string, string])[] };
+  idle: string;
   holds: Hold;
   waiters: Waiter;
   tasks: Task;
@@ -92,6 +93,7 @@ export function* stateLines(state: State): Generator<string, void> {
   };
   yield JSON.stringify(header);
   yield* listLines("sessions", [...state.sessions.live.values()].map(plainSession), same);
+  yield* listLines("idle", state.sessions.idle, same);
   yield* listLines("holds", locks.holds.values(), plainHold);
   yield* listLines("waiters", locks.waiters.values(), plainWaiter);
   yield* listLines("tasks", tasks.all.values(), plainTask);
@@ -153,7 +155,8 @@ export function readState(text: string | Iterable<string>): State {
   if (header === null) throw new Error("the snapshot is empty");
   // Whether one is ready is known when all are there.
   enroll(state.tasks, tasks);
-  // What is stored is in no cycle.
+  // As it was written: nothing came or went, and what is stored is in no cycle.
+  state.sessions.touched.clear();
   state.locks.graph.fresh.clear();
   return state;
 }
@@ -184,6 +187,7 @@ function readLists(state: State, part: Part): void {
   for (const session of part.sessions ?? []) {
     addSession(state.sessions, { ...session, agents: new Map(session.agents) });
   }
+  for (const id of part.idle ?? []) state.sessions.idle.add(id);
   for (const hold of part.holds ?? []) addHold(state.locks, hold);
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, waiter);
   for (const work of part.writes ?? []) addWork(state.writes, work);
@@ -231,7 +235,7 @@ function plainTask(task: Task): Task {
 
 /** The tasks with what is derived from them built anew, as `rebuiltIndexes`. */
 export function rebuiltTasks(tasks: Tasks): Tasks {
-  const fresh = noTasks();
+  const fresh = noTasks(new Set());
   fresh.created = tasks.created;
   enroll(fresh, [...tasks.all.values()]);
   return fresh;

@@ -1,13 +1,16 @@
 import type { JsonValue } from "../../protocol/context.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { type ActorTable, actorTable } from "./actors.ts";
-import type { Actor, Anchor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
+import type { Actor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
 import { WaitGraph } from "./lock-graph.ts";
 import { OtherWords } from "./lock-words.ts";
 import { PathIndex } from "./path-index.ts";
+import { noSessions, type Sessions } from "./session-table.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 import type { Reply } from "./step.ts";
 import { noTasks, type Tasks } from "./task-table.ts";
+
+export type { Incarnation, Session, Sessions } from "./session-table.ts";
 
 /** The level of rules this program applies; it also knows the one before. */
 export const rulesLevel = 1;
@@ -56,57 +59,13 @@ export interface NodeStart {
   readonly at: number;
 }
 
-export interface Sessions {
-  readonly live: Map<string, Session>;
-  /** Ended ids with the time of their end, oldest first. */
-  readonly ended: Map<string, number>;
-  /** derived: names in use, as `project\nname`. */
-  readonly names: Map<string, string>;
-  /** derived: of names with a number behind them, by what they have in common: how many, and none below `from` is free. */
-  readonly numbered: Map<string, { count: number; from: number }>;
-  /** derived: by project and the order they began, and by project and id. */
-  readonly places: SortedKeys;
-  readonly ids: SortedKeys;
-  /** derived: those that wait for a process to go on under another id, by that process. */
-  readonly suspended: Map<string, Set<string>>;
-}
-
-export interface Session {
-  readonly id: string;
-  readonly node: string;
-  /** The entry that began it; a later session of the same id has another. */
-  readonly begun: number;
-  /** Wall time in milliseconds. */
-  readonly registeredAt: number;
-  project: string;
-  worktree: string;
-  branch: string | null;
-  cwd: string;
-  name: string;
-  /** Since when nothing has been heard of it (core time), or null. */
-  lostAt: number | null;
-  /** Until when its process may come back under another id (core time), or null. */
-  suspendedUntil: number | null;
-  /** Those alive, in the order they began; never empty. */
-  incarnations: Incarnation[];
-  /** The names of the agents within it, by agent id, in the order they began. */
-  readonly agents: Map<string, string>;
-}
-
-export interface Incarnation {
-  readonly ordinal: number;
-  /** The entry that began it: ordinals come again. */
-  readonly begun: number;
-  readonly anchor: Anchor | null;
-}
-
 export interface Locks {
   readonly holds: Map<string, Hold>;
   /** By ticket, which is the entry that joined the line: in the order of the line. */
   readonly waiters: Map<number, Waiter>;
   /** Grants so far; the next token's last part is one more. */
   grants: number;
-  /** Writes whose hold ended before they did, by tool use, oldest first. */
+  /** Writes whose hold ended before they did, by actor and tool use, oldest first. */
   readonly lapsed: Map<string, Lapsed>;
   /** derived */
   readonly heldPaths: PathIndex;
@@ -123,7 +82,7 @@ export interface Locks {
   readonly actors: ActorTable;
   /** derived: waiting requests by where their answer goes. */
   readonly byOrigin: Map<string, number>;
-  /** derived: held keys by the connection they are bound to. */
+  /** derived: held keys by the connections that they, or what comes back of them, are bound to. */
   readonly byBound: Map<string, Set<string>>;
 }
 
@@ -171,6 +130,10 @@ export interface Loan {
   readonly first: Token;
   readonly since: number;
   readonly ancestors: readonly (string | null)[];
+  /** As of the hold: whether its lender heard of it, and what a retry of that is told. */
+  readonly origin: Origin;
+  readonly askedAgain: boolean;
+  readonly retry: Retry | null;
   readonly loan: Loan | null;
 }
 
@@ -291,6 +254,8 @@ export interface Messages {
   readonly bySession: Map<string, Set<string>>;
   /** derived: ids by the session that wrote them. */
   readonly bySender: Map<string, Set<string>>;
+  /** `Sessions.touched`: letters of a session came, went or changed. */
+  readonly touched: Set<string>;
   /** derived: places of those that all have read, and the bytes of their texts. */
   readonly read: SortedKeys;
   readBytes: number;
@@ -342,6 +307,8 @@ export interface Letter {
 /** Files that others may not edit for a while, as a broadcast asked. */
 export interface EditHolds {
   readonly all: Map<string, EditHold>;
+  /** `Sessions.touched` */
+  readonly touched: Set<string>;
   /** Holds so far; the next id is one more. */
   count: number;
   /** derived: which paths are on hold, and the ids of the holds on each. */
@@ -372,34 +339,20 @@ export interface KeptReply {
   readonly reply: Reply;
 }
 
-function noSessions(): Sessions {
-  const [live, ended, names, numbered, suspended] = [new Map(), new Map(), new Map(), new Map(), new Map()];
-  return { live, ended, names, numbered, places: new SortedKeys(), ids: new SortedKeys(), suspended };
+function noEditHolds(touched: Set<string>): EditHolds {
+  const [all, at, byOwner, byProject] = [new Map(), new Map(), new Map(), new Map()];
+  return { all, count: 0, touched, paths: new PathIndex(), at, byOwner, byProject };
 }
 
-function noEditHolds(): EditHolds {
-  const [at, byOwner, byProject] = [new Map(), new Map(), new Map()];
-  return { all: new Map(), count: 0, paths: new PathIndex(), at, byOwner, byProject };
-}
-
-function noMessages(): Messages {
-  const [inboxes, bySession, bySender] = [new Map(), new Map(), new Map()];
+function noMessages(touched: Set<string>): Messages {
+  const [all, sent, inboxes, bySession, bySender] = [new Map(), new Map(), new Map(), new Map(), new Map()];
   const read = new SortedKeys();
-  return {
-    all: new Map(),
-    count: 0,
-    sent: new Map(),
-    inboxes,
-    bySession,
-    bySender,
-    read,
-    readBytes: 0,
-    bytes: 0,
-  };
+  return { all, count: 0, sent, inboxes, bySession, bySender, touched, read, readBytes: 0, bytes: 0 };
 }
 
 /** The state before the first entry. */
 export function emptyState(): State {
+  const touched = new Set<string>();
   return {
     rules: rulesLevel,
     seq: 0,
@@ -407,7 +360,7 @@ export function emptyState(): State {
     storeId: "",
     epoch: 0,
     nodes: new Map(),
-    sessions: noSessions(),
+    sessions: noSessions(touched),
     locks: {
       holds: new Map(),
       waiters: new Map(),
@@ -419,17 +372,17 @@ export function emptyState(): State {
       heldWords: new OtherWords(),
       waitedWords: new OtherWords(),
       graph: new WaitGraph(),
-      actors: actorTable(),
+      actors: actorTable(touched),
       byOrigin: new Map(),
       byBound: new Map(),
     },
-    tasks: noTasks(),
+    tasks: noTasks(touched),
     writes: { files: new Map(), byWriter: new Map(), byWorktree: new Map(), byFile: new Map() },
     risks: new Map(),
     risksOf: new Map(),
     context: { items: new Map(), versions: 0, bytes: 0 },
-    messages: noMessages(),
-    editHolds: noEditHolds(),
+    messages: noMessages(touched),
+    editHolds: noEditHolds(touched),
     replies: new Map(),
     told: { epoch: 0, seq: 0, n: 0 },
   };

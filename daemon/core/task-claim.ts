@@ -10,6 +10,7 @@ import type { DependencyRow } from "../../protocol/task.ts";
 import { sameActor } from "./actors.ts";
 import type { Actor, TaskClaim } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
+import { noRoom } from "./session-room.ts";
 import { ensureSession } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -204,8 +205,8 @@ export function mayClaim(state: State, { session, incarnation }: Actor): Refusal
   const isPart = known?.incarnations.some(i => i.ordinal === incarnation) ?? incarnation === 0;
   if (isOver || !isPart)
     return refuse("session_ended", `session ${session} has ended; register it again before it claims tasks`);
-  if (known === undefined && live.size >= limits.sessionsMax)
-    return refuse("too_many_sessions", `there are ${limits.sessionsMax} sessions; end some first`);
+  const full = known === undefined ? noRoom(state, false) : null;
+  if (full !== null) return full;
   if ((state.tasks.claims.get(session)?.size ?? 0) < limits.claimsPerSessionMax) return null;
   const error = `a session works on ${limits.claimsPerSessionMax} tasks at most; finish or release some`;
   return refuse("too_many_tasks", error);

@@ -27,6 +27,8 @@ export interface Tasks {
   readonly lists: Map<string, SortedKeys>;
   /** derived: active tasks by the session that claimed them. */
   readonly claims: Map<string, Set<string>>;
+  /** `Sessions.touched`: claims of a session came or went. */
+  readonly touched: Set<string>;
   /** derived: length of all texts, in UTF-16 units. */
   chars: number;
 }
@@ -56,10 +58,10 @@ export type TaskState =
   | { readonly status: "done"; readonly result: string | null; readonly by: ActorRow | null }
   | { readonly status: "failed"; readonly reason: string | null; readonly by: ActorRow | null };
 
-export function noTasks(): Tasks {
+export function noTasks(touched: Set<string>): Tasks {
   const [dependents, open, lists, claims] = [new Map(), new Map(), new Map(), new Map()];
   const [ids, ends] = [new SortedKeys(), new SortedKeys()];
-  return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, chars: 0 };
+  return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, touched, chars: 0 };
 }
 
 /** What the lists of tasks are called for. */
@@ -227,13 +229,17 @@ function takeFrom(tasks: Tasks, key: string, place: string): void {
 function shelve(tasks: Tasks, task: Task): void {
   eachList(tasks, task, (key, place) => putIn(tasks, key, place));
   const session = claimerOf(task)?.session;
-  if (session !== undefined) gather(tasks.claims, session, task.id);
+  if (session === undefined) return;
+  gather(tasks.claims, session, task.id);
+  tasks.touched.add(session);
 }
 
 function unshelve(tasks: Tasks, task: Task): void {
   eachList(tasks, task, (key, place) => takeFrom(tasks, key, place));
   const session = claimerOf(task)?.session;
-  if (session !== undefined) scatter(tasks.claims, session, task.id);
+  if (session === undefined) return;
+  scatter(tasks.claims, session, task.id);
+  tasks.touched.add(session);
 }
 
 export function claimerOf(task: Task): Actor | null {

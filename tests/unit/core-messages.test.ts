@@ -264,6 +264,146 @@ describe("who has gone", () => {
   });
 });
 
+/** Fills an inbox to its bound, slowly enough for a person at a terminal. */
+function fill(w: World, to: string): void {
+  for (let n = 0; n < limits.inboxMax; n += 1) {
+    send(w, null, to, { text: `${n}` });
+    w.now += limits.messageRateMs / limits.messageRateMax;
+  }
+  expect(inbox(w, to)).toHaveLength(limits.inboxMax);
+}
+
+describe("an inbox that is full of what nobody has read", () => {
+  it("takes no more, and the sender is told whose it is; nothing in it is dropped", () => {
+    const w = world("ann", "bob");
+    fill(w, "bob");
+    expect(send(w, "ann", "bob", { text: "more" })).toMatchObject({ code: "inbox_full", to: ["bob"] });
+    expect(inbox(w, "bob")[0]).toBe("0 unread");
+    expect(inbox(w, "bob")).toHaveLength(limits.inboxMax);
+    // What was refused counts for nothing.
+    expect(w.state.messages.sent.get("ann")).toBeUndefined();
+  });
+
+  it("keeps nobody else from a message to all: who did not get it is named", () => {
+    const w = world("ann", "bob", "cyd");
+    fill(w, "bob");
+    expect(send(w, "ann", "everyone", { text: "news" })).toMatchObject({
+      ok: true,
+      message: { to: [{ id: "cyd" }] },
+      full: [{ id: "bob" }],
+    });
+    expect(inbox(w, "cyd")).toEqual(["news unread"]);
+    expect(inbox(w, "bob")).toHaveLength(limits.inboxMax);
+    const posted = { project: "/p", text: "call", bytes: 4, wallMs: 1, hold: null };
+    expect(w.do({ type: "broadcast", actor: actor("ann"), ...posted })).toMatchObject({
+      ok: true,
+      full: [{ id: "bob" }],
+    });
+  });
+
+  it("makes room by what was read alone: not by what is in an answer, nor by what a client has just got", () => {
+    const w = world("ann", "bob");
+    fill(w, "bob");
+    const { ids } = take(w, "bob", 2);
+    expect(send(w, "ann", "bob")).toMatchObject({ code: "inbox_full" });
+    told(w, "bob", ids, true);
+    expect(inbox(w, "bob").slice(0, 3)).toEqual(["0 handed", "1 handed", "2 unread"]);
+    expect(send(w, "ann", "bob")).toMatchObject({ code: "inbox_full" });
+    take(w, "bob", 0);
+    expect(send(w, "ann", "bob", { text: "a" })).toMatchObject({ ok: true });
+    expect(inbox(w, "bob").slice(0, 2)).toEqual(["1 read", "2 unread"]);
+    expect(send(w, "ann", "bob", { text: "b" })).toMatchObject({ ok: true });
+    expect(send(w, "ann", "bob", { text: "c" })).toMatchObject({ code: "inbox_full" });
+    expect(inbox(w, "bob").slice(-2)).toEqual(["a unread", "b unread"]);
+    expect(inbox(w, "bob")).toHaveLength(limits.inboxMax);
+  });
+
+  it("takes nothing back that did not arrive, keeps what is in it, and its session is told all the same", () => {
+    const w = world("ann", "bob");
+    send(w, "ann", "bob", { text: "lost" });
+    fill(w, "ann");
+    const { events: said } = w.step({
+      type: "session_end",
+      session: "bob",
+      incarnation: null,
+      cause: "ended",
+    });
+    expect(said).toContainEqual({
+      event: expect.objectContaining({ event: "message_undelivered", message: "m-1" }),
+      about: ["ann"],
+      project: "/p",
+    });
+    expect(inbox(w, "ann")[0]).toBe("0 unread");
+    expect(inbox(w, "ann")).toHaveLength(limits.inboxMax);
+    expect([...w.state.messages.all.values()].some(({ text }) => text === "lost")).toBe(false);
+  });
+
+  it("of an agent is that one's alone", () => {
+    const w = world("ann", "bob");
+    fill(w, "bob");
+    w.do({ type: "agent_begin", session: "bob", agent: "x1", name: "Explore" });
+    expect(send(w, "ann", "Explore")).toMatchObject({ ok: true });
+  });
+});
+
+describe("how much a session may send", () => {
+  const spend = (w: World, from: string | Actor, to: string) => {
+    for (let n = 0; n < limits.messageRateMax; n += 1) expect(send(w, from, to)).toMatchObject({ ok: true });
+  };
+  const refused = { code: "too_many_messages" };
+
+  it("is counted by its id: under another name it may send no more", () => {
+    const w = world("ann", "bob");
+    spend(w, "ann", "bob");
+    for (const name of ["eve", "dan"]) {
+      w.begin("ann", { name });
+      expect(send(w, "ann", "bob")).toMatchObject(refused);
+    }
+    w.begin("ann", { project: "/q" });
+    w.begin("bob", { project: "/q" });
+    expect(send(w, "ann", "bob")).toMatchObject(refused);
+  });
+
+  it("is nobody else's who takes the name it had", () => {
+    const w = world("bob");
+    w.begin("ann", { name: "alice" });
+    spend(w, "ann", "bob");
+    w.begin("ann", { name: "other" });
+    expect(w.begin("cyd", { name: "alice" })).toMatchObject({ name: "alice" });
+    spend(w, "cyd", "bob");
+    expect(send(w, "ann", "bob")).toMatchObject(refused);
+  });
+
+  it("goes on with its process under another id", () => {
+    const w = world("bob");
+    const anchor = { pid: 7, startTime: "1" };
+    w.begin("ann", { anchor });
+    spend(w, "ann", "bob");
+    w.do({ type: "session_suspend", session: "ann" });
+    w.begin("ann-again", { anchor });
+    expect(send(w, "ann-again", "bob")).toMatchObject(refused);
+    w.pass(limits.messageRateMs);
+    expect(send(w, "ann-again", "bob")).toMatchObject({ ok: true });
+  });
+
+  it("is one for the session and its agents, and begins anew with no new life of it", () => {
+    const w = world("ann", "bob");
+    spend(w, { session: "ann", agent: "x1", incarnation: 0 }, "bob");
+    expect(send(w, "ann", "bob")).toMatchObject(refused);
+    w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
+    w.begin("ann");
+    expect(send(w, "ann", "bob")).toMatchObject(refused);
+  });
+
+  it("of persons is one for each project", () => {
+    const w = world("bob");
+    w.begin("far", { project: "/q" });
+    for (let n = 0; n < limits.messageRateMax; n += 1) send(w, null, "bob");
+    expect(send(w, null, "bob")).toMatchObject(refused);
+    expect(send(w, null, "far", { project: "/q" })).toMatchObject({ ok: true });
+  });
+});
+
 describe("bounds", () => {
   it("let a session send so many a minute, and then again", () => {
     const w = world("ann", "bob", "cyd");

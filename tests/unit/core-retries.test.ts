@@ -14,6 +14,8 @@ function waiting(w: World, more: Partial<LockRequest> = {}): number {
   return w.n;
 }
 
+const keys = ["n:/p/x"];
+
 describe("a wait that ended with its connection", () => {
   it("is taken up anew by its retry", () => {
     const w = new World();
@@ -48,8 +50,7 @@ describe("a wait that ended with its connection", () => {
     const granted = w.answers.get(first)?.grant === true;
     w.do({ type: "lock_detach", waiter: w.origin(first), kept: retry });
     expect(w.state.replies.size).toBe(0);
-    if (granted)
-      w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), keys: ["n:/p/x"] });
+    if (granted) w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), keys });
     w.lock("b", "x");
     expect(w.lock("a", "x", { retry, kind: "turn" })).toBe(waits);
   });
@@ -80,13 +81,7 @@ describe("a grant that nobody heard of", () => {
     expect(w.lock("a", "x", { retry })).toMatchObject({ token: "store.1.1" });
     const first = w.n;
     w.do({ type: "lock_revoke", by: "someone", files: [{ file: "x", lexical: "/p/x", key: "n:/p/x" }] });
-    w.do({
-      type: "lock_undelivered",
-      waiter: w.origin(first),
-      actor: actor("a"),
-      keys: ["n:/p/x"],
-      kept: retry,
-    });
+    w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), keys, kept: retry });
     expect(w.lock("a", "x", { retry })).toMatchObject({ token: "store.1.2" });
     expect(w.holder("x")).toBe("a");
   });
@@ -96,13 +91,7 @@ describe("a grant that nobody heard of", () => {
     const reply = w.lock("a", "x", { retry });
     const first = w.n;
     expect(w.lock("a", "x", { retry })).toEqual(reply);
-    w.do({
-      type: "lock_undelivered",
-      waiter: w.origin(first),
-      actor: actor("a"),
-      keys: ["n:/p/x"],
-      kept: retry,
-    });
+    w.do({ type: "lock_undelivered", waiter: w.origin(first), actor: actor("a"), keys, kept: retry });
     expect(w.holder("x")).toBe("a");
     expect(w.lock("a", "x", { retry })).toEqual(reply);
   });
