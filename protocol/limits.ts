@@ -1,3 +1,5 @@
+import { shellLimits } from "./limits-shell.ts";
+
 /**
  * Every bound of Kite, in one place. Durations end in `Ms`, sizes in `Bytes`, counts in `Max`.
  * Who exceeds one is refused by name; the others notice nothing.
@@ -177,6 +179,8 @@ export const limits = {
   /** A command that was told of others' files passes when it is asked for again within this. */
   guardToldMs: 600_000,
   guardToldMax: 1_000,
+  /** Commits that one command picks or reverts, and whose files are looked at. */
+  changeCommitsMax: 200,
   /** Git processes of the daemon at a time, and what is read of one. */
   gitAtOnceMax: 6,
   gitOutputBytes: 4 * 1024 * 1024,
@@ -204,24 +208,8 @@ export const limits = {
   guardWaysMax: 3,
   /** Paths of one's own in one command that an agent is told, in UTF-16 units. */
   ownPathsChars: 1_000,
-  /** Git commands looked at in one shell line. */
-  guardedCommandsMax: 32,
-  /** Aliases of git that lead from one to the next. */
-  aliasDepthMax: 8,
-  /** Longest shell line that is read, in UTF-16 units: file texts in here-documents are part of it. */
-  shellLineChars: 256 * 1024,
-  /** Text that is made or read again in one line: words of commands, and lines for further shells, in UTF-16 units. */
-  shellTextChars: 1024 * 1024,
-  /** Brackets, quotes and functions within each other. */
-  shellDepthMax: 32,
-  /** Commands gone through, those of loops and functions as often as they run. */
-  shellStepsMax: 10_000,
-  /** Words of a shell's own (`$1` and so on), and elements of an array of its. */
-  shellListMax: 1_000,
-  /** Variables, and functions, of a line that are followed. */
-  shellNamesMax: 100,
-  /** Rounds of a loop over words that are known, before it counts as one round with a word that is not. */
-  shellRoundsMax: 32,
+
+  ...shellLimits,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */
