@@ -78,7 +78,9 @@ export class WorkFacts {
         const stat = await this.#stat(path, budget);
         const entry = index.entries.get(file);
         const staged =
-          entry === undefined ? commit.has(file) : commit.get(file) !== `${entry.mode} ${entry.oid}`;
+          entry === undefined
+            ? commit.has(file)
+            : entry.isUnmerged || commit.get(file) !== `${entry.mode} ${entry.oid}`;
         const changed = entry !== undefined && (await this.#isChanged(path, entry, stat, index, budget));
         const untracked = entry === undefined && stat !== null;
         states.set(file, { staged, changed, untracked, ignored: false });

@@ -22,7 +22,8 @@ const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "EN
 
 /**
  * Git's reading commands as children of the daemon. Only those that run no program named by a repository may be
- * asked (`ls-files`, `ls-tree`, `check-ignore`, `rev-parse`): `status` and `diff` run its filters. What a repository
+ * asked (`ls-files`, `ls-tree`, `check-ignore`, `config`, `rev-parse`, `rev-list`, `merge-base`, `for-each-ref`, and
+ * `diff-tree` of two commits by names alone): `status` and `diff` run its filters. What a repository
  * could still name (a file system monitor, hooks, remotes to fetch what is missing from) is switched off, nothing is
  * locked or written, and the environment is an allow-list. Git itself is none that a project brings along.
  */

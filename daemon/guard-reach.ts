@@ -6,7 +6,7 @@ import type { FileState } from "./facts-work.ts";
 export function reaches(command: GuardedCommand, state: FileState | null, held: boolean): boolean {
   if (state === null) return command.reach === "tree";
   const { staged, changed, untracked, ignored } = state;
-  if (ignored) return false;
+  if (ignored) return command.ignored ?? false;
   if (command.reach === "tree") {
     // It removes what git does not know, and nothing else.
     if (command.name.startsWith("git clean")) return untracked;

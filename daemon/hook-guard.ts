@@ -16,7 +16,10 @@ import { holdsOf } from "./core/lock-release.ts";
 import { actorRow } from "./core/lock-text.ts";
 import type { Hold, State } from "./core/state.ts";
 import type { Kin } from "./core/writes.ts";
+import type { Changed } from "./facts-change.ts";
 import type { GitPlace } from "./git-child.ts";
+import { aliasedBy, type Given } from "./guard-alias.ts";
+import { narrowed, wouldChange } from "./guard-change.ts";
 import { reaches } from "./guard-reach.ts";
 import { inTime, supposedPlaces, withoutIndex } from "./guard-unseen.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf } from "./hook-act.ts";
@@ -36,10 +39,9 @@ interface Placed {
   readonly base: string;
   /** The place is only supposed: why it could not be looked at. */
   readonly blind?: string;
+  /** Of others' files, only these are in its reach. */
+  readonly changed?: Changed;
 }
-
-/** A command, or why what is behind its name could not be looked at: then it may do anything. */
-type Given = GuardedCommand & { readonly unknown?: string };
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
@@ -100,41 +102,13 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     placed.filter(one => one.blind === undefined).map(one => one.place),
   );
   const looks = await looksAt(services, me, placed);
-  const { findings, unseen } = findingsOf(services, me, placed, looks, asked);
+  const narrow = await narrowed(services, placed, one => looks.get(placeKey(one))?.foreign ?? []);
+  const { findings, unseen } = findingsOf(services, me, narrow.placed, looks, asked);
   // The line will not run.
   if (findings.length > 0 && alone.mode === "deny") await letGo(services, actor, asked.toolUseId);
   if (refused !== null && findings.length === 0) return refused;
-  const whys = [unchecked, unseen].filter(why => why !== null);
+  const whys = [unchecked, unseen, narrow.unseen].filter(why => why !== null);
   return { ...alone, findings, aliased, unchecked: whys.length === 0 ? null : whys.join("; "), ...waits };
-}
-
-/** What the line's names that git does not have come to, in their order; an alias may lead to further ones. */
-async function aliasedBy(
-  { facts }: Services,
-  { aliases }: Pick<Guard, "aliases">,
-): Promise<readonly Given[]> {
-  const all: Given[] = [];
-  const left = [...aliases];
-  for (let n = 0; n < limits.guardedCommandsMax; n += 1) {
-    const next = left.shift();
-    if (next === undefined) break;
-    const { name, dir, gitDir, workTree } = next;
-    if (dir === null) continue;
-    // A child that is started on a mount that hangs would keep the whole daemon waiting.
-    const here = await facts.path("/", dir);
-    const text = "unreachable" in here ? here : await facts.alias(name, dir, gitDir);
-    if (typeof text === "string") {
-      all.push(...next.commandsOf(text));
-      left.unshift(...(next.aliasesOf?.(text) ?? []));
-    } else if (text !== null)
-      all.push({ ...anything(name), dir, gitDir, workTree, unknown: text.unreachable });
-  }
-  return all;
-}
-
-/** What a name stands for that could not be looked at. */
-function anything(name: string): Omit<GuardedCommand, "dir" | "gitDir" | "workTree"> {
-  return { name: `git ${name}`, reach: "tree", commits: true, paths: null, untracked: true };
 }
 
 /** Ends the flight of a tool use that will write no more, and gives up the indexes that were taken for it. */
@@ -300,6 +274,9 @@ function inReach(one: Placed, { foreign, seen }: Look): Foreign[] {
     if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
       return false;
     const state = dir ? null : seen.states.get(file);
+    const { changed } = one;
+    if (changed !== undefined && changed.loses !== "all")
+      return wouldChange({ ...one, changed }, { file, held }, state);
     // What was not looked at may be anything.
     return state === undefined ? seen.unseen !== null : reaches(command, state, held);
   });

@@ -19,6 +19,7 @@ import { Engine } from "./engine.ts";
 import { loadEvents, saveEvents } from "./event-file.ts";
 import { EventHub } from "./event-hub.ts";
 import { parentAgent } from "./facts-agent.ts";
+import { ChangeFacts } from "./facts-change.ts";
 import { GitFacts } from "./facts-git.ts";
 import { Outside } from "./facts-outside.ts";
 import { PathFacts } from "./facts-path.ts";
@@ -278,6 +279,7 @@ function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   const work = new WorkFacts(outside, gitChild);
+  const changes = new ChangeFacts(outside, gitChild);
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
@@ -286,6 +288,7 @@ function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
     stampedNow: (lexical, path) => paths.stampedNow(lexical, path),
     work: (place, files, allowance) => work.look(place, files, allowance),
     allowance: () => work.allowance(),
+    change: (place, change, files) => changes.look(place, change, files),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
     repository: cwd => git.repositoryOf(cwd),

@@ -1,4 +1,4 @@
-import type { GuardMode, HookAdapter } from "../protocol/adapter.ts";
+import type { GuardMode, HookAdapter, TreeChange } from "../protocol/adapter.ts";
 import type { Baselines, Stamped } from "./baselines.ts";
 import type { Clock } from "./clock.ts";
 import type { Conflicts } from "./conflicts.ts";
@@ -6,6 +6,7 @@ import type { Connection } from "./connection.ts";
 import type { Actor, Anchor } from "./core/entry.ts";
 import type { Engine } from "./engine.ts";
 import type { EventHub } from "./event-hub.ts";
+import type { Changed } from "./facts-change.ts";
 import type { Repository } from "./facts-git.ts";
 import type { Unreachable } from "./facts-outside.ts";
 import type { PathFact } from "./facts-path.ts";
@@ -49,6 +50,8 @@ export interface Facts {
   ): Promise<ReadonlyMap<string, FileState> | Unreachable>;
   /** What looks at several places may spend together. */
   allowance(): Allowance;
+  /** Which of `files` a command would change that puts other commits into the working tree. */
+  change(place: GitPlace, change: TreeChange, files: readonly string[]): Promise<Changed | Unreachable>;
   /** The text of an alias of git's where a command runs; null where there is none. */
   alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable>;
   /** The worktree of a command in `cwd` that was given a git directory of its own; null where there is none. */

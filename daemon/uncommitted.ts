@@ -133,11 +133,12 @@ export async function lookAt(
   const before = new Map(worksIn(services, place.worktree).map(work => [work.file, work]));
   const states = await services.facts.work(place, asked, allowance);
   if ("unreachable" in states) return { states: new Map(), unseen: states.unreachable };
-  const settled = [...states].flatMap(([file, { staged, changed, untracked }]) => {
+  const settled = [...states].flatMap(([file, { staged, changed, untracked, ignored }]) => {
     const work = before.get(file);
-    return staged || changed || untracked || work === undefined
-      ? []
-      : [{ key: work.key, seq: latestOf(work).seq }];
+    if (staged || changed || untracked || work === undefined) return [];
+    // What git ignores is never committed: it is somebody's work for as long as that one lives.
+    if (ignored && work.writers.some(({ actor }) => isAlive(services.engine.state, actor))) return [];
+    return [{ key: work.key, seq: latestOf(work).seq }];
   });
   if (settled.length > 0) await services.engine.ask({ type: "writes_settled", settled });
   const left = files.length - asked.length;

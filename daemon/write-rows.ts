@@ -41,9 +41,10 @@ export async function workStates(services: Services, project: string | null): Pr
   return found;
 }
 
-/** Files in the order of their latest writes. */
+/** Files in the order of their latest writes, without those that git ignores. */
 export function* writeRows(services: Services, states: WorkStates): Generator<Keyed<WriteRow>, void> {
   for (const work of services.engine.state.writes.files.values()) {
+    if (states.get(work.key)?.ignored) continue;
     const place = work.writers.at(-1)?.seq ?? 0;
     yield { place, key: work.key, row: () => rowOf(services, work, states.get(work.key)) };
   }

@@ -25,6 +25,32 @@ export interface GuardedCommand {
   readonly paths: readonly string[] | null;
   /** Untracked files are in reach (`clean`, `stash -u`). */
   readonly untracked: boolean;
+  /** Files that git ignores are in reach (`clean -x`, `stash -a`). */
+  readonly ignored?: boolean;
+  /** It puts other commits into the working tree: of all this, only what they change is in reach. */
+  readonly changes?: TreeChange;
+}
+
+/**
+ * How other commits come into the working tree. Git itself refuses such a command where it would overwrite uncommitted
+ * work, but for files that it ignores.
+ */
+export interface TreeChange {
+  /**
+   * `target`: files that differ between HEAD and each revision. `merge`: those that differ since both parted. `commits`:
+   * those that each commit, or each of a range, changed.
+   */
+  readonly by: "target" | "merge" | "commits";
+  /** As they were given; "": no file at all. One that git does not find changes nothing. */
+  readonly revisions: readonly string[];
+  /** A revision that git does not find may be a path, or a remote's branch. */
+  readonly orPath: boolean;
+  /** What is lost of what is uncommitted, whatever differs. */
+  readonly loses: "all" | "staged" | "nothing";
+  /** Names in the repository's directory: it does nothing unless one of them is there. Empty: it needs none. */
+  readonly during: readonly string[];
+  /** Settings with which it stashes whatever is uncommitted, and brings it back later. */
+  readonly stashes: readonly string[];
 }
 
 /** A git command by a name that git itself does not have: perhaps an alias, which git's configuration tells. */

@@ -19,8 +19,8 @@ export interface GitCall {
   readonly place: Place;
   readonly name: Value;
   readonly args: readonly Value[];
-  /** Aliases that the call itself sets (`-c alias.x=...`), by their names in small letters. */
-  readonly aliases: ReadonlyMap<string, string>;
+  /** What the call itself sets (`-c alias.x=...`), by names in small letters. */
+  readonly settings: ReadonlyMap<string, string>;
 }
 
 /** Options of git itself, in front of the command's name, whose value may be the next word. */
@@ -47,13 +47,13 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
   let isLost = [fromEnv.gitDir, fromEnv.workTree].some(value => value?.includes(hole));
   let gitDir: string | null = isLost ? null : (fromEnv.gitDir ?? null);
   let workTree: string | null = isLost ? null : (fromEnv.workTree ?? null);
-  const aliases = new Map(aliasesOf(exported));
+  const settings = new Map(settingsOf(exported));
   for (let i = 1; i < values.length; i += 1) {
     const word = values[i];
     if (word === undefined) break;
     if (!/^-./.test(word.text)) {
       const place = { dir: isLost ? null : at, gitDir, workTree };
-      return { place, name: word, args: values.slice(i + 1), aliases };
+      return { place, name: word, args: values.slice(i + 1), settings };
     }
     if (word.known && telling.test(word.text)) return null;
     const equals = word.text.startsWith("--") ? word.text.indexOf("=") : -1;
@@ -62,8 +62,8 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
     const value = equals === -1 ? values[++i] : { ...word, text: word.text.slice(equals + 1) };
     if (value === undefined) return null;
     if (option === "-C") at = directory(at, value);
-    else if (option === "-c") note(aliases, value.whole);
-    else if (option === "--config-env") note(aliases, value.text.replace(/=.*$/s, `=${hole}`));
+    else if (option === "-c") note(settings, value.whole);
+    else if (option === "--config-env") note(settings, value.text.replace(/=.*$/s, `=${hole}`));
     else if (option === "--git-dir" || option === "--work-tree") {
       isLost ||= !value.known;
       if (option === "--git-dir") gitDir = value.text;
@@ -73,26 +73,27 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
   return null;
 }
 
-function note(aliases: Map<string, string>, setting: string): void {
-  const [, name, text] = /^alias\.([^=]+)=(.*)$/is.exec(setting) ?? [];
-  if (name !== undefined && text !== undefined) aliases.set(name.toLowerCase(), text);
+/** A setting without a value is set to true. */
+function note(settings: Map<string, string>, setting: string): void {
+  const equals = setting.indexOf("=");
+  const key = equals === -1 ? setting : setting.slice(0, equals);
+  settings.set(key.toLowerCase(), equals === -1 ? "true" : setting.slice(equals + 1));
 }
 
 /** Settings may come through the environment, one pair of variables each. */
-function aliasesOf(exported: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
+function settingsOf(exported: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
   return [...exported].flatMap(([variable, key]) => {
     const [, number] = /^GIT_CONFIG_KEY_(\d+)$/.exec(variable) ?? [];
-    const [, name] = /^alias\.(.+)$/is.exec(key) ?? [];
-    if (number === undefined || name === undefined) return [];
-    return [[name.toLowerCase(), exported.get(`GIT_CONFIG_VALUE_${number}`) ?? hole] as const];
+    if (number === undefined) return [];
+    return [[key.toLowerCase(), exported.get(`GIT_CONFIG_VALUE_${number}`) ?? hole] as const];
   });
 }
 
-/** The alias that `git config` sets or, with a text of null, takes away; null where it is about something else. */
-export function aliasSet({
+/** What `git config` sets or, with a value of null, takes away; null where it does neither. */
+export function settingOf({
   name,
   args,
-}: GitCall): { readonly name: string; readonly text: string | null } | null {
+}: GitCall): { readonly key: string; readonly value: string | null } | null {
   if (name.text !== "config") return null;
   const given = readArguments(args, {
     short: "f",
@@ -101,11 +102,10 @@ export function aliasSet({
   const words = operands(given);
   const [verb] = words;
   const [key, value] = verb?.text === "set" || verb?.text === "unset" ? words.slice(1) : words;
-  const [, alias] = /^alias\.(.+)$/is.exec(key?.text ?? "") ?? [];
-  if (alias === undefined) return null;
+  if (key?.known !== true) return null;
   const isUnset = verb?.text === "unset" || has(given, "--unset", "--unset-all");
-  if (isUnset) return { name: alias.toLowerCase(), text: null };
-  return value === undefined ? null : { name: alias.toLowerCase(), text: value.whole };
+  if (isUnset) return { key: key.text.toLowerCase(), value: null };
+  return value === undefined ? null : { key: key.text.toLowerCase(), value: value.whole };
 }
 
 /** The words of a call of git, which may be by a program that is one command of it: `git-stash`. null: another program. */

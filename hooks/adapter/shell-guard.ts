@@ -7,7 +7,8 @@
  */
 import type { AliasedCommand, GuardedCommand } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
-import { aliasSet, type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf } from "./git-command.ts";
+import { type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf, settingOf } from "./git-command.ts";
+import type { Reach } from "./git-reach.ts";
 import { readShell } from "./shell-commands.ts";
 import { asValue, hole, type Value } from "./shell-state.ts";
 import { type Budget, type Invocation, walkShell, wholeBudget } from "./shell-walk.ts";
@@ -29,7 +30,7 @@ interface Found {
   readonly commands: Guarded[];
   readonly aliases: AliasedCommand[];
   unread: string | null;
-  /** Aliases that the line itself sets, by their names in small letters. */
+  /** What the line itself sets in git's configuration, by names in small letters. */
   readonly set: Map<string, string>;
   /** How many aliases led here. */
   readonly depth: number;
@@ -76,11 +77,11 @@ function take(found: Found, invocation: Invocation): void {
     const guarded = inSubmodules(call);
     if (guarded !== null) return void found.commands.push(guarded);
   }
-  const set = aliasSet(call);
+  const set = settingOf(call);
   if (set !== null) note(found, set);
   const reach = reachOf(call);
   if (reach !== null) {
-    const { elsewhere: _, unclear = false, ...rest } = reach;
+    const { elsewhere: _, unclear = false, ...rest } = inLine(found, call, reach);
     const guarded = { ...rest, ...placeOf(call, reach), unclear };
     // Relative to a folder that is not known, paths may be any.
     found.commands.push(
@@ -91,14 +92,32 @@ function take(found: Found, invocation: Invocation): void {
 
 const onlyShell = "which git command it runs is known to the shell alone";
 
-function note({ set }: Found, { name, text }: { readonly name: string; readonly text: string | null }): void {
-  if (text === null) set.delete(name);
-  else if (set.size < limits.shellNamesMax) set.set(name, text);
+function note({ set }: Found, { key, value }: { readonly key: string; readonly value: string | null }): void {
+  if (value === null) set.delete(key);
+  else if (set.size < limits.shellNamesMax) set.set(key, value);
+}
+
+/** What the line says itself of a command that else changes little: that it stashes, or loses what was just staged. */
+function inLine({ commands, set }: Found, { settings }: GitCall, reach: Reach): Reach {
+  const { changes, ...whole } = reach;
+  if (changes === undefined) return reach;
+  const left = changes.stashes.filter(key => (settings.get(key) ?? set.get(key)) === undefined);
+  const isStashing = changes.stashes.some(key => !isFalse(settings.get(key) ?? set.get(key) ?? "false"));
+  const isStaged = changes.loses === "staged" && commands.some(one => one.reach !== "tree");
+  if (isStashing || isStaged) return whole;
+  // What has to be in progress may begin on the line itself: but git begins nothing over what it would lose at its end.
+  return { ...reach, changes: { ...changes, stashes: left } };
+}
+
+/** As git reads a setting. */
+function isFalse(value: string): boolean {
+  return /^(?:false|no|off|0|)$/i.test(value);
 }
 
 /** What the line itself says of the alias counts; what git's configuration says is asked for later. */
 function takeAlias(found: Found, call: GitCall, name: string): void {
-  const text = call.aliases.get(name.toLowerCase()) ?? found.set.get(name.toLowerCase());
+  const key = `alias.${name.toLowerCase()}`;
+  const text = call.settings.get(key) ?? found.set.get(key);
   if (text === undefined) {
     found.aliases.push(aliased(found, call, name));
     return;
@@ -137,7 +156,7 @@ function aliased({ set, depth }: Found, call: GitCall, name: string): AliasedCom
 
 /** Git puts an alias's text in place of its name; with a `!` in front it is a line for a shell. */
 function comesTo({ set, depth, budget }: Found, call: GitCall, text: string): Found {
-  const { place, args, aliases } = call;
+  const { place, args } = call;
   const { dir, gitDir, workTree } = place;
   const found = nothingYet(set, depth + 1, budget);
   if (text.includes(hole)) found.unread = onlyShell;
@@ -153,10 +172,7 @@ function comesTo({ set, depth, budget }: Found, call: GitCall, text: string): Fo
   const { node } = readShell(text);
   walkShell(node, "/", ({ values: words }) => values.push(...words), null, budget);
   // What the call itself sets holds for what its alias comes to.
-  const settings = [...aliases].flatMap(([name, value]) => [
-    asValue("-c"),
-    asValue(`alias.${name}=${value}`),
-  ]);
+  const settings = [...call.settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
   const [git = asValue("git"), ...rest] = values;
   take(found, { values: [git, ...settings, ...rest, ...args], dir, isBelow: false, exported: new Map() });
   return { ...found, commands: found.commands.map(each => ({ ...each, gitDir, workTree })) };

@@ -68,7 +68,8 @@ async function two() {
   for (const file of ["ann.ts", "bob.ts", "src/c.ts"]) writeFileSync(join(dir, file), "old\n");
   shell(
     dir,
-    "git init -qb main && git add -A && git commit -qm first && git branch topic && git config alias.wipe 'reset --hard'",
+    "git init -qb main && git add -A && git commit -qm first && git switch -qc topic && echo new >ann.ts && " +
+      "git commit -qam topic && git switch -q main && git config alias.wipe 'reset --hard'",
   );
   for (const session of [ann, bob]) await hook(session, dir, "SessionStart", { source: "startup" });
   await edit(ann, dir, "ann.ts", "ann's\n");

@@ -58,7 +58,12 @@ async function line(session: string, dir: string, command: string): Promise<stri
 async function checkout() {
   count += 1;
   const dir = w.repo(`r${count}`);
-  w.git(dir, "branch", "other");
+  // A branch that changes what ann is to work in.
+  w.git(dir, "switch", "-qc", "other");
+  w.put(dir, "a.ts", "other\n");
+  w.git(dir, "commit", "-qam", "other");
+  w.git(dir, "switch", "-q", "main");
+  w.git(dir, "branch", "same");
   w.git(dir, "config", "alias.wipe", "reset --hard");
   w.git(dir, "config", "alias.outer", "wipe");
   w.git(dir, "config", "alias.shell", "!git outer");
@@ -91,16 +96,15 @@ describe("denied where another one has work", () => {
     "git restore --source=HEAD --staged --worktree a.ts",
     "git restore '*.ts'",
     "git reset --hard",
-    "git reset --merge",
+    "git reset --merge other",
     "git reset --keep other",
     "git clean -fd",
     "git clean -f ann.ts",
     "git rebase other",
     "git merge other",
-    "git pull",
     "git cherry-pick other",
     "git revert HEAD",
-    "git am fix.patch",
+    "git pull --autostash",
     "git rm -f a.ts",
     "git wipe",
     "git outer",
@@ -138,6 +142,12 @@ describe("denied where another one has work", () => {
 describe("let through, and nothing of the other one's is touched or taken in", () => {
   it.each([
     "git status",
+    "git switch same",
+    "git checkout -q main",
+    "git checkout HEAD~0",
+    "git merge same && git rebase --abort || git merge --abort || true",
+    "git reset -q --merge",
+    "git pull || git am fix.patch || true",
     "git round || true",
     "echo status | xargs git",
     "bash <<'X'\ngit status\nX",

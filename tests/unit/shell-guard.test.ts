@@ -99,7 +99,7 @@ describe("every form of every command", () => {
     ["git clean -fdn"],
     ["git clean --dry-run -d"],
     ["git rebase main", "git rebase: tree; all"],
-    ["git rebase --continue", "git rebase: tree; all"],
+    ["git rebase --continue", "git rebase --continue: index; commits; all"],
     ["git rebase --abort", "git rebase: tree; all"],
     ["git rebase --quit"],
     ["git rebase --edit-todo"],
@@ -198,6 +198,62 @@ describe("every form of every command", () => {
   ])("%s", (line, ...commands) => {
     expect(reached(line)).toEqual(commands);
     expect(guardShell(line, "/p")).toMatchObject({ aliases: [], unread: null });
+  });
+});
+
+describe("what would change is looked for", () => {
+  const nothing = { by: "target", revisions: [], orPath: false, loses: "nothing", during: [], stashes: [] };
+  test.each<[line: string, changes: object | undefined]>([
+    ["git switch topic", { revisions: ["topic"], orPath: true }],
+    ["git switch -", { revisions: ["@{-1}"], orPath: true }],
+    ["git switch -c new origin/x", { revisions: ["origin/x"] }],
+    ["git switch --orphan new", { revisions: [""] }],
+    ["git switch -f topic", undefined],
+    ["git switch --discard-changes topic", undefined],
+    ["git switch -m topic", undefined],
+    ["git switch $B", undefined],
+    ["git checkout topic", { revisions: ["topic"], orPath: true }],
+    ["git checkout topic --", { revisions: ["topic"] }],
+    ["git checkout HEAD~0", { revisions: ["HEAD~0"], orPath: true }],
+    ["git checkout -b new topic", { revisions: ["topic"] }],
+    ["git checkout --conflict=diff3 topic", undefined],
+    ["git checkout -fq topic", undefined],
+    ["git checkout -- a.ts", undefined],
+    ["git reset --keep topic", { revisions: ["topic"] }],
+    ["git reset --merge", { revisions: ["HEAD"], loses: "staged" }],
+    ["git reset --hard topic", undefined],
+    ["git add a.ts; git reset --merge", undefined],
+    ["git merge topic", { by: "merge", revisions: ["topic"], stashes: ["merge.autostash"] }],
+    ["git merge", { by: "merge", revisions: ["@{upstream}"], stashes: ["merge.autostash"] }],
+    ["git merge --no-autostash topic", { by: "merge", revisions: ["topic"] }],
+    ["git merge --autostash topic", undefined],
+    ["git -c merge.autoStash=true merge topic", undefined],
+    ["git -c merge.autoStash merge topic", undefined],
+    ["git -c merge.autoStash=no merge topic", { by: "merge", revisions: ["topic"] }],
+    ["git -c merge.autoStash=$X merge topic", undefined],
+    ["git config merge.autostash 1; git merge topic", undefined],
+    ['git merge -m "$X" topic', { by: "merge", revisions: ["topic"], stashes: ["merge.autostash"] }],
+    ["git merge --abort", { loses: "staged", during: ["MERGE_HEAD"] }],
+    ["git rebase topic", { revisions: ["topic"], stashes: ["rebase.autostash"] }],
+    ["git rebase --onto a b c", { revisions: ["a", "c"], stashes: ["rebase.autostash"] }],
+    ["git rebase -x 'make' topic", undefined],
+    ["git rebase --abort", { loses: "all", during: ["rebase-merge", "rebase-apply"] }],
+    [
+      "git pull",
+      { by: "merge", revisions: ["@{upstream}"], stashes: ["merge.autostash", "rebase.autostash"] },
+    ],
+    ["git pull --no-autostash -q o +main:x", { by: "merge", revisions: ["refs/remotes/o/main"] }],
+    ["git cherry-pick a..b c", { by: "commits", revisions: ["a..b", "c"] }],
+    ["git revert -m 1 --no-edit HEAD", { by: "commits", revisions: ["HEAD"] }],
+    ["git cherry-pick --abort", { loses: "staged", during: ["CHERRY_PICK_HEAD", "sequencer"] }],
+    ["git am x.patch", {}],
+    ["git bisect reset", { loses: "all", during: ["BISECT_START"] }],
+    ["git stash", undefined],
+    ["git stash pop", undefined],
+  ])("%s", (line, changes) => {
+    const command = guardShell(line, "/p").commands.at(-1);
+    expect(command).toMatchObject({ reach: "tree" });
+    expect(command?.changes).toEqual(changes === undefined ? undefined : { ...nothing, ...changes });
   });
 });
 
