@@ -33,7 +33,9 @@ const unasked: ReadonlySet<EventName> = new Set<EventName>([
   "lock_revoked",
   "lost_update",
   "bypassed",
+  "work_taken",
   "merge_risk",
+  "file_conflict",
   "session_duplicated",
 ]);
 

@@ -90,7 +90,7 @@ export function contested(
     holder: nameOf(services, blocker.actor),
     heldMs: Math.max(0, now - since),
     waiters: line.length,
-    doing: doingOf(services, blocker.actor),
+    ...doingOf(services, blocker.actor),
     yieldsInMs: yields === null ? null : Math.max(0, yields - now),
   };
   return { did, ok: false, refusal, holder, ...place };
@@ -103,11 +103,10 @@ export function taskOf({ engine }: Services, { session, agent }: Actor): string 
 }
 
 /** The task that an actor works on, else what its session did last, as far as it is known. */
-function doingOf(services: Services, actor: Actor): string | null {
-  const task = taskOf(services, actor);
-  if (task !== null) return task;
-  const edited = [...services.presence.of(actor.session).files.values()].slice(-limits.doingFilesMax);
-  return edited.length === 0 ? null : `last edited ${edited.join(", ")}`;
+function doingOf(services: Services, actor: Actor): Pick<LockNote, "doing" | "edited"> {
+  const doing = taskOf(services, actor);
+  const files = doing === null ? [...services.presence.of(actor.session).files.values()] : [];
+  return { doing, edited: files.slice(-limits.doingFilesMax) };
 }
 
 /** What the file's project says of it. */

@@ -6,6 +6,7 @@ import type { FileNote } from "../protocol/notes.ts";
 import { isRefusal } from "./call.ts";
 import type { Actor } from "./core/entry.ts";
 import { inboxOf } from "./core/inbox.ts";
+import type { PendingNotes } from "./core/note-table.ts";
 import type { State } from "./core/state.ts";
 import { type ActionOf, actorOfAction, type Run } from "./hook-act.ts";
 import type { Services } from "./services.ts";
@@ -14,9 +15,9 @@ import type { Services } from "./services.ts";
 export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
   const { engine } = run.services;
   const actor = actorOfAction(run, action);
-  const notes = action.take ? takeNotes(run, actor) : [];
+  const { notes, dropped } = action.take ? takeNotes(run, actor) : noNotes;
   const terminals = action.take ? newTerminals(run, actor) : null;
-  const none = { did: "inbox", ok: true, messages: [], unread: 0, notes, terminals } as const;
+  const none = { did: "inbox", ok: true, messages: [], unread: 0, notes, dropped, terminals } as const;
   if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
   const max = action.take ? limits.shownMessagesMax : 0;
   const reply = await engine.ask({ type: "inbox_take", actor, max, chars: limits.shownMessagesChars });
@@ -27,12 +28,12 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
     const ids = messages.map(message => message.id);
     run.delivery.whenSettled(heard => engine.insist({ type: "inbox_told", actor, messages: ids, heard }));
   }
-  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, terminals };
+  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, dropped, terminals };
 }
 
 /** Tells what went past the actor's locks with an event that nobody waits for. */
 export function notes(run: Run, action: ActionOf<"notes">): HookOutcome {
-  return { did: "notes", ok: true, notes: takeNotes(run, actorOfAction(run, action)) };
+  return { did: "notes", ok: true, ...takeNotes(run, actorOfAction(run, action)) };
 }
 
 /** In how many terminals the session is open, once for each of them. */
@@ -42,20 +43,42 @@ function newTerminals(run: Run, { session, agent, incarnation }: Actor): number 
   const count = known === undefined || agent !== null ? null : hookNotes.terminals(known, incarnation);
   if (known === undefined || count === null) return null;
   run.delivery.whenSettled(heard => {
-    if (!heard) hookNotes.untold(known, incarnation);
+    if (!heard) hookNotes.unacquainted(known, incarnation);
   });
   return count;
 }
 
-/** What went past the actor's locks; kept for the next event where this one's answer is not heard. */
-function takeNotes(run: Run, { session: id, agent }: Actor): readonly FileNote[] {
-  const { hookNotes } = run.services;
-  const notes = hookNotes.take({ id, agent });
-  if (notes.length === 0) return notes;
-  run.delivery.whenSettled(heard => {
-    if (!heard) hookNotes.keep({ id, agent }, notes);
-  });
-  return notes;
+interface Taken {
+  readonly notes: readonly FileNote[];
+  /** Older ones that there was no room for. */
+  readonly dropped: number;
+}
+
+const noNotes: Taken = { notes: [], dropped: 0 };
+
+/** What the actor is to be told; the main agent also what its agents can hear no more. Told when the answer was heard. */
+function takeNotes({ services, delivery }: Run, { session, agent }: Actor): Taken {
+  const { engine, hookNotes } = services;
+  const agents = engine.state.sessions.live.get(session)?.agents;
+  const isGone = (one: PendingNotes) =>
+    agent === null && one.agent !== null && agents?.has(one.agent) !== true;
+  const all: FileNote[] = [];
+  let dropped = 0;
+  for (const key of engine.state.notes.bySession.get(session) ?? []) {
+    const pending = engine.state.notes.pending.get(key);
+    if (pending === undefined || (pending.agent !== agent && !isGone(pending))) continue;
+    const taken = hookNotes.take(engine.state, pending);
+    if (taken === null) continue;
+    const whose = { session, agent: pending.agent };
+    const numbers = taken.notes.map(({ n }) => n);
+    all.push(...taken.notes.map(({ note }) => note));
+    dropped += taken.dropped;
+    delivery.whenSettled(heard => {
+      if (heard) engine.insist({ type: "notes_told", ...whose, notes: numbers, risks: [] });
+      else hookNotes.untold(whose, numbers);
+    });
+  }
+  return { notes: all, dropped };
 }
 
 /** Messages that the session's main agent was not shown. */

@@ -1,48 +1,42 @@
 /**
- * What went past an actor's locks, and that its session is open elsewhere too, told with its next event that waits, or
- * whose answer the client takes: an agent behind hooks has no connection on which it would hear of it. In memory only,
- * each note once, at most `limits.fileNotesMax` an actor.
+ * Which notes are in answers that are on their way: the state says what an agent is to be told, and a note goes into one
+ * answer at a time. That a session is open elsewhere too is told here as well, once for each terminal.
+ *
+ * In memory only: after a restart no answer is on its way.
  */
-
-import type { KiteEvent } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
-import type { ActorRow } from "../protocol/lock.ts";
-import type { FileNote } from "../protocol/notes.ts";
-import type { Session } from "./core/state.ts";
-
-type Whose = Pick<ActorRow, "id" | "agent">;
+import { noteKey, type PendingNotes, type Whose } from "./core/note-table.ts";
+import type { Session, State } from "./core/state.ts";
 
 export class HookNotes {
-  readonly #rows = new Map<string, readonly FileNote[]>();
+  /** Numbers of notes by whose they are: in an answer, or told with one. */
+  readonly #offered = new Map<string, ReadonlySet<number>>();
   /** Terminals that know of each other. */
   readonly #acquainted = new Set<string>();
 
-  /** Keeps what an event means for those it names. */
-  heard(event: KiteEvent): void {
-    if (event.event !== "lost_update" && event.event !== "bypassed") return;
-    const { event: what, path: file, writer, holder } = event;
-    this.keep(writer, [{ what, file, mine: true, other: holder?.name ?? null }]);
-    if (holder !== null) this.keep(holder, [{ what, file, mine: false, other: writer.name }]);
-  }
-
-  /** The actor's notes, the oldest first; they are gone then. */
-  take(of: Whose): readonly FileNote[] {
-    const notes = this.#rows.get(keyOf(of)) ?? [];
-    this.#rows.delete(keyOf(of));
-    return notes;
-  }
-
-  /** Adds notes, or puts them back; the same one counts once. The latest stay. */
-  keep(of: Whose, notes: readonly FileNote[]): void {
-    const key = keyOf(of);
-    const all = [...(this.#rows.get(key) ?? []), ...notes];
-    const unlike = all.filter((note, at) => at === all.findIndex(other => isSame(note, other)));
-    this.#rows.delete(key);
-    this.#rows.set(key, unlike.slice(-limits.fileNotesMax));
-    for (const oldest of this.#rows.keys()) {
-      if (this.#rows.size <= limits.notedActorsMax) break;
-      this.#rows.delete(oldest);
+  /** What the agent is to be told now, the oldest first; null: nothing. What it has now it does not get again. */
+  take(state: State, of: Whose): PendingNotes | null {
+    const key = noteKey(of);
+    const pending = state.notes.pending.get(key);
+    const before = this.#offered.get(key);
+    if (pending === undefined) {
+      this.#offered.delete(key);
+      return null;
     }
+    const notes = pending.notes.filter(({ n }) => !before?.has(n));
+    if (notes.length === 0) return null;
+    // Those that are pending no more need not be remembered.
+    this.#offered.set(key, new Set(pending.notes.map(({ n }) => n)));
+    for (const other of this.#offered.keys())
+      if (!state.notes.pending.has(other)) this.#offered.delete(other);
+    return { ...pending, notes };
+  }
+
+  /** The answer with these reached nobody. */
+  untold(of: Whose, numbers: readonly number[]): void {
+    const key = noteKey(of);
+    const left = [...(this.#offered.get(key) ?? [])].filter(n => !numbers.includes(n));
+    this.#offered.set(key, new Set(left));
   }
 
   /** In how many terminals the session is open, where the one called `ordinal` was not told of just these; else null. */
@@ -57,20 +51,12 @@ export class HookNotes {
     return incarnations.length;
   }
 
-  /** The answer that told it was not heard. */
-  untold({ id, incarnations }: Session, ordinal: number): void {
+  /** The answer that told of the terminals was not heard. */
+  unacquainted({ id, incarnations }: Session, ordinal: number): void {
     this.#acquainted.delete(acquaintance(id, incarnations, ordinal));
   }
 }
 
 function acquaintance(id: string, incarnations: Session["incarnations"], ordinal: number): string {
   return [id, ordinal, ...incarnations.map(({ begun }) => begun)].join(" ");
-}
-
-function keyOf({ id, agent }: Whose): string {
-  return agent === null ? id : `${id}\n${agent}`;
-}
-
-function isSame(a: FileNote, b: FileNote): boolean {
-  return a.what === b.what && a.file === b.file && a.mine === b.mine && a.other === b.other;
 }

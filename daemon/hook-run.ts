@@ -2,7 +2,7 @@
 import { isAbsolute, relative } from "node:path";
 import type { HookAction, HookOutcome, HookPlan } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
-import type { LockNote } from "../protocol/notes.ts";
+import type { LockNote, MergeNote } from "../protocol/notes.ts";
 import { type Call, isRefusal } from "./call.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import type { Actor } from "./core/entry.ts";
@@ -141,7 +141,6 @@ async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutc
   if (!isLive(run, action.session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
   await judge(run.services, actor);
-  run.services.conflicts.turnEnded(actor);
   return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt: action.keepPrompt ?? null });
 }
 
@@ -167,6 +166,7 @@ async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookO
 
 function prompted({ services }: Run, { session, promptId, byPerson }: ActionOf<"prompted">): HookOutcome {
   services.hookWakes.prompted(session, promptId, byPerson);
+  services.presence.of(session).prompt = promptId;
   return { did: "prompted", ok: true };
 }
 
@@ -217,7 +217,8 @@ function look({ services }: Run, { session }: ActionOf<"look">): HookOutcome {
     const row = make();
     if (row.project !== self.project || row.holder === null || row.holder.id === session) continue;
     const { path: file, holder, heldMs, waiters } = row;
-    locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, doing: null, yieldsInMs: null });
+    const more = { doing: null, edited: [], yieldsInMs: null };
+    locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, ...more });
   }
   const others = sessions.filter(s => s.project === self.project && s.id !== session);
   const readyTasks = listOf(state.tasks, "ready", self.project).size;
@@ -264,10 +265,7 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     services.writers.began(file.key, { ...writing, flight: action.toolUseId });
   }
   const granted = { ...reply, token: String(reply["token"]) };
-  const { notes: mergeRisks, untell } = services.riskNotes.take(services.engine.state, actor);
-  run.delivery.whenSettled(heard => {
-    if (!heard) untell();
-  });
+  const mergeRisks = takeRisks(run, actor.session);
   return {
     did: "lock",
     ok: true,
@@ -278,6 +276,18 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     before,
     mergeRisks,
   };
+}
+
+/** Files at risk that the session was not told of; told when the answer was heard. */
+function takeRisks({ services, delivery }: Run, session: string): readonly MergeNote[] {
+  const { engine, riskNotes } = services;
+  const { notes, ids } = riskNotes.take(engine.state, session);
+  delivery.whenSettled(heard => {
+    if (!heard) riskNotes.untold(session, ids);
+    else if (ids.length > 0)
+      engine.insist({ type: "notes_told", session, agent: null, notes: [], risks: ids });
+  });
+  return notes;
 }
 
 /** A file below the working directory by its name from there, as people would write it. */

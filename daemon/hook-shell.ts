@@ -42,8 +42,8 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
     if (!wrote) continue;
     const name = nameOf(services, actor);
     const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
-    noteConflict(services, actor, one, before);
     services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
+    await noteConflict(services, actor, one, before);
     const known = await writtenAt(services, one, session);
     if (known !== null) written.push(known);
   }

@@ -10,7 +10,6 @@ import { protocolVersion } from "../protocol/requests.ts";
 import { Baselines } from "./baselines.ts";
 import { systemClock } from "./clock.ts";
 import type { Config } from "./config.ts";
-import { Conflicts } from "./conflicts.ts";
 import type { Entry } from "./core/entry.ts";
 import type { State } from "./core/state.ts";
 import type { Step } from "./core/step.ts";
@@ -127,7 +126,6 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   const presence = new PresenceTable(clock);
   const hookWakes = new HookWakes();
   let life: Life | null = null;
-  const hookNotes = new HookNotes();
   const onStep = (entry: Entry, step: Step, state: State, replayed: boolean) => {
     if (replayed) {
       events.recall(state.epoch, entry.seq, step);
@@ -137,7 +135,6 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     if (entry.command.type === "session_begin") git.workedIn(placesOf(entry.command));
     for (const { event } of step.events) {
       if ("id" in event) life?.follow(event.id);
-      hookNotes.heard(event);
     }
     hookWakes.stepped(entry.command.type, step.events);
     for (const line of trailOf(step.events, clock.wall())) trail.write(line);
@@ -173,8 +170,7 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     }),
     treeGuard: config.values.treeGuard,
     hookLocks: new HookLocks(),
-    hookNotes,
-    conflicts: new Conflicts(),
+    hookNotes: new HookNotes(),
     hookWakes,
     writers: new Writers(),
     riskNotes: new RiskNotes(),

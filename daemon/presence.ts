@@ -13,6 +13,8 @@ export interface Presence {
   attention: { readonly text: string; readonly agent: string | null } | null;
   /** Why the repository that it works in is not known; null where it is. */
   unplaced: string | null;
+  /** The prompt that its main agent answers; null: not known. */
+  prompt: string | null;
   readonly agents: Map<string, AgentPresence>;
   /** Files touched, latest last: by key, as they are spelled. */
   readonly files: Map<string, string>;
@@ -45,6 +47,7 @@ export class PresenceTable {
       active: false,
       attention: null,
       unplaced: null,
+      prompt: null,
       agents: new Map(),
       files: new Map(),
     };

@@ -41,6 +41,12 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
       const why = `changed by a shell command while ${event.holder.name} ${whose}`;
       const line = { at, event: event.event, ...event.writer, project, type: "shell" } as const;
       lines.push({ ...line, file: event.path, decision: "note", why });
+    } else if (event.event === "work_taken") {
+      const { how, command, commit, owner, by } = event;
+      const did = how === "committed" ? "committed" : "taken out of the working tree";
+      const why = `${did}${commit === null ? "" : ` as ${commit}`}: it was uncommitted work of ${owner.name}`;
+      const line = { at, event: event.event, ...by, project, type: command } as const;
+      for (const file of event.paths) lines.push({ ...line, file, decision: "note", why });
     } else if (event.event === "merge_risk") {
       const [a, b] = event.sides;
       const why = `${a.name} has work in it in ${a.worktree}, ${b.name} in ${b.worktree}`;

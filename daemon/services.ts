@@ -1,7 +1,6 @@
 import type { GuardMode, HookAdapter, TreeChange } from "../protocol/adapter.ts";
 import type { Baselines, Stamped } from "./baselines.ts";
 import type { Clock } from "./clock.ts";
-import type { Conflicts } from "./conflicts.ts";
 import type { Connection } from "./connection.ts";
 import type { Actor, Anchor } from "./core/entry.ts";
 import type { Engine } from "./engine.ts";
@@ -81,7 +80,6 @@ export interface Services {
   readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
   readonly hookNotes: HookNotes;
-  readonly conflicts: Conflicts;
   readonly hookWakes: HookWakes;
   readonly writers: Writers;
   readonly riskNotes: RiskNotes;

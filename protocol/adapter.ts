@@ -332,13 +332,20 @@ export type HookOutcome =
       readonly messages: readonly MessageRow[];
       /** Unread ones beside these. */
       readonly unread: number;
-      /** What went past locks since the last one, to be shown now. */
+      /** What happened to the agent's files since the last one, to be shown now, and how many older notes are lost. */
       readonly notes?: readonly FileNote[];
+      readonly dropped?: number;
       /** In how many terminals the session is open, to be told now; null: in one, or told before. */
       readonly terminals?: number | null;
     }
   /** What went past locks since the last one, to be told now. */
-  | { readonly did: "notes"; readonly ok: true; readonly notes: readonly FileNote[] }
+  | {
+      readonly did: "notes";
+      readonly ok: true;
+      readonly notes: readonly FileNote[];
+      /** Older ones that there was no room for. */
+      readonly dropped: number;
+    }
   | {
       readonly did: "lock";
       readonly ok: true;

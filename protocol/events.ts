@@ -103,6 +103,20 @@ export type KiteEvent =
       readonly held: boolean;
     }
   | {
+      /** A git command of `by` committed uncommitted work of `owner`, or took it out of the working tree. */
+      readonly event: "work_taken";
+      readonly how: "committed" | "discarded";
+      /** As people say it: `git commit -a`. */
+      readonly command: string;
+      /** The commit's id, abbreviated; null where there is none, or it could not be told. */
+      readonly commit: string | null;
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly by: ActorRow;
+      readonly owner: ActorRow;
+    }
+  | {
       /** The same file has uncommitted work in two worktrees: told once a pair of them and file. */
       readonly event: "merge_risk";
       readonly file: string;

@@ -129,6 +129,8 @@ export const limits = {
   writersMax: 10_000,
   /** Two actors that wrote the same file within this are told of each other. */
   conflictMs: 600_000,
+  /** Pairs of actors of which it is remembered that they were told so. */
+  conflictsToldMax: 10_000,
   /** A session that stopped hears this long of a file that was refused to it. */
   wakeWaitMs: 600_000,
   /** Times it is woken between two prompts of a person. */
@@ -176,11 +178,16 @@ export const limits = {
   /** Indexes of which it is remembered what git said, and files of each. */
   guardIndexesMax: 100,
   guardIndexMax: 5_000,
-  /** A command that was told of others' files passes when it is asked for again within this. */
+  /** A shell line that was told of others' files passes when it is sent again within this. */
   guardToldMs: 600_000,
+  /** Lines of which that is remembered, and lines that run now; and files of either, all lines together. */
   guardToldMax: 1_000,
   /** Commits that one command picks or reverts, and whose files are looked at. */
   changeCommitsMax: 200,
+  guardToldFilesMax: 20_000,
+  /** Latest commits looked at when a line has ended, and how much of a commit's id is told. */
+  guardCommitsMax: 20,
+  commitIdChars: 10,
   /** Git processes of the daemon at a time, and what is read of one. */
   gitAtOnceMax: 6,
   gitOutputBytes: 4 * 1024 * 1024,
@@ -190,7 +197,7 @@ export const limits = {
   shellFilesMax: 1_000,
   /** An ended shell command is heard of so late at most. */
   shellSlackMs: 2_000,
-  /** Notes of writes past locks that an actor has not been told yet, and actors that have any. */
+  /** Notes of its files that an actor has not been told yet, and actors that have any. */
   fileNotesMax: 5,
   notedActorsMax: 1_000,
   /** What changes a file within this time of a tool's write belongs to that write, as a formatter does. */

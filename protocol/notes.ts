@@ -4,6 +4,8 @@
 export interface MergeNote {
   /** From the top of the worktree. */
   readonly file: string;
+  /** The worktree of the one who is told. */
+  readonly own: string;
   readonly name: string;
   readonly worktree: string;
   readonly branch: string | null;
@@ -18,15 +20,20 @@ export interface LockNote {
   readonly waiters: number;
   /** What the holder does, in a few words, as far as it is known. */
   readonly doing: string | null;
+  /** What it edited last, absolute, the latest last; empty where something better is known. */
+  readonly edited: readonly string[];
   /** In how long it would yield if it does not touch the file again; null where it does not yield. */
   readonly yieldsInMs: number | null;
 }
+
+/** What an agent is to be told of its files with its next event that waits. */
+export type FileNote = PastLockNote | TakenNote;
 
 /**
  * A file was written past a lock (after the writer's own had ended, or by a shell command), or by two actors shortly
  * one after the other.
  */
-export interface FileNote {
+export interface PastLockNote {
   readonly what: "lost_update" | "bypassed" | "conflict";
   /** Absolute. */
   readonly file: string;
@@ -34,6 +41,21 @@ export interface FileNote {
   readonly mine: boolean;
   /** The other one, as people see it; null where there is none. */
   readonly other: string | null;
+}
+
+/** A git command of another one took the agent's uncommitted work. */
+export interface TakenNote {
+  /** `discarded`: it is not in the working tree any more, whether git still has it (a stash) or not. */
+  readonly what: "committed" | "discarded";
+  /** Absolute, at most `limits.guardFilesMax`; `more` counts the rest. */
+  readonly files: readonly string[];
+  readonly more: number;
+  /** Whose command it was, as people see it. */
+  readonly other: string;
+  /** As people say it: `git commit -a`. */
+  readonly command: string;
+  /** The commit's id, abbreviated; null where there is none, or it could not be told. */
+  readonly commit: string | null;
 }
 
 /** A file that was refused and is free: nobody holds it, nobody stands in line for it. */

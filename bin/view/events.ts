@@ -29,6 +29,10 @@ function workSentence(event: EventLine, file: FileName): string | null {
       return `late      ${clean(event.writer.name)} wrote ${file(event.path)} after its lock had passed on`;
     case "bypassed":
       return `past lock ${clean(event.writer.name)} changed ${file(event.path)} of ${clean(event.holder.name)}`;
+    case "work_taken": {
+      const did = event.how === "committed" ? "committed" : "discarded";
+      return `work      ${clean(event.by.name)} ${did} ${filesOf(event, file)} of ${clean(event.owner.name)}`;
+    }
     case "file_conflict":
       return `conflict  ${file(event.path)} is open in two sessions`;
     case "task_created":

@@ -15,6 +15,7 @@ import { passOn } from "./lock-queue.ts";
 import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./lock-release.ts";
 import { askedAgain, lockRequest } from "./lock-request.ts";
 import { broadcast, messageSend } from "./messages.ts";
+import { conflictNoted, notesTold } from "./notes.ts";
 import { keepReply, keptReply, replyUnheard } from "./replies.ts";
 import { settleRoom } from "./session-room.ts";
 import { sessionBegin, sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions.ts";
@@ -23,6 +24,7 @@ import { Step } from "./step.ts";
 import { taskClaim, taskRelease } from "./task-claim.ts";
 import { taskCreate, taskImport, taskRemove } from "./task-create.ts";
 import { taskUpdate } from "./task-update.ts";
+import { workTaken } from "./work-taken.ts";
 import { writesNoted, writesSettled } from "./writes.ts";
 
 const handlers: Handlers = {
@@ -60,6 +62,9 @@ const handlers: Handlers = {
   resume,
   agent_begin: agentBegin,
   agent_end: agentEnd,
+  conflict_noted: conflictNoted,
+  notes_told: notesTold,
+  work_taken: workTaken,
   elapse,
   rules,
   void: voidEntry,

@@ -1,6 +1,7 @@
 /** The invariants of every slice as one function: what a simulation asks after each step. */
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actors.ts";
+import { checkNotes } from "./check-notes.ts";
 import { checkTalk } from "./check-talk.ts";
 import { firstBlocker } from "./lock-blockers.ts";
 import { cycleOf } from "./lock-cycles.ts";
@@ -23,6 +24,7 @@ export function check(state: State): string[] {
     ...tasks,
     ...checkWrites(state),
     ...checkRisks(state),
+    ...checkNotes(state),
     ...checkTalk(state),
   ];
 }
@@ -171,9 +173,11 @@ function* checkRisks({ risks, risksOf, sessions }: State): Generator<string> {
   }
   if (!isSame(indexed, risksOf)) yield "the index risksOf is wrong";
   if (risks.size > limits.mergeRisksMax) yield "more merge risks are remembered than may be";
-  for (const { file, sides } of risks.values()) {
+  for (const { file, sides, told } of risks.values()) {
     const [a, b] = sides;
     if (a.worktree >= b.worktree) yield `the sides of ${file} are out of order`;
+    if (told.some(id => sides.every(({ actor }) => actor.session !== id)))
+      yield `${file} is at risk, and somebody else was told`;
     for (const { actor } of sides)
       if (!sessions.live.has(actor.session))
         yield `${file} is at risk with ${actor.session}, which has ended`;

@@ -4,6 +4,7 @@
  */
 
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import type { NoteCommands } from "./note-commands.ts";
 import type { TalkCommands } from "./talk-commands.ts";
 import type { Task } from "./task-table.ts";
 
@@ -347,7 +348,7 @@ export interface Void {
 }
 
 /** Every command, by name. */
-export interface Commands extends TalkCommands {
+export interface Commands extends TalkCommands, NoteCommands {
   daemon_started: DaemonStarted;
   session_begin: SessionBegin;
   session_end: SessionEnd;

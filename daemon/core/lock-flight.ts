@@ -13,6 +13,7 @@ import { passOn } from "./lock-queue.ts";
 import { setFlights } from "./lock-table.ts";
 import { actorRow, pathOf } from "./lock-text.ts";
 import { noteRisks } from "./merge-risk.ts";
+import { tellLater } from "./notes.ts";
 import type { Hold, State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { noteWork } from "./writes.ts";
@@ -33,17 +34,17 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
   const holder = holderOf(state, lapsed.key);
   if (holder !== null && sameActor(holder, actor)) return;
   const project = state.sessions.live.get(actor.session)?.project ?? "";
+  const path = pathOf(lapsed);
+  const writer = actorRow(state, actor);
+  const holding = holder === null ? null : actorRow(state, holder);
   step.events.push({
-    event: {
-      event: "lost_update",
-      file: lapsed.file,
-      path: pathOf(lapsed),
-      writer: actorRow(state, actor),
-      holder: holder === null ? null : actorRow(state, holder),
-    },
+    event: { event: "lost_update", file: lapsed.file, path, writer, holder: holding },
     about: holder === null ? [actor.session] : [actor.session, holder.session],
     project,
   });
+  const what = "lost_update";
+  tellLater(state, actor, { what, file: path, mine: true, other: holding?.name ?? null });
+  if (holder !== null) tellLater(state, holder, { what, file: path, mine: false, other: writer.name });
 };
 
 export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step) => {

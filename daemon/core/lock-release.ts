@@ -10,6 +10,7 @@ import { dropLoans, loansOf, returnHold } from "./lock-loan.ts";
 import { announceGrant, dismiss, leavePlace } from "./lock-queue.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./lock-table.ts";
 import { actorRow, fileLists, tokenText } from "./lock-text.ts";
+import { forgetConflicts } from "./notes.ts";
 import { forgetReply } from "./replies.ts";
 import type { Hold, Loan, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -149,6 +150,7 @@ export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) 
 
 export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
+  forgetConflicts(state, request.actor, request.keepPrompt);
   const mine = locksOf(state.locks.actors, request.actor);
   if (mine === undefined) return;
   const isOver = ({ prompt }: Hold | Waiter) => request.keepPrompt === null || prompt !== request.keepPrompt;

@@ -194,8 +194,9 @@ function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker)
     let inLine = 0;
     for (const waiter of waitersOver(state.locks, file)) {
       if (waiter.origin !== null && !sameActor(waiter.actor, request.actor)) inLine += 1;
-      if (inLine >= request.depth) return queueFull(state, blocker);
+      if (inLine >= request.depth) break;
     }
+    if (inLine >= request.depth) return queueFull(state, blocker);
   }
   const cycle = cycleByWaiting(state.locks, ask);
   return cycle === null ? null : deadlock(state, cycle);

@@ -27,7 +27,7 @@ export function noteRisks(state: State, actor: Actor, files: readonly Written[],
       if (other === undefined) continue;
       const mine = { worktree, actor };
       const theirs = { worktree: work.worktree, actor: other.actor };
-      tell(state, { project, file, sides: inOrder(mine, theirs) }, step);
+      tell(state, { project, file, sides: inOrder(mine, theirs), told: [] }, step);
     }
   }
 }
@@ -45,7 +45,8 @@ export function renameRisks(state: State, from: string, to: string): void {
     const risk = state.risks.get(id);
     if (risk === undefined) continue;
     const [a, b] = risk.sides;
-    addRisk(state, id, { ...risk, sides: [renamed(a), renamed(b)] });
+    const told = risk.told.map(session => (session === from ? to : session));
+    addRisk(state, id, { ...risk, sides: [renamed(a), renamed(b)], told });
   }
 }
 

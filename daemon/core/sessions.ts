@@ -15,6 +15,7 @@ import { closeInboxes, moveInbox } from "./inbox.ts";
 import { holdsOf, placesOf, releaseParts, releaseSession } from "./lock-release.ts";
 import { addHold, removeHold } from "./lock-table.ts";
 import { forgetRisks, renameRisks } from "./merge-risk.ts";
+import { forgetNotes, moveNotes } from "./notes.ts";
 import { noRoom, whoMakesRoom } from "./session-room.ts";
 import {
   addSession,
@@ -147,6 +148,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   passClaims(state, before.id, actor);
   moveInbox(state, before.id, command.session);
   renameRisks(state, before.id, command.session);
+  moveNotes(state, before.id, command.session);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
   renameWriters(state, before.id, command.session);
@@ -190,6 +192,7 @@ export function end(state: State, session: Session, cause: string, step: Step, r
   endHoldsOf(state, { session: session.id }, cause, step);
   closeInboxes(state, session.id, undefined, step);
   forgetRisks(state, session.id);
+  forgetNotes(state, session.id);
   removeSession(state.sessions, session);
   ended.delete(session.id);
   if (!returns) ended.set(session.id, state.t);

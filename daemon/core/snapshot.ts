@@ -8,6 +8,7 @@ import { addEditHold } from "./edit-hold-table.ts";
 import { addMessage, type NewMessage } from "./inbox-table.ts";
 import { addHold, addWaiter } from "./lock-table.ts";
 import { addRisk } from "./merge-risk.ts";
+import { addConflict, addPending, type Conflict, type PendingNotes } from "./note-table.ts";
 import { addSession } from "./session-table.ts";
 import {
   type ContextItem,
@@ -50,6 +51,7 @@ interface Header {
   readonly messageCount: number;
   readonly sent: readonly (readonly [string, readonly number[]])[];
   readonly editHoldCount: number;
+  readonly noteCount: number;
   readonly told: Told;
 }
 
@@ -62,6 +64,8 @@ interface Lists {
   tasks: Task;
   writes: FileWork;
   risks: readonly [string, MergeRisk];
+  notes: PendingNotes;
+  conflicts: readonly [string, Conflict];
   context: ContextItem;
   messages: NewMessage;
   editHolds: EditHold;
@@ -72,7 +76,7 @@ type Part = { readonly [N in keyof Lists]?: readonly Lists[N][] };
 
 /** The lines of the state, without their ends. */
 export function* stateLines(state: State): Generator<string, void> {
-  const { locks, tasks, writes, context, messages, editHolds } = state;
+  const { locks, tasks, writes, notes, context, messages, editHolds } = state;
   const header: Header = {
     format,
     rules: state.rules,
@@ -89,6 +93,7 @@ export function* stateLines(state: State): Generator<string, void> {
     messageCount: messages.count,
     sent: [...messages.sent],
     editHoldCount: editHolds.count,
+    noteCount: notes.count,
     told: state.told,
   };
   yield JSON.stringify(header);
@@ -99,6 +104,8 @@ export function* stateLines(state: State): Generator<string, void> {
   yield* listLines("tasks", tasks.all.values(), plainTask);
   yield* listLines("writes", writes.files.values(), same);
   yield* listLines("risks", state.risks, same);
+  yield* listLines("notes", notes.pending.values(), same);
+  yield* listLines("conflicts", notes.conflicts, same);
   yield* listLines("context", context.items.values(), same);
   yield* listLines("messages", plainMessages(messages), same);
   yield* listLines("editHolds", editHolds.all.values(), same);
@@ -179,6 +186,7 @@ function readHeader(state: State, line: string): Header {
   state.messages.count = header.messageCount;
   for (const [by, times] of header.sent) state.messages.sent.set(by, times);
   state.editHolds.count = header.editHoldCount;
+  state.notes.count = header.noteCount;
   state.told = header.told;
   return header;
 }
@@ -192,6 +200,8 @@ function readLists(state: State, part: Part): void {
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, waiter);
   for (const work of part.writes ?? []) addWork(state.writes, work);
   for (const [id, risk] of part.risks ?? []) addRisk(state, id, risk);
+  for (const pending of part.notes ?? []) addPending(state.notes, pending);
+  for (const [id, conflict] of part.conflicts ?? []) addConflict(state.notes, id, conflict);
   for (const item of part.context ?? []) addItem(state.context, item);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) addEditHold(state.editHolds, hold);

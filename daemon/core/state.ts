@@ -4,6 +4,7 @@ import { type ActorTable, actorTable } from "./actors.ts";
 import type { Actor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
 import { WaitGraph } from "./lock-graph.ts";
 import { OtherWords } from "./lock-words.ts";
+import { type Notes, noNotes } from "./note-table.ts";
 import { PathIndex } from "./path-index.ts";
 import { noSessions, type Sessions } from "./session-table.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -39,6 +40,7 @@ export interface State {
   readonly risks: Map<string, MergeRisk>;
   /** derived: risks by the sessions of their sides. */
   readonly risksOf: Map<string, Set<string>>;
+  readonly notes: Notes;
   readonly context: ContextTable;
   readonly messages: Messages;
   readonly editHolds: EditHolds;
@@ -186,6 +188,8 @@ export interface MergeRisk {
   readonly project: string;
   readonly file: string;
   readonly sides: readonly [MergeSide, MergeSide];
+  /** Sessions that were told with an answer of theirs. */
+  readonly told: readonly string[];
 }
 
 export interface MergeSide {
@@ -380,6 +384,7 @@ export function emptyState(): State {
     writes: { files: new Map(), byWriter: new Map(), byWorktree: new Map(), byFile: new Map() },
     risks: new Map(),
     risksOf: new Map(),
+    notes: noNotes(),
     context: { items: new Map(), versions: 0, bytes: 0 },
     messages: noMessages(touched),
     editHolds: noEditHolds(touched),

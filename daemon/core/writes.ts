@@ -11,8 +11,10 @@ import type { Actor, WriteNote, Written } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { actorRow } from "./lock-text.ts";
 import { fileKey, noteRisks } from "./merge-risk.ts";
+import { tellLater } from "./notes.ts";
 import { gather, type Sets, scatter } from "./sets.ts";
 import type { FileWork, State, Writer, Writes } from "./state.ts";
+import type { Step } from "./step.ts";
 
 /** An actor with those it works for. */
 export interface Kin {
@@ -31,23 +33,24 @@ export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, me
   for (const file of noted.files) {
     const other = ownerBut(state, me, file.key);
     if (other === null) own.push(file);
-    else
-      step.events.push({
-        event: {
-          event: "bypassed",
-          file: file.file,
-          path: pathOfWork(file),
-          writer: actorRow(state, actor),
-          holder: actorRow(state, other.actor),
-          held: other.held,
-        },
-        about: [actor.session, other.actor.session],
-        project: file.project,
-      });
+    else bypass(state, file, actor, other, step);
   }
   noteWork(state, actor, { ...noted, files: own }, meta);
   noteRisks(state, actor, own, step);
 };
+
+function bypass(state: State, written: Written, actor: Actor, { actor: owner, held }: Owner, step: Step) {
+  const { file, project } = written;
+  const path = pathOfWork(written);
+  const [writer, holder] = [actorRow(state, actor), actorRow(state, owner)];
+  step.events.push({
+    event: { event: "bypassed", file, path, writer, holder, held },
+    about: [actor.session, owner.session],
+    project,
+  });
+  tellLater(state, actor, { what: "bypassed", file: path, mine: true, other: holder.name });
+  tellLater(state, owner, { what: "bypassed", file: path, mine: false, other: writer.name });
+}
 
 export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _meta, step) => {
   step.reply = { ok: true };
@@ -145,12 +148,13 @@ export function isKin(a: Kin, b: Kin): boolean {
   return sameProcess && (a.ancestors.includes(b.actor.agent) || b.ancestors.includes(a.actor.agent));
 }
 
+interface Owner {
+  readonly actor: Actor;
+  readonly held: boolean;
+}
+
 /** Who else holds the file, or has work in it and is alive. */
-export function ownerBut(
-  state: State,
-  me: Kin,
-  key: string,
-): { readonly actor: Actor; readonly held: boolean } | null {
+export function ownerBut(state: State, me: Kin, key: string): Owner | null {
   const hold = state.locks.holds.get(key);
   if (hold !== undefined) return isKin(me, hold) ? null : { actor: hold.actor, held: true };
   const writers = state.writes.files.get(key)?.writers ?? [];

@@ -42,14 +42,15 @@ export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Output
   const granted = outcomes.find((o): o is Granted => o.did === "lock" && o.ok);
   if (granted === undefined) return nothing;
   const said = granted.changedWhileWaiting ? changedAnswer(edit, granted) : nothing;
-  return granted.mergeRisks.length === 0 ? said : withContext("PreToolUse", said, mergeText(granted));
+  return granted.mergeRisks.length === 0 ? said : withContext("PreToolUse", said, mergeText(edit, granted));
 }
 
 /** Nothing is in the way: each worktree has its own file. */
-function mergeText({ mergeRisks }: Granted): string {
-  const lines = mergeRisks.map(({ file, name, worktree, branch }) => {
+function mergeText({ cwd }: Edit, { mergeRisks }: Granted): string {
+  const lines = mergeRisks.map(({ file, own, name, worktree, branch }) => {
     const on = branch === null ? "" : ` (branch ${quote(branch)})`;
-    return `${person(name)} changes ${quote(file)} too, in the worktree ${quote(worktree)}${on}.`;
+    const [mine, theirs] = [nearPath(`${own}/${file}`, cwd), nearPath(worktree, cwd)];
+    return `${person(name)} changes ${quote(mine)} too, in the worktree ${quote(theirs)}${on}.`;
   });
   return [
     "Kite: the same file of this repository is being changed in another worktree. Both go on, but will be merged.",
@@ -133,8 +134,11 @@ function holder(refused: Refused): string {
 }
 
 function doing({ cwd }: Edit, { holder }: Refused): string[] {
-  if (holder === null || holder.doing === null) return [];
-  return [`What it does: ${quote(holder.doing.replaceAll(`${cwd}/`, ""))}.`];
+  if (holder === null) return [];
+  const { doing: task, edited } = holder;
+  const files = edited.map(file => nearPath(file, cwd)).join(", ");
+  const does = task ?? (files === "" ? null : `last edited ${files}`);
+  return does === null ? [] : [`What it does: ${quote(does)}.`];
 }
 
 function line({ place, holder }: Refused): string[] {

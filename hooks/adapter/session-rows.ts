@@ -34,7 +34,7 @@ export const userPromptSubmit: Row = (event, actor, context) => {
   const prompted = { do: "prompted", session, promptId: prompt, byPerson: !isMachineMade(event) } as const;
   const working = seen(actor, { active: true, attention: null });
   const actions = [...begin(event, actor), ...ended, working, prompted];
-  return withInbox("UserPromptSubmit", actor, { actions });
+  return withInbox("UserPromptSubmit", actor, field(event, "cwd") ?? "", { actions });
 };
 
 /** After `clear` and `resume` the same process goes on under another id. */

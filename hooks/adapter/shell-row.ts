@@ -32,7 +32,7 @@ export const preShell: Row = (event, actor, context) => {
     parentFile: parentFile(event, actor),
     line: commands[0]?.name ?? "git",
   };
-  return withInbox("PreToolUse", actor, {
+  return withInbox("PreToolUse", actor, cwd, {
     actions: [...begin(event, actor), atWork(event, actor), guard],
     answer: outcomes => guardAnswer({ commands, waitMs }, outcomes),
   });

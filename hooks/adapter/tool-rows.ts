@@ -42,7 +42,7 @@ export const preToolUse: Row = (event, actor, context) => {
     parentFile: parentFile(event, actor),
     overwrites: tool !== "Edit",
   };
-  return withInbox("PreToolUse", actor, {
+  return withInbox("PreToolUse", actor, cwd, {
     file,
     actions: [...begin(event, actor), atWork(event, actor), lock],
     answer: outcomes => lockAnswer({ tool, file, cwd, waitMs }, outcomes),
@@ -54,7 +54,7 @@ export const postToolUse: Row = (event, actor) => {
   const plan = writes.has(tool)
     ? written(event, actor, true)
     : { actions: [...shellEnd(event, actor), ...endOfAgent(event, tool, actor), wentOn(actor)] };
-  return withNotes("PostToolUse", actor, plan);
+  return withNotes("PostToolUse", actor, field(event, "cwd") ?? "", plan);
 };
 
 /** A failed Agent call does not name the agent: its StopFailure did. */
@@ -62,6 +62,7 @@ export const postToolUseFailure: Row = (event, actor) =>
   withNotes(
     "PostToolUseFailure",
     actor,
+    field(event, "cwd") ?? "",
     writes.has(toolOf(event))
       ? written(event, actor, false)
       : { actions: [...shellEnd(event, actor), wentOn(actor)] },

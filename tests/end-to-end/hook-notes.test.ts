@@ -3,15 +3,16 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Client, Home, type Message } from "./daemon.ts";
+import { type Client, type Daemon, Home, type Message } from "./daemon.ts";
 
 let home: Home;
 let client: Client;
+let daemon: Daemon;
 let uses = 0;
 
 beforeEach(async () => {
   home = new Home();
-  await home.start();
+  daemon = await home.start();
   client = await home.connect();
 });
 afterEach(() => home.dispose());
@@ -149,4 +150,33 @@ test("a session that is open in two terminals: both people are told, once", asyn
   expect(await prompt(second)).toContain("open in 2 terminals");
   expect(await prompt(first)).toContain("open in 2 terminals");
   expect([await prompt(first), await prompt(second)]).toEqual(["", ""]);
+});
+
+test("two that wrote the same file are told so once in their turns, over a restart of the daemon", async () => {
+  const file = join(home.work, "a.ts");
+  writeFileSync(file, "0\n");
+  execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
+  for (const session of ["alice", "bob"]) await hook(session, "SessionStart", { source: "startup" });
+  const write = async (session: string) => {
+    uses += 1;
+    const tool = { tool_name: "Edit", tool_input: { file_path: file }, tool_use_id: `toolu_${uses}` };
+    const said = await hook(session, "PreToolUse", tool);
+    writeFileSync(file, `${session} ${uses}\n`);
+    await hook(session, "PostToolUse", tool);
+    // The next one need not wait for the end of a turn.
+    const person = await home.connect();
+    await person.ask({ type: "file_unlock", file, force: true });
+    person.destroy();
+    return said;
+  };
+  expect([await write("alice"), await write("bob")]).toEqual(["", ""]);
+  const told = await write("alice");
+  expect(told).toContain('you and \\"bob\\" both wrote \\"a.ts\\"');
+  // What bob was not told yet he is told by the next daemon.
+  await daemon.kill();
+  daemon = await home.start();
+  client = await home.connect();
+  expect(await write("bob")).toContain('you and \\"alice\\" both wrote \\"a.ts\\"');
+  const more = [await write("alice"), await write("bob"), await write("alice"), await write("bob")];
+  expect(more.filter(said => String(said).includes("both wrote"))).toEqual([]);
 });

@@ -14,6 +14,7 @@ import { rebuild } from "../../daemon/recover.ts";
 import { limits } from "../../protocol/limits.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
+import { NoteLives, notesBefore } from "./notes.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
 import { StepTimes } from "./step-times.ts";
@@ -78,6 +79,7 @@ export class World {
   readonly #work: WorkLives;
   readonly #talk: TalkLives;
   readonly #times = new StepTimes();
+  readonly #notes: NoteLives;
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
@@ -90,6 +92,7 @@ export class World {
     this.#tasks = new TaskLives(this.random.fork());
     this.#work = new WorkLives(this.random.fork());
     this.#talk = new TalkLives(this.random.fork());
+    this.#notes = new NoteLives(new Random(~seed));
   }
 
   async start(): Promise<void> {
@@ -198,6 +201,7 @@ export class World {
     this.#times.restart();
     this.#tasks.restarted(entries, this.#shadow);
     this.#work.restarted(this.#shadow);
+    this.#notes.restarted(this.#shadow);
     this.#talk.restarted(entries, this.#shadow);
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
@@ -234,6 +238,7 @@ export class World {
     const yielding = this.#yielding(state, entry);
     const before = [...state.locks.holds.values()];
     const tasks = tasksBefore(state);
+    const notes = notesBefore(state);
     let step: Step;
     let slow: string | null;
     try {
@@ -263,6 +268,7 @@ export class World {
     for (const wrong of notReturned(state, before, entry.command)) throw new Violation(wrong);
     for (const wrong of this.#tasks.observe(state, tasks, entry, step.reply)) throw new Violation(wrong);
     for (const wrong of this.#work.observe(state, entry, step)) throw new Violation(wrong);
+    for (const wrong of this.#notes.observe(state, entry, step, notes)) throw new Violation(wrong);
     for (const wrong of check(state)) throw new Violation(wrong);
     this.#noteTokens(state, step, entry.command.type === "session_begin");
   }
@@ -408,7 +414,8 @@ export class World {
 
   #write(): void {
     const client = this.#client();
-    this.#submit(client, this.#work.command(this.#running().state, client.actor));
+    const lives = this.#notes.isNext() ? this.#notes : this.#work;
+    this.#submit(client, lives.command(this.#running().state, client.actor));
   }
 
   #unlock(): void {

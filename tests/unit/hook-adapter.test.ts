@@ -368,6 +368,7 @@ describe("rows", () => {
     expect(acts(payload("PostToolUse--TaskStop-in-process-teammate"))).toEqual([
       { do: "seen", agentName: "alice", ended: true },
       wentOn,
+      { do: "notes" },
     ]);
   });
 

@@ -63,6 +63,7 @@ export const noteOf = (fields: Partial<LockNote> = {}): LockNote => ({
   heldMs: 0,
   waiters: 0,
   doing: null,
+  edited: [],
   yieldsInMs: null,
   ...fields,
 });

@@ -14,12 +14,16 @@ it("tells of a merge risk once, and again where the answer with it was not heard
     worktree: `/${session}`,
     actor: { session, agent: null, incarnation: 0 },
   });
-  state.risks.set("r", { project: "/p", file: "a.ts", sides: [side("alice"), side("bob")] });
+  const risk = { project: "/p", file: "a.ts", sides: [side("alice"), side("bob")], told: [] } as const;
+  state.risks.set("r", risk);
   const notes = new RiskNotes();
-  const { actor } = side("alice");
-  const first = notes.take(state, actor);
-  expect(first.notes).toMatchObject([{ file: "a.ts", worktree: "/bob" }]);
-  expect(notes.take(state, actor).notes).toEqual([]);
-  first.untell();
-  expect(notes.take(state, actor).notes).toEqual(first.notes);
+  const first = notes.take(state, "alice");
+  expect(first.notes).toMatchObject([{ file: "a.ts", own: "/alice", worktree: "/bob" }]);
+  expect(notes.take(state, "alice").notes).toEqual([]);
+  notes.untold("alice", first.ids);
+  expect(notes.take(state, "alice")).toEqual(first);
+  // The next daemon knows from the state who was told.
+  state.risks.set("r", { ...risk, told: ["alice"] });
+  expect(new RiskNotes().take(state, "alice").notes).toEqual([]);
+  expect(new RiskNotes().take(state, "bob").notes).toHaveLength(1);
 });
