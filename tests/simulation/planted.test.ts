@@ -366,7 +366,8 @@ async function simulationWith({
   return (module as typeof import("./run.ts")).runSeed;
 }
 
-describe("a planted bug is caught", () => {
+// Some take twenty seeds and more, each a second of processor time or two.
+describe("a planted bug is caught", { timeout: 300_000 }, () => {
   it.each(planted)("$bug", async bug => {
     const runSeed = await simulationWith(bug);
     let caught: Outcome | null = null;
