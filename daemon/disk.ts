@@ -58,6 +58,7 @@ export interface DiskFile {
   close(): void;
 }
 
+const orNothing = { throwIfNoEntry: false } as const;
 const fsyncAsync = promisify(fsync);
 const fdatasyncAsync = promisify(fdatasync);
 const writeAsync = promisify(write);
@@ -91,7 +92,7 @@ class NodeFile implements DiskFile {
   }
 
   isAt(path: string): boolean {
-    const there = statSync(path, { throwIfNoEntry: false });
+    const there = statSync(path, orNothing);
     return there !== undefined && there.ino === this.#inode && there.dev === this.#device;
   }
 
