@@ -6,42 +6,37 @@
  * holds or wrote anything in the worktree, git is not asked at all. Where somebody did and it cannot be looked at in
  * time, all they wrote that the command names counts as in its reach.
  */
-import { relative, resolve } from "node:path";
+import { relative } from "node:path";
 import type { GuardedCommand, GuardFinding, HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
-import { actorKey, locksOf } from "./core/actors.ts";
+import { locksOf } from "./core/actors.ts";
 import type { Actor } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { actorRow } from "./core/lock-text.ts";
 import type { Hold, State } from "./core/state.ts";
 import type { Kin } from "./core/writes.ts";
-import type { Changed } from "./facts-change.ts";
-import type { GitPlace } from "./git-child.ts";
 import { aliasedBy, type Given } from "./guard-alias.ts";
-import { narrowed, wouldChange } from "./guard-change.ts";
-import { reaches } from "./guard-reach.ts";
+import { narrowed } from "./guard-change.ts";
+import {
+  blindLook,
+  type Candidate,
+  findingsOf,
+  looksAt,
+  type Placed,
+  placeKey,
+  versionsOf,
+  workOf,
+} from "./guard-findings.ts";
+import { lineFor } from "./guard-taken.ts";
+import { lineKey, type Versions } from "./guard-told.ts";
 import { inTime, supposedPlaces, withoutIndex } from "./guard-unseen.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf } from "./hook-act.ts";
-import { isWithin } from "./pathspec.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "./hook-act.ts";
 import { signOfLife } from "./requests-session.ts";
-import { nameOf } from "./rows.ts";
 import type { Services } from "./services.ts";
-import { type Foreign, foreignIn, foreignKnown, indexOf, lookAt, ownIn, type Seen } from "./uncommitted.ts";
+import { indexOf } from "./uncommitted.ts";
 
 type Guard = ActionOf<"guard">;
-
-/** A command with the repository it works on; `base`: where its paths begin, relative to the worktree. */
-interface Placed {
-  readonly n: number;
-  readonly command: GuardedCommand;
-  readonly place: GitPlace;
-  readonly base: string;
-  /** The place is only supposed: why it could not be looked at. */
-  readonly blind?: string;
-  /** Of others' files, only these are in its reach. */
-  readonly changed?: Changed;
-}
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
@@ -55,23 +50,39 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
   const looking = looked(run, asked, actor, alone);
   // A client that hears nothing lets the command run: it is answered before that, by what is known.
-  const outcome = await inTime(looking, limits.guardAnswerMs, () => {
+  const decided = await inTime(looking, limits.guardAnswerMs, () => {
     const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
     const me = { actor, ancestors: asked.ancestors };
     const placed = asked.commands.flatMap((given, n) => supposed(services, asked, n, { ...given, unknown }));
     const looks = new Map(placed.map(one => [placeKey(one), blindLook(services, me, one)]));
-    const { findings } = findingsOf(services, me, placed, looks, asked);
+    const findings = findingsOf(services, placed, looks).all.map(({ finding }) => finding);
     const drop = () => letGo(services, actor, asked.toolUseId);
     // Whatever it comes to, the line will not run.
     if (findings.length > 0 && mode === "deny") void looking.then(drop, drop);
-    return { ...alone, findings, unchecked: unknown };
+    return { ...undecided, outcome: { ...alone, findings, unchecked: unknown } };
+  });
+  const { outcome, line, said, passed } = decided;
+  run.delivery.whenSettled(heard => {
+    for (const versions of heard ? said : [])
+      services.guardTold.told(line, versions, asked.toolUseId, services.clock.now());
   });
   // Every client has gone: nothing was decided.
   if (!outcome.ok && run.call.connection.isClosed) return outcome;
-  return noted(run, asked, actor, outcome);
+  return noted(run, asked, actor, outcome, passed);
 }
 
-async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Promise<HookOutcome> {
+interface Decided {
+  readonly outcome: HookOutcome;
+  readonly line: string;
+  /** What the answer tells that the same line, sent again, confirms. */
+  readonly said: readonly Versions[];
+  /** What the actor was told before, and sent again. */
+  readonly passed: readonly GuardFinding[];
+}
+
+const undecided = { line: "", said: [], passed: [] } as const;
+
+async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Promise<Decided> {
   const { services } = run;
   const { clock } = services;
   const until = clock.now() + limits.guardAnswerMs - limits.firstByteMs;
@@ -93,22 +104,56 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
     const { reply, waitedMs, before } = await waited;
     if (isRefusal(reply)) refused = contested("guard", services, actor, files, reply);
-    if (refused?.ok === false && !withoutIndex.has(refused.refusal.code)) return refused;
+    if (refused?.ok === false && !withoutIndex.has(refused.refusal.code))
+      return { ...undecided, outcome: refused };
     if (refused === null) run.delivery.whenSettled(delivered);
     waits = { waitedMs, before };
   }
-  services.guarded.began(
-    asked.toolUseId,
-    placed.filter(one => one.blind === undefined).map(one => one.place),
-  );
   const looks = await looksAt(services, me, placed);
   const narrow = await narrowed(services, placed, one => looks.get(placeKey(one))?.foreign ?? []);
-  const { findings, unseen } = findingsOf(services, me, narrow.placed, looks, asked);
-  // The line will not run.
-  if (findings.length > 0 && alone.mode === "deny") await letGo(services, actor, asked.toolUseId);
-  if (refused !== null && findings.length === 0) return refused;
+  const { all, unseen, reached } = findingsOf(services, narrow.placed, looks);
+  const { said, passed, line } = await untold(services, actor, asked, all);
+  const findings = said.map(({ finding }) => finding);
+  if (findings.length > 0 && alone.mode === "deny") {
+    // The line will not run.
+    await letGo(services, actor, asked.toolUseId);
+  } else {
+    const places = placed.filter(one => one.blind === undefined).map(one => one.place);
+    services.guarded.began(asked.toolUseId, await lineFor(services, places, reached));
+  }
+  if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen].filter(why => why !== null);
-  return { ...alone, findings, aliased, unchecked: whys.length === 0 ? null : whys.join("; "), ...waits };
+  const unlooked = whys.length === 0 ? null : whys.join("; ");
+  const outcome = { ...alone, findings, aliased, unchecked: unlooked, ...waits };
+  return { outcome, line, said: said.flatMap(({ versions }) => versions ?? []), passed };
+}
+
+/** Of what the line reaches, what the actor is to be told, and what it was told before and sent again. */
+async function untold(
+  services: Services,
+  actor: Actor,
+  asked: Guard,
+  all: readonly Candidate[],
+): Promise<{
+  readonly line: string;
+  readonly said: readonly { readonly finding: GuardFinding; readonly versions: Versions | null }[];
+  readonly passed: readonly GuardFinding[];
+}> {
+  const line = lineKey(actor, asked.cwd, asked.typed);
+  const told: { readonly finding: GuardFinding; readonly versions: Versions | null }[] = [];
+  const passed: GuardFinding[] = [];
+  for (const candidate of all) {
+    const { finding } = candidate;
+    const versions = finding.verdict === "deny" ? null : await versionsOf(services, candidate);
+    const now = services.clock.now();
+    const isKnown = versions !== null && services.guardTold.knows(line, versions, asked.toolUseId, now);
+    if (isKnown) passed.push(finding);
+    else told.push({ finding, versions });
+  }
+  // A line that is denied is told of nothing else: it cannot be sent again as it is.
+  const isDenied = services.treeGuard === "deny" && told.some(({ finding }) => finding.verdict === "deny");
+  const said = told.filter(({ finding }) => !isDenied || finding.verdict === "deny");
+  return { line, said, passed };
 }
 
 /** Ends the flight of a tool use that will write no more, and gives up the indexes that were taken for it. */
@@ -198,133 +243,14 @@ async function placeOf(
   return { place: { worktree: top, gitDir: git }, base: relative(top, here.real) };
 }
 
-interface Look {
-  readonly foreign: readonly Foreign[];
-  readonly own: readonly string[];
-  readonly seen: Seen;
-}
-
-/** What is to be seen in each place, once. */
-async function looksAt(services: Services, me: Kin, placed: readonly Placed[]): Promise<Map<string, Look>> {
-  const looks = new Map<string, Look>();
-  for (const one of placed) {
-    const key = placeKey(one);
-    if (looks.has(key)) continue;
-    looks.set(
-      key,
-      one.blind === undefined ? await lookFor(services, me, one.place) : blindLook(services, me, one),
-    );
-  }
-  return looks;
-}
-
-function placeKey({ place: { worktree, gitDir }, blind = "" }: Placed): string {
-  return [worktree, gitDir, blind].join("\n");
-}
-
-async function lookFor(services: Services, me: Kin, place: GitPlace): Promise<Look> {
-  const foreign = await foreignIn(services, me, place);
-  if (foreign.length === 0) return { foreign, own: [], seen: { states: new Map(), unseen: null } };
-  const own = ownIn(services, me, place.worktree).slice(0, limits.guardFilesMax);
-  const files = foreign.filter(f => !f.dir).map(f => f.file);
-  return { foreign, own, seen: await lookAt(services, place, [...new Set([...files, ...own])]) };
-}
-
-function blindLook(services: Services, me: Kin, { place, blind }: Placed): Look {
-  const seen = { states: new Map(), unseen: blind ?? null };
-  return { foreign: foreignKnown(services, me, place), own: [], seen };
-}
-
-interface Found {
-  readonly findings: readonly GuardFinding[];
-  readonly unseen: string | null;
-}
-
-function findingsOf(
-  services: Services,
-  me: Kin,
-  placed: readonly Placed[],
-  looks: ReadonlyMap<string, Look>,
-  { toolUseId }: Guard,
-): Found {
-  const findings: GuardFinding[] = [];
-  let unseen: string | null = null;
-  for (const one of placed) {
-    const look = looks.get(placeKey(one));
-    if (look === undefined || look.foreign.length === 0) continue;
-    unseen ??= look.seen.unseen;
-    const finding = findingOf(services, one, look, look.own);
-    if (finding === null) continue;
-    const isKnown =
-      finding.verdict === "tell_first" &&
-      services.guardTold.knows(
-        toldKey(me.actor, one),
-        inReach(one, look).map(f => f.file),
-        toolUseId,
-        services.clock.now(),
-      );
-    if (!isKnown) findings.push(finding);
-  }
-  return { findings, unseen };
-}
-
-function inReach(one: Placed, { foreign, seen }: Look): Foreign[] {
-  const { command, base } = one;
-  return foreign.filter(({ file, held, dir }) => {
-    if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
-      return false;
-    const state = dir ? null : seen.states.get(file);
-    const { changed } = one;
-    if (changed !== undefined && changed.loses !== "all")
-      return wouldChange({ ...one, changed }, { file, held }, state);
-    // What was not looked at may be anything.
-    return state === undefined ? seen.unseen !== null : reaches(command, state, held);
-  });
-}
-
-function isInPaths({ command: { paths }, place, base }: Placed, file: string): boolean {
-  return paths === null || isWithin(file, paths, base, place.worktree);
-}
-
-/** Whether a path that a command names lies in the directory that is held. */
-function isBelow(path: string, dir: string, base: string): boolean {
-  return dir === "" || resolve("/", base, path).startsWith(`/${dir}/`);
-}
-
-function findingOf(services: Services, one: Placed, look: Look, own: readonly string[]): GuardFinding | null {
-  const reached = inReach(one, look);
-  if (reached.length === 0) return null;
-  const { unseen, states } = look.seen;
-  const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir }) => ({
-    file: dir ? `${file}/` : file,
-    who: nameOf(services, actor),
-    // What it edits is named here already.
-    doing: taskOf(services, actor),
-    held,
-  }));
-  const mine = own.filter(file => {
-    const state = look.seen.states.get(file);
-    return isInPaths(one, file) && state !== undefined && reaches(one.command, state, false);
-  });
-  return {
-    command: one.n,
-    verdict: one.command.reach === "tree" ? "deny" : "tell_first",
-    foreign: shown,
-    more: reached.length - shown.length,
-    own: mine.filter(file => !reached.some(f => f.file === file)),
-    worktree: one.place.worktree,
-    ...(unseen === null || reached.some(f => states.has(f.file)) ? {} : { unseen }),
-  };
-}
-
-/** The same command of the same actor. */
-function toldKey(actor: Actor, { command, place, base }: Placed): string {
-  const { name, reach, paths, commits } = command;
-  return JSON.stringify([actorKey(actor), name, reach, commits, paths, place.worktree, base]);
-}
-
 /** A line in the trail for what was decided: the first word of the line, never more of it. */
-function noted(run: Run, asked: Guard, actor: Actor, outcome: HookOutcome): HookOutcome {
+function noted(
+  run: Run,
+  asked: Guard,
+  actor: Actor,
+  outcome: HookOutcome,
+  passed: readonly GuardFinding[],
+): HookOutcome {
   const { services, plan } = run;
   const { name } = actorRow(services.engine.state, actor);
   const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
@@ -344,35 +270,18 @@ function noted(run: Run, asked: Guard, actor: Actor, outcome: HookOutcome): Hook
   const { findings, unchecked, waitedMs: ms, mode } = outcome;
   const [first] = findings;
   if (first === undefined) {
-    const whys = [asked.unread, unchecked].filter(why => why !== null);
-    const why = whys.length === 0 ? {} : { why: `not looked at: ${whys.join("; ")}` };
+    const unseen = [asked.unread, unchecked].filter(why => why !== null).join("; ");
+    const whys = [
+      ...passed.map(finding => `was told and sent it again, reaches ${workOf(finding)}`),
+      ...(unseen === "" ? [] : [`not looked at: ${unseen}`]),
+    ];
+    const why = whys.length === 0 ? {} : { why: whys.join("; ") };
     services.recorder.note({ ...line, file: null, decision: "allow", ms, ...why });
     return outcome;
   }
-  const theirs = first.foreign.map(f => `${f.file} (${f.who})`).join(", ");
-  const reach =
-    first.verdict === "deny" ? `would reach uncommitted work: ${theirs}` : `would take in: ${theirs}`;
+  const reach = `would reach ${workOf(first)}`;
   const why = first.unseen === undefined ? reach : `could not be looked at (${first.unseen}); ${reach}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
   services.recorder.note({ ...line, file, decision: mode === "deny" ? "deny" : "note", ms, why });
   return outcome;
-}
-
-/** The places of guarded lines that run now: when they ended, it is looked at what they committed. */
-export class Guarded {
-  readonly #places = new Map<string, readonly GitPlace[]>();
-
-  began(toolUseId: string, places: readonly GitPlace[]): void {
-    this.#places.set(toolUseId, places);
-    for (const oldest of this.#places.keys()) {
-      if (this.#places.size <= limits.guardToldMax) break;
-      this.#places.delete(oldest);
-    }
-  }
-
-  ended(toolUseId: string): readonly GitPlace[] {
-    const places = this.#places.get(toolUseId) ?? [];
-    this.#places.delete(toolUseId);
-    return places;
-  }
 }

@@ -9,6 +9,7 @@ import type { Actor, FileRef, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
 import { type Kin, ownerBut, pathOfWork } from "./core/writes.ts";
+import { tellTaken } from "./guard-taken.ts";
 import {
   type ActionOf,
   actorOfAction,
@@ -73,18 +74,18 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   services.toolUses.ended(toolUseId);
   if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
   const actor = actorOfAction(run, action);
-  const places = services.guarded.ended(toolUseId);
+  const line = services.guarded.ended(toolUseId);
+  const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
+  // While the index is still the line's: what the next one commits is not its doing.
+  const byGit = await tellTaken(services, actor, ancestors, line);
   await letGo(services, actor, toolUseId);
   const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
   await judge(services, actor, since);
-  const changed = await changedWhile(services, actor, ranMs, since);
-  if (changed.length > 0) {
-    const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
-    const files = changed.filter(one => !suspect(services, { actor, ancestors }, one));
-    await noteShell(services, actor, ancestors, files);
-  }
+  const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
+  const files = changed.filter(one => !suspect(services, { actor, ancestors }, one));
+  await noteShell(services, actor, ancestors, files);
   // A git command may have committed what was uncommitted.
-  for (const place of places)
+  for (const place of line.places)
     await lookAt(
       services,
       place,

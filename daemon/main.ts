@@ -19,6 +19,7 @@ import { loadEvents, saveEvents } from "./event-file.ts";
 import { EventHub } from "./event-hub.ts";
 import { parentAgent } from "./facts-agent.ts";
 import { ChangeFacts } from "./facts-change.ts";
+import { CommitFacts } from "./facts-commit.ts";
 import { GitFacts } from "./facts-git.ts";
 import { Outside } from "./facts-outside.ts";
 import { PathFacts } from "./facts-path.ts";
@@ -26,9 +27,9 @@ import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
 import { WorkFacts } from "./facts-work.ts";
 import { GitChild } from "./git-child.ts";
 import { GitProgram } from "./git-program.ts";
+import { Guarded } from "./guard-taken.ts";
 import { GuardTold } from "./guard-told.ts";
 import { HookFailures } from "./hook-failures.ts";
-import { Guarded } from "./hook-guard.ts";
 import { HookLocks } from "./hook-lock.ts";
 import { HookNotes } from "./hook-notes.ts";
 import { HookWakes } from "./hook-wake.ts";
@@ -276,6 +277,7 @@ function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
   const git = new GitFacts({ outside, paths });
   const work = new WorkFacts(outside, gitChild);
   const changes = new ChangeFacts(outside, gitChild);
+  const commits = new CommitFacts(outside, gitChild);
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
@@ -285,6 +287,8 @@ function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
     work: (place, files, allowance) => work.look(place, files, allowance),
     allowance: () => work.allowance(),
     change: (place, change, files) => changes.look(place, change, files),
+    commitMark: place => commits.mark(place),
+    commits: (place, mark, files) => commits.commits(place, mark, files),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
     repository: cwd => git.repositoryOf(cwd),

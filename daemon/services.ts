@@ -6,13 +6,14 @@ import type { Actor, Anchor } from "./core/entry.ts";
 import type { Engine } from "./engine.ts";
 import type { EventHub } from "./event-hub.ts";
 import type { Changed } from "./facts-change.ts";
+import type { CommitMark } from "./facts-commit.ts";
 import type { Repository } from "./facts-git.ts";
 import type { Unreachable } from "./facts-outside.ts";
 import type { PathFact } from "./facts-path.ts";
 import type { FileState } from "./facts-work.ts";
 import type { GitPlace } from "./git-child.ts";
+import type { Guarded } from "./guard-taken.ts";
 import type { GuardTold } from "./guard-told.ts";
-import type { Guarded } from "./hook-guard.ts";
 import type { HookLocks } from "./hook-lock.ts";
 import type { HookNotes } from "./hook-notes.ts";
 import type { HookWakes } from "./hook-wake.ts";
@@ -55,6 +56,14 @@ export interface Facts {
   alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable>;
   /** The worktree of a command in `cwd` that was given a git directory of its own; null where there is none. */
   worktreeOf(cwd: string, gitDir: string): Promise<string | null | Unreachable>;
+  /** Where a repository stands, for `commits` to go on from. */
+  commitMark(place: GitPlace): Promise<CommitMark | Unreachable>;
+  /** Files among `files` that are in commits made since `mark`, with the abbreviated id of each one's latest. */
+  commits(
+    place: GitPlace,
+    mark: CommitMark,
+    files: readonly string[],
+  ): Promise<ReadonlyMap<string, string> | Unreachable>;
   /** The process as an anchor, if the daemon itself can see it and it is the user's. */
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;

@@ -10,18 +10,23 @@ import type { GitPlace } from "./git-child.ts";
 import type { Services } from "./services.ts";
 import type { Allowance } from "./work-clock.ts";
 
-/** A file that other living actors hold or have work in. */
+/** A file that others hold or have work in. */
 export interface Foreign {
+  readonly key: string;
   /** Relative to the worktree. */
   readonly file: string;
   /** Its holder, else who wrote it last. */
   readonly actor: Actor;
+  /** Whose work it is that has ended: nobody living wrote the file since. null: whose it is lives. */
+  readonly left: Writer | null;
+  /** The asking one has work in it as well. */
+  readonly yours: boolean;
   readonly held: boolean;
   /** A directory is held with all that is in it: git is not asked. */
   readonly dir: boolean;
 }
 
-/** What others hold or have work in, in this worktree; the latest first. */
+/** What others hold or have work in, in this worktree: that of the living first, the latest first. */
 export async function foreignIn(services: Services, me: Kin, place: GitPlace): Promise<Foreign[]> {
   const found = new Map<string, Foreign>();
   for (const hold of await foreignHolds(services, me, place)) {
@@ -33,10 +38,12 @@ export async function foreignIn(services: Services, me: Kin, place: GitPlace): P
     const isElsewhere = !("unreachable" in repository) && repository.worktree !== place.worktree;
     if (!isAbove && isElsewhere) continue;
     const file = isAbove ? "" : relative(place.worktree, path);
-    found.set(hold.key, { file, actor: hold.actor, held: true, dir: hold.dir });
+    const { key, actor, dir } = hold;
+    const yours = isOwn(me, services.engine.state.writes.files.get(key));
+    found.set(key, { key, file, actor, held: true, dir, left: null, yours });
   }
-  addWork(services, me, place.worktree, found);
-  return [...found.values()];
+  const left = addWork(services, me, place.worktree, found);
+  return [...found.values(), ...left];
 }
 
 /** The same by what the daemon remembers, without a look at anything: folders of other repositories count too. */
@@ -47,18 +54,34 @@ export function foreignKnown(services: Services, me: Kin, place: GitPlace): Fore
     const path = pathOf(hold);
     const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
     const file = isAbove ? "" : relative(place.worktree, path);
-    found.set(hold.key, { file, actor: hold.actor, held: true, dir: hold.dir });
+    const { key, actor, dir } = hold;
+    const yours = isOwn(me, services.engine.state.writes.files.get(key));
+    found.set(key, { key, file, actor, held: true, dir, left: null, yours });
   }
-  addWork(services, me, place.worktree, found);
-  return [...found.values()];
+  const left = addWork(services, me, place.worktree, found);
+  return [...found.values(), ...left];
 }
 
-function addWork(services: Services, me: Kin, worktree: string, found: Map<string, Foreign>): void {
+/** Adds the work of the living to `found`, and returns what the ended left. */
+function addWork(services: Services, me: Kin, worktree: string, found: Map<string, Foreign>): Foreign[] {
+  const left: Foreign[] = [];
   for (const work of worksIn(services, worktree)) {
+    const { key, file } = work;
+    if (found.has(key)) continue;
+    const rest = { key, file, held: false, dir: false, yours: isOwn(me, work) };
     const writer = work.writers.findLast(w => isForeign(services, me, w));
-    if (writer === undefined || found.has(work.key)) continue;
-    found.set(work.key, { file: work.file, actor: writer.actor, held: false, dir: false });
+    const ended = writer === undefined ? endedWriter(services, me, work) : null;
+    if (writer !== undefined) found.set(key, { ...rest, actor: writer.actor, left: null });
+    else if (ended !== null) left.push({ ...rest, actor: ended.actor, left: ended });
   }
+  return left;
+}
+
+/** Whose session ended after it was the last to write the file; null where that is no other one's. */
+function endedWriter({ engine }: Services, me: Kin, work: FileWork): Writer | null {
+  const latest = latestOf(work);
+  const isOwn = latest.actor.session === me.actor.session;
+  return isOwn || isAlive(engine.state, latest.actor) ? null : latest;
 }
 
 async function foreignHolds(services: Services, me: Kin, place: GitPlace): Promise<Hold[]> {
@@ -111,8 +134,13 @@ function isForeign(
 
 /** Files of the worktree in which the actor, or one it works for or that works for it, has work; the latest first. */
 export function ownIn(services: Services, me: Kin, worktree: string): string[] {
-  const own = worksIn(services, worktree).filter(work => work.writers.some(w => isKin(me, w)));
-  return own.map(work => work.file);
+  return worksIn(services, worktree)
+    .filter(work => isOwn(me, work))
+    .map(work => work.file);
+}
+
+function isOwn(me: Kin, work: FileWork | undefined): boolean {
+  return work?.writers.some(w => isKin(me, w)) ?? false;
 }
 
 /** How git sees some files; `unseen` says why not all could be looked at. */

@@ -79,13 +79,17 @@ export interface ForeignFile {
   readonly doing: string | null;
   /** They hold it now; else they wrote it, and it was not committed since. */
   readonly held: boolean;
+  /** The actor has uncommitted work in it as well. */
+  readonly yours: boolean;
+  /** How long ago it was written by one whose session has ended, in milliseconds; null: whose it is lives. */
+  readonly leftMs: number | null;
 }
 
 /** Why a guarded command should not run as it is. */
 export interface GuardFinding {
   /** Which of the action's commands, counted from 0; after them come those of `aliased`. */
   readonly command: number;
-  /** `tell_first`: it passes when it is asked for again and nothing more is in its reach. */
+  /** `tell_first`: the same line passes when it is sent again and reaches nothing more, and nothing newer. */
   readonly verdict: "deny" | "tell_first";
   /** Those in reach, at most `limits.guardFilesMax`; `more` counts the rest. */
   readonly foreign: readonly ForeignFile[];
@@ -166,6 +170,8 @@ export type HookAction =
       readonly parentFile: string | null;
       /** For the trail: what its first command is called, never words of the line. */
       readonly line: string;
+      /** The whole line, to know it again; it is not kept. */
+      readonly typed: string;
     }
   | {
       /** The actor makes a call that comes to the daemon through a process it shares with others. */
@@ -365,7 +371,7 @@ export type HookOutcome =
       readonly mode: GuardMode;
       /** What the aliases came to. */
       readonly aliased: readonly GuardedCommand[];
-      /** Nothing: the line may run. */
+      /** What the answer has to tell, all of it; nothing: the line may run. */
       readonly findings: readonly GuardFinding[];
       /** Why not everything could be looked at, a sentence; null where it could. */
       readonly unchecked: string | null;

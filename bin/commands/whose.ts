@@ -7,8 +7,8 @@ interface WhoseFlags {
 
 const help = `
 Shows files with uncommitted work that Kite saw sessions write, by an edit or with a shell command, until git says that
-nothing uncommitted is left in them. Work of sessions that have ended is shown as (ended): it holds up nobody's git
-commands, and is yours to keep or to throw away. Files that only you changed are not here: git status.
+nothing uncommitted is left in them. Work of sessions that have ended is shown as (ended): a session's git command that
+would wipe it is refused once, and runs when it is sent again. Files that only you changed are not here: git status.
 
 Below the files, the command that commits a session's own files and leaves everything else as it is, also what is
 staged. Kite does not run it.

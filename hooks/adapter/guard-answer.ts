@@ -5,12 +5,14 @@ import { contested, holdOf } from "./lock-answer.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
 import { leftOut, ownForm } from "./own-paths.ts";
 import type { Guarded } from "./shell-guard.ts";
-import { duration } from "./words.ts";
+import { duration, nearPath } from "./words.ts";
 
 /** The shell line that asks. `waitMs` is how long it may have waited for an index. */
 export interface GuardedLine {
   readonly commands: readonly Guarded[];
   readonly waitMs: number;
+  /** Where it runs, and its agent reads the answer. */
+  readonly cwd: string;
 }
 
 type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
@@ -38,19 +40,20 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
       ? nothing
       : tellPerson(`Kite let a git command run without looking: ${quote(looked.unchecked)}`);
   }
-  if (looked.mode === "warn") return context("PreToolUse", warned(reached));
+  const { cwd } = line;
+  if (looked.mode === "warn") return context("PreToolUse", warned(reached, cwd));
   const wiping = reached.filter(({ verdict }) => verdict === "deny");
-  if (wiping.length === 0) return deny(toldFirst(reached));
+  if (wiping.length === 0) return deny(toldFirst(reached, cwd));
   const seen = wiping.filter(({ unseen }) => unseen === undefined);
-  return deny(seen.length > 0 ? denied(seen) : notSeen(wiping));
+  return deny(seen.length > 0 ? denied(seen, cwd) : notSeen(wiping, cwd));
 }
 
 /** What is in reach is not known, only that others have work there. */
-function notSeen(reached: readonly Reached[]): string {
+function notSeen(reached: readonly Reached[], cwd: string): string {
   return [
     `Kite: this command line did not run: Kite could not look in time at what ${names(reached)} in it would reach, ` +
       `and ${others(reached)} may have uncommitted work there. The look: ${whyUnseen(reached)}.`,
-    notes(reached),
+    notes(reached, cwd),
     "What to do: send the same command again in a moment. If this comes again, work on something else, " +
       `tell ${people(reached)} what you need, or ask your user.`,
   ].join("\n");
@@ -60,35 +63,57 @@ function whyUnseen(reached: readonly Reached[]): string {
   return quote(reached.find(({ unseen }) => unseen !== undefined)?.unseen ?? "");
 }
 
-function denied(reached: readonly Reached[]): string {
+function denied(reached: readonly Reached[], cwd: string): string {
   return [
     `Kite: this command line did not run: ${names(reached)} in it may wipe uncommitted work of ${others(reached)}.`,
-    notes(reached),
+    notes(reached, cwd),
     `What to do: ${[...ownWay(reached), ...commitOwn(reached)].join("\n")}`,
     `Or do it in a worktree of your own (git worktree add), tell ${people(reached)} what you need, or ask your user.`,
   ].join("\n");
 }
 
-function toldFirst(reached: readonly Reached[]): string {
+function toldFirst(reached: readonly Reached[], cwd: string): string {
   return [
     reached.every(({ unseen }) => unseen !== undefined)
       ? `Kite: this command line did not run yet: Kite could not look in time at what ${names(reached)} in it would ` +
-        `take in, it may be work of ${others(reached)}. The look: ${whyUnseen(reached)}.`
-      : `Kite: this command line did not run yet: ${names(reached)} in it would take in work of ${others(reached)}.`,
-    notes(reached),
-    `What to do: ${ownWay(reached).join("\n")}`,
-    "If you mean theirs too, send the same command again: it will run.",
+        `take in or wipe, it may be work of ${others(reached)}. The look: ${whyUnseen(reached)}.`
+      : `Kite: this command line did not run yet: ${effects(reached, "would take in", "in it ").join(", ")}.`,
+    notes(reached, cwd),
+    `What to do: ${[...ownWay(reached), ...keepLeft(reached)].join("\n")}`,
+    "If you mean theirs too, send the same command again, word for word: it will run.",
   ].join("\n");
 }
 
-function warned(reached: readonly Reached[]): string {
-  const isWiping = reached.some(({ verdict }) => verdict === "deny");
-  const does = isWiping ? "may wipe uncommitted work" : "takes in work";
+function warned(reached: readonly Reached[], cwd: string): string {
   return [
-    `Kite: ${names(reached)} ${does} of ${others(reached)}, and runs all the same.`,
-    notes(reached),
-    `Next time: ${ownWay(reached).join("\n")}`,
+    `Kite: ${effects(reached, "takes in", "").join(", ")}, and runs all the same.`,
+    notes(reached, cwd),
+    `Next time: ${[...ownWay(reached), ...keepLeft(reached)].join("\n")}`,
   ].join("\n");
+}
+
+/** What the commands do to others' work, those that may wipe it first. */
+function effects(reached: readonly Reached[], takes: string, where: string): readonly string[] {
+  const wiping = reached.filter(isWiping);
+  const taking = reached.filter(one => !isWiping(one));
+  return [
+    ...(wiping.length === 0
+      ? []
+      : [`${names(wiping)} ${where}may wipe uncommitted work of ${others(wiping)}`]),
+    ...(taking.length === 0 ? [] : [`${names(taking)} ${where}${takes} work of ${others(taking)}`]),
+  ];
+}
+
+function isWiping({ by }: Reached): boolean {
+  return by.reach === "tree";
+}
+
+/** Nobody is there to ask for what the ended left: it is the reader's to keep. */
+function keepLeft(reached: readonly Reached[]): readonly string[] {
+  const left = reached.some(({ foreign }) => foreign.some(({ leftMs }) => leftMs !== null));
+  return left
+    ? ["Look at what the ended session left (git diff, git status) and commit what is worth it."]
+    : [];
 }
 
 function names(reached: readonly Reached[]): string {
@@ -97,26 +122,38 @@ function names(reached: readonly Reached[]): string {
 }
 
 function others(reached: readonly Reached[]): string {
-  return peopleOf(reached).length === 1 && reached.every(({ more }) => more === 0)
-    ? "another agent"
-    : "other agents";
+  const isOne = peopleOf(reached).length === 1 && reached.every(({ more }) => more === 0);
+  const files = reached.flatMap(({ foreign }) => foreign);
+  if (files.every(({ leftMs }) => leftMs !== null))
+    return isOne ? "a session that has ended" : "sessions that have ended";
+  return isOne ? "another agent" : "other agents";
 }
 
 /** Which files, and whose they are. */
-function notes(reached: readonly Reached[]): string {
-  const files = new Map(reached.flatMap(({ foreign }) => foreign).map(file => [file.file, file]));
-  const shown = [...files.values()].slice(0, limits.guardFilesShownMax);
+function notes(reached: readonly Reached[], cwd: string): string {
+  const files = new Map<string, ForeignFile>();
+  for (const { foreign, worktree } of reached) {
+    for (const file of foreign) files.set(nearPath(`${worktree}/${file.file}`, cwd), file);
+  }
+  const shown = [...files].slice(0, limits.guardFilesShownMax);
   const more = files.size - shown.length + Math.max(...reached.map(finding => finding.more));
   const isSeen = reached.some(({ unseen }) => unseen === undefined);
-  const texts = [...shown.map(file => owned(file, isSeen)), ...(more > 0 ? [`and ${more} more`] : [])];
-  return [`${frame} ${texts.join("; ")}.`, ...doing(shown)].join(" ");
+  const texts = [
+    ...shown.map(([name, file]) => owned(name, file, isSeen)),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ];
+  return [`${frame} ${texts.join("; ")}.`, ...doing(shown.map(([, file]) => file))].join(" ");
 }
 
-function owned({ file, who, held }: ForeignFile, isSeen: boolean): string {
+function owned(path: string, { who, held, yours, leftMs }: ForeignFile, isSeen: boolean): string {
   const name = quote(who, limits.nameBytes);
-  if (held) return `${quote(file)} is held by ${name}`;
-  if (!isSeen) return `${quote(file)} was written by ${name}`;
-  return `${quote(file)} has changes of ${name} that are not committed`;
+  const both = yours ? ", and of you," : "";
+  if (leftMs !== null) {
+    return `${quote(path)} has changes of ${name}${both} that are not committed, written ${duration(leftMs)} ago by a session that has ended`;
+  }
+  if (held) return `${quote(path)} is held by ${name}${yours ? ", and you have changes in it" : ""}`;
+  if (!isSeen) return `${quote(path)} was written by ${name}${yours ? ", and by you" : ""}`;
+  return `${quote(path)} has changes of ${name}${both} that are not committed`;
 }
 
 /** What each of them does, once. */
@@ -137,10 +174,17 @@ function ownWayOf(reached: Reached): string {
   const hint = by.unclear ? "its paths are known to the shell alone, so write them out; " : "";
   if (words === null) return `${hint}\`${by.name}\` cannot leave out their files.`;
   const form = ownCommand(words, reached);
-  if (form === null) return `${hint}none of your own uncommitted files is in its reach.`;
+  if (form === null) return `${hint}${noForm(reached)}`;
   const rest = leftOut(own);
   const more = rest === 0 ? "" : ` (and ${rest} more ${rest === 1 ? "file" : "files"} of yours)`;
   return `${hint}for your own files alone: ${form}${more}`;
+}
+
+/** Why there is no form for the agent's own files. */
+function noForm({ foreign }: Reached): string {
+  return foreign.some(({ yours }) => yours)
+    ? "every file of yours in its reach has their changes in it too: agree with them first."
+    : "none of your own uncommitted files is in its reach.";
 }
 
 /** What is new has to be added before it can be committed by name. */
@@ -187,8 +231,13 @@ function commitOwn(reached: readonly Reached[]): readonly string[] {
   return form === null ? [] : [`To keep your own work, commit it: ${form}`];
 }
 
+/** Those who are there to be asked. */
 function people(reached: readonly Reached[]): string {
-  const all = peopleOf(reached).slice(0, limits.guardWaysMax);
+  const living = reached.map(one => ({
+    ...one,
+    foreign: one.foreign.filter(({ leftMs }) => leftMs === null),
+  }));
+  const all = peopleOf(living).slice(0, limits.guardWaysMax);
   return all.map(who => quote(who, limits.nameBytes)).join(" or ");
 }
 
@@ -197,7 +246,7 @@ function peopleOf(reached: readonly Reached[]): readonly string[] {
 }
 
 /** Somebody else writes the index, so the line must not run. Every other failure is Kite's own and lets it run. */
-function refusedAnswer({ waitMs }: GuardedLine, { did, refusal, holder }: Refused): Output {
+function refusedAnswer({ waitMs, cwd }: GuardedLine, { did, refusal, holder }: Refused): Output {
   if (did !== "guard" || !contested.has(refusal.code)) {
     return tellPerson(`Kite did not look at a git command: ${quote(refusal.error)}`);
   }
@@ -214,7 +263,7 @@ function refusedAnswer({ waitMs }: GuardedLine, { did, refusal, holder }: Refuse
   if (holder !== null && !holder.file.endsWith("/index")) {
     return deny(
       `Kite: this command line did not run, another agent holds the directory of the repository${waited}.\n` +
-        `${frame} ${quote(holder.file, limits.pathBytes)} is held by ${who}, for ${duration(holder.heldMs)} now.\n` +
+        `${frame} ${quote(nearPath(holder.file, cwd), limits.pathBytes)} is held by ${who}, for ${duration(holder.heldMs)} now.\n` +
         `What to do: work on something else and try again later, tell ${who} what you need, or ask your user.`,
     );
   }

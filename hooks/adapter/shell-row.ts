@@ -31,9 +31,10 @@ export const preShell: Row = (event, actor, context) => {
     ancestors: ancestorsOf(actor.agent),
     parentFile: parentFile(event, actor),
     line: commands[0]?.name ?? "git",
+    typed: line,
   };
   return withInbox("PreToolUse", actor, cwd, {
     actions: [...begin(event, actor), atWork(event, actor), guard],
-    answer: outcomes => guardAnswer({ commands, waitMs }, outcomes),
+    answer: outcomes => guardAnswer({ commands, waitMs, cwd }, outcomes),
   });
 };

@@ -149,7 +149,7 @@ describe("a line that would wipe another one's work", () => {
     expect(advice(await runs(bob, dir, "git restore ann.ts src"))).toBe("git restore -- src/c.ts");
   });
 
-  it("runs when that work is committed, or the session is over", async () => {
+  it("runs when that work is committed, or the session is over and it is sent again", async () => {
     const { dir, ann, bob } = await two();
     expect(await runs(ann, dir, "git add ann.ts && git commit -qm mine -- ann.ts")).toBeNull();
     expect(await runs(bob, dir, "git stash")).toBeNull();
@@ -157,6 +157,7 @@ describe("a line that would wipe another one's work", () => {
     await edit(ann, dir, "ann.ts", "ann's again\n");
     expect(await runs(bob, dir, "git reset -q --hard")).not.toBeNull();
     await hook(ann, dir, "SessionEnd", { reason: "other" });
+    expect(await runs(bob, dir, "git reset -q --hard")).toContain("a session that has ended");
     expect(await runs(bob, dir, "git reset -q --hard")).toBeNull();
     expect(read(dir, "ann.ts")).toBe("ann's\n");
   });

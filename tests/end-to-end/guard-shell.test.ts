@@ -66,7 +66,14 @@ describe("the index", () => {
     await w.guard(ann, dir, [commit]);
     const client = await w.client();
     const guard = { do: "guard", session: bob, cwd: dir, toolUseId: "gone", promptId: null, waitMs: 30_000 };
-    const rest = { aliases: [], unread: null, ancestors: [], parentFile: null, line: "git" };
+    const rest = {
+      aliases: [],
+      unread: null,
+      ancestors: [],
+      parentFile: null,
+      line: "git",
+      typed: "git add",
+    };
     const commands = [{ dir, ...add }];
     client.send({ type: "hook", event: { actions: [{ ...guard, ...rest, commands }] } });
     await events.event("lock_queued");

@@ -3,12 +3,21 @@
  * doing, and what they are asked is the test's.
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { loadConfig } from "../../daemon/config.ts";
 import { createLog } from "../../daemon/log.ts";
 import { type DaemonOptions, type RunningDaemon, startDaemon } from "../../daemon/main.ts";
+import { decode, type TrailLine } from "../../daemon/trail-line.ts";
 import type {
   GuardedCommand,
   GuardMode,
@@ -57,6 +66,7 @@ export class GuardWorld {
   readonly #clients: Client[] = [];
   #daemon: RunningDaemon | null = null;
   #uses = 0;
+  #started: readonly [GuardMode, HookAdapter] = ["deny", adapter];
 
   /** Hooks do what tests say, unless they are those of a client: `hooks`. */
   async start(
@@ -64,6 +74,7 @@ export class GuardWorld {
     hooks: HookAdapter = adapter,
     more: Pick<DaemonOptions, "outside" | "git"> = {},
   ): Promise<void> {
+    this.#started = [treeGuard, hooks];
     const { paths } = this;
     const loaded = await loadConfig({ env: {}, paths });
     const { logger } = createLog(paths.log);
@@ -133,6 +144,21 @@ export class GuardWorld {
     return readFileSync(join(dir, file), "utf8");
   }
 
+  /** What the trail holds of a session, once all of it is written. */
+  async trail(session: string): Promise<TrailLine[]> {
+    const client = await this.client();
+    const reply = await client.ask({ type: "stats" });
+    if (reply["ok"] !== true) throw new Error(JSON.stringify(reply));
+    await this.stop();
+    const lines = readdirSync(this.paths.trail).flatMap(name =>
+      readFileSync(join(this.paths.trail, name), "utf8")
+        .split("\n")
+        .flatMap(text => decode(text) ?? []),
+    );
+    await this.start(...this.#started);
+    return lines.filter(({ id }) => id === session);
+  }
+
   /** Sends actions as one hook event; resolves with their outcomes. */
   async act(...actions: readonly object[]): Promise<HookOutcome[]> {
     const client = await this.client();
@@ -178,7 +204,14 @@ export class GuardWorld {
     this.#uses += 1;
     const asked = commands.map(each => ({ dir, ...each }));
     const who = { session, cwd: dir, toolUseId: `bash-${this.#uses}`, promptId: null, waitMs: 30_000 };
-    const line = { line: "git", ancestors: [], parentFile: null, aliases: [], unread: null };
+    const line = {
+      line: "git",
+      typed: JSON.stringify(commands),
+      ancestors: [],
+      parentFile: null,
+      aliases: [],
+      unread: null,
+    };
     const [outcome] = await this.act({ do: "guard", ...who, ...line, commands: asked, ...more });
     if (outcome === undefined) throw new Error("no outcome");
     return outcome;

@@ -42,12 +42,13 @@ describe("a command that may wipe the working tree", () => {
     expect(await w.found(bob, dir, [command("git checkout", { paths: ["a.ts"] })])).toEqual([]);
   });
 
-  it("passes alone, with own work, and with that of sessions that have ended", async () => {
+  it("passes alone, with own work; with that of an ended session when it is sent again", async () => {
     const { dir, ann, bob } = await pair();
     await w.edit(bob, dir, "a.ts", "bob\n");
     expect(await w.found(bob, dir, [stash])).toEqual([]);
     await w.edit(ann, dir, "b.ts", "ann\n");
     await w.act({ do: "end", session: ann, cause: "test" });
+    expect(await w.found(bob, dir, [stash])).toEqual([`0 tell_first: b.ts of ${ann}; own a.ts`]);
     expect(await w.found(bob, dir, [stash])).toEqual([]);
   });
 
@@ -168,6 +169,24 @@ describe("a command that may wipe the working tree", () => {
     expect(isTrapped()).toBe(false);
     w.git(dir, "status");
     expect(isTrapped()).toBe(true);
+  });
+
+  it("runs none where it looks for what was committed, either", async () => {
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
+    await w.found(bob, dir, [commitAll]);
+    expect(await w.found(bob, dir, [commitAll])).toEqual([]);
+    w.git(dir, "commit", "-qam", "all");
+    const trap = `touch ${dir}/trapped; cat`;
+    w.put(dir, ".gitattributes", "*.ts filter=trap diff=trap\n");
+    const names = ["filter.trap.clean", "filter.trap.smudge", "core.fsmonitor", "diff.trap.textconv"];
+    for (const name of [...names, "diff.external", "diff.trap.command"]) w.git(dir, "config", name, trap);
+    const events = await w.client();
+    await events.ask({ type: "subscribe", events: ["work_taken"], project: dir });
+    await w.ended(bob, dir);
+    expect(await events.event("work_taken")).toMatchObject({ how: "committed", files: ["a.ts"] });
+    expect(existsSync(`${dir}/trapped`)).toBe(false);
   });
 
   it("fetches nothing that a repository lacks by a program that it names", async () => {

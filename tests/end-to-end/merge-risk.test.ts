@@ -38,7 +38,7 @@ it("a file written in two worktrees is told to both sides, once, and holds nobod
   };
   // Bob was told with his second edit.
   expect(await notesOf("bob", pay)).toEqual([]);
-  const note = { file: "src/c.ts", name: "bob", worktree: pay, branch: "pay" };
+  const note = { file: "src/c.ts", own: dir, name: "bob", worktree: pay, branch: "pay" };
   expect(await notesOf("alice", dir)).toEqual([note]);
   expect(await notesOf("alice", dir)).toEqual([]);
 

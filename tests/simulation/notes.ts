@@ -122,7 +122,7 @@ export class NoteLives {
       .sort()
       .join("\n")}\n${key}`;
     const isNew = state.sessions.live.has(second.actor.session) && !this.#conflicts.has(id);
-    if (told !== isNew) yield `the conflict ${id} was ${told ? "told again" : "not told"}`;
+    if (told !== isNew) yield `a conflict was ${told ? "told again" : "not told"}: ${id}`;
     if (!isNew) return;
     this.#conflicts.set(id, { sides });
     const rows = sides.map(({ actor }) => ({ id: actor.session, agent: actor.agent }));

@@ -26,8 +26,12 @@ const bobs: ForeignFile = {
   who: "bob",
   doing: "last edited src/a.ts",
   held: true,
+  yours: false,
+  leftMs: null,
 };
-const carols: ForeignFile = { file: "b.ts", who: "carol", doing: null, held: false };
+const carols: ForeignFile = { ...bobs, file: "b.ts", who: "carol", doing: null, held: false };
+/** What a session left that has ended. */
+const lefts: ForeignFile = { ...carols, file: "c.ts", who: "dan", leftMs: 125_000 };
 
 const finding = (verdict: GuardFinding["verdict"], more: Partial<GuardFinding> = {}): GuardFinding => ({
   command: 0,
@@ -82,7 +86,7 @@ describe("a line that may wipe others' work is denied", () => {
     expect(both).not.toContain("send the same command again");
     const taken = reasonOf("git add -A", looked([finding("tell_first", { foreign: [carols], unseen })]));
     expect(taken).toContain("Kite could not look in time at what `git add -A` in it would take in");
-    expect(taken).toContain("send the same command again: it will run");
+    expect(taken).toContain("send the same command again, word for word: it will run");
   });
 
   test("one that has no form for some files alone", () => {
@@ -206,9 +210,69 @@ describe("a line that would take in others' work is told first", () => {
       `Kite: this command line did not run yet: \`${name}\` in it would take in work of another agent.`,
       `${frame} "src/a.ts" is held by "bob". What "bob" does: "last edited src/a.ts".`,
       `What to do: for your own files alone: ${own}`,
-      "If you mean theirs too, send the same command again: it will run.",
+      "If you mean theirs too, send the same command again, word for word: it will run.",
     ]);
   });
+});
+
+describe("a line that may wipe what an ended session left is told first", () => {
+  const left = (command: string, more: Partial<GuardFinding> = {}) =>
+    reasonOf(command, looked([finding("tell_first", { foreign: [lefts], ...more })])).split("\n");
+
+  test("whose it was, which files, and when they were written", () => {
+    expect(left("git stash", { own: ["mine.ts"] })).toEqual([
+      "Kite: this command line did not run yet: `git stash push` in it may wipe uncommitted work of a session that has ended.",
+      `${frame} "c.ts" has changes of "dan" that are not committed, written 2 min ago by a session that has ended.`,
+      "What to do: for your own files alone: git stash push -- mine.ts",
+      "Look at what the ended session left (git diff, git status) and commit what is worth it.",
+      "If you mean theirs too, send the same command again, word for word: it will run.",
+    ]);
+  });
+
+  test("beside what another command of the line would take in", () => {
+    const findings = [
+      finding("tell_first", { foreign: [carols] }),
+      finding("tell_first", { command: 1, foreign: [lefts] }),
+    ];
+    expect(reasonOf("git add -A && git stash", looked(findings)).split("\n")[0]).toBe(
+      "Kite: this command line did not run yet: `git stash push` in it may wipe uncommitted work of a session that has " +
+        "ended, `git add -A` in it would take in work of another agent.",
+    );
+  });
+
+  test("and where it is denied for a living one's, that one alone is named as one to ask", () => {
+    const text = reasonOf("git stash", looked([finding("deny", { foreign: [carols, lefts] })]));
+    expect(text).toContain("uncommitted work of other agents");
+    expect(text).toContain('tell "carol" what you need');
+    expect(text).toContain('"c.ts" has changes of "dan" that are not committed, written 2 min ago');
+  });
+});
+
+describe("a file in which both have work", () => {
+  test("is not said to be none of one's own", () => {
+    const both = finding("deny", { foreign: [{ ...carols, yours: true }], own: [] });
+    const text = reasonOf("git stash", looked([both]));
+    expect(text).toContain('"b.ts" has changes of "carol", and of you, that are not committed');
+    expect(text).toContain(
+      "What to do: every file of yours in its reach has their changes in it too: agree with them first.",
+    );
+    expect(text).not.toContain("none of your own");
+  });
+
+  test("and one that the other one holds", () => {
+    const held = finding("deny", { foreign: [{ ...bobs, yours: true }], own: [] });
+    expect(reasonOf("git stash", looked([held]))).toContain(
+      '"src/a.ts" is held by "bob", and you have changes in it',
+    );
+  });
+});
+
+test("files are named from where the agent is", () => {
+  const text = (worktree: string) => reasonOf("git stash", looked([finding("deny", { worktree })]));
+  expect(text("/home/dev/project")).toContain('"src/a.ts" is held');
+  expect(text("/home/dev/other")).toContain('"../other/src/a.ts" is held');
+  expect(text("/home/dev")).toContain('"../src/a.ts" is held');
+  expect(text("/srv")).toContain('"/srv/src/a.ts" is held');
 });
 
 describe("otherwise it runs", () => {
@@ -219,9 +283,9 @@ describe("otherwise it runs", () => {
   });
 
   test("with a note where the guard only warns", () => {
-    const warned = (verdict: GuardFinding["verdict"]) =>
-      answerOf(line("git stash"), begun, looked([finding(verdict)], { mode: "warn" })).hookSpecificOutput;
-    expect(warned("deny")).toEqual({
+    const warned = (command: string, verdict: GuardFinding["verdict"]) =>
+      answerOf(line(command), begun, looked([finding(verdict)], { mode: "warn" })).hookSpecificOutput;
+    expect(warned("git stash", "deny")).toEqual({
       hookEventName: "PreToolUse",
       additionalContext: [
         "Kite: `git stash push` may wipe uncommitted work of another agent, and runs all the same.",
@@ -229,7 +293,9 @@ describe("otherwise it runs", () => {
         "Next time: for your own files alone: git stash push -- mine.ts 'my other file.ts'",
       ].join("\n"),
     });
-    expect(warned("tell_first").additionalContext).toContain("takes in work of another agent, and runs");
+    expect(warned("git add .", "tell_first").additionalContext).toContain(
+      "takes in work of another agent, and runs",
+    );
   });
 
   test("and the person is told where nobody looked", () => {
@@ -338,6 +404,8 @@ test("an answer has an end, whatever is in it", () => {
     who: `${long}${i}`,
     doing: long,
     held: true,
+    yours: true,
+    leftMs: i,
   }));
   const own = Array.from({ length: limits.guardFilesMax }, (_, i) => `${long}${i}`);
   const findings = Array.from({ length: 32 }, (_, command) => finding("deny", { command, foreign, own }));

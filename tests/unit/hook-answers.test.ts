@@ -67,6 +67,13 @@ describe("what a start is told", () => {
     expect(text).toContain(', works on "Write the schema"');
   });
 
+  test("what the others wait for, by its name from here", () => {
+    const waiting = { waitingFor: "a.ts", waitingForPath: "/home/dev/lib/a.ts" };
+    const sessions = [{ ...row, ...waiting }];
+    const text: string = answerOf(start, begun, { ...looked, sessions }).hookSpecificOutput.additionalContext;
+    expect(text).toContain(', waits for "../lib/a.ts"');
+  });
+
   test("one's own locks are not told, and long lists are counted", () => {
     const sessions = Array.from({ length: 15 }, (_, i) => ({ ...row, id: `s${i}`, name: `n${i}` }));
     const locks = ["alice", "alice/a0954b2b", "alice#2"].map(holder => noteOf({ file: "own", holder }));

@@ -55,7 +55,16 @@ describe("what is silenced", () => {
     const acts: HookAction[] = [
       { do: "begin", session: id, cwd: "/", revive: false },
       { do: "look", session: id },
-      { do: "guard", session: id, ...bare, commands: [], aliases: [], unread: null, line: "git" },
+      {
+        do: "guard",
+        session: id,
+        ...bare,
+        commands: [],
+        aliases: [],
+        unread: null,
+        line: "git",
+        typed: "git stash",
+      },
       { do: "turn_end", session: id },
     ];
     const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions: acts };

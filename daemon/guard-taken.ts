@@ -1,0 +1,190 @@
+/**
+ * What guarded shell lines took of others' uncommitted work: noted before such a line runs, looked for when it has
+ * ended, and told to whose work it was.
+ */
+import { limits } from "../protocol/limits.ts";
+import type { Actor } from "./core/entry.ts";
+import type { CommitMark } from "./facts-commit.ts";
+import type { GitPlace } from "./git-child.ts";
+import { nameOf } from "./rows.ts";
+import type { Services } from "./services.ts";
+
+/** A file with uncommitted work of others that a command of the line reaches. */
+export interface Reached {
+  readonly place: GitPlace;
+  readonly key: string;
+  /** Relative to the worktree. */
+  readonly file: string;
+  /** The entry that noted its latest write. */
+  readonly seq: number;
+  /** As people say it. */
+  readonly command: string;
+  /** The command commits what it reaches; else it may take it out of the working tree. */
+  readonly commits: boolean;
+}
+
+/** The same, and what the file was before the line ran. */
+interface Before extends Reached {
+  /** Undefined: it could not be looked at. */
+  readonly stamp: string | null | undefined;
+}
+
+/** One repository before the line ran. */
+interface Repository {
+  readonly place: GitPlace;
+  /** Where it stood; null: nothing is to be committed, or it could not be told. */
+  readonly mark: CommitMark | null;
+  readonly files: readonly Before[];
+}
+
+interface Line {
+  readonly places: readonly GitPlace[];
+  readonly repositories: readonly Repository[];
+}
+
+const nothing: Line = { places: [], repositories: [] };
+
+/** Guarded lines that run now. In memory only: of a line that runs over a restart nothing is told. */
+export class Guarded {
+  readonly #lines = new Map<string, Line>();
+  #files = 0;
+
+  began(toolUseId: string, line: Line): void {
+    this.ended(toolUseId);
+    this.#lines.set(toolUseId, line);
+    this.#files += countOf(line);
+    for (const oldest of this.#lines.keys()) {
+      const isMuch = this.#lines.size > limits.guardToldMax || this.#files > limits.guardToldFilesMax;
+      if (!isMuch || oldest === toolUseId) break;
+      this.ended(oldest);
+    }
+  }
+
+  ended(toolUseId: string): Line {
+    const line = this.#lines.get(toolUseId) ?? nothing;
+    if (this.#lines.delete(toolUseId)) this.#files -= countOf(line);
+    return line;
+  }
+}
+
+function countOf({ repositories }: Line): number {
+  return repositories.reduce((count, { files }) => count + files.length, 0);
+}
+
+/** Looks at what the line reaches, before it runs. */
+export async function lineFor(
+  services: Services,
+  places: readonly GitPlace[],
+  reached: readonly Reached[],
+): Promise<Line> {
+  const found = new Map<string, Map<string, Reached>>();
+  for (const one of reached) {
+    const files = found.get(placeKey(one.place)) ?? new Map<string, Reached>();
+    const id = `${one.commits} ${one.key}`;
+    if (!files.has(id)) files.set(id, one);
+    found.set(placeKey(one.place), files);
+  }
+  const repositories = [...found.values()].map(files => before(services, [...files.values()]));
+  return { places, repositories: await Promise.all(repositories) };
+}
+
+async function before(services: Services, files: readonly Reached[]): Promise<Repository> {
+  const [first] = files;
+  if (first === undefined) throw new Error("a repository without files is looked at");
+  const { place } = first;
+  const mark = files.some(({ commits }) => commits) ? await services.facts.commitMark(place) : null;
+  const stamped = files.map(async one => ({
+    ...one,
+    stamp: (await services.facts.stamped(pathIn(one)))?.stamp,
+  }));
+  const isTold = mark !== null && !("unreachable" in mark);
+  return { place, mark: isTold ? mark : null, files: await Promise.all(stamped) };
+}
+
+/** What became of one file. */
+interface Taken {
+  readonly file: Before;
+  readonly how: "committed" | "discarded";
+  readonly commit: string | null;
+  /** Git wrote the file, or removed it. */
+  readonly isChanged: boolean;
+}
+
+/**
+ * The line has ended: whoever's work it took is told. Returns the keys of files that git changed: nothing else in the line
+ * did.
+ */
+export async function tellTaken(
+  services: Services,
+  actor: Actor,
+  ancestors: readonly (string | null)[],
+  { repositories }: Line,
+): Promise<ReadonlySet<string>> {
+  const changed = new Set<string>();
+  for (const repository of repositories) {
+    const groups = new Map<string, Taken[]>();
+    for (const taken of await takenFrom(services, repository)) {
+      const { how, commit, file, isChanged } = taken;
+      const group = `${how} ${commit} ${file.command}`;
+      groups.set(group, [...(groups.get(group) ?? []), taken]);
+      if (isChanged) changed.add(file.key);
+    }
+    for (const group of groups.values()) await tell(services, actor, ancestors, group);
+  }
+  return changed;
+}
+
+async function tell(
+  services: Services,
+  actor: Actor,
+  ancestors: readonly (string | null)[],
+  group: readonly Taken[],
+): Promise<void> {
+  const [first] = group;
+  if (first === undefined) return;
+  const { how, commit, file } = first;
+  const files = group.map(({ file: { key, seq } }) => ({ key, seq }));
+  const what = { how, commit, command: file.command, files } as const;
+  await services.engine.ask({
+    type: "work_taken",
+    actor,
+    name: nameOf(services, actor),
+    ancestors,
+    ...what,
+  });
+}
+
+/** What of a repository's files is in a commit now, or not in the working tree any more. */
+async function takenFrom(services: Services, { place, mark, files }: Repository): Promise<readonly Taken[]> {
+  const { facts } = services;
+  const swept = files.filter(({ commits }) => commits).map(({ file }) => file);
+  const [commits, states] = await Promise.all([
+    swept.length === 0 || mark === null ? none : facts.commits(place, mark, swept),
+    facts.work(place, [...new Set(files.map(({ file }) => file))]),
+  ]);
+  const ids = "unreachable" in commits ? none : commits;
+  const found = new Map<string, Taken>();
+  for (const file of files) {
+    const state = "unreachable" in states ? undefined : states.get(file.file);
+    const isClean =
+      state !== undefined && !(state.staged || state.changed || state.untracked || state.ignored);
+    const now = isClean && file.stamp !== undefined ? await facts.stamped(pathIn(file)) : null;
+    const isChanged = now !== null && now.stamp !== file.stamp;
+    const commit = (file.commits ? ids.get(file.file) : undefined) ?? null;
+    if (commit !== null) found.set(file.key, { file, how: "committed", commit, isChanged });
+    else if (!isClean || found.has(file.key)) continue;
+    else if (isChanged && !file.commits) found.set(file.key, { file, how: "discarded", commit, isChanged });
+    else if (!isChanged && file.commits) found.set(file.key, { file, how: "committed", commit, isChanged });
+  }
+  return [...found.values()];
+}
+
+const none: ReadonlyMap<string, string> = new Map();
+
+function pathIn({ place, file }: Reached): string {
+  return `${place.worktree}/${file}`;
+}
+
+function placeKey({ worktree, gitDir }: GitPlace): string {
+  return `${worktree}\n${gitDir}`;
+}

@@ -1,0 +1,303 @@
+/**
+ * What a told agent confirms by sending its line again, what an ended session leaves, and what owners hear of work that
+ * another one took: through the hooks of the client, on real repositories, with what is let through run by a real shell.
+ */
+import { execFileSync } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { claudeCode } from "../../hooks/adapter/claude-code.ts";
+import { GuardWorld } from "./guard-world.ts";
+
+const w = new GuardWorld();
+let count = 0;
+let uses = 0;
+
+beforeAll(() => w.start("deny", claudeCode));
+afterAll(() => w.dispose());
+
+type Fields = Readonly<Record<string, unknown>>;
+
+async function hook(session_id: string, cwd: string, fields: Fields): Promise<string> {
+  const client = await w.client();
+  const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
+  const reply = await client.ask({ type: "hook", event });
+  client.destroy();
+  expect(reply).toMatchObject({ ok: true });
+  return String(reply["output"]);
+}
+
+/** What an answer gives its agent to read. */
+function read(output: string): string {
+  if (output === "") return "";
+  const { hookSpecificOutput: said = {} } = JSON.parse(output);
+  return [said.permissionDecisionReason, said.additionalContext]
+    .filter(text => text !== undefined)
+    .join("\n");
+}
+
+/** A whole edit and the end of its turn: the work stays, the hold does not. */
+async function edit(session: string, dir: string, file: string, text: string): Promise<string> {
+  uses += 1;
+  const call = { tool_name: "Write", tool_input: { file_path: `${dir}/${file}` }, tool_use_id: `w${uses}` };
+  const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
+  w.put(dir, file, text);
+  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
+  await hook(session, dir, { hook_event_name: "Stop" });
+  return read(said);
+}
+
+function shell(dir: string, command: string): string {
+  const who = { GIT_AUTHOR_NAME: "t", GIT_AUTHOR_EMAIL: "x@x", GIT_COMMITTER_NAME: "t" };
+  const env = { PATH: process.env["PATH"], HOME: w.folder, GIT_CONFIG_NOSYSTEM: "1", ...who };
+  const at = {
+    cwd: dir,
+    env: { ...env, GIT_COMMITTER_EMAIL: "x@x" },
+    stdio: "pipe",
+    encoding: "utf8",
+  } as const;
+  return execFileSync("bash", ["-c", command], at);
+}
+
+/** What the agent reads before its line runs; where it is let through, it is run, and its end is told. */
+async function line(session: string, dir: string, command: string): Promise<string> {
+  uses += 1;
+  const call = { tool_name: "Bash", tool_input: { command }, tool_use_id: `b${uses}` };
+  const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
+  if (said.includes('"deny"')) return read(said);
+  shell(dir, command);
+  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, duration_ms: 5, ...call });
+  return read(said);
+}
+
+const prompt = async (session: string, dir: string): Promise<string> =>
+  read(await hook(session, dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" }));
+
+/** Two sessions with work in one checkout. */
+async function checkout() {
+  count += 1;
+  const dir = w.repo(`r${count}`);
+  const [ann, bob] = [`ann${count}`, `bob${count}`];
+  await edit(ann, dir, "a.ts", "ann's\n");
+  await edit(bob, dir, "b.ts", "bob's\n");
+  return { dir, ann, bob };
+}
+
+const end = (session: string, dir: string) =>
+  hook(session, dir, { hook_event_name: "SessionEnd", reason: "other" });
+
+describe("what is confirmed is that line on those contents", () => {
+  it.each([
+    ["git commit -a -m x", "git commit -am x"],
+    ["git add -A", "git add --all"],
+    ["git add .", "git stage ."],
+    ["git add -A", "git add -A && git status"],
+  ])("%s does not confirm %s", async (first, second) => {
+    const { dir, bob } = await checkout();
+    expect(await line(bob, dir, first)).toContain("did not run yet");
+    expect(await line(bob, dir, second)).toContain("did not run yet");
+    expect(await line(bob, dir, first)).toBe("");
+  });
+
+  it("the same file written again asks again, by whatever means", async () => {
+    const { dir, ann, bob } = await checkout();
+    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
+    await edit(ann, dir, "a.ts", "ann's again\n");
+    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
+    w.put(dir, "a.ts", "from outside\n");
+    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
+    expect(await line(bob, dir, "git add -A")).toBe("");
+  });
+
+  it("another file asks again, and so does another directory", async () => {
+    const { dir, ann, bob } = await checkout();
+    expect(await line(bob, dir, "git add -A .")).toContain("did not run yet");
+    await edit(ann, dir, "src/c.ts", "ann's\n");
+    const said = await line(bob, dir, "git add -A .");
+    expect(said).toContain('"src/c.ts"');
+    expect(await line(bob, `${dir}/src`, "git add -A .")).toContain("did not run yet");
+    expect(await line(bob, dir, "git add -A .")).toBe("");
+  });
+
+  it("a line that is denied for one command was told of no other", async () => {
+    const { dir, bob } = await checkout();
+    expect(await line(bob, dir, "git add -A && git stash -u")).toContain("`git stash push` in it may wipe");
+    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
+    // The line itself stays denied, however often it is sent.
+    expect(await line(bob, dir, "git add -A && git stash -u")).toContain("may wipe");
+  });
+
+  it("and the trail says that it was sent again", async () => {
+    const { dir, ann, bob } = await checkout();
+    await line(bob, dir, "git add -A");
+    await line(bob, dir, "git add -A");
+    const why = `was told and sent it again, reaches uncommitted work: a.ts (${ann})`;
+    expect((await w.trail(bob)).map(({ decision, why: said }) => [decision, said])).toContainEqual([
+      "allow",
+      why,
+    ]);
+  });
+});
+
+describe("what a session left that has ended", () => {
+  it.each(["git stash", "git checkout -- .", "git reset -q --hard", "git restore a.ts"])(
+    "is guarded: %s is refused once and told whose it was, and runs when it is sent again",
+    async wipe => {
+      const { dir, ann, bob } = await checkout();
+      await end(ann, dir);
+      const said = await line(bob, dir, wipe);
+      expect(said).toContain("may wipe uncommitted work of a session that has ended");
+      expect(said).toMatch(
+        new RegExp(`"a.ts" has changes of "${ann}" that are not committed, written .* ago`),
+      );
+      expect(w.read(dir, "a.ts")).toBe("ann's\n");
+      expect(await line(bob, dir, wipe)).toBe("");
+      expect(w.read(dir, "a.ts")).toBe("a.ts\n");
+      const whys = (await w.trail(bob)).map(({ why }) => why);
+      expect(whys).toContain(`was told and sent it again, reaches uncommitted work: a.ts (${ann}, ended)`);
+    },
+  );
+
+  it("is guarded after a restart of the daemon", async () => {
+    const { dir, ann, bob } = await checkout();
+    await end(ann, dir);
+    await w.stop();
+    await w.start("deny", claudeCode);
+    expect(await line(bob, dir, "git stash")).toContain(`"${ann}"`);
+    const client = await w.client();
+    const reply = await client.ask({ type: "query", target: "writes", project: dir });
+    expect(Object.values(reply["rows"] ?? {})).toContainEqual(
+      expect.objectContaining({
+        file: "a.ts",
+        writers: [expect.objectContaining({ name: ann, live: false })],
+      }),
+    );
+  });
+
+  it("is nobody's when it is committed, clean again, or written by a living one since", async () => {
+    const { dir, ann, bob } = await checkout();
+    await edit(ann, dir, "src/c.ts", "ann's\n");
+    await edit(ann, dir, "src/deep/d.ts", "ann's\n");
+    await end(ann, dir);
+    w.git(dir, "commit", "-qm", "x", "--", "a.ts");
+    w.put(dir, "src/c.ts", "src/c.ts\n");
+    await edit(bob, dir, "src/deep/d.ts", "bob's\n");
+    await prompt(bob, dir);
+    expect(await line(bob, dir, "git stash")).toBe("");
+  });
+
+  it("may be committed by anybody, without a word", async () => {
+    const { dir, ann, bob } = await checkout();
+    await end(ann, dir);
+    expect(await line(bob, dir, "git add -A && git commit -qm all")).toBe("");
+  });
+
+  it("is its own again when it goes on", async () => {
+    const { dir, ann } = await checkout();
+    await end(ann, dir);
+    await hook(ann, dir, { hook_event_name: "SessionStart", source: "resume" });
+    expect(await line(ann, dir, "git restore a.ts")).toBe("");
+  });
+
+  it("does not soften what a living one's work needs", async () => {
+    const { dir, ann, bob } = await checkout();
+    await end(ann, dir);
+    await edit("cyd", dir, "src/c.ts", "cyd's\n");
+    for (let n = 0; n < 2; n += 1) {
+      const said = await line(bob, dir, "git stash");
+      expect(said).toContain("may wipe uncommitted work of other agents");
+      expect(said).toContain('tell "cyd" what you need');
+    }
+    await end("cyd", dir);
+  });
+});
+
+describe("whoever's work another one took", () => {
+  it("is told of the commit, once, with its next event that waits", async () => {
+    const { dir, ann, bob } = await checkout();
+    await edit(ann, dir, "src/c.ts", "ann's\n");
+    const all = "git add -A && git commit -qm all";
+    await line(bob, dir, all);
+    expect(await line(bob, dir, all)).toBe("");
+    const head = w.git(dir, "rev-parse", "HEAD").trim().slice(0, 10);
+    const said = await prompt(ann, dir);
+    expect(said).toContain("git commands of others took uncommitted work of yours");
+    expect(said).toContain(`\`git commit\` of "${bob}" committed your uncommitted work in`);
+    expect(said).toContain(`"a.ts"`);
+    expect(said).toContain(`"src/c.ts"`);
+    expect(said).toContain(`git show ${head}`);
+    expect(await prompt(ann, dir)).toBe("");
+    expect(await prompt(bob, dir)).toBe("");
+    const [note] = (await w.trail(bob)).filter(({ event }) => event === "work_taken");
+    expect(note?.why).toBe(`committed as ${head}: it was uncommitted work of ${ann}`);
+  });
+
+  it("is told so after a restart, too", async () => {
+    const { dir, ann, bob } = await checkout();
+    await line(bob, dir, "git commit -qam all");
+    expect(await line(bob, dir, "git commit -qam all")).toBe("");
+    await w.stop();
+    await w.start("deny", claudeCode);
+    expect(await edit(ann, dir, "new.ts", "x\n")).toContain('committed your uncommitted work in "a.ts"');
+    await w.stop();
+    await w.start("deny", claudeCode);
+    expect(await edit(ann, dir, "new.ts", "y\n")).toBe("");
+  });
+
+  it("is told of the right commit where the line makes several and goes elsewhere", async () => {
+    const { dir, ann, bob } = await checkout();
+    w.git(dir, "branch", "other");
+    const many = "git commit -qam all && git commit -q --allow-empty -m empty && git checkout -q other";
+    // What the checkout may wipe is committed by then; that it is still known as uncommitted is another matter.
+    await w.stop();
+    await w.start("warn", claudeCode);
+    expect(await line(bob, dir, many)).toContain("runs all the same");
+    const commit = w.git(dir, "rev-parse", "main~1").trim().slice(0, 10);
+    expect(await prompt(ann, dir)).toContain(`committed your uncommitted work in "a.ts" as ${commit}`);
+    await w.stop();
+    await w.start("deny", claudeCode);
+  });
+
+  it.each([
+    ["git stash", "git stash push"],
+    ["git reset -q --hard", "git reset --hard"],
+    ["git checkout .", "git checkout"],
+  ])("is told where it is gone: %s", async (wipe, name) => {
+    const { dir, ann, bob } = await checkout();
+    await w.stop();
+    await w.start("warn", claudeCode);
+    expect(await line(bob, dir, wipe)).toContain("runs all the same");
+    const said = await prompt(ann, dir);
+    expect(said).toContain(
+      `\`${name}\` of "${bob}" took your uncommitted work out of the working tree: "a.ts"`,
+    );
+    // Said once: that the file changed while a shell command ran is the same.
+    expect(said).not.toContain("shell command");
+    expect(await prompt(bob, dir)).toBe("");
+    await w.stop();
+    await w.start("deny", claudeCode);
+  });
+
+  it("is told nothing of what was only staged, and of what is its own", async () => {
+    const { dir, ann, bob } = await checkout();
+    await line(bob, dir, "git add -A");
+    expect(await line(bob, dir, "git add -A")).toBe("");
+    expect(await line(ann, dir, "git commit -qm mine -- a.ts")).toBe("");
+    expect([await prompt(ann, dir), await prompt(bob, dir)]).toEqual(["", ""]);
+  });
+
+  it("is an event, too", async () => {
+    const { dir, ann, bob } = await checkout();
+    const events = await w.client();
+    await events.ask({ type: "subscribe", events: ["work_taken"], project: dir });
+    await line(bob, dir, "git commit -qam all");
+    await line(bob, dir, "git commit -qam all");
+    expect(await events.event("work_taken")).toMatchObject({
+      how: "committed",
+      command: "git commit -a",
+      commit: w.git(dir, "rev-parse", "HEAD").trim().slice(0, 10),
+      files: ["a.ts"],
+      paths: [`${dir}/a.ts`],
+      by: { id: bob },
+      owner: { id: ann },
+    });
+  });
+});
