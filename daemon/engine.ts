@@ -20,6 +20,7 @@ import type { Journal, ProposeFailure } from "./journal.ts";
 import { Outbox } from "./outbox.ts";
 import { rebuild } from "./recover.ts";
 import { Snapshots } from "./snapshots.ts";
+import { Throws } from "./throws.ts";
 
 /** Who proposed a command and hears of it. */
 export interface Caller {
@@ -54,11 +55,6 @@ interface Pending {
   readonly command: Command;
 }
 
-/** Too many entries threw within a short time. */
-export class RepeatedThrows extends Error {
-  override readonly name = "RepeatedThrows";
-}
-
 export class Engine {
   readonly #options: EngineOptions;
   readonly #clock: CoreClock;
@@ -67,7 +63,7 @@ export class Engine {
   readonly #outbox = new Outbox();
   readonly #snapshots: Snapshots;
   readonly #onFailed = (failed: Proposal, reason: ProposeFailure) => this.#failed(failed.origin.n, reason);
-  readonly #throws: number[] = [];
+  readonly #throws = new Throws();
   readonly #voided = new Set<number>();
   #state: State = emptyState();
   #epoch = 0;
@@ -358,13 +354,8 @@ export class Engine {
   #void(seq: number, error: unknown): void {
     this.#voided.add(seq);
     this.#options.onTrouble(`entry ${seq} threw and is void`, error);
-    const { now } = this;
-    this.#throws.push(now);
-    const recent = this.#throws.filter(at => at > now - limits.throwsWindowMs).length;
-    if (recent >= limits.throwsMax) {
-      const minutes = limits.throwsWindowMs / 60_000;
-      this.#die(new RepeatedThrows(`${recent} entries threw within ${minutes} minutes; the last is ${seq}`));
-    }
+    const repeated = this.#throws.add(seq, this.now);
+    if (repeated !== null) this.#die(repeated);
     this.insist({ type: "void", seq });
   }
 

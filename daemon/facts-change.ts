@@ -1,6 +1,6 @@
 /** Which files a git command would change that puts other commits into a working tree. */
 import { join } from "node:path";
-import type { TreeChange } from "../protocol/adapter.ts";
+import type { TreeChange } from "../protocol/guard.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Outside, Unreachable } from "./facts-outside.ts";
 import { type GitAnswer, GitChild, type GitPlace } from "./git-child.ts";

@@ -1,5 +1,5 @@
 /** What the line's names that git does not have come to: git's configuration says which command an alias stands for. */
-import type { GuardedCommand } from "../protocol/adapter.ts";
+import type { GuardedCommand } from "../protocol/guard.ts";
 import { limits } from "../protocol/limits.ts";
 import type { ActionOf } from "./hook-act.ts";
 import type { Services } from "./services.ts";

@@ -1,5 +1,5 @@
 /** Of commands that put other commits into the working tree, only what they would change is in reach. */
-import type { GuardedCommand } from "../protocol/adapter.ts";
+import type { GuardedCommand } from "../protocol/guard.ts";
 import type { Changed } from "./facts-change.ts";
 import type { FileState } from "./facts-work.ts";
 import type { GitPlace } from "./git-child.ts";

@@ -5,7 +5,7 @@
  * again over the same contents; what counts as told is only what a delivered answer said.
  */
 import { resolve } from "node:path";
-import type { GuardedCommand, GuardFinding } from "../protocol/adapter.ts";
+import type { GuardedCommand, GuardFinding } from "../protocol/guard.ts";
 import { limits } from "../protocol/limits.ts";
 import { actorKey } from "./core/actors.ts";
 import { type Kin, latestOf } from "./core/writes.ts";

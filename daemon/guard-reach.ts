@@ -1,5 +1,5 @@
 /** Whether a git command takes or wipes what is uncommitted in a file. */
-import type { GuardedCommand } from "../protocol/adapter.ts";
+import type { GuardedCommand } from "../protocol/guard.ts";
 import type { FileState } from "./facts-work.ts";
 
 /** `held`: somebody else holds the file; what is held is as good as written. `state` null: a directory that is held. */

@@ -3,8 +3,8 @@
  * in time (a busy machine, no descriptor left, a mount that hangs). What others were seen to write is known all the same.
  */
 import { dirname, join, relative, resolve } from "node:path";
-import type { GuardedCommand } from "../protocol/adapter.ts";
 import type { Code } from "../protocol/codes.ts";
+import type { GuardedCommand } from "../protocol/guard.ts";
 import type { GitPlace } from "./git-child.ts";
 import type { Services } from "./services.ts";
 

@@ -7,7 +7,8 @@
  * time, all they wrote that the command names counts as in its reach.
  */
 import { relative } from "node:path";
-import type { GuardedCommand, GuardFinding, HookOutcome } from "../protocol/adapter.ts";
+import type { HookOutcome } from "../protocol/adapter.ts";
+import type { GuardedCommand, GuardFinding } from "../protocol/guard.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
 import { locksOf } from "./core/actors.ts";

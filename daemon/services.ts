@@ -1,4 +1,5 @@
-import type { GuardMode, HookAdapter, TreeChange } from "../protocol/adapter.ts";
+import type { HookAdapter } from "../protocol/adapter.ts";
+import type { GuardMode, TreeChange } from "../protocol/guard.ts";
 import type { Baselines, Stamped } from "./baselines.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";

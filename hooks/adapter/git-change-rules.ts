@@ -5,7 +5,7 @@
  * reach is only what they change. With force, with `--merge` (which writes both sides into the files and takes from the
  * index what is staged), with a stash of their own or with words that only the shell knows they may do anything.
  */
-import type { TreeChange } from "../../protocol/adapter.ts";
+import type { TreeChange } from "../../protocol/guard.ts";
 import { type Arguments, has, type Options, readArguments } from "./git-options.ts";
 import { all, index, only, onlyOrAll, type Reach, type Rule, tree } from "./git-reach.ts";
 import type { Value } from "./shell-state.ts";

@@ -1,4 +1,4 @@
-import type { GuardedCommand } from "../../protocol/adapter.ts";
+import type { GuardedCommand } from "../../protocol/guard.ts";
 import type { Arguments } from "./git-options.ts";
 import type { Value } from "./shell-state.ts";
 

@@ -1,4 +1,5 @@
-import type { ForeignFile, GuardedCommand, GuardFinding, HookOutcome } from "../../protocol/adapter.ts";
+import type { HookOutcome } from "../../protocol/adapter.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import { frame, quote } from "../../protocol/text.ts";
 import { contested, holdOf } from "./lock-answer.ts";

@@ -5,7 +5,7 @@
  * turn; words that come from files, from programs other than the few of `shell-output.ts`, or from variables, functions
  * and aliases set elsewhere; a variable that has another value on either way of an `if`; other machines.
  */
-import type { AliasedCommand, GuardedCommand } from "../../protocol/adapter.ts";
+import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf, settingOf } from "./git-command.ts";
 import type { Reach } from "./git-reach.ts";

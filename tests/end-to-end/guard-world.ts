@@ -18,13 +18,8 @@ import { loadConfig } from "../../daemon/config.ts";
 import { createLog } from "../../daemon/log.ts";
 import { type DaemonOptions, type RunningDaemon, startDaemon } from "../../daemon/main.ts";
 import { decode, type TrailLine } from "../../daemon/trail-line.ts";
-import type {
-  GuardedCommand,
-  GuardMode,
-  HookAction,
-  HookAdapter,
-  HookOutcome,
-} from "../../protocol/adapter.ts";
+import type { HookAction, HookAdapter, HookOutcome } from "../../protocol/adapter.ts";
+import type { GuardedCommand, GuardMode } from "../../protocol/guard.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { Client } from "./daemon.ts";
 

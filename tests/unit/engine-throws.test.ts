@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
 import type { Command } from "../../daemon/core/entry.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
-import { RepeatedThrows } from "../../daemon/engine.ts";
 import { RulesUnknown, rebuild } from "../../daemon/recover.ts";
+import { RepeatedThrows } from "../../daemon/throws.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EngineWorld, lastingPoison, MemoryPlace, places, poison, unlockOf } from "./engine-world.ts";
 

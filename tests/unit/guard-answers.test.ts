@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ForeignFile, GuardFinding, HookOutcome } from "../../protocol/adapter.ts";
+import type { HookOutcome } from "../../protocol/adapter.ts";
 import { type codes, refuse } from "../../protocol/codes.ts";
+import type { ForeignFile, GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import { answerOf, begun, noteOf, payload, plan } from "./hook-events.ts";
 
