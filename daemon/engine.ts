@@ -17,6 +17,7 @@ import { emptyState, rulesLevel, type State } from "./core/state.ts";
 import type { Answer, CoreEvent, Grant, Reply, Step } from "./core/step.ts";
 import { CoreClock } from "./core-clock.ts";
 import type { Journal, ProposeFailure } from "./journal.ts";
+import type { Soon } from "./journal-batch.ts";
 import { Outbox } from "./outbox.ts";
 import { rebuild } from "./recover.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -46,6 +47,8 @@ export interface EngineOptions {
   readonly onTrouble: (message: string, error: unknown) => void;
   /** Only an end of the process can answer this; called once. */
   readonly onFatal: (error: Error) => void;
+  /** Lets other work go first; a turn of the event loop unless told. */
+  readonly soon?: Soon;
   /** Entries after which a snapshot is taken; `limits.snapshotEntries` unless told. */
   readonly snapshotEntries?: number;
 }
@@ -77,7 +80,8 @@ export class Engine {
   private constructor(options: EngineOptions) {
     this.#options = options;
     this.#clock = new CoreClock(options.clock);
-    this.#snapshots = new Snapshots(options.journal, options.snapshotEntries);
+    const soon = options.soon ?? (task => void setImmediate(task));
+    this.#snapshots = new Snapshots(options.journal, soon, options.snapshotEntries);
     this.#agenda = new Agenda({
       clock: this.#clock,
       now: () => this.now,
@@ -203,7 +207,7 @@ export class Engine {
     this.#pending.clear();
     try {
       await this.#whole();
-      if (this.#snapshots.isBehind(this.#state)) await this.#snapshots.take(this.#state);
+      if (this.#snapshots.isBehind(this.#state)) await this.#snapshots.take(this.#state, true);
     } finally {
       await this.#options.journal.close();
     }

@@ -84,7 +84,7 @@ export function contested(
   const place = index === -1 ? {} : { place: index + 1 };
   if (blocker === null) return { did, ok: false, refusal, holder: null, ...place };
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
-  const yields = blocker.by === "hold" ? yieldAt(state, blocker.hold) : null;
+  const yields = blocker.by === "hold" ? yieldAt(blocker.hold) : null;
   const holder: LockNote = {
     file: pathOf(blocker.by === "hold" ? blocker.hold : file),
     holder: nameOf(services, blocker.actor),

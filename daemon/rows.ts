@@ -118,9 +118,10 @@ export function* lockRows(source: RowSource): Generator<Keyed<LockRow>, void> {
   for (const waiter of state.locks.waiters.values()) {
     for (const file of waiter.files) {
       const isFirst = state.locks.waitersAt.get(file.key)?.keys().next().value === waiter.ticket;
-      const overHeld = !state.locks.heldPaths.overlapping(file.key, file.dir).next().done;
+      const [held] = state.locks.heldPaths.overlapping(file.key, file.dir);
       const place = waitingFrom + waiter.ticket;
-      if (isFirst && !overHeld) yield { place, key: file.key, row: () => lockRow(source, file, null) };
+      if (isFirst && held === undefined)
+        yield { place, key: file.key, row: () => lockRow(source, file, null) };
     }
   }
 }

@@ -1,14 +1,17 @@
 import { limits } from "../protocol/limits.ts";
-import { stateLines } from "./core/snapshot.ts";
+import { copyOf, linesOf } from "./core/snapshot.ts";
 import type { State } from "./core/state.ts";
 import type { Journal, Snapshot } from "./journal.ts";
+import type { Soon } from "./journal-batch.ts";
 
 /**
  * When a snapshot is taken: after so many entries, and for a large state less often, since each costs its size. One
- * that failed is tried again as late as if it had not.
+ * that failed is tried again as late as if it had not. The state is copied at once, and written down line by line, with
+ * whatever else there is to do in between.
  */
 export class Snapshots {
   readonly #journal: Journal;
+  readonly #soon: Soon;
   readonly #entries: number;
   #seq = 0;
   #bytes = 0;
@@ -16,8 +19,9 @@ export class Snapshots {
   #saving = false;
 
   /** `entries`: how many lie between two snapshots at the least. */
-  constructor(journal: Journal, entries: number = limits.snapshotEntries) {
+  constructor(journal: Journal, soon: Soon, entries: number = limits.snapshotEntries) {
     this.#journal = journal;
+    this.#soon = soon;
     this.#entries = entries;
   }
 
@@ -39,13 +43,13 @@ export class Snapshots {
     return seq > this.#seq && !this.#journal.health.full;
   }
 
-  /** Takes one of the state as it is now; resolves when it is stored. */
-  async take(state: State): Promise<void> {
+  /** Takes one of the state as it is now; resolves when it is stored. `last`: there is nothing else to do any more. */
+  async take(state: State, last = false): Promise<void> {
     this.#saving = true;
     this.#triedSeq = state.seq;
     try {
       const { seq } = state;
-      const bytes = bytesOf(stateLines(state));
+      const bytes = await this.#written(linesOf(copyOf(state)), last);
       this.#seq = seq;
       this.#bytes = bytes.length;
       await this.#journal.saveSnapshot(seq, bytes);
@@ -53,10 +57,13 @@ export class Snapshots {
       this.#saving = false;
     }
   }
-}
 
-function bytesOf(lines: Iterable<string>): Buffer {
-  const pieces: Buffer[] = [];
-  for (const line of lines) pieces.push(Buffer.from(pieces.length === 0 ? line : `\n${line}`));
-  return Buffer.concat(pieces);
+  async #written(lines: Iterable<string>, last: boolean): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    for (const line of lines) {
+      if (pieces.length > 0 && !last) await new Promise<void>(resolve => this.#soon(resolve));
+      pieces.push(Buffer.from(pieces.length === 0 ? line : `\n${line}`));
+    }
+    return Buffer.concat(pieces);
+  }
 }

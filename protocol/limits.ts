@@ -58,7 +58,7 @@ export const limits = {
   /** A turn hold untouched this long yields to a waiter; shorter than `hookWaitMs`. */
   yieldMs: 15_000,
   /** Waiting requests that one step grants; those beyond are granted in steps of their own, one after the other. */
-  grantsPerStepMax: 1_000,
+  grantsPerStepMax: 250,
   /** Locks and places in line of one session together. */
   locksPerSessionMax: 10_000,
   /** A waiter that lost its connection, or whose hook timed out, keeps its place this long. */

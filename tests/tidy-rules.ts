@@ -10,7 +10,7 @@ interface Allowed {
 
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
-const plainProtocol = /^protocol\/(?:codes|limits(?:-shell)?|paths|text|wire|nearest)\.ts$/;
+const plainProtocol = /^protocol\/(?:codes|limits(?:-guard)?|paths|text|wire|nearest)\.ts$/;
 const node = /^node:/;
 
 /** Who may import whom; the first row that fits a file counts. */

@@ -5,6 +5,7 @@
  * and requests of all its rows.
  */
 import type { Actor, Bound, Origin } from "./entry.ts";
+import type { Edge } from "./lock-graph.ts";
 
 export interface ActorLocks {
   actor: Actor;
@@ -25,6 +26,9 @@ export interface ActorLocks {
   readonly waits: Set<number>;
   /** How many of them somebody listens for. */
   attached: number;
+  /** For whom they wait, and who waits for this actor; see `lock-graph.ts`. */
+  readonly ahead: Map<ActorLocks, Edge>;
+  readonly behind: Map<ActorLocks, Edge>;
 }
 
 export interface SessionLocks {
@@ -71,11 +75,10 @@ export function locksOf(table: ActorTable, actor: Actor): ActorLocks | undefined
   return table.byKey.get(actorKey(actor));
 }
 
-/** The actor's row, which is there. */
-export function rowOf(table: ActorTable, actor: Actor): ActorLocks {
-  const row = table.byKey.get(actorKey(actor));
-  if (row === undefined) throw new Error(`no row for ${actor.session}`);
-  return row;
+/** The row of who holds or waits. */
+export function rowOf(of: { readonly actor: Actor; readonly row: ActorLocks | null }): ActorLocks {
+  if (of.row === null) throw new Error(`no row for ${of.actor.session}`);
+  return of.row;
 }
 
 /** The actor's row, made if need be; `dropIfIdle` removes it again. */
@@ -104,7 +107,21 @@ function emptyRow(actor: Actor, session: SessionLocks): ActorLocks {
     new Set<string>(),
   ];
   const [waits, turnWaits] = [new Set<number>(), new Set<number>()];
-  return { actor, session, holds, turnHolds, flying, wanted: new Map(), lent, waits, turnWaits, attached: 0 };
+  const [wanted, ahead, behind] = [new Map(), new Map(), new Map()];
+  return {
+    actor,
+    session,
+    holds,
+    turnHolds,
+    flying,
+    wanted,
+    lent,
+    waits,
+    turnWaits,
+    attached: 0,
+    ahead,
+    behind,
+  };
 }
 
 export function dropIfIdle(table: ActorTable, row: ActorLocks): void {

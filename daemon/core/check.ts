@@ -1,6 +1,6 @@
 /** The invariants of every slice as one function: what a simulation asks after each step. */
 import { limits } from "../../protocol/limits.ts";
-import { actorKey, sameActor } from "./actors.ts";
+import { type ActorLocks, actorKey, sameActor } from "./actors.ts";
 import { checkNotes } from "./check-notes.ts";
 import { checkTalk } from "./check-talk.ts";
 import { firstBlocker } from "./lock-blockers.ts";
@@ -130,7 +130,9 @@ function* checkIndexes(locks: Locks): Generator<string> {
   yield* same("byOrigin", locks.byOrigin, fresh.byOrigin);
   yield* same("byBound", locks.byBound, fresh.byBound);
   yield* same("actors", actorsOf(locks), actorsOf(fresh));
-  for (const name of ["heldPaths", "waitedPaths", "heldWords", "waitedWords", "graph"] as const)
+  yield* same("blockers", blockersOf(locks), blockersOf(fresh));
+  yield* same("free", locks.graph.freeCount, fresh.graph.freeCount);
+  for (const name of ["heldPaths", "waitedPaths", "heldWords", "waitedWords"] as const)
     yield* same(name, locks[name].describe(), fresh[name].describe());
   for (const edge of fresh.graph.fresh) {
     if (cycleOf(fresh, edge) !== null) yield `ticket ${[...edge.tickets.keys()].join()} waits in a circle`;
@@ -212,11 +214,25 @@ function* checkTaskIndexes({ tasks }: State): Generator<string> {
 
 function actorsOf({ actors }: Locks): ReadonlyMap<string, unknown> {
   return new Map(
-    [...actors.byKey].map(([key, { actor, session, ...row }]) => {
+    [...actors.byKey].map(([key, { actor, session, ahead, behind, ...row }]) => {
       const listed = actors.bySession.get(actor.session) === session;
-      return [key, { ...row, own: actorKey(actor), count: session.count, rows: session.rows.size, listed }];
+      const edges = [ahead, behind].map(
+        side => new Map([...side.values()].map(({ from, to, tickets }) => [pairOf(from, to), tickets])),
+      );
+      return [
+        key,
+        { ...row, own: actorKey(actor), count: session.count, rows: session.rows.size, listed, edges },
+      ];
     }),
   );
+}
+
+function pairOf(from: ActorLocks, to: ActorLocks): string {
+  return `${actorKey(from.actor)} > ${actorKey(to.actor)}`;
+}
+
+function blockersOf({ waiters }: Locks): ReadonlyMap<number, number | null> {
+  return new Map([...waiters.values()].map(({ ticket, blockers }) => [ticket, blockers]));
 }
 
 /** Whether two indexes hold the same: lists and sorted keys in the same order, maps and sets in any. */

@@ -38,10 +38,10 @@ export function dueAt(state: State, due: Due): number | null {
     }
     case "yield_over": {
       const hold = meant(state, due);
-      return hold === null ? null : yieldAt(state, hold);
+      return hold === null ? null : yieldAt(hold);
     }
     case "grants_left":
-      return state.locks.graph.free.size > 0 ? state.t : null;
+      return state.locks.graph.freeCount > 0 ? state.t : null;
     case "suspend_over": {
       const session = state.sessions.live.get(due.session);
       return session === undefined || session.begun !== due.begun ? null : session.suspendedUntil;

@@ -7,7 +7,7 @@
  */
 import { sameActor } from "./actors.ts";
 import type { Actor, FileRef } from "./entry.ts";
-import type { Hold, Locks, Waiter } from "./state.ts";
+import type { Hold, Loan, Locks, Waiter } from "./state.ts";
 
 export interface Ask {
   readonly actor: Actor;
@@ -88,12 +88,25 @@ export function isCovered(locks: Locks, asker: Asker, file: FileRef, but?: Hold)
 
 /** Who has to act before the hold is out of the asker's way: nobody where it yields by itself. */
 export function mustGiveUp(hold: Hold, asker: Actor): Actor[] {
-  const actors = hold.kind === "explicit" || hold.flights.length > 0 ? [hold.actor] : [];
-  // What comes back to the asker itself is in nobody's way then.
-  for (let { loan } = hold; loan !== null && !sameActor(loan.actor, asker); loan = loan.loan)
-    actors.push(loan.actor);
-  return actors;
+  const lenders = lendersBut(hold, asker);
+  return lasts(hold) ? [hold.actor, ...lenders] : [...lenders];
 }
+
+/** Whether the hold does not yield by itself to who waits. */
+export function lasts({ kind, flights }: Hold): boolean {
+  return kind === "explicit" || flights.length > 0;
+}
+
+/** To whom the hold comes back before the asker could have it: what comes back to the asker is in nobody's way then. */
+export function lendersBut(hold: Hold, asker: Actor): readonly Actor[] {
+  if (hold.loan === null) return noLenders;
+  const lenders: Actor[] = [];
+  for (let loan: Loan | null = hold.loan; loan !== null && !sameActor(loan.actor, asker); loan = loan.loan)
+    lenders.push(loan.actor);
+  return lenders;
+}
+
+const noLenders: readonly Actor[] = [];
 
 export function firstBlocker(locks: Locks, ask: Ask): Blocker | null {
   if (isClear(locks, ask.files)) return null;
@@ -110,14 +123,31 @@ function isClear({ heldPaths, waitedPaths }: Locks, files: readonly FileRef[]): 
 }
 
 /** Requests in line for something that overlaps `file`, once for each of their files that does. */
-export function* requestsOver(locks: Locks, file: Place): Generator<Wanted, void> {
-  for (const key of locks.waitedPaths.overlapping(file.key, file.dir)) {
+export function requestsOver(locks: Locks, file: Place): Iterable<Wanted> {
+  const { waitedPaths, waitersAt } = locks;
+  if (waitersAt.size === 0) return nobody;
+  if (file.dir) return requestsBelow(locks, file);
+  if (!waitedPaths.hasFolders) return waitersAt.has(file.key) ? requestsAt(locks, file, [file.key]) : nobody;
+  return requestsAt(locks, file, waitedPaths.around(file.key));
+}
+
+const nobody: readonly Wanted[] = [];
+
+/** As lazily as they are asked for: there may be many. */
+function* requestsBelow(locks: Locks, file: Place): Generator<Wanted, void> {
+  for (const key of locks.waitedPaths.overlapping(file.key, true)) yield* requestsAt(locks, file, [key]);
+}
+
+function requestsAt(locks: Locks, file: Place, keys: readonly string[]): Wanted[] {
+  const found: Wanted[] = [];
+  for (const key of keys) {
     for (const [ticket, wanted] of locks.waitersAt.get(key) ?? []) {
       const waiter = locks.waiters.get(ticket);
       if (waiter === undefined) throw new Error(`request ${ticket} is indexed as waiting, but does not`);
-      if (overlaps(wanted, file)) yield { waiter, file: wanted };
+      if (overlaps(wanted, file)) found.push({ waiter, file: wanted });
     }
   }
+  return found;
 }
 
 /** Requests in line for something that overlaps `file`, each once. */

@@ -7,14 +7,14 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, locksOf, rowOf, sameActor } from "./actors.ts";
-import type { Actor, FileRef } from "./entry.ts";
+import type { Actor } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { passOn } from "./lock-queue.ts";
 import { setFlights } from "./lock-table.ts";
 import { actorRow, pathOf } from "./lock-text.ts";
 import { noteRisks } from "./merge-risk.ts";
 import { tellLater } from "./notes.ts";
-import type { Hold, State } from "./state.ts";
+import type { Hold, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";
 import { noteWork } from "./writes.ts";
 
@@ -58,7 +58,7 @@ export function endFlights(state: State, actor: Actor, flight: string | null, st
     const left = flight === null ? [] : hold.flights.filter(f => f !== flight);
     if (left.length === hold.flights.length) continue;
     setFlights(state.locks, hold, left);
-    if (left.length === 0) yieldLater(state, hold, step);
+    if (left.length === 0) yieldLater(hold, step);
   }
   // A descendant may have waited for the write alone: it comes before the actor's next one.
   passOn(state, step);
@@ -102,34 +102,34 @@ export function leaseMsOf({ yieldMs }: Pick<Hold, "yieldMs">): number {
 }
 
 /** When the hold yields as things stand (core time, ms), or null: it is not one that does, or nobody waits. */
-export function yieldAt(state: State, hold: Hold): number | null {
+export function yieldAt(hold: Hold): number | null {
   if (hold.kind !== "turn" || hold.loan !== null) return null;
-  const { wanted, attached } = rowOf(state.locks.actors, hold.actor);
+  const { wanted, attached } = rowOf(hold);
   if (!wanted.has(hold.key)) return null;
   return attached > 0 ? hold.touched : hold.touched + hold.yieldMs;
 }
 
 /** Notes when the hold yields, if it does. */
-export function yieldLater(state: State, hold: Hold, step: Step): void {
-  const at = yieldAt(state, hold);
+export function yieldLater(hold: Hold, step: Step): void {
+  const at = yieldAt(hold);
   if (at !== null)
     step.timers.push({ at, due: { what: "yield_over", key: hold.key, first: hold.first.grant } });
 }
 
-/** The actor waits for these files: holds over them may yield, and his own if he did not wait before. */
-export function yieldForWait(state: State, actor: Actor, files: readonly FileRef[], step: Step): void {
-  const { holds, heldPaths, actors } = state.locks;
-  for (const file of files) {
+/** The request waits: holds over its files may yield, and its actor's own if he did not wait before. */
+export function yieldForWait(state: State, waiter: Waiter, step: Step): void {
+  const { holds, heldPaths } = state.locks;
+  for (const file of waiter.files) {
     for (const key of heldPaths.overlapping(file.key, file.dir)) {
       const hold = holds.get(key);
-      if (hold !== undefined) yieldLater(state, hold, step);
+      if (hold !== undefined) yieldLater(hold, step);
     }
   }
-  const { attached, wanted } = rowOf(actors, actor);
+  const { attached, wanted } = rowOf(waiter);
   if (attached > 1) return;
   for (const key of [...wanted.keys()].sort()) {
     const hold = holds.get(key);
-    if (hold !== undefined) yieldLater(state, hold, step);
+    if (hold !== undefined) yieldLater(hold, step);
   }
 }
 

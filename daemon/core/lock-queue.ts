@@ -53,7 +53,7 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
     if (mine.kind === "turn") {
       const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
       step.timers.push({ at: state.t + leaseMsOf(mine), due });
-      yieldLater(state, mine, step);
+      yieldLater(mine, step);
     }
   }
   return token;
@@ -95,6 +95,7 @@ function newHold(file: FileRef, request: Request, token: Token, t: number, origi
     origin,
     askedAgain: false,
     retry: request.retry ?? null,
+    row: null,
   };
 }
 
@@ -115,26 +116,22 @@ export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant
 export function passOn(state: State, step: Step): void {
   const { graph } = state.locks;
   for (let left: number = limits.grantsPerStepMax; ; ) {
-    while (left > 0 && graph.free.size > 0) left -= grantRound(state, left, step);
+    for (; left > 0 && graph.freeCount > 0; left -= 1) grantNext(state, step);
     const [edge] = graph.fresh;
     if (edge === undefined) break;
     endCycle(state, edge, step);
   }
-  if (graph.free.size > 0) step.timers.push({ at: state.t, due: { what: "grants_left" } });
+  if (graph.freeCount > 0) step.timers.push({ at: state.t, due: { what: "grants_left" } });
 }
 
-/** Answers the requests that are free now, at most `max` of them; what a grant sets free is of the next round. */
-function grantRound(state: State, max: number, step: Step): number {
+/** Answers the first request in line that nothing blocks. */
+function grantNext(state: State, step: Step): void {
   const { graph, waiters } = state.locks;
-  const round = [...graph.free].sort((a, b) => a - b).slice(0, max);
-  for (const ticket of round) {
-    const waiter = waiters.get(ticket);
-    if (waiter === undefined || waiter.origin === null || !graph.free.has(ticket)) continue;
-    const cycle = cycleByGrant(state.locks, waiter);
-    if (cycle === null) grantWaiter(state, waiter, waiter.origin, step);
-    else dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
-  }
-  return round.length;
+  const waiter = graph.takeFree(waiters);
+  if (waiter === null || waiter.origin === null) throw new Error("a request is free, but does not wait");
+  const cycle = cycleByGrant(state.locks, waiter);
+  if (cycle === null) grantWaiter(state, waiter, waiter.origin, step);
+  else dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
 }
 
 /**

@@ -63,7 +63,7 @@ function releaseEverything(state: State, actor: Actor, step: Step): void {
 /** What a descendant uses does not come back to those lenders: explicit in truth until now, it may yield from now on. */
 export function endLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean, step: Step): Loan[] {
   const dropped = dropLoans(state, hold, isMeant);
-  if (dropped.length > 0) yieldLater(state, hold, step);
+  if (dropped.length > 0) yieldLater(hold, step);
   return dropped;
 }
 

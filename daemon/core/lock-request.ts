@@ -183,6 +183,8 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
     deadline: state.t + request.waitMs,
     waitEnd: state.t + request.waitMs,
     retry: request.retry ?? null,
+    row: null,
+    blockers: null,
   };
   addWaiter(locks, waiter);
   announceWait(state, waiter, blocker, meta, step);
@@ -193,8 +195,8 @@ function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker)
   for (const file of request.files) {
     let inLine = 0;
     for (const waiter of waitersOver(state.locks, file)) {
-      if (waiter.origin !== null && !sameActor(waiter.actor, request.actor)) inLine += 1;
       if (inLine >= request.depth) break;
+      if (waiter.origin !== null && !sameActor(waiter.actor, request.actor)) inLine += 1;
     }
     if (inLine >= request.depth) return queueFull(state, blocker);
   }
@@ -204,7 +206,7 @@ function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker)
 
 function announceWait(state: State, waiter: Waiter, blocker: Blocker, meta: Meta, step: Step): void {
   step.timers.push({ at: waiter.deadline, due: { what: "wait_over", ticket: waiter.ticket } });
-  yieldForWait(state, waiter.actor, waiter.files, step);
+  yieldForWait(state, waiter, step);
   let position = 1;
   const counted = new Set<number>();
   for (const file of waiter.files) {

@@ -16,6 +16,7 @@ export function addHold(locks: Locks, hold: Hold): void {
   locks.heldPaths.add(hold.key, hold.dir);
   locks.heldWords.add(hold, hold.key);
   const row = enlist(locks.actors, hold.actor);
+  hold.row = row;
   row.holds.add(hold.key);
   row.session.count += 1;
   if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
@@ -33,7 +34,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
   locks.heldWords.remove(hold, hold.key);
   for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
   unlend(locks, hold);
-  const row = rowOf(locks.actors, hold.actor);
+  const row = rowOf(hold);
   row.holds.delete(hold.key);
   row.turnHolds.delete(hold.key);
   row.flying.delete(hold.key);
@@ -69,7 +70,7 @@ export function renewHold(
     hold.dir = true;
   }
   if (lasts) hold.kind = "explicit";
-  if (!goesWithTurn(hold)) rowOf(locks.actors, hold.actor).turnHolds.delete(hold.key);
+  if (!goesWithTurn(hold)) rowOf(hold).turnHolds.delete(hold.key);
   holdEnters(locks, hold);
 }
 
@@ -81,7 +82,7 @@ export function setFlights(locks: Locks, hold: Hold, flights: readonly string[])
   }
   holdLeaves(locks, hold);
   hold.flights = flights;
-  const { flying } = rowOf(locks.actors, hold.actor);
+  const { flying } = rowOf(hold);
   if (flights.length > 0) flying.add(hold.key);
   else flying.delete(hold.key);
   holdEnters(locks, hold);
@@ -95,7 +96,7 @@ export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
   hold.loan = loan;
   for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
   for (let lent = loan; lent !== null; lent = lent.loan) enlist(locks.actors, lent.actor).lent.add(hold.key);
-  if (!goesWithTurn(hold)) rowOf(locks.actors, hold.actor).turnHolds.delete(hold.key);
+  if (!goesWithTurn(hold)) rowOf(hold).turnHolds.delete(hold.key);
   holdEnters(locks, hold);
 }
 
@@ -109,6 +110,7 @@ export function addWaiter(locks: Locks, waiter: Waiter): void {
     else tickets.set(waiter.ticket, file);
   }
   const row = enlist(locks.actors, waiter.actor);
+  waiter.row = row;
   row.waits.add(waiter.ticket);
   if (waiter.kind === "turn") row.turnWaits.add(waiter.ticket);
   row.session.count += 1;
@@ -125,7 +127,7 @@ export function removeWaiter(locks: Locks, waiter: Waiter): void {
     tickets?.delete(waiter.ticket);
     if (tickets?.size === 0) locks.waitersAt.delete(file.key);
   }
-  const row = rowOf(locks.actors, waiter.actor);
+  const row = rowOf(waiter);
   row.waits.delete(waiter.ticket);
   row.turnWaits.delete(waiter.ticket);
   row.session.count -= 1;

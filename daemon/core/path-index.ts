@@ -35,17 +35,23 @@ export class PathIndex {
     return this.#members.size > 0 && (dir || this.#dirs.size > 0 || this.#members.has(key));
   }
 
+  /** Whether any member counts with its subtree. */
+  get hasFolders(): boolean {
+    return this.#dirs.size > 0;
+  }
+
   /** Members that overlap `key`: itself, folders above it that count with their subtree, and, if `dir`, all below. */
-  *overlapping(key: string, dir: boolean): Generator<string, void> {
-    yield* this.around(key);
-    if (dir && this.#members.size > 0) yield* this.#below(key);
+  overlapping(key: string, dir: boolean): Iterable<string> {
+    return dir && this.#members.size > 0 ? this.#aroundAndBelow(key) : this.around(key);
   }
 
   /** The member `key` itself, and folders above it that count with their subtree. */
-  *around(key: string): Generator<string, void> {
-    if (this.#members.has(key)) yield key;
-    if (this.#dirs.size === 0) return;
-    for (let up = parentOf(key); up !== null; up = parentOf(up)) if (this.#dirs.has(up)) yield up;
+  around(key: string): readonly string[] {
+    const isMember = this.#members.has(key);
+    if (this.#dirs.size === 0) return isMember ? [key] : nothing;
+    const found = isMember ? [key] : [];
+    for (let up = parentOf(key); up !== null; up = parentOf(up)) if (this.#dirs.has(up)) found.push(up);
+    return found;
   }
 
   /** All it knows, sorted: two indexes of the same members describe themselves alike. */
@@ -54,8 +60,9 @@ export class PathIndex {
     return [...members.sort(), ...this.#sorted];
   }
 
-  /** In the order of their keys, so that what is found first does not depend on what came and went before. */
-  *#below(key: string): Generator<string, void> {
+  /** Below in the order of their keys, so that what is found first does not depend on what came and went before. */
+  *#aroundAndBelow(key: string): Generator<string, void> {
+    yield* this.around(key);
     const folder = `${key}/`;
     for (const member of this.#sorted.from(folder)) {
       if (!member.startsWith(folder)) return;
@@ -63,6 +70,8 @@ export class PathIndex {
     }
   }
 }
+
+const nothing: readonly string[] = [];
 
 function decrease(counts: Map<string, number>, key: string): void {
   const count = counts.get(key) ?? 0;

@@ -1,17 +1,23 @@
-import type { JsonValue } from "../../protocol/context.ts";
-import type { ActorRow } from "../../protocol/lock.ts";
-import { type ActorTable, actorTable } from "./actors.ts";
+import { type ActorLocks, type ActorTable, actorTable } from "./actors.ts";
 import type { Actor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
 import { WaitGraph } from "./lock-graph.ts";
 import { OtherWords } from "./lock-words.ts";
 import { type Notes, noNotes } from "./note-table.ts";
 import { PathIndex } from "./path-index.ts";
 import { noSessions, type Sessions } from "./session-table.ts";
-import { SortedKeys } from "./sorted-keys.ts";
 import type { Reply } from "./step.ts";
+import {
+  type ContextTable,
+  type EditHolds,
+  type Messages,
+  noContext,
+  noEditHolds,
+  noMessages,
+} from "./talk-state.ts";
 import { noTasks, type Tasks } from "./task-table.ts";
 
 export type { Incarnation, Session, Sessions } from "./session-table.ts";
+export type * from "./talk-state.ts";
 
 /** The level of rules this program applies; it also knows the one before. */
 export const rulesLevel = 1;
@@ -123,6 +129,8 @@ export interface Hold {
   askedAgain: boolean;
   /** The retry that the answer to the latest request for it was kept for. */
   retry: Retry | null;
+  /** derived: what its actor has; null until it is held. */
+  row: ActorLocks | null;
 }
 
 /** An explicit hold that a descendant uses. */
@@ -170,6 +178,10 @@ export interface Waiter {
   /** End of the wait that `flight` asked for, however often it was interrupted: its hook goes by its own clock. */
   waitEnd: number;
   retry: Retry | null;
+  /** derived: what its actor has; null until it is in line. */
+  row: ActorLocks | null;
+  /** derived: how much stands between it and its files; null while nobody listens for it. */
+  blockers: number | null;
 }
 
 export interface Writes {
@@ -219,139 +231,12 @@ export interface Writer {
   readonly seq: number;
 }
 
-export interface ContextTable {
-  /** By `project\nkey`, in the order they were set. */
-  readonly items: Map<string, ContextItem>;
-  /** The highest version of a key that is no more. */
-  versions: number;
-  /** derived */
-  bytes: number;
-}
-
-export interface ContextItem {
-  readonly project: string;
-  readonly key: string;
-  readonly value: JsonValue;
-  /** Of the value as JSON. */
-  readonly bytes: number;
-  /** Who set it; null: a person. */
-  readonly from: ActorRow | null;
-  readonly node: string;
-  /** Wall time in milliseconds. */
-  readonly at: number;
-  readonly version: number;
-  readonly durable: boolean;
-  /** When it ends by itself (core time), or null. */
-  readonly endsAt: number | null;
-}
-
-export interface Messages {
-  /** By id, in the order they were sent. */
-  readonly all: Map<string, Message>;
-  /** Messages so far; the next id is one more. */
-  count: number;
-  /** When each sender sent lately (core time), by session, or by project for a person. */
-  readonly sent: Map<string, readonly number[]>;
-  /** derived */
-  readonly inboxes: Map<string, Inbox>;
-  /** derived: inboxes by the session whose agents they belong to. */
-  readonly bySession: Map<string, Set<string>>;
-  /** derived: ids by the session that wrote them. */
-  readonly bySender: Map<string, Set<string>>;
-  /** `Sessions.touched`: letters of a session came, went or changed. */
-  readonly touched: Set<string>;
-  /** derived: places of those that all have read, and the bytes of their texts. */
-  readonly read: SortedKeys;
-  readBytes: number;
-  /** derived: of all texts. */
-  bytes: number;
-}
-
-/** Places of messages (`placeOf`), oldest first: all, and those whose letter here is in that state. */
-export interface Inbox {
-  readonly all: SortedKeys;
-  readonly unread: SortedKeys;
-  readonly handed: SortedKeys;
-  readonly read: SortedKeys;
-}
-
-export interface Message {
-  readonly id: string;
-  /** How many there were with it: ids in the order they were sent. */
-  readonly order: number;
-  readonly project: string;
-  /** Null: a person. */
-  from: ActorRow | null;
-  /** By the inbox it is in; never empty. */
-  readonly letters: Map<string, Letter>;
-  /** derived: how many of them are not read. */
-  open: number;
-  readonly text: string;
-  readonly bytes: number;
-  readonly replyTo: string | null;
-  readonly thread: string;
-  readonly urgent: boolean;
-  readonly broadcast: boolean;
-  /** Wall time in milliseconds. */
-  readonly at: number;
-}
-
-/** A message in one inbox. */
-export interface Letter {
-  readonly to: ActorRow;
-  /**
-   * `offered`: it is in an answer that nobody is known to have got. `handed`: in one that its client got; the actor's
-   * next event makes it `read`.
-   */
-  readonly state: "unread" | "offered" | "handed" | "read";
-  /** It came back to its sender: whom it did not reach. */
-  readonly undelivered: string | null;
-}
-
-/** Files that others may not edit for a while, as a broadcast asked. */
-export interface EditHolds {
-  readonly all: Map<string, EditHold>;
-  /** `Sessions.touched` */
-  readonly touched: Set<string>;
-  /** Holds so far; the next id is one more. */
-  count: number;
-  /** derived: which paths are on hold, and the ids of the holds on each. */
-  readonly paths: PathIndex;
-  readonly at: Map<string, Set<string>>;
-  /** derived: ids by whose they are (`ownerOf`), and by project. */
-  readonly byOwner: Map<string, Set<string>>;
-  readonly byProject: Map<string, Set<string>>;
-}
-
-export interface EditHold {
-  readonly id: string;
-  /** Null: a person. */
-  readonly actor: Actor | null;
-  readonly by: ActorRow | null;
-  readonly project: string;
-  readonly files: readonly FileRef[];
-  readonly text: string;
-  readonly since: number;
-  readonly until: number;
-}
-
 export interface KeptReply {
   readonly digest: string;
   readonly at: number;
   /** Where it was sent last. */
   readonly to: Origin;
   readonly reply: Reply;
-}
-
-function noEditHolds(touched: Set<string>): EditHolds {
-  const [all, at, byOwner, byProject] = [new Map(), new Map(), new Map(), new Map()];
-  return { all, count: 0, touched, paths: new PathIndex(), at, byOwner, byProject };
-}
-
-function noMessages(touched: Set<string>): Messages {
-  const [all, sent, inboxes, bySession, bySender] = [new Map(), new Map(), new Map(), new Map(), new Map()];
-  const read = new SortedKeys();
-  return { all, count: 0, sent, inboxes, bySession, bySender, touched, read, readBytes: 0, bytes: 0 };
 }
 
 /** The state before the first entry. */
@@ -385,7 +270,7 @@ export function emptyState(): State {
     risks: new Map(),
     risksOf: new Map(),
     notes: noNotes(),
-    context: { items: new Map(), versions: 0, bytes: 0 },
+    context: noContext(),
     messages: noMessages(touched),
     editHolds: noEditHolds(touched),
     replies: new Map(),

@@ -5,7 +5,7 @@
 import { apply } from "../../daemon/core/apply.ts";
 import type { Actor, Command, Due, FileRef, LockRequest, NewTask } from "../../daemon/core/entry.ts";
 import { lettersOf } from "../../daemon/core/inbox-table.ts";
-import { writeState } from "../../daemon/core/snapshot.ts";
+import { copyOf, linesOf } from "../../daemon/core/snapshot.ts";
 import { emptyState, type State } from "../../daemon/core/state.ts";
 import type { Step } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -45,12 +45,12 @@ export class Crowd {
   }
 
   /** A look at the state, or writing it down. */
-  look(work: () => unknown): void {
-    this.#meter.step(work);
+  look<T>(work: () => T): T {
+    return this.#meter.step(work);
   }
 
   #goOn(run: (work: () => Step) => Step): void {
-    while (this.state.locks.graph.free.size > 0) run(() => this.#apply(elapse({ what: "grants_left" })));
+    while (this.state.locks.graph.freeCount > 0) run(() => this.#apply(elapse({ what: "grants_left" })));
   }
 
   #apply(command: Command): Step {
@@ -528,7 +528,8 @@ const snapshots: readonly Scenario[] = [
   scenario("snapshot", "of locks and of requests that wait for them", locksMax, (crowd, n) => {
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
-    crowd.look(() => writeState(crowd.state));
+    const lines = linesOf(crowd.look(() => copyOf(crowd.state)));
+    while (!crowd.look(() => lines.next()).done);
     return n;
   }),
 ];

@@ -128,18 +128,18 @@ const planted: readonly Planted[] = [
   {
     bug: "a release that forgets who waits",
     file: "daemon/core/lock-graph.ts",
-    find: "if (left === 0) this.free.add(ticket);",
+    find: "    this.#freeCount += 1;\n    this.#free.push(waiter.ticket);\n",
     put: "",
     tells: /waits for what is free|is still blocked/,
   },
   {
     bug: "a search for deadlocks that does not see what subagents wait for",
     file: "daemon/core/lock-graph.ts",
-    find: "  join(from: string, to: string, ticket: number): void {",
-    put: '  join(from: string, to: string, ticket: number): void {\n    if (from.includes("\\u0000")) return;',
+    find: "  join(from: ActorLocks, to: ActorLocks, ticket: number): void {",
+    put: "  join(from: ActorLocks, to: ActorLocks, ticket: number): void {\n    if (from.actor.agent !== null) return;",
     and: {
-      find: "  part(from: string, to: string, ticket: number): void {",
-      put: '  part(from: string, to: string, ticket: number): void {\n    if (from.includes("\\u0000")) return;',
+      find: "  part(from: ActorLocks, to: ActorLocks, ticket: number): void {",
+      put: "  part(from: ActorLocks, to: ActorLocks, ticket: number): void {\n    if (from.actor.agent !== null) return;",
     },
     tells: /waits in a circle/,
   },

@@ -110,6 +110,7 @@ export class World {
       onFatal: error => {
         if (life === this.#life) this.#fatal = error;
       },
+      soon: task => queueMicrotask(task),
       snapshotEntries: 150,
     });
     this.#engine = await this.#pump(starting);
@@ -283,7 +284,7 @@ export class World {
     const granted: Granted[] = [];
     const heirs = step.answers.flatMap(a => a.grant?.actor ?? []);
     const isHeir = (actor: Actor) =>
-      [...before.map(h => h.actor), ...heirs].some(
+      [...before.flatMap(ownersOf), ...heirs].some(
         a => a.session === actor.session && ancestorsOf(actor.agent).includes(a.agent),
       );
     for (const { to, grant } of step.answers) {
@@ -669,6 +670,13 @@ export class World {
   #say(line: string): void {
     if (this.#tell) this.transcript.push(line);
   }
+}
+
+/** Who has a hold, and to whom it comes back. */
+function ownersOf({ actor, loan }: Hold): Actor[] {
+  const owners = [actor];
+  for (let lent = loan; lent !== null; lent = lent.loan) owners.push(lent.actor);
+  return owners;
 }
 
 function ref(file: string) {
