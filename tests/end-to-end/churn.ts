@@ -28,7 +28,9 @@ export class Churn {
     const home = new Home();
     await home.start();
     const observer = await home.connect();
-    await observer.ask({ type: "register", id: "holder", cwd: home.work, project: "churn" });
+    // With its process it lives as long as the churn.
+    const holder = { id: "holder", pid: process.pid, cwd: home.work, project: "churn" };
+    expectOk(await observer.ask({ type: "register", ...holder }));
     await observer.ask({ type: "file_lock", id: "holder", file: "held/" });
     return new Churn(home, observer);
   }
@@ -156,7 +158,8 @@ export class Churn {
       const waiting = await this.#connect();
       const file = `${this.#home.work}/held/${n}-${i}`;
       waiting.send({ type: "file_lock", id: "early-9", file, waitMs: limits.waitMaxMs, progress: true });
-      if (i % 2 === 0) await waiting.event("lock_queued");
+      // It waits in the queue, or is told that the queue is full of those who left before.
+      if (i % 2 === 0) await waiting.next();
       waiting.destroy();
     }
   }
@@ -182,7 +185,7 @@ export class Churn {
     await ask({ ...base, hook_event_name: "SessionStart", source: "startup" });
     await ask(edit("hooked"));
     const killed = await this.#connect();
-    const told = killed.blank();
+    const told = Promise.race([killed.blank(), killed.next()]);
     killed.send({ type: "hook", event: edit("held/x") });
     await told;
     killed.destroy();
@@ -238,7 +241,7 @@ export interface Verdict {
   readonly grown: readonly string[];
 }
 
-/** Compares the first tenth of the samples with the last one. What was before the first belongs to warming up. */
+/** Compares the first tenth of the samples with the last one. What was before the first one belongs to warming up. */
 export function judge(samples: readonly Sample[]): Verdict {
   const count = Math.max(1, Math.floor(samples.length / 10));
   const lines: string[] = [];
