@@ -92,6 +92,11 @@ async function one(
     plain("processor time of a request that is refused at once", cpuOf("refused"), " us each"),
     plain("processor time of Kite, file journal", cpuOf("file"), " us each"),
     plain("processor time of Kite, memory journal", cpuOf("memory"), " us each"),
+    plain(
+      "the same as a ratio: echo with one write a batch / file journal",
+      cpuOf("batching") / cpuOf("file"),
+    ),
+    plain("the same as a ratio: echo with one write a line / file journal", cpuOf("echo") / cpuOf("file")),
   ]);
 }
 
