@@ -260,8 +260,9 @@ describe("behind hooks", () => {
     await wire.ask({ type: "subscribe", events: ["file_conflict"] });
     const write = async (id: string, more: Message = {}) => {
       const edit = { ...editOf("shared.txt"), ...more };
-      expect(await hook(id, "PreToolUse", edit)).toEqual({});
-      return (await hook(id, "PostToolUse", edit))["additionalContext"];
+      const before = (await hook(id, "PreToolUse", edit))["additionalContext"];
+      const after = (await hook(id, "PostToolUse", edit))["additionalContext"];
+      return [before, after].filter(text => text !== undefined).join("\n");
     };
     const read = { tool_name: "Read", tool_input: { file_path: `${home.work}/shared.txt` } };
     for (const id of ["ann", "bob"]) await hook(id, "SessionStart", { source: "startup" });
@@ -271,7 +272,7 @@ describe("behind hooks", () => {
     await write("ann", { agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" });
     await hook("ann", "Stop", { background_tasks: [] });
     const first = await write("bob");
-    expect(await write("bob")).toBeUndefined();
+    expect(await write("bob")).toBe("");
     const conflict = await wire.event("file_conflict");
     expect(conflict).toMatchObject({ path: `${home.work}/shared.txt`, sessions: ["ann", "bob"] });
     const told = /you and "(?:ann|ann\/\w+)" both wrote ".*shared.txt" within 10 minutes: read it again/;
