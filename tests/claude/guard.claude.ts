@@ -125,7 +125,7 @@ test("whose shell command overwrites another one's file reads so with the result
   expect(await bob.ended).toBe(0);
   const text = "your shell command changed";
   // The client shows it again with each request from then on.
-  expect(bob.model.notes.at(-1)).toContain(`${text} "${world.path("ann.txt")}"`);
+  expect(bob.model.notes.at(-1)).toContain(`${text} "ann.txt"`);
   expect(bob.hooks.filter(({ stdout }) => stdout.includes(text))).toMatchObject([{ event: "PostToolUse" }]);
   bobIsDone.reached();
   expect(await ann.ended).toBe(0);

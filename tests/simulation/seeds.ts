@@ -1,5 +1,8 @@
 import { runSeed } from "./run.ts";
 
+/** Seeds that each host's test runs; any number of them: `npm run simulate`. */
+export const seedsMax = process.env["CI"] === "true" ? 250 : 60;
+
 /** What every simulation must have met, or it has proved nothing about it. */
 export const mustOccur = {
   commands: [

@@ -41,6 +41,8 @@ export class TalkLives {
   /** The entry that made each message. */
   readonly #made = new Map<string, number>();
   #retried: Command[] = [];
+  /** What one asks for right after the command before: more holds on edits than it may have. */
+  readonly #next: Command[] = [];
 
   constructor(random: Random) {
     this.#random = random;
@@ -48,6 +50,8 @@ export class TalkLives {
 
   /** Something that a client asks for. */
   command(state: State, actor: Actor, files: readonly FileRef[]): Command {
+    const next = this.#next.shift();
+    if (next !== undefined) return next;
     const roll = this.#random.int(1, 100);
     if (roll <= 35) return this.#send(state, actor);
     if (roll <= 60) {
@@ -55,6 +59,7 @@ export class TalkLives {
       return { type: "inbox_take", actor: this.#reader(state, actor), max, chars };
     }
     if (roll <= 70) return this.#ack(state, actor);
+    if (roll === 71) this.#next.push(this.#broadcast(actor, files), this.#broadcast(actor, files));
     if (roll <= 76) return this.#broadcast(actor, files);
     if (roll <= 80) return this.#resume(state, actor);
     if (roll <= 91) return this.#set(state, actor);
