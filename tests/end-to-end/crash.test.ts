@@ -201,7 +201,7 @@ describe("killed under load", () => {
     } catch (error) {
       throw new Error(`seed ${seed}`, { cause: error });
     }
-  }, 180_000);
+  }, 600_000);
 
   async function killUnderLoad(kills: number, random: Random): Promise<void> {
     const world = new World();
