@@ -23,14 +23,14 @@ const planted: readonly Planted[] = [
     file: "daemon/core/lock-blockers.ts",
     find: "if (waiter.ticket < ask.ticket && attached",
     put: "if (waiter.ticket < ask.ticket - 3 && attached",
-    tells: /went past|in a circle/,
+    tells: /went past|in a circle|which went to/,
   },
   {
     bug: "two holders: a turn hold keeps nobody out",
     file: "daemon/core/lock-blockers.ts",
     find: "if (!mine) yield {",
     put: 'if (!mine && (hold.kind !== "turn" || hold.key !== file.key)) yield {',
-    tells: /two holders|overlap|is held already|which went to|went past|in a circle/,
+    tells: /two holders|overlap|is held already|which went to|went past|in a circle|waits for what is free/,
   },
   {
     bug: "a grant to a closed connection stays",
