@@ -230,6 +230,18 @@ describe("a lent lock that is bound to a connection", () => {
 });
 
 describe("a lent lock", () => {
+  it("that passes on from one that edits it to the next comes back to its lender past the first", () => {
+    const w = new World();
+    lock(w, actor("a"));
+    edit(w, s1);
+    edit(w, s2);
+    expect([w.holder("x"), lenders(w)]).toEqual(["a/s2", [null]]);
+    turnEnds(w, s1);
+    expect(w.holder("x")).toBe("a/s2");
+    turnEnds(w, s2);
+    expect(w.holder("x")).toBe("a");
+  });
+
   it("that its lender never heard of does not come back to it", () => {
     const w = new World();
     lock(w, actor("a"));

@@ -207,6 +207,15 @@ describe("a refusal", () => {
     expect(w.lock("a", "y", { retry: other })).toEqual(granted);
   });
 
+  it("is forgotten by a restart, a success is not: what it did is not done again", () => {
+    const w = new World();
+    const granted = w.lock("a", "x", { retry });
+    w.unlock("a", "x");
+    w.start();
+    expect(w.lock("a", "x", { retry })).toEqual(granted);
+    expect(w.holder("x")).toBeNull();
+  });
+
   it("to another node's client outlives a start of this one", () => {
     const w = new World();
     w.lock("b", "x");

@@ -171,8 +171,10 @@ describe("a session keeps its place", () => {
   ])("%s, and no longer", (_, have) => {
     const w = full();
     const lose = have(w);
-    w.begin("new");
-    expect(names(w)).toContain("s1");
+    for (let n = 0; n < 2 * limits.sessionsMax; n += 1) {
+      expect(w.begin(`more-${n}`)).toMatchObject({ ok: true });
+      expect(names(w)).toContain("s1");
+    }
     const back = readState(writeState(w.state));
     expect([...back.sessions.idle]).toEqual([...w.state.sessions.idle]);
     if (lose === null) return;
