@@ -54,15 +54,18 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
   joinOrTake(state, request, meta, place, step);
 };
 
-/** A request that was granted came again and is told so again: what it holds still is its holder's from there. */
+/**
+ * A request that was granted came again and is told so again: what it holds still is its holder's from there. It gets
+ * no more than it was granted: only a request that is looked at for blockers and cycles may lock a folder that was a
+ * file then, or make a lock one that does not yield.
+ */
 export function askedAgain(state: State, request: LockRequest): void {
   const { actor, bound, retry } = request;
   for (const file of request.files) {
     const hold = state.locks.holds.get(file.key);
     if (hold === undefined || !sameActor(hold.actor, actor)) continue;
     if (retry === undefined || hold.retry?.requestId !== retry.requestId) continue;
-    // Of its kind it stays: only a request that is looked at for cycles may make it one that does not yield.
-    renewHold(state.locks, hold, { file, kind: hold.kind, bound, prompt: null });
+    renewHold(state.locks, hold, { file: { ...file, dir: hold.dir }, kind: hold.kind, bound, prompt: null });
     hold.askedAgain = true;
   }
 }

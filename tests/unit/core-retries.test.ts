@@ -165,6 +165,20 @@ describe("a lock bound to its connection", () => {
   });
 });
 
+describe("a retry of what was granted", () => {
+  const x = (dir: boolean) => [{ file: "x", lexical: "/p/x", key: "n:/p/x", dir }];
+
+  it("does not lock the folder that stands there by now", () => {
+    const w = new World();
+    const reply = w.lock("a", "x", { retry, files: x(false) });
+    w.lock("b", "x/y");
+    expect(w.lock("a", "x", { retry, files: x(true) })).toEqual(reply);
+    expect(w.state.locks.holds.get("n:/p/x")?.dir).toBe(false);
+    expect(w.lock("a", "x/y", { waitMs: 0 })).toMatchObject({ code: "lock_held" });
+    expect(w.lock("c", "x/z", { waitMs: 0 })).toMatchObject({ ok: true });
+  });
+});
+
 describe("a refusal", () => {
   it("that was heard is given again", () => {
     const w = new World();
