@@ -72,7 +72,7 @@ export interface Scenario {
 export const stepMaxMs = 50;
 
 /** Steps that are measured one by one. */
-const few = 20;
+const few = 200;
 
 const none = Number.POSITIVE_INFINITY;
 
@@ -451,7 +451,8 @@ const ends: readonly Scenario[] = [
     return few;
   }),
   scenario("end of a session", "among holds on edits", limits.holdsMax, (crowd, n) => {
-    for (const i of upTo(few)) crowd.before(begin(`e${i}`));
+    // Each of them hears of each hold before, which takes long to prepare.
+    for (const i of upTo(20)) crowd.before(begin(`e${i}`));
     for (const i of upTo(n)) {
       crowd.before(begin(`h${i}`));
       const hold = { files: [file(i, "held")], ttlMs: 600_000 };
@@ -464,11 +465,11 @@ const ends: readonly Scenario[] = [
         wallMs: 1,
         hold,
       });
-      for (const j of upTo(few)) crowd.before(ackAll(crowd, `e${j}`));
+      for (const j of upTo(20)) crowd.before(ackAll(crowd, `e${j}`));
       crowd.now += 1;
     }
-    for (const i of upTo(few)) crowd.measured(end(`e${i}`));
-    return few;
+    for (const i of upTo(20)) crowd.measured(end(`e${i}`));
+    return 20;
   }),
   scenario("end of a session", "whose process goes on under another id", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`));
@@ -548,7 +549,10 @@ const others: readonly Scenario[] = [
   }),
   scenario("message", "to one of many", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`));
-    for (const i of upTo(few)) crowd.measured(say(null, `s${i % n}`, "x", `p${i}`));
+    for (const i of upTo(few)) {
+      crowd.now += 10_000;
+      crowd.measured(say(null, `s${i % n}`, "x"));
+    }
     return few;
   }),
   scenario("message", "to everyone", sessionsMax, (crowd, n) => {
@@ -622,12 +626,16 @@ const others: readonly Scenario[] = [
     return few;
   }),
   scenario("hold on edits", "that sends away who waits, among others who wait", locksMax, (crowd, n) => {
-    crowd.before(begin("h"));
+    // As many at every size: each broadcast goes to all of them.
+    for (const i of upTo(20)) crowd.before(begin(`h${i}`));
+    const sent = files(Math.min(20, n));
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
-    const hold = { files: [file(0, "held")], ttlMs: 600_000 };
-    crowd.measured({ type: "broadcast", actor: actor("h"), project, text: "x", bytes: 1, wallMs: 1, hold });
-    return 1;
+    for (const [i, one] of sent.entries()) {
+      const [by, hold] = [actor(`h${i}`), { files: [one], ttlMs: 600_000 }];
+      crowd.measured({ type: "broadcast", actor: by, project, text: "x", bytes: 1, wallMs: 1, hold });
+    }
+    return sent.length;
   }),
 ];
 
@@ -652,9 +660,9 @@ function chain(crowd: Crowd, n: number): void {
   for (const i of upTo(n)) crowd.before(lock(actor(`s${i}`), [file(i + 1)]));
 }
 
-function say(by: Actor | null, to: string, text: string, from = project): Command {
+function say(by: Actor | null, to: string, text: string): Command {
   const message = { text, bytes: text.length, wallMs: 1, agents: [], replyTo: null, urgent: false };
-  return { type: "message_send", actor: by, project: from === project ? project : project, to, ...message };
+  return { type: "message_send", actor: by, project, to, ...message };
 }
 
 function ackAll(crowd: Crowd, session: string): Command {

@@ -26,9 +26,13 @@ try {
     logLevel: "warning",
   });
   const root = dirname(dirname(here));
-  const child = spawn(process.execPath, [join(out, "main.mjs"), root, ...process.argv.slice(2)], {
-    stdio: "inherit",
-  });
+  const child = spawn(
+    process.execPath,
+    ["--expose-gc", join(out, "main.mjs"), root, ...process.argv.slice(2)],
+    {
+      stdio: "inherit",
+    },
+  );
   process.exitCode = await new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", (code, signal) => resolve(signal === null ? code : 1));
