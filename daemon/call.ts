@@ -2,10 +2,11 @@
 import { createHash } from "node:crypto";
 import type { Refusal } from "../protocol/codes.ts";
 import type { RequestType } from "../protocol/requests.ts";
+import type { Caller } from "./answers.ts";
 import type { Connection, Slot } from "./connection.ts";
 import type { Command, Retry } from "./core/entry.ts";
 import type { CoreEvent, Grant, Reply } from "./core/step.ts";
-import type { Caller, Engine } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import type { Services } from "./services.ts";
 import type { Steps } from "./turns.ts";
 

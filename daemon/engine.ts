@@ -3,18 +3,16 @@
  * durable enough.
  *
  * Invariants: the state changes only in `#deliver`, in the order of the log; nobody hears of an entry before it is
- * stored; a grant that finds nobody is undone by an entry of its own; an entry that throws is voided and the state
- * rebuilt without it.
+ * stored; an entry that throws is voided and the state rebuilt without it.
  */
-
-import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import { Agenda } from "./agenda.ts";
+import { Answers, type Caller, restarting } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { apply, skip } from "./core/apply.ts";
-import type { Command, CommandOf, Entry, Origin, Proposal, Retry } from "./core/entry.ts";
+import type { Command, Entry, Proposal, Retry } from "./core/entry.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
-import type { Answer, CoreEvent, Grant, Reply, Step } from "./core/step.ts";
+import type { Grant, Reply, Step } from "./core/step.ts";
 import { CoreClock } from "./core-clock.ts";
 import type { Journal, ProposeFailure } from "./journal.ts";
 import type { Soon } from "./journal-batch.ts";
@@ -22,18 +20,6 @@ import { Outbox } from "./outbox.ts";
 import { rebuild } from "./recover.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Throws } from "./throws.ts";
-
-/** Who proposed a command and hears of it. */
-export interface Caller {
-  /** The answer; for a request that waited, perhaps much later. */
-  answer(reply: Reply): void;
-  /** The log did not take it, or is not known to have; `answer` hears of it where this is not given. */
-  failed?(): void;
-  /** The request waits: its answer comes later. */
-  parked?(): void;
-  /** An event for this request alone, while it waits. */
-  event?(event: CoreEvent): void;
-}
 
 export interface EngineOptions {
   readonly journal: Journal;
@@ -51,21 +37,19 @@ export interface EngineOptions {
   readonly soon?: Soon;
   /** Entries after which a snapshot is taken; `limits.snapshotEntries` unless told. */
   readonly snapshotEntries?: number;
-}
-
-interface Pending {
-  readonly caller: Caller;
-  readonly command: Command;
+  /** Answers that leave in one turn of the event loop; `limits.turnAnswersMax` unless told. */
+  readonly turnAnswers?: number;
 }
 
 export class Engine {
   readonly #options: EngineOptions;
   readonly #clock: CoreClock;
-  readonly #pending = new Map<number, Pending>();
+  readonly #answers: Answers;
   readonly #agenda: Agenda;
-  readonly #outbox = new Outbox();
+  readonly #outbox: Outbox;
   readonly #snapshots: Snapshots;
-  readonly #onFailed = (failed: Proposal, reason: ProposeFailure) => this.#failed(failed.origin.n, reason);
+  readonly #onFailed = (failed: Proposal, reason: ProposeFailure) =>
+    this.#answers.failed(failed.origin.n, reason);
   readonly #throws = new Throws();
   readonly #voided = new Set<number>();
   #state: State = emptyState();
@@ -81,6 +65,14 @@ export class Engine {
     this.#options = options;
     this.#clock = new CoreClock(options.clock);
     const soon = options.soon ?? (task => void setImmediate(task));
+    this.#outbox = new Outbox(soon, options.turnAnswers);
+    this.#answers = new Answers({
+      outbox: this.#outbox,
+      node: options.node,
+      epoch: () => this.#epoch,
+      insist: command => this.insist(command),
+      onStep: (entry, step) => options.onStep(entry, step, this.#state, false),
+    });
     this.#snapshots = new Snapshots(options.journal, soon, options.snapshotEntries);
     this.#agenda = new Agenda({
       clock: this.#clock,
@@ -121,11 +113,11 @@ export class Engine {
     this.#count += 1;
     const n = this.#count;
     if (this.#closed) {
-      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"));
+      caller.answer(restarting);
       return n;
     }
-    this.#pending.set(n, { caller, command });
-    const proposal = { origin: this.#origin(n), at: this.#clock.now(), command };
+    this.#answers.expect(n, command, caller);
+    const proposal = { origin: this.#answers.origin(n), at: this.#clock.now(), command };
     this.#options.journal.propose([proposal], this.#onFailed);
     return n;
   }
@@ -144,22 +136,17 @@ export class Engine {
 
   /** Nobody listens for `n` any more: a request that waits gives up its place, a grant to it is undone. */
   abandon(n: number): void {
-    const pending = this.#pending.get(n);
-    this.#pending.delete(n);
-    if (pending?.command.type !== "lock_request") return;
-    this.#detach(n, pending.command.retry);
+    this.#answers.abandon(n);
   }
 
   /** The grant answered to `n` did not reach its client; `kept` is the request's retry. */
-  undelivered(n: number, { actor, files }: Grant, kept?: Retry): void {
-    const of = kept === undefined ? {} : { kept };
-    const keys = files.map(({ key }) => key);
-    this.insist({ type: "lock_undelivered", waiter: this.#origin(n), actor, keys, ...of });
+  undelivered(n: number, grant: Grant, kept?: Retry): void {
+    this.#answers.undelivered(n, grant, kept);
   }
 
   /** The refusal answered to `n` did not reach its client: a retry is carried out instead of getting it. */
   unheard(n: number, kept: Retry): void {
-    this.insist({ type: "reply_unheard", to: this.#origin(n), kept });
+    this.#answers.unheard(n, kept);
   }
 
   /**
@@ -201,10 +188,9 @@ export class Engine {
     await this.#options.journal.barrier();
     this.#closed = true;
     this.#agenda.close();
-    for (const { caller } of this.#pending.values()) {
-      caller.answer(refuse("restarting", "the daemon is going down; connect again in a moment"));
-    }
-    this.#pending.clear();
+    // Whose answer waits for its turn gets it now, and need not come back for it; not from a journal that is broken.
+    if (!this.#dead) this.#outbox.flush();
+    this.#answers.close();
     try {
       await this.#whole();
       if (this.#snapshots.isBehind(this.#state)) await this.#snapshots.take(this.#state, true);
@@ -245,14 +231,6 @@ export class Engine {
     }
   }
 
-  /** Whoever asked hears so; should it be delivered after all, nobody is there for it and a grant is undone. */
-  #failed(n: number, { code, message }: ProposeFailure): void {
-    const pending = this.#pending.get(n);
-    this.#pending.delete(n);
-    if (pending?.caller.failed !== undefined) pending.caller.failed();
-    else pending?.caller.answer(refuse(code, message));
-  }
-
   #deliver(batch: readonly Entry[]): void {
     for (const entry of batch) this.#queue.push(entry);
     if (this.#rebuilding === null) this.#drain();
@@ -284,75 +262,16 @@ export class Engine {
       step = apply(this.#state, entry);
     } catch (error) {
       this.#outbox.threw(entry.seq);
-      this.#outbox.put(() => this.#answerBug(entry.origin));
+      this.#answers.sendBug(entry.origin);
       this.#void(entry.seq, error);
       this.#rebuilding = this.#rebuild();
       this.#rebuilding.catch(failure => this.#die(asError(failure)));
       return false;
     }
     this.#agenda.add(step.timers);
-    if (this.#outbox.isClear) this.#emit(entry, step);
-    else this.#outbox.put(() => this.#emit(entry, step));
+    this.#answers.send(entry, step);
     if (entry.command.type === "void") this.#outbox.voided(entry.command.seq);
     return true;
-  }
-
-  #emit(entry: Entry, step: Step): void {
-    if (this.#isOwn(entry.origin)) this.#emitOwn(entry, step);
-    for (const event of step.events) {
-      if (event.to !== undefined && this.#isOwn(event.to))
-        this.#pending.get(event.to.n)?.caller.event?.(event);
-    }
-    for (const answer of step.answers) this.#answerWaiting(answer);
-    this.#options.onStep(entry, step, this.#state, false);
-  }
-
-  #emitOwn({ origin: { n }, command }: Entry, { reply }: Step): void {
-    const pending = this.#pending.get(n);
-    if (pending === undefined) {
-      if (command.type === "lock_request") this.#undo(n, command, reply);
-      return;
-    }
-    if (reply === null) {
-      pending.caller.parked?.();
-      return;
-    }
-    this.#pending.delete(n);
-    pending.caller.answer(reply);
-  }
-
-  /** A lock that nobody waits for: its place or its grant goes by an entry of its own. */
-  #undo(n: number, command: CommandOf<"lock_request">, reply: Reply | null): void {
-    if (reply === null) this.#detach(n, command.retry);
-    else if (reply.ok) this.undelivered(n, command, command.retry);
-    else if (command.retry !== undefined) this.unheard(n, command.retry);
-  }
-
-  #detach(n: number, kept: Retry | undefined): void {
-    this.insist({ type: "lock_detach", waiter: this.#origin(n), ...(kept === undefined ? {} : { kept }) });
-  }
-
-  #answerWaiting({ to, reply, grant }: Answer): void {
-    if (!this.#isOwn(to)) return;
-    const pending = this.#pending.get(to.n);
-    this.#pending.delete(to.n);
-    if (pending !== undefined) pending.caller.answer(reply);
-    else if (grant !== null) this.undelivered(to.n, grant);
-  }
-
-  #answerBug(origin: Origin): void {
-    if (!this.#isOwn(origin)) return;
-    const pending = this.#pending.get(origin.n);
-    this.#pending.delete(origin.n);
-    pending?.caller.answer(refuse("internal_error", "a bug in Kite; nothing was changed (see the log)"));
-  }
-
-  #origin(n: number): Origin {
-    return { node: this.#options.node, epoch: this.#epoch, n };
-  }
-
-  #isOwn(origin: Origin): boolean {
-    return origin.node === this.#options.node && origin.epoch === this.#epoch;
   }
 
   #void(seq: number, error: unknown): void {

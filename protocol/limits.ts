@@ -32,6 +32,8 @@ export const limits = {
   unreadEventBytes: 1024 * 1024,
   /** Pending connections the kernel keeps for us. */
   backlog: 4096,
+  /** Answers that leave in one turn of the event loop; those beyond leave with the next ones. */
+  turnAnswersMax: 500,
   /** Longest socket path: Node 20 and 22 cut longer ones without a word. */
   socketPathBytes: 103,
 

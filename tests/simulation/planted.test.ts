@@ -34,7 +34,7 @@ const planted: readonly Planted[] = [
   },
   {
     bug: "a grant to a closed connection stays",
-    file: "daemon/engine.ts",
+    file: "daemon/answers.ts",
     find: 'if (pending?.command.type !== "lock_request") return;',
     put: "return;",
     and: { find: "else if (grant !== null) this.undelivered(to.n, grant);", put: "" },
@@ -68,7 +68,7 @@ const planted: readonly Planted[] = [
     file: "daemon/engine.ts",
     find: "    this.#options.journal.propose([proposal],",
     put: `    if (command.type === "lock_release") {
-      this.#pending.delete(n);
+      this.#answers.expect(n, command, { answer: () => {} });
       queueMicrotask(() => caller.answer({ ok: true, released: [] }));
     }
     this.#options.journal.propose([proposal],`,

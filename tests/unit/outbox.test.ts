@@ -1,10 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { Outbox } from "../../daemon/outbox.ts";
 
-function world() {
-  const outbox = new Outbox();
+function world(turnMax?: number) {
+  let tasks: (() => void)[] = [];
+  const outbox = new Outbox(task => tasks.push(task), turnMax);
   const sent: string[] = [];
-  return { outbox, sent, put: (name: string) => outbox.put(() => sent.push(name)) };
+  const turn = () => {
+    const due = tasks;
+    tasks = [];
+    for (const task of due) task();
+    return due.length;
+  };
+  return { outbox, sent, turn, put: (name: string) => outbox.put(() => sent.push(name)) };
 }
 
 describe("the outbox", () => {
@@ -79,5 +86,62 @@ describe("the outbox", () => {
     expect(sent).toEqual([]);
     outbox.voided(2);
     expect(sent).toEqual(["rules"]);
+  });
+
+  it("sends so many a turn, in order, and asks for no turn without need", () => {
+    const { outbox, sent, turn, put } = world(2);
+    for (const name of ["a", "b", "c", "d", "e"]) put(name);
+    expect(sent).toEqual(["a", "b"]);
+    expect(turn()).toBe(1);
+    put("f");
+    expect(sent).toEqual(["a", "b", "c", "d"]);
+    turn();
+    expect(sent).toEqual(["a", "b", "c", "d", "e", "f"]);
+    turn();
+    expect(turn()).toBe(0);
+    expect([outbox.claim(3), outbox.claim(2), outbox.claim(1)]).toEqual([false, true, false]);
+    put("g");
+    expect(sent.at(-1)).toBe("f");
+    turn();
+    expect(sent.at(-1)).toBe("g");
+  });
+
+  it("sends no more in a turn for what the disk says, and keeps what is not durable through its turns", () => {
+    const { outbox, sent, turn, put } = world(2);
+    outbox.entered(1, { type: "rules" });
+    for (const name of ["a", "b", "c"]) put(name);
+    outbox.entered(2, { type: "rules" });
+    put("d");
+    expect(turn()).toBe(0);
+    outbox.durable(1);
+    expect(sent).toEqual(["a", "b"]);
+    turn();
+    turn();
+    expect(sent).toEqual(["a", "b", "c"]);
+    outbox.durable(2);
+    expect(sent).toEqual(["a", "b", "c", "d"]);
+  });
+
+  it("sends behind the others what is put while it sends", () => {
+    const { outbox, sent, turn, put } = world(1);
+    put("a");
+    outbox.put(() => {
+      sent.push("b");
+      put("d");
+    });
+    put("c");
+    for (let n = 0; n < 4; n += 1) turn();
+    expect(sent).toEqual(["a", "b", "c", "d"]);
+  });
+
+  it("sends at a stop whatever is durable, at once", () => {
+    const { outbox, sent, put } = world(1);
+    for (const name of ["a", "b", "c"]) put(name);
+    outbox.entered(1, { type: "rules" });
+    put("d");
+    outbox.flush();
+    expect(sent).toEqual(["a", "b", "c"]);
+    outbox.durable(1);
+    expect(sent).toEqual(["a", "b", "c", "d"]);
   });
 });
