@@ -1,3 +1,4 @@
+import { limits } from "../protocol/limits.ts";
 import type { Proposal } from "./core/entry.ts";
 import type { ProposeFailure } from "./journal.ts";
 
@@ -11,14 +12,24 @@ export interface Waiting {
 export type Soon = (task: () => void) => void;
 
 /**
- * Collects what is proposed within one turn of the event loop and commits it at once, in order. What is proposed
- * while a batch is committed goes into the next one.
+ * Collects what is proposed within one turn of the event loop and commits it at once, in order, up to
+ * `limits.turnEntriesMax` proposals; the rest is committed in the next turns. What is proposed while a batch is
+ * committed goes into the next one.
  */
+/** Somebody who waits until so many proposals were committed. */
+interface Barrier {
+  readonly after: number;
+  readonly resolve: () => void;
+}
+
 export class Batches {
   readonly #soon: Soon;
   readonly #commit: (batch: readonly Waiting[]) => readonly Waiting[];
   #waiting: Waiting[] = [];
-  #barriers: (() => void)[] = [];
+  /** Proposals so far, and those of them that were committed. */
+  #added = 0;
+  #committed = 0;
+  #barriers: Barrier[] = [];
   #scheduled = false;
   #committing = false;
   #holds = 0;
@@ -31,13 +42,14 @@ export class Batches {
 
   add(proposals: readonly Proposal[], failed: Waiting["failed"]): void {
     for (const proposal of proposals) this.#waiting.push({ proposal, failed });
+    this.#added += proposals.length;
     this.#schedule();
   }
 
   /** Resolves when everything added before has been committed. */
   barrier(): Promise<void> {
     if (this.#waiting.length === 0 && !this.#committing) return Promise.resolve();
-    return new Promise(resolve => this.#barriers.push(resolve));
+    return new Promise(resolve => this.#barriers.push({ after: this.#added, resolve }));
   }
 
   /** Commits nothing until every `hold` was released. */
@@ -52,23 +64,21 @@ export class Batches {
 
   /** Commits at once what waits, held or not. */
   flush(): void {
-    if (this.#waiting.length === 0) return;
-    const batch = this.#waiting;
-    const barriers = this.#barriers;
-    this.#waiting = [];
-    this.#barriers = [];
+    this.#commitFirst(this.#waiting.length);
+  }
+
+  #commitFirst(count: number): void {
+    const batch = this.#waiting.splice(0, count);
+    if (batch.length === 0) return;
     this.#committing = true;
     const left = this.#commit(batch);
     this.#committing = false;
-    if (left.length > 0) {
-      this.#waiting = [...left, ...this.#waiting];
-      this.#barriers = [...barriers, ...this.#barriers];
-      this.#schedule();
-      return;
-    }
-    // Those who asked meanwhile wait for the next batch only where there is one.
-    if (this.#waiting.length === 0) barriers.push(...this.#barriers.splice(0));
-    for (const resolve of barriers) resolve();
+    this.#committed += batch.length - left.length;
+    if (left.length > 0) this.#waiting = [...left, ...this.#waiting];
+    this.#schedule();
+    const waits = this.#barriers.findIndex(({ after }) => after > this.#committed);
+    const over = this.#barriers.splice(0, waits === -1 ? this.#barriers.length : waits);
+    for (const { resolve } of over) resolve();
   }
 
   #schedule(): void {
@@ -76,7 +86,7 @@ export class Batches {
     this.#scheduled = true;
     this.#soon(() => {
       this.#scheduled = false;
-      if (this.#holds === 0) this.flush();
+      if (this.#holds === 0) this.#commitFirst(limits.turnEntriesMax);
     });
   }
 }

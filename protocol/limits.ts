@@ -181,6 +181,8 @@ export const limits = {
   segmentBytes: 64 * 1024 * 1024,
   /** One write to the journal; a torn write at its end is no longer. */
   recordBytes: 4 * 1024 * 1024,
+  /** Entries stored and applied in one turn of the event loop; those beyond have their place in the next ones. */
+  turnEntriesMax: 500,
   /** Entries that may have become durable since the manifest was renamed last. */
   manifestEntries: 64,
   /** Entries after the last snapshot before the next one is taken. */
