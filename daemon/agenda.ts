@@ -17,6 +17,9 @@ export interface AgendaOptions {
 /**
  * Proposes what is due, with one timer. What the core said would be due is asked for again when it comes up: what no
  * longer means anything costs no entry, what has moved waits on.
+ *
+ * Most locks end long before their time. So that a busy daemon does not keep the timers of all locks of the latest ten
+ * minutes, each new timer has `limits.timersSwept` others looked at: about a third of all at most mean nothing any more.
  */
 export class Agenda {
   readonly #options: AgendaOptions;
@@ -31,6 +34,14 @@ export class Agenda {
 
   add(timers: readonly Timer[]): void {
     for (const timer of timers) this.#deadlines.add(timer);
+    if (this.#deadlines.size <= limits.timersUnsweptMax) return;
+    const state = this.#options.state();
+    this.#deadlines.sweep(timers.length * limits.timersSwept, due => dueAt(state, due) === null);
+  }
+
+  /** How many timers it keeps. */
+  get size(): number {
+    return this.#deadlines.size;
   }
 
   /** Begins again from the state: after a start or a rebuild. */

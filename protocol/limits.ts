@@ -177,6 +177,11 @@ export const limits = {
   /** A subscriber that wanted none of so many events in a row gets a cursor without an event. */
   bookmarkEvents: 1_000,
 
+  // What is due later.
+  /** With more timers than this, each that is added has some others looked at, and those that are over dropped. */
+  timersUnsweptMax: 1_000,
+  timersSwept: 4,
+
   // Journal.
   segmentBytes: 64 * 1024 * 1024,
   /** One write to the journal; a torn write at its end is no longer. */

@@ -54,8 +54,26 @@ describe("deadlines", () => {
     expect(takeAll(d, 15)).toEqual([{ at: 15, due: wait(1) }]);
   });
 
-  it("agree with a sorted list, whatever is added and taken", () => {
-    const step = fc.oneof(fc.record({ at: fc.nat(50), ticket: fc.nat(8) }), fc.record({ now: fc.nat(50) }));
+  it("that are over are swept out, each in its turn", () => {
+    const d = new Deadlines();
+    for (let n = 0; n < 10; n += 1) d.add({ at: 100 - n, due: wait(n) });
+    const isOver = (due: Due) => due.what === "wait_over" && due.ticket % 2 === 0;
+    d.sweep(2, isOver);
+    expect(d.size).toBeGreaterThan(7);
+    for (let n = 0; n < 4; n += 1) d.sweep(3, isOver);
+    expect(d.size).toBe(5);
+    d.add({ at: 200, due: wait(2) });
+    expect(takeAll(d, 300).map(t => t.at)).toEqual([91, 93, 95, 97, 99, 200]);
+    d.sweep(1, isOver);
+    expect(d.size).toBe(0);
+  });
+
+  it("agree with a sorted list, whatever is added, taken and swept out", () => {
+    const step = fc.oneof(
+      fc.record({ at: fc.nat(50), ticket: fc.nat(8) }),
+      fc.record({ now: fc.nat(50) }),
+      fc.record({ over: fc.array(fc.nat(8), { maxLength: 3 }) }),
+    );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), steps => {
         const d = new Deadlines();
@@ -67,6 +85,9 @@ describe("deadlines", () => {
             const taken = takeAll(d, s.now);
             expect(taken.map(t => t.at)).toEqual(due.map(([, at]) => at).sort((a, b) => a - b));
             expect(new Set(taken.map(t => Object.values(t.due)[1]))).toEqual(new Set(due.map(([t]) => t)));
+          } else if ("over" in s) {
+            d.sweep(100, due => due.what === "wait_over" && s.over.includes(due.ticket));
+            for (const ticket of s.over) model.delete(ticket);
           } else {
             d.add({ at: s.at, due: wait(s.ticket) });
             model.set(s.ticket, Math.min(s.at, model.get(s.ticket) ?? s.at));
