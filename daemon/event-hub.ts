@@ -108,9 +108,7 @@ export class EventHub {
   /** The client reads (again): what came after its cursor follows, or `lagged` where that is gone. */
   drained(connection: Connection): void {
     const subscriber = this.#subscribers.get(connection);
-    if (subscriber === undefined || subscriber.state !== "stopped") return;
-    subscriber.state = "behind";
-    void this.#turns.make(connection, this.#catchUp(connection, subscriber));
+    if (subscriber?.state === "stopped") this.#catchUpInTurns(connection, subscriber);
   }
 
   /** Sends a volatile event to the sessions it is about and to subscribers. */
@@ -128,6 +126,11 @@ export class EventHub {
   #remove(connection: Connection): void {
     this.#subscribers.delete(connection);
     this.#keepUntil = this.#seq + limits.ringEntriesMax;
+  }
+
+  #catchUpInTurns(connection: Connection, subscriber: Subscriber): void {
+    subscriber.state = "behind";
+    void this.#turns.make(connection, this.#catchUp(connection, subscriber));
   }
 
   /** Sends what was missed until nothing is, or until the client does not read. */
@@ -153,6 +156,10 @@ export class EventHub {
 
   #send(connection: Connection, subscriber: Subscriber, events: readonly Published[]): void {
     if (subscriber.state !== "current") return;
+    if (events.length > limits.turnEventsMax) {
+      this.#catchUpInTurns(connection, subscriber);
+      return;
+    }
     for (const one of events) if (!this.#sendOne(connection, subscriber, one)) return;
   }
 

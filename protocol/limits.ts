@@ -34,6 +34,8 @@ export const limits = {
   backlog: 4096,
   /** Answers that leave in one turn of the event loop; those beyond leave with the next ones. */
   turnAnswersMax: 500,
+  /** Events of one step that are sent at once; more of them take turns, as long answers do. */
+  turnEventsMax: 100,
   /** Longest socket path: Node 20 and 22 cut longer ones without a word. */
   socketPathBytes: 103,
 

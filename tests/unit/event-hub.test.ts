@@ -60,4 +60,34 @@ describe("the hub of events", () => {
     hub.publish(1, 3, started("c"));
     expect(listener.lines.map(line => JSON.parse(line).cursor)).toEqual(["1.3.1"]);
   });
+
+  it("sends the events of a step that has thousands in turns, in order, and later ones behind them", () => {
+    let tasks: (() => void)[] = [];
+    const hub = new EventHub(() => [], new Turns(task => tasks.push(task)));
+    const listener = new Listener();
+    hub.publish(1, 1, started("before"));
+    hub.subscribe(listener.asConnection, everything, undefined);
+    hub.drained(listener.asConnection);
+    const count = 2_000;
+    const ids = Array.from({ length: count }, (_, i) => `s${i}`);
+    const sizes: number[] = [];
+    const counted = (work: () => void) => {
+      const before = listener.lines.length;
+      work();
+      sizes.push(listener.lines.length - before);
+    };
+    counted(() => hub.publish(1, 2, { events: ids.flatMap(id => started(id).events), told: null }));
+    counted(() => hub.publish(1, 3, started("later")));
+    while (tasks.length > 0) {
+      const due = tasks;
+      tasks = [];
+      counted(() => {
+        for (const task of due) task();
+      });
+    }
+    counted(() => hub.publish(1, 4, started("last")));
+    expect(listener.lines.map(line => JSON.parse(line).id)).toEqual([...ids, "later", "last"]);
+    // What a turn may make, by the ring's rough size of an event, and one more.
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.turnBytes / 300 + 1);
+  });
 });
