@@ -128,6 +128,8 @@ export class HookLocks {
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
         asked.isDecided = true;
+        // The decision is remembered; their connections, which are many in a busy time, are not.
+        calls.clear();
         if (this.#asked.get(key) === asked) this.#decided.set(key, clock.now());
         const change =
           reply.ok && parked !== null && file !== undefined

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { Baselines } from "../../daemon/baselines.ts";
@@ -185,4 +187,20 @@ test("whichever hooks of an edit come and are lost, and when: who is left has th
     }),
     { numRuns: 500 },
   );
+});
+
+test("a decision that is remembered keeps nothing of the connections that waited for it", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  await world.lock("alice", ["a.ts"]);
+  const gone = new WeakRef(new Hook());
+  await settle();
+  await free();
+  await settle();
+  expect(hooks.map(({ heard }) => heard)).toEqual([true]);
+  hooks = [];
+  // What a turn has read of a weak reference stays alive for the rest of it.
+  await new Promise(resolve => setImmediate(resolve));
+  collect();
+  expect(gone.deref()).toBeUndefined();
 });
