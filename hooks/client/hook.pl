@@ -48,7 +48,7 @@ my ($ms) = ($ARGV[0] // '') =~ /^([1-9]\d{0,8})/;
 alarm int((($ms || $budget_ms) + 999) / 1_000);
 $event = read_event();
 let_go() if !is_socket() && !(start_daemon() && is_socket());
-my $others_failed = -e "$home/hook-failures";
+my $others_failed = lstat "$home/hook-failures";
 let_go() if $others_failed && is_paused();
 exit 0 if !is_one_object($event);
 my $request = request_line($event);
@@ -69,7 +69,7 @@ while (1) {
 # What `kite off` writes: an empty file, or one until the time it carries.
 sub is_off {
     my ($size, $until) = (lstat "$home/off")[7, 9];
-    return defined $size && ($size == 0 || $until > time);
+    return -f _ && ($size == 0 || $until > time);
 }
 
 sub is_socket {
@@ -228,7 +228,9 @@ sub start_daemon {
 # Three failures within a minute: for half a minute nobody asks, unless the socket is newer than they are. What waits
 # before a tool asks all the same, or it would run past others' locks: only briefly when three of its kind failed.
 sub is_paused {
-    open my $file, '<', "$home/hook-failures" or return 0;
+    # Only a regular file is opened: a pipe would hold up the hook.
+    lstat "$home/hook-failures";
+    -f _ && open my $file, '<', "$home/hook-failures" or return 0;
     sysseek $file, -1_100, 2;
     sysread $file, my $lines, 1_100;
     return 0 if !is_recent($lines =~ /^(\d{10})(?: tool)?$/mg);
@@ -262,7 +264,8 @@ sub let_go {
     alarm 0;
     my $failures = "$home/hook-failures";
     my $counts = $failed && !$wakes && $patience_ms != $brief_ms;
-    if ($counts && open my $file, (-s $failures // 0) < 1_024 ? '>>' : '>', $failures) {
+    $counts &&= !lstat $failures || -f _;
+    if ($counts && open my $file, (-s _ // 0) < 1_024 ? '>>' : '>', $failures) {
         put($file, sprintf "%010d%s\n", time, is_before_tool() ? ' tool' : '');
     }
     if (is_edit() && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {

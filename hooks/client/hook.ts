@@ -83,8 +83,8 @@ function main(): void {
 
 /** What `kite off` writes: an empty file, or one until the time it carries. */
 function isOff(): boolean {
-  const stat = lstatSync(`${home}/off`, { throwIfNoEntry: false });
-  return stat !== undefined && (stat.size === 0 || stat.mtimeMs > Date.now());
+  const stat = lookAt(`${home}/off`);
+  return stat?.isFile() === true && (stat.size === 0 || stat.mtimeMs > Date.now());
 }
 
 /**
@@ -103,9 +103,14 @@ function startDaemon(then: () => void): boolean {
   return true;
 }
 
-/** What is there itself, no link followed, where it is this user's. */
+/** What is there itself, no link followed. Only a regular file is opened: a pipe would hold up the hook. */
+function lookAt(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+/** The same, if it is this user's. */
 function mine(path: string): Stats | undefined {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const stat = lookAt(path);
   return stat?.uid === process.getuid?.() ? stat : undefined;
 }
 
@@ -232,9 +237,10 @@ function finish(code: number, output: string, error: string, env: string): never
  */
 function isPaused(socket: Stats): boolean {
   const path = failuresFile();
+  const stat = lookAt(path);
   let lines = "";
-  othersFailed = existsSync(path);
-  if (!othersFailed || !succeeds(() => (lines = readFileSync(path, "latin1").slice(-1100)))) return false;
+  othersFailed = stat !== undefined;
+  if (!stat?.isFile() || !succeeds(() => (lines = readFileSync(path, "latin1").slice(-1100)))) return false;
   if (!isRecent(socket, lines.matchAll(/^(\d{10})(?: tool)?$/gm))) return false;
   if (!isBeforeTool()) return true;
   if (isRecent(socket, lines.matchAll(/^(\d{10}) tool$/gm))) patienceMs = briefMs;
@@ -270,8 +276,9 @@ function letGo(failed = false): never {
   if (failed && !wakes && patienceMs !== briefMs) {
     const path = failuresFile();
     const at = `${Math.floor(Date.now() / 1000)}${isBeforeTool() ? " tool" : ""}\n`;
-    const isLong = (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) >= 1024;
-    succeeds(() => writeFileSync(path, at, { flag: isLong ? "w" : "a" }));
+    const stat = lookAt(path);
+    const flag = (stat?.size ?? 0) < 1024 ? "a" : "w";
+    if (stat?.isFile() ?? true) succeeds(() => writeFileSync(path, at, { flag }));
   }
   const session = /"session_id"\s*:\s*"([\w-]{1,100})"/.exec(event)?.[1];
   if (session !== undefined && isEdit() && !existsSync(`${home}/down`) && isUntold(session)) {

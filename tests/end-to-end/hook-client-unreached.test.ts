@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -179,6 +189,29 @@ describe.each(hookPrograms)("the $name client", program => {
       expect(await runPrompt()).toEqual(silent);
       expect(failures()).toMatch(/(^|\n)\d{10}\n$/);
       expect(failures().length).toBeLessThan(1100);
+    });
+
+    test("a pipe in its place is not opened, and an answer clears it away", async () => {
+      const fake = await world.daemon((socket, line) =>
+        socket.end(line.includes("well") ? answer({ output: "x" }) : "what?\n"),
+      );
+      execFileSync("mkfifo", [at("hook-failures")]);
+      expect(await runPrompt()).toEqual(silent);
+      expect(await run()).toEqual(silent);
+      expect(fake.connections).toBe(2);
+      expect(await run({ stdin: '{"all":"well"}' })).toEqual({ ...silent, stdout: "x" });
+      expect(failures).toThrow("ENOENT");
+    });
+
+    test("a link in its place is not followed", async () => {
+      const fake = await isSilent();
+      writeFileSync(at("other"), `${now() - 1}\n`.repeat(3));
+      symlinkSync(at("other"), at("hook-failures"));
+      utimesSync(world.socketPath, 1, 1);
+      const before = readFileSync(at("other"), "latin1");
+      expect(await runPrompt()).toEqual(silent);
+      expect(readFileSync(at("other"), "latin1")).toBe(before);
+      expect(fake.connections).toBe(1);
     });
 
     test("where the file cannot be written, nothing else changes", async () => {

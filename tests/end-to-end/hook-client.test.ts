@@ -1,5 +1,5 @@
-import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -289,6 +289,16 @@ describe.each(hookPrograms)("the $name client", program => {
       chmodSync(world.home, 0o770);
       expect(await run()).toEqual(silent);
       expect(requests).toEqual([]);
+    });
+
+    test("only a regular file switches Kite off", async () => {
+      await world.daemon(socket => socket.write(answer({ output: "x" })));
+      const off = join(world.home, "off");
+      execFileSync("mkfifo", [off]);
+      expect(await run()).toEqual({ ...silent, stdout: "x" });
+      rmSync(off);
+      writeFileSync(off, "");
+      expect(await run()).toEqual(silent);
     });
 
     test("KITE=off: nothing is read and nobody asked", async () => {
