@@ -196,7 +196,10 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     idleExitMs: config.values.idleExitMs,
     stillOurs: () => instance.stillOurs(),
     verifyJournal: () => journal.verify(),
-    onAlive: () => failures.clear(),
+    onAlive: () => {
+      failures.clear();
+      server.checkDescriptors();
+    },
   });
   server.serve(services);
   const listening = await listenPrivately(server.net, paths);

@@ -1,11 +1,13 @@
 /** Accepts connections and hands their lines to the handlers. */
-import { createServer, type Server as NetServer } from "node:net";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
+import type { RequestType } from "../protocol/requests.ts";
 import type { Line } from "../protocol/wire.ts";
 import { Call } from "./call.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
-import { parseRequest, run } from "./dispatch.ts";
+import { DescriptorReserve } from "./descriptor-reserve.ts";
+import { type Parsed, parseRequest, run } from "./dispatch.ts";
 import type { Services } from "./services.ts";
 
 export class Server implements ConnectionOwner {
@@ -17,14 +19,23 @@ export class Server implements ConnectionOwner {
   #flushFirst: Connection[] = [];
   #flushThen: Connection[] = [];
   readonly #onTrouble: (message: string, error: unknown) => void;
+  readonly #reserve = new DescriptorReserve({
+    size: limits.descriptorsReserved,
+    spare: limits.descriptorsSpare,
+  });
+  /** Connections that came out of the reserve and carry no hook so far, oldest first. */
+  readonly #guests = new Set<Connection>();
+  #isShortTold = false;
+  /** With fewer connections than this nobody looks, before the next second, whether descriptors run short. */
+  #roomFor: number = limits.connectionsUnchecked;
 
   constructor(onTrouble: (message: string, error: unknown) => void) {
     this.#onTrouble = onTrouble;
     // Half-open is allowed, or who closes its sending side never gets a reply that comes later.
-    this.net = createServer({ allowHalfOpen: true }, socket => {
-      this.#count += 1;
-      this.#connections.add(new Connection(this.#count, socket, this));
-    });
+    this.net = createServer({ allowHalfOpen: true }, socket => this.#accept(socket));
+    // Accepting failed for want of descriptors or memory: who waits is taken later, or comes again.
+    this.net.on("error", error => this.#short(error));
+    this.net.on("close", () => this.#reserve.close());
   }
 
   get connections(): ReadonlySet<Connection> {
@@ -40,6 +51,11 @@ export class Server implements ConnectionOwner {
     const services = this.#services;
     const parsed = parseRequest(line);
     const slot = connection.open(parsed.rid);
+    if (this.#guests.has(connection) && !this.#mayAskAsGuest(parsed, connection)) {
+      connection.reply(slot, noRoom);
+      leave(connection);
+      return undefined;
+    }
     if (services === null) {
       connection.reply(slot, refuse("restarting", "the daemon is not ready; connect again in a moment"));
       return undefined;
@@ -71,6 +87,19 @@ export class Server implements ConnectionOwner {
 
   closed(connection: Connection): void {
     this.#connections.delete(connection);
+    this.#guests.delete(connection);
+    this.#reserve.restore();
+    if (!this.#reserve.isGivenUp) this.#isShortTold = false;
+  }
+
+  /** Gives the reserve of descriptors up where the others run short. Cheap with few connections. */
+  checkDescriptors(): void {
+    const { size } = this.#connections;
+    this.#roomFor = limits.connectionsUnchecked;
+    if (size < this.#roomFor) return;
+    this.#reserve.check();
+    this.#roomFor = size + limits.descriptorsSpare / 2;
+    if (this.#reserve.isGivenUp) this.#short(null);
   }
 
   drained(connection: Connection): void {
@@ -86,6 +115,35 @@ export class Server implements ConnectionOwner {
     for (const connection of this.#connections) connection.destroy();
   }
 
+  #accept(socket: Socket): void {
+    this.#count += 1;
+    const connection = new Connection(this.#count, socket, this);
+    this.#connections.add(connection);
+    if (this.#connections.size >= this.#roomFor) this.checkDescriptors();
+    if (!this.#reserve.isGivenUp) return;
+    this.#guests.add(connection);
+    const guestsMax = Math.max(1, Math.floor(this.#reserve.size / 4));
+    for (const oldest of this.#guests) {
+      if (this.#guests.size <= guestsMax) break;
+      this.#guests.delete(oldest);
+      oldest.push(`${JSON.stringify(noRoom)}\n`);
+      leave(oldest);
+    }
+  }
+
+  /** The reserve is for hooks, and for those who look why there is no room, or stop the daemon. */
+  #mayAskAsGuest(parsed: Parsed, connection: Connection): boolean {
+    if (!parsed.ok) return true;
+    if (parsed.type === "hook") this.#guests.delete(connection);
+    return parsed.type === "hook" || guestsAsk.has(parsed.type);
+  }
+
+  #short(error: unknown): void {
+    if (this.#isShortTold) return;
+    this.#isShortTold = true;
+    this.#onTrouble(`file descriptors run short with ${this.#connections.size} connections`, error);
+  }
+
   /** A write wakes a process, which takes longer than a lock: grants do not wait behind it. */
   #flushAll(): void {
     const all = [...this.#flushFirst, ...this.#flushThen];
@@ -98,4 +156,17 @@ export class Server implements ConnectionOwner {
     this.#onTrouble(`the handler of ${call.type} threw`, error);
     call.reply(refuse("internal_error", "a bug in Kite; see the log, and report it with what you did"));
   }
+}
+
+const guestsAsk: ReadonlySet<RequestType> = new Set(["hello", "ping", "stats", "shutdown"]);
+
+const noRoom = refuse(
+  "too_many_connections",
+  "the daemon has as many connections as its open files allow; close some, or start it with a higher ulimit -n",
+);
+
+/** Ends the connection after what was written, without waiting for the client to close its side. */
+function leave(connection: Connection): void {
+  connection.end();
+  connection.destroy();
 }

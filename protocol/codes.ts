@@ -46,6 +46,7 @@ export const codes = {
   store_full: "the disk is full",
   store_lost: "the journal's files were removed, moved or replaced: nothing is stored, and the daemon stops",
   internal_error: "a bug in Kite; it was recorded and the state is as before",
+  too_many_connections: "the daemon has no descriptor left for another connection",
   restarting: "the daemon goes down or is replaced; come back",
   not_available: "this daemon was started without what the request needs",
 } as const;

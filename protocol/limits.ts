@@ -36,6 +36,11 @@ export const limits = {
   turnAnswersMax: 500,
   /** Events of one step that are sent at once; more of them take turns, as long answers do. */
   turnEventsMax: 100,
+  /** File descriptors that are kept for hooks, and how many others are to be free before these are given up. */
+  descriptorsReserved: 64,
+  descriptorsSpare: 16,
+  /** With fewer connections than this nobody looks whether descriptors run short. */
+  connectionsUnchecked: 8,
   /** Longest socket path: Node 20 and 22 cut longer ones without a word. */
   socketPathBytes: 103,
 

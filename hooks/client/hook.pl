@@ -56,13 +56,18 @@ exit 0 if length $request > $line_bytes;
 $asked = 1;
 
 # One connection after the other until there is an answer. The daemon writes a blank line at once when it parks the
-# request; from then on a lost connection is worth coming back for, with the same bytes.
+# request; from then on a lost connection is worth coming back for, with the same bytes. So is, before a tool, one that
+# was taken and closed without a word: that daemon lives and has no descriptor left for it.
 while (1) {
     my $why = attempt($request);
     next if $why eq 'absent' && start_daemon();
-    let_go($why eq 'silent' || $why eq 'broken') if !$parked || $why eq 'broken' || $why eq 'refused';
+    my $is_full = $why eq 'full' && !$parked && is_before_tool();
+    let_go($why eq 'silent' || $why eq 'broken')
+        if !($parked || $is_full) || $why eq 'broken' || $why eq 'refused';
     $lost_at ||= time;
-    let_go($why eq 'silent') if time - $lost_at >= $reconnect_ms / 1_000;
+    # In whole seconds, rounded up, as all of perl's own clock.
+    let_go($why eq 'silent' || $is_full)
+        if time - $lost_at >= ($is_full && $patience_ms == $brief_ms ? $brief_ms : $reconnect_ms) / 1_000;
     select undef, undef, undef, $retry_ms / 1_000;
 }
 
@@ -123,8 +128,8 @@ sub request_line {
     return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"$wake}\n);
 }
 
-# Connects, asks, and does what the answer says; returns only where there is none, and why: "absent", "closed",
-# "silent", "restarting", "refused" or "broken".
+# Connects, asks, and does what the answer says; returns only where there is none, and why: "absent", "full" (closed
+# without a word), "closed", "silent", "restarting", "refused" or "broken".
 sub attempt {
     my ($line) = @_;
     my $linux = $^O eq 'linux';
@@ -137,12 +142,12 @@ sub attempt {
     my $first_byte_s = $patience_ms / 1_000;
     for (my $sent = 0; $sent < length $line;) {
         is_ready($daemon, 1, $first_byte_s) or return 'silent';
-        $sent += syswrite $daemon, $line, length $line, $sent or return 'closed';
+        $sent += syswrite $daemon, $line, length $line, $sent or return 'full';
     }
     my $reply = '';
     for (my $patience = $first_byte_s;; $patience = undef) {
         is_ready($daemon, 0, $patience) or return 'silent';
-        sysread $daemon, $reply, 65_536, length $reply or return 'closed';
+        sysread $daemon, $reply, 65_536, length $reply or return defined $patience ? 'full' : 'closed';
         end_pause() if $others_failed;
         while ((my $end = index $reply, "\n") >= 0) {
             my $head = substr $reply, 0, $end;

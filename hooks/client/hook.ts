@@ -150,7 +150,8 @@ function requestLine(payload: string): Buffer {
 
 /**
  * One connection after the other until there is an answer. The daemon writes a blank line at once when it parks
- * the request; from then on a lost connection is worth coming back for, with the same bytes.
+ * the request; from then on a lost connection is worth coming back for, with the same bytes. So is, before a tool,
+ * one that was taken and closed without a word: that daemon lives and has no descriptor left for it.
  */
 function forward(path: string, request: Buffer): void {
   const { connect } = process.getBuiltinModule("node:net");
@@ -168,7 +169,7 @@ function forward(path: string, request: Buffer): void {
     socket.setEncoding("latin1");
     socket.on("error", (error: NodeJS.ErrnoException) => {
       const isAbsent = error.syscall === "connect" && !over;
-      if (!isAbsent || !startDaemon(attempt)) return lost(false);
+      if (!isAbsent || !startDaemon(attempt)) return lost(false, isAbsent);
       over = true;
       clearTimeout(silence);
     });
@@ -208,14 +209,16 @@ function forward(path: string, request: Buffer): void {
       return true;
     }
 
-    function lost(silent: boolean): void {
+    function lost(silent: boolean, isAbsent = false): void {
       if (over) return;
       over = true;
       clearTimeout(silence);
       socket.destroy();
       const now = performance.now();
       if (lostAt === 0) lostAt = now;
-      if (!parked || now - lostAt >= reconnectMs) letGo(silent);
+      const isFull = !parked && !silent && !isAbsent && !heard && isBeforeTool();
+      const isLong = now - lostAt >= (isFull && patienceMs === briefMs ? briefMs : reconnectMs);
+      if (isLong || !(parked || isFull)) letGo(silent || isFull);
       setTimeout(attempt, retryMs);
     }
   }

@@ -8,6 +8,7 @@ import { GitChild } from "../../daemon/git-child.ts";
 import { FixedGit } from "../unit/fixed-git.ts";
 import { type Client, Home } from "./daemon.ts";
 import { addAll, command, commit, GuardWorld, reset, stash } from "./guard-world.ts";
+import { HookWorld, hookPrograms } from "./hook-clients.ts";
 
 let w: GuardWorld;
 beforeEach(() => {
@@ -256,15 +257,24 @@ describe("a daemon without descriptors", () => {
       writeFileSync(join(dir, "a.ts"), "ann's\n");
       await hook(ann, "ann", dir, "PostToolUse", { ...file, tool_response: {} });
       await hook(ann, "ann", dir, "Stop", { background_tasks: [] });
-      // As many idle ones as fit.
+      // As many edits that wait for their file as there is room for, beside connections that do nothing.
+      const files = Array.from({ length: 100 }, (_, n) => join(dir, `${n}`));
+      await ann.ask({ type: "file_lock", id: "ann", files });
       const crowd: Client[] = [];
       for (let isFull = false; !isFull; ) {
         const one = await home.connect();
-        isFull = await one.ask({ type: "ping" }).then(
-          () => false,
-          () => true,
-        );
-        if (!isFull) crowd.push(one);
+        crowd.push(one);
+        const waits = one.blank().then(() => false);
+        const waiting = { tool_name: "Edit", tool_use_id: `${crowd.length}` };
+        const tool_input = { file_path: files[crowd.length] };
+        const asked = hook(one, "bob", dir, "PreToolUse", { ...waiting, tool_input });
+        isFull = await Promise.race([
+          waits,
+          asked.then(
+            () => true,
+            () => true,
+          ),
+        ]);
       }
       expect(crowd.length).toBeGreaterThan(5);
       for (const command of ["git stash", "git reset --hard", "git checkout .", "git -C . stash"]) {
@@ -274,10 +284,58 @@ describe("a daemon without descriptors", () => {
         expect(reply["output"], command).toContain("send the same command again");
       }
       for (const one of crowd) one.destroy();
+      await ann.ask({ type: "file_unlock", id: "ann", all: true });
       const tool = { tool_name: "Bash", tool_use_id: "last", tool_input: { command: "git stash" } };
       const reply = await hook(ann, "bob", dir, "PreToolUse", tool);
       expect(reply["output"]).toContain("has changes of");
     } finally {
+      await home.dispose();
+    }
+  });
+
+  it.each(hookPrograms)("takes the hooks all the same, by the $name client", async program => {
+    const home = new Home();
+    const hooks = new HookWorld(program);
+    try {
+      const limited = 'ulimit -n 64 && exec "$0" "$@"';
+      const daemon = await home.start(["sh", "-c", limited, process.execPath, Home.program]);
+      const dir = home.work;
+      w.git(dir, "init", "-q");
+      writeFileSync(join(dir, "a.ts"), "old\n");
+      w.git(dir, "add", "-A");
+      w.git(dir, "commit", "-qm", "first");
+      const ann = await home.connect();
+      const file = { tool_name: "Write", tool_use_id: "e", tool_input: { file_path: join(dir, "a.ts") } };
+      for (const session of ["ann", "bob"])
+        await hook(ann, session, dir, "SessionStart", { source: "startup" });
+      await hook(ann, "ann", dir, "PreToolUse", file);
+      writeFileSync(join(dir, "a.ts"), "ann's\n");
+      await hook(ann, "ann", dir, "PostToolUse", { ...file, tool_response: {} });
+      await hook(ann, "ann", dir, "Stop", { background_tasks: [] });
+      // More than fit, and all of them stay.
+      await Promise.allSettled(Array.from({ length: 200 }, () => home.connect()));
+      for (const command of ["git stash", "git reset --hard", "git checkout ."]) {
+        const tool = { tool_name: "Bash", tool_use_id: command, tool_input: { command } };
+        const event = { hook_event_name: "PreToolUse", session_id: "bob", cwd: dir, prompt_id: "p", ...tool };
+        const said = await hooks.run({
+          stdin: JSON.stringify(event),
+          env: { KITE_HOME: home.paths.home },
+        });
+        expect(said.stdout, command).toContain('"deny"');
+        expect(said.stdout, command).toContain("has changes of");
+      }
+      // What is no hook is told why it is not served, and who wants to stop the daemon is.
+      const late = await home.connect();
+      expect(await late.ask({ type: "query", target: "locks" })).toMatchObject({
+        ok: false,
+        code: "too_many_connections",
+      });
+      await late.ended;
+      const last = await home.connect();
+      expect(await last.ask({ type: "shutdown" })).toMatchObject({ ok: true });
+      expect(await daemon.exited).toEqual({ code: 0, signal: null });
+    } finally {
+      await hooks.dispose();
       await home.dispose();
     }
   });

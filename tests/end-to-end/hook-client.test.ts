@@ -246,7 +246,6 @@ describe.each(hookPrograms)("the $name client", program => {
     });
 
     test.each([
-      ["no answer at all", ""],
       ["a word", "what?\n"],
       ["a refusal", '{"ok":false,"error":"x","code":"internal_error"}\n'],
       ["restarting, though nothing was parked", '{"ok":false,"error":"x","code":"restarting"}\n'],
@@ -306,6 +305,40 @@ describe.each(hookPrograms)("the $name client", program => {
       const { ended } = world.open({ env: { KITE: "off" } });
       expect(await ended).toEqual(silent);
       expect(fake.connections).toBe(0);
+    });
+
+    describe("a connection that is taken and closed without a word", () => {
+      const prompt = JSON.stringify({ session_id: "s", hook_event_name: "UserPromptSubmit" });
+
+      test("before a tool the same is asked again, until there is an answer", async () => {
+        let dropped = 0;
+        const { requests } = await world.daemon(
+          socket => socket.write(answer({ output: "x" })),
+          socket => {
+            if (dropped === 3) return;
+            dropped += 1;
+            socket.destroy();
+          },
+        );
+        expect(await run()).toEqual({ ...silent, stdout: "x" });
+        expect([dropped, new Set(requests).size]).toEqual([3, 1]);
+      });
+
+      test("where no answer comes the hook lets go, and counts it", async () => {
+        const fake = await world.daemon(
+          () => undefined,
+          socket => socket.destroy(),
+        );
+        expect(await run()).toEqual(silent);
+        expect(fake.connections).toBeGreaterThan(2);
+        expect(readFileSync(join(world.home, "hook-failures"), "latin1")).toMatch(/^\d{10} tool\n$/);
+      });
+
+      test("elsewhere it lets go at once", async () => {
+        const fake = await world.daemon(socket => socket.end());
+        expect(await run({ stdin: prompt })).toEqual(silent);
+        expect(fake.connections).toBe(1);
+      });
     });
 
     test("a daemon that says nothing: over after the first byte's time, not the budget", async () => {
