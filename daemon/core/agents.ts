@@ -6,6 +6,7 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Handler } from "./handlers.ts";
+import { nameAgent } from "./session-table.ts";
 import type { Session, State } from "./state.ts";
 
 /** The name of an agent nobody named: the beginning of its id. */
@@ -30,7 +31,7 @@ export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, 
   step.reply = { ok: true };
   const session = state.sessions.live.get(id);
   if (session === undefined || !needsName(session, agent, name)) return;
-  session.agents.set(agent, freeName(session, name ?? shortId(agent)));
+  nameAgent(state.sessions, session, agent, freeName(session, name ?? shortId(agent)));
 };
 
 function isShortId(name: string, agent: string): boolean {

@@ -11,6 +11,7 @@ import type { Handler } from "./handlers.ts";
 import { closeInboxes, inboxOf, messageRow, unreadIn } from "./inbox.ts";
 import { dropLetter, letterAt, putLetter } from "./inbox-table.ts";
 import { actorRow } from "./lock-text.ts";
+import { removeAgent } from "./session-table.ts";
 import { noSession } from "./sessions.ts";
 import type { Letter, Message } from "./state.ts";
 
@@ -90,5 +91,6 @@ export const agentEnd: Handler<"agent_end"> = (state, { actor }, _meta, step) =>
   closeInboxes(state, session, agent, step);
   endHoldsOf(state, { session, agent }, "ended", step);
   // Last: what it leaves behind goes back under its name.
-  state.sessions.live.get(session)?.agents.delete(agent);
+  const live = state.sessions.live.get(session);
+  if (live !== undefined) removeAgent(state.sessions, live, agent);
 };

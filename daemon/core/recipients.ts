@@ -3,7 +3,7 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { Actor } from "./entry.ts";
-import { nameKey, sessionsAlike, sessionsOf } from "./session-table.ts";
+import { nameKey, sessionsAlike, sessionsOf, sessionsWithAgent } from "./session-table.ts";
 import type { Session, State } from "./state.ts";
 
 /**
@@ -15,7 +15,7 @@ export function recipientOf(state: State, project: string, to: string): ActorRow
   const exact = live.get(to);
   if (exact?.project === project) return rowOf(exact);
   const called = live.get(names.get(nameKey(project, to)) ?? "");
-  const agents = [...live.values()].flatMap(s => (s.project === project ? agentsOf(s, to) : []));
+  const agents = some(agentsCalled(state, project, to));
   const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents];
   const found = named.length > 0 ? named : some(sessionsAlike(state.sessions, project, to)).map(rowOf);
   const [only, another] = found;
@@ -44,10 +44,10 @@ export function inboxKey({ id, agent }: Pick<ActorRow, "id" | "agent">): string 
 }
 
 /** As many as are named in a refusal, and one more. */
-function some(sessions: Iterable<Session>): Session[] {
-  const found: Session[] = [];
-  for (const session of sessions) {
-    found.push(session);
+function some<T>(all: Iterable<T>): T[] {
+  const found: T[] = [];
+  for (const one of all) {
+    found.push(one);
     if (found.length > limits.recipientsNamedMax) break;
   }
   return found;
@@ -55,6 +55,21 @@ function some(sessions: Iterable<Session>): Session[] {
 
 function rowOf({ id, name }: Session): ActorRow {
   return { id, agent: null, name };
+}
+
+/** The agents that `to` names, in the order their sessions began; those behind their session's name come last. */
+function* agentsCalled({ sessions }: State, project: string, to: string): Generator<ActorRow, void> {
+  const seen = new Set<Session>();
+  for (const session of sessionsWithAgent(sessions, project, to)) {
+    seen.add(session);
+    yield* agentsOf(session, to);
+  }
+  // Names may have slashes of their own.
+  for (let at = to.indexOf("/"); at !== -1; at = to.indexOf("/", at + 1)) {
+    const session = sessions.live.get(sessions.names.get(nameKey(project, to.slice(0, at))) ?? "");
+    if (session !== undefined && !seen.has(session)) yield* agentsOf(session, to);
+    if (session !== undefined) seen.add(session);
+  }
 }
 
 /** The agents of a session that `to` names: by id, by name, or by name behind their session's. */

@@ -1,9 +1,9 @@
 /**
- * Live sessions with their indexes: the only file that adds, removes or renames them, or says until when one waits for
- * its process.
+ * Live sessions with their indexes: the only file that adds, removes or renames them or their agents, or says until when
+ * one waits for its process.
  *
- * Invariants: names are unique in a project; whom a name, the beginning of an id or a process means, and who is of a
- * project in the order they began, is found without a look at the others.
+ * Invariants: names are unique in a project; whom a name, an agent's name or id, the beginning of an id or a process
+ * means, and who is of a project in the order they began, is found without a look at the others.
  */
 import type { Anchor } from "./entry.ts";
 import { gather, scatter } from "./sets.ts";
@@ -24,6 +24,8 @@ export interface Sessions {
   /** derived: by project and the order they began, and by project and id. */
   readonly places: SortedKeys;
   readonly ids: SortedKeys;
+  /** derived: by project, an agent's name or id, and the order their sessions began. */
+  readonly agents: SortedKeys;
   /** derived: those that wait for a process to go on under another id, by that process. */
   readonly suspended: Map<string, Set<string>>;
 }
@@ -46,7 +48,7 @@ export interface Session {
   suspendedUntil: number | null;
   /** Those alive, in the order they began; never empty. */
   incarnations: Incarnation[];
-  /** The names of the agents within it, by agent id, in the order they began. */
+  /** The names of the agents within it, by agent id, in the order they began; `nameAgent` sets them. */
   readonly agents: Map<string, string>;
 }
 
@@ -59,8 +61,8 @@ export interface Incarnation {
 
 export function noSessions(touched: Set<string>): Sessions {
   const [live, ended, names, numbered, suspended] = [new Map(), new Map(), new Map(), new Map(), new Map()];
-  const [places, ids] = [new SortedKeys(), new SortedKeys()];
-  return { live, ended, idle: new Set(), touched, names, numbered, places, ids, suspended };
+  const [places, ids, agents] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
+  return { live, ended, idle: new Set(), touched, names, numbered, places, ids, agents, suspended };
 }
 
 export function addSession(sessions: Sessions, session: Session): void {
@@ -83,6 +85,18 @@ export function renameSession(sessions: Sessions, session: Session, project: str
   session.project = project;
   session.name = freeName(sessions, project, wanted);
   list(sessions, session);
+}
+
+/** The agent is called so from now on; it keeps its place among the others of its session. */
+export function nameAgent(sessions: Sessions, session: Session, agent: string, name: string): void {
+  unlistAgent(sessions, session, agent);
+  session.agents.set(agent, name);
+  listAgent(sessions, session, agent, name);
+}
+
+export function removeAgent(sessions: Sessions, session: Session, agent: string): void {
+  unlistAgent(sessions, session, agent);
+  session.agents.delete(agent);
 }
 
 /** Until when its process may come back under another id (core time), or null: it is not waited for. */
@@ -124,6 +138,22 @@ export function* sessionsAlike(
   yield* listed(sessions, sessions.ids, project, prefix, 0);
 }
 
+/** The sessions of a project with an agent of this name or id, in the order the sessions began. */
+export function* sessionsWithAgent(
+  sessions: Sessions,
+  project: string,
+  word: string,
+): Generator<Session, void> {
+  const prefix = `${project}\n${word}\n`;
+  let last: Session | undefined;
+  for (const key of sessions.agents.from(prefix)) {
+    if (!key.startsWith(prefix)) return;
+    const session = sessions.live.get(key.slice(prefix.length + placeDigits + 1).split("\n", 1)[0] ?? "");
+    if (session?.project === project && session !== last) yield session;
+    last = session;
+  }
+}
+
 /** `name`, or `name-2`, `name-3`... where others of the project have it. */
 export function freeName(sessions: Sessions, project: string, name: string): string {
   if (!sessions.names.has(nameKey(project, name))) return name;
@@ -140,7 +170,9 @@ export function nameKey(project: string, name: string): string {
   return `${project}\n${name}`;
 }
 
-function list(sessions: Sessions, { id, project, name, begun }: Session): void {
+function list(sessions: Sessions, session: Session): void {
+  const { id, project, name, begun, agents } = session;
+  for (const [agent, called] of agents) listAgent(sessions, session, agent, called);
   sessions.names.set(nameKey(project, name), id);
   sessions.places.add(placeOf(project, begun, id));
   sessions.ids.add(`${project}\n${id}`);
@@ -151,7 +183,9 @@ function list(sessions: Sessions, { id, project, name, begun }: Session): void {
   else alike.count += 1;
 }
 
-function unlist(sessions: Sessions, { id, project, name, begun }: Session): void {
+function unlist(sessions: Sessions, session: Session): void {
+  const { id, project, name, begun, agents } = session;
+  for (const agent of agents.keys()) unlistAgent(sessions, session, agent);
   sessions.names.delete(nameKey(project, name));
   sessions.places.delete(placeOf(project, begun, id));
   sessions.ids.delete(`${project}\n${id}`);
@@ -161,6 +195,16 @@ function unlist(sessions: Sessions, { id, project, name, begun }: Session): void
   alike.count -= 1;
   alike.from = Math.min(alike.from, numbered.n);
   if (alike.count === 0) sessions.numbered.delete(numbered.of);
+}
+
+function listAgent(sessions: Sessions, session: Session, agent: string, name: string): void {
+  for (const word of [name, agent]) sessions.agents.add(agentKey(session, word, agent));
+}
+
+function unlistAgent(sessions: Sessions, session: Session, agent: string): void {
+  const name = session.agents.get(agent);
+  if (name === undefined) return;
+  for (const word of [name, agent]) sessions.agents.delete(agentKey(session, word, agent));
 }
 
 function awaitProcess(sessions: Sessions, { id, incarnations }: Session): void {
@@ -188,6 +232,10 @@ const placeDigits = 11;
 
 function placeOf(project: string, begun: number, id: string): string {
   return `${project}\n${begun.toString(36).padStart(placeDigits, "0")}\n${id}`;
+}
+
+function agentKey({ project, begun, id }: Session, word: string, agent: string): string {
+  return `${placeOf(nameKey(project, word), begun, id)}\n${agent}`;
 }
 
 /** What `name-3` is the third of. */

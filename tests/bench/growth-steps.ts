@@ -555,6 +555,26 @@ const others: readonly Scenario[] = [
     }
     return few;
   }),
+  scenario("message", "to an agent by its name, others have agents too", sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) {
+      crowd.before(begin(`s${i}`));
+      crowd.before({ type: "agent_begin", session: `s${i}`, agent: `x${i}`, name: `helper-${i}` });
+    }
+    for (const i of upTo(few)) {
+      crowd.now += 10_000;
+      const under = i % 2 === 0 ? "" : `s${i % n}/`;
+      crowd.measured(say(null, `${under}helper-${i % n}`, "x"));
+    }
+    return few;
+  }),
+  scenario("message", "to an agent of a name that many have, which is refused", sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) {
+      crowd.before(begin(`s${i}`));
+      crowd.before({ type: "agent_begin", session: `s${i}`, agent: `x${i}`, name: "Explore" });
+    }
+    for (const _ of upTo(few)) crowd.measured(say(null, "Explore", "x"), "recipient_ambiguous");
+    return few;
+  }),
   scenario("message", "to everyone", sessionsMax, (crowd, n) => {
     for (const i of upTo(n)) crowd.before(begin(`s${i}`));
     crowd.measured(say(null, "everyone", "x"));

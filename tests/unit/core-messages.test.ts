@@ -84,6 +84,31 @@ describe("to", () => {
     });
   });
 
+  it("by an agent's name is found among all that have it, and only as long as they do", () => {
+    const w = world("ann", "bob", "cyd");
+    for (const session of ["cyd", "bob"])
+      w.do({ type: "agent_begin", session, agent: `x-${session}`, name: "Explore" });
+    w.do({ type: "agent_begin", session: "bob", agent: "Explore", name: "Plan" });
+    const matches = (to: string) => {
+      const reply = send(w, "ann", to);
+      const named = reply.ok ? (reply["message"] as { to: unknown })["to"] : reply["matches"];
+      return (named as { id: string; name: string }[]).map(row => row.name);
+    };
+    expect(matches("Explore")).toEqual(["bob/Explore", "bob/Plan", "cyd/Explore"]);
+    expect(matches("x-cyd")).toEqual(["cyd/Explore"]);
+    w.begin("bob", { name: "b/b" });
+    expect(matches("b/b/Plan")).toEqual(["b/b/Plan"]);
+    w.begin("bob", { project: "/q" });
+    expect(matches("Explore")).toEqual(["cyd/Explore"]);
+    w.begin("bob");
+    expect(matches("Explore")).toHaveLength(3);
+    w.do({ type: "agent_end", actor: { session: "bob", agent: "Explore", incarnation: 0 } });
+    w.do({ type: "session_end", session: "cyd", incarnation: null, cause: "ended" });
+    expect(matches("Explore")).toEqual([expect.stringMatching(/\/Explore$/)]);
+    expect(matches("x-bob")).toEqual([expect.stringMatching(/\/Explore$/)]);
+    expect(send(w, "ann", "Plan")).toMatchObject({ code: "recipient_gone" });
+  });
+
   it("that has gone is refused, with who is here", () => {
     const w = world("ann", "bob");
     w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
