@@ -55,6 +55,8 @@ export const limits = {
   rowsShownMax: 10_000,
 
   // Locks.
+  /** Answers that repeat a grant before it counts as heard: it is not undone for undelivered ones any more. */
+  grantAnswersMax: 4,
   /** Waiters of one file, as published. */
   queueDepth: 3,
   /** Waiters of one file when the hooks ask. */

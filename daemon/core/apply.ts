@@ -84,7 +84,7 @@ export function apply(state: State, entry: Entry): Step {
   const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);
   if (kept !== null) {
     step.reply = kept;
-    if (kept.ok && entry.command.type === "lock_request") askedAgain(state, entry.command);
+    if (kept.ok && entry.command.type === "lock_request") askedAgain(state, entry.command, entry.origin);
     return step;
   }
   run(state, entry.command, entry, step);

@@ -7,6 +7,7 @@
  * borrower's for good.
  */
 import type { LockRequest, Origin } from "./entry.ts";
+import { type Heard, noOrigins } from "./lock-heard.ts";
 import { addHold, removeHold, setLoan } from "./lock-table.ts";
 import type { Hold, Loan, State, Token } from "./state.ts";
 
@@ -34,7 +35,7 @@ export function passHold(state: State, hold: Hold, to: Borrower, token: Token, o
     ancestors: to.ancestors,
     loan: lent,
     origin,
-    askedAgain: false,
+    askedAgain: noOrigins,
     retry: null,
   };
   addHold(state.locks, passed);
@@ -75,6 +76,13 @@ export function dropLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boo
   const dropped = loansOf(hold).filter(isMeant);
   if (dropped.length > 0) setLoan(state.locks, hold, without(hold.loan, dropped));
   return dropped;
+}
+
+/** An answer to this lender was not delivered, though another one was, or may be. */
+export function setHeard(state: State, hold: Hold, of: Loan, heard: Heard): void {
+  const changed = (loan: Loan | null): Loan | null =>
+    loan === null ? null : loan === of ? { ...loan, ...heard } : { ...loan, loan: changed(loan.loan) };
+  setLoan(state.locks, hold, changed(hold.loan));
 }
 
 /** To whom the hold comes back, the latest lender first. */

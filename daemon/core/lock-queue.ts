@@ -12,6 +12,7 @@ import type { Due, FileRef, LockRequest, Origin } from "./entry.ts";
 import { cycleByGrant, cycleOf } from "./lock-cycles.ts";
 import { leaseMsOf, yieldLater } from "./lock-flight.ts";
 import { type Edge, firstOf } from "./lock-graph.ts";
+import { noOrigins, toldAgain } from "./lock-heard.ts";
 import { passHold } from "./lock-loan.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./lock-text.ts";
@@ -44,7 +45,7 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
       hold.token = token;
       hold.touched = state.t;
       hold.renewed = null;
-      hold.askedAgain = true;
+      toldAgain(hold, origin);
       hold.retry = request.retry ?? hold.retry;
     }
     const mine = locks.holds.get(file.key);
@@ -93,7 +94,7 @@ function newHold(file: FileRef, request: Request, token: Token, t: number, origi
     ancestors: request.ancestors,
     loan: null,
     origin,
-    askedAgain: false,
+    askedAgain: noOrigins,
     retry: request.retry ?? null,
     row: null,
   };

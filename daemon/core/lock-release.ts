@@ -2,11 +2,12 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type ActorLocks, boundKey, locksOf, originKey, rowsOfSession, sameActor } from "./actors.ts";
-import type { Actor } from "./entry.ts";
+import type { Actor, Origin } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { lentBy } from "./lock-blockers.ts";
 import { lapse, yieldLater } from "./lock-flight.ts";
-import { dropLoans, loansOf, returnHold } from "./lock-loan.ts";
+import { withoutAnswer } from "./lock-heard.ts";
+import { dropLoans, loansOf, returnHold, setHeard } from "./lock-loan.ts";
 import { announceGrant, dismiss, leavePlace } from "./lock-queue.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./lock-table.ts";
 import { actorRow, fileLists, tokenText } from "./lock-text.ts";
@@ -118,21 +119,32 @@ export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) 
 export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
   const { actor } = request;
-  const lost = originKey(request.waiter);
+  const lost = request.waiter;
   const holds = request.keys.flatMap(key => {
     const hold = state.locks.holds.get(key);
-    if (hold === undefined || !sameActor(hold.actor, actor) || hold.askedAgain) return [];
-    return originKey(hold.origin) === lost ? [hold] : [];
+    if (hold === undefined || !sameActor(hold.actor, actor)) return [];
+    const heard = withoutAnswer(hold, lost);
+    if (heard === null) return [hold];
+    hold.origin = heard.origin;
+    hold.askedAgain = heard.askedAgain;
+    return [];
   });
   if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
-  const isMeant = (loan: Loan) =>
-    sameActor(loan.actor, actor) && originKey(loan.origin) === lost && !loan.askedAgain;
   for (const key of request.keys) {
     const hold = state.locks.holds.get(key);
-    if (hold !== undefined) disconnectLoans(state, hold, isMeant, step);
+    if (hold !== undefined) unheardLoans(state, hold, actor, lost, step);
   }
   releaseParts(state, [{ actor, holds, places: [] }], "undelivered", step);
 };
+
+/** What the actor lent of the hold does not come back if none of the answers that told of it was delivered. */
+function unheardLoans(state: State, hold: Hold, lender: Actor, lost: Origin, step: Step): void {
+  for (const loan of loansOf(hold)) {
+    const heard = sameActor(loan.actor, lender) ? withoutAnswer(loan, lost) : loan;
+    if (heard === null) disconnectLoans(state, hold, one => one === loan, step);
+    else if (heard !== loan) setHeard(state, hold, loan, heard);
+  }
+}
 
 export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) => {
   step.reply = { ok: true };

@@ -3,11 +3,12 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { countOfSession, locksOf, sameActor } from "./actors.ts";
 import { editHoldOn, editsHeld } from "./edit-holds.ts";
-import type { FileRef, LockRequest } from "./entry.ts";
+import type { FileRef, LockRequest, Origin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { type Ask, type Blocker, firstBlocker, waitersOver } from "./lock-blockers.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./lock-cycles.ts";
 import { endFlights, yieldForWait } from "./lock-flight.ts";
+import { toldAgain } from "./lock-heard.ts";
 import { announceGrant, grantWaiter, take } from "./lock-queue.ts";
 import { addWaiter, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
@@ -59,14 +60,14 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
  * no more than it was granted: only a request that is looked at for blockers and cycles may lock a folder that was a
  * file then, or make a lock one that does not yield.
  */
-export function askedAgain(state: State, request: LockRequest): void {
+export function askedAgain(state: State, request: LockRequest, origin: Origin): void {
   const { actor, bound, retry } = request;
   for (const file of request.files) {
     const hold = state.locks.holds.get(file.key);
     if (hold === undefined || !sameActor(hold.actor, actor)) continue;
     if (retry === undefined || hold.retry?.requestId !== retry.requestId) continue;
     renewHold(state.locks, hold, { file: { ...file, dir: hold.dir }, kind: hold.kind, bound, prompt: null });
-    hold.askedAgain = true;
+    toldAgain(hold, origin);
   }
 }
 

@@ -124,9 +124,12 @@ export interface Hold {
   readonly ancestors: readonly (string | null)[];
   /** Whose explicit hold this is in truth: it comes back when the borrower is done. */
   loan: Loan | null;
-  /** Where the grant that made it was sent; an undelivered one is undone, unless the actor asked again meanwhile. */
-  readonly origin: Origin;
-  askedAgain: boolean;
+  /**
+   * Where the grant was sent, and where the actor, who asked again, was told so as well. What was not delivered goes
+   * from these; without any the grant is undone. With `limits.grantAnswersMax` that asked again, one has heard.
+   */
+  origin: Origin;
+  askedAgain: readonly Origin[];
   /** The retry that the answer to the latest request for it was kept for. */
   retry: Retry | null;
   /** derived: what its actor has; null until it is held. */
@@ -142,7 +145,7 @@ export interface Loan {
   readonly ancestors: readonly (string | null)[];
   /** As of the hold: whether its lender heard of it, and what a retry of that is told. */
   readonly origin: Origin;
-  readonly askedAgain: boolean;
+  readonly askedAgain: readonly Origin[];
   readonly retry: Retry | null;
   readonly loan: Loan | null;
 }

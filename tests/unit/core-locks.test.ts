@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Actor } from "../../daemon/core/entry.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";
@@ -340,6 +341,68 @@ describe("places in line", () => {
     w.lock("b", "x");
     w.do({ type: "lock_undelivered", waiter: w.origin(b), actor: actor("b"), keys: ["n:/p/x"] });
     expect(w.holder("x")).toBe("b");
+  });
+});
+
+describe("a grant that was asked for again", () => {
+  const undelivered = (w: World, n: number, who: Actor = actor("b")) =>
+    w.do({ type: "lock_undelivered", waiter: w.origin(n), actor: who, keys: ["n:/p/x"] });
+
+  /** b has x by a grant that it waited for; returns where its answers went. */
+  function asked(w: World, times: number): number[] {
+    w.lock("a", "x");
+    w.lock("b", "x");
+    const answers = [w.n];
+    w.unlock("a", "x");
+    while (answers.length <= times) {
+      w.lock("b", "x");
+      answers.push(w.n);
+    }
+    return answers;
+  }
+
+  it.each([
+    ["in their order", (all: number[]) => all],
+    ["the other way round", (all: number[]) => all.toReversed()],
+  ])("goes when none of its answers was delivered, told %s", (_, order) => {
+    const w = new World();
+    const answers = order(asked(w, 2));
+    for (const n of answers) {
+      expect(w.holder("x")).toBe("b");
+      undelivered(w, n);
+    }
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it.each([0, 1, 2])("stays when answer %i was", heard => {
+    const w = new World();
+    for (const [i, n] of asked(w, 2).entries()) {
+      if (i === heard) continue;
+      undelivered(w, n);
+      undelivered(w, n);
+    }
+    expect(w.holder("x")).toBe("b");
+    expect(writeState(readState(writeState(w.state)))).toBe(writeState(w.state));
+  });
+
+  it("counts as heard after so many answers", () => {
+    const w = new World();
+    const answers = asked(w, limits.grantAnswersMax + 1);
+    for (const n of answers) undelivered(w, n);
+    expect(w.holder("x")).toBe("b");
+    expect(w.state.locks.holds.get("n:/p/x")?.askedAgain).toHaveLength(limits.grantAnswersMax);
+  });
+
+  it("does not come back to a lender to whom no answer was delivered", () => {
+    for (const lost of [1, 2]) {
+      const w = new World();
+      const answers = asked(w, 1);
+      const child = { session: "b", agent: "s1", incarnation: 0 };
+      w.lock(child, "x", { kind: "turn", ancestors: [null] });
+      for (const n of answers.slice(0, lost)) undelivered(w, n);
+      w.do({ type: "turn_end", actor: child, keepPrompt: null });
+      expect(w.holder("x")).toBe(lost === 1 ? "b" : null);
+    }
   });
 });
 
