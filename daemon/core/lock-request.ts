@@ -5,12 +5,12 @@ import { countOfSession, locksOf, sameActor } from "./actors.ts";
 import { editHoldOn, editsHeld } from "./edit-holds.ts";
 import type { FileRef, LockRequest, Origin } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
-import { type Ask, type Blocker, firstBlocker, waitersOver } from "./lock-blockers.ts";
+import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./lock-blockers.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./lock-cycles.ts";
 import { endFlights, yieldForWait } from "./lock-flight.ts";
 import { toldAgain } from "./lock-heard.ts";
 import { announceGrant, grantWaiter, take } from "./lock-queue.ts";
-import { addWaiter, attachWaiter, removeWaiter, renewHold } from "./lock-table.ts";
+import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
 import { conflict } from "./replies.ts";
 import { noRoom } from "./session-room.ts";
@@ -43,7 +43,9 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
     }
   }
   if (place !== null && sameFiles(place.files, request.files)) {
-    const cycle = cycleByReturning(state.locks, place);
+    const isFree = firstBlocker(state.locks, place) === null;
+    const cycle =
+      cycleByReturning(state.locks, place) ?? (isFree ? cycleByGrant(state.locks, request) : null);
     if (cycle !== null) {
       step.reply = deadlock(state, cycle);
       return;
@@ -120,16 +122,11 @@ function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, s
     const elsewhere = refuse("lock_given_up", "the same request was sent again, and is answered there");
     step.answers.push({ to: place.origin, reply: elsewhere, grant: null });
   }
-  attachWaiter(state.locks, place, meta.origin);
-  place.retry = request.retry ?? null;
-  place.bound = request.bound;
-  place.prompt = request.prompt;
   // A hook that came back (the daemon went away meanwhile) has waited before: it will not wait that long once more.
   const goesOn = request.flight !== null && request.flight === place.flight;
   const end = state.t + request.waitMs;
   place.waitEnd = goesOn ? Math.min(place.waitEnd, end) : end;
-  place.flight = request.flight;
-  place.waitMs = request.waitMs;
+  takeUpPlace(state.locks, place, request, meta.origin);
   place.deadline = Math.max(state.t, place.waitEnd);
   const blocker = firstBlocker(state.locks, place);
   if (blocker === null) {
@@ -195,8 +192,10 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
 }
 
 function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
-  if (request.waitMs === 0) return lockHeld(state, blocker);
+  if (request.waitMs === 0) return lockHeld(state, request.actor, blocker);
   for (const file of request.files) {
+    // Nobody stands before a lender in line, however many there are.
+    if (isCovered(state.locks, ask, file)) continue;
     let inLine = 0;
     for (const waiter of waitersOver(state.locks, file)) {
       if (inLine >= request.depth) break;

@@ -5,7 +5,7 @@
  * exactly while it holds, waits for or lends something; the graph of waits says what holds and waiters say.
  */
 import { boundKey, dropIfIdle, enlist, locksOf, originKey, rowOf } from "./actors.ts";
-import type { Actor, Bound, FileName, FileRef, LockKind, Origin } from "./entry.ts";
+import type { Actor, Bound, FileName, FileRef, LockKind, LockRequest, Origin } from "./entry.ts";
 import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./lock-links.ts";
 import { plainKey } from "./lock-words.ts";
 import type { Hold, Loan, Locks, Waiter } from "./state.ts";
@@ -132,6 +132,30 @@ export function removeWaiter(locks: Locks, waiter: Waiter): void {
   row.turnWaits.delete(waiter.ticket);
   row.session.count -= 1;
   dropIfIdle(locks.actors, row);
+}
+
+/** Another request of its actor takes the place up, attached to `origin`: what it asks for is asked for from now on. */
+export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origin: Origin): void {
+  attachWaiter(locks, waiter, null);
+  const { turnWaits } = rowOf(waiter);
+  if (by.kind === "turn") turnWaits.add(waiter.ticket);
+  else turnWaits.delete(waiter.ticket);
+  const {
+    kind,
+    prompt,
+    flight,
+    bound,
+    single,
+    yieldMs,
+    placeMs,
+    detach,
+    progress,
+    waitMs,
+    retry = null,
+  } = by;
+  const asked = { kind, prompt, flight, bound, single, yieldMs, placeMs, detach, progress, waitMs, retry };
+  Object.assign(waiter, asked satisfies Partial<Waiter>);
+  attachWaiter(locks, waiter, origin);
 }
 
 /** Ties the waiter to where its answer goes, or with null leaves its place without one. */

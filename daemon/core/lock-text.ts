@@ -4,7 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { agentName } from "./agents.ts";
 import type { Actor, FileRef } from "./entry.ts";
-import type { Blocker } from "./lock-blockers.ts";
+import { type Blocker, lentBy } from "./lock-blockers.ts";
 import type { CycleStep } from "./lock-cycles.ts";
 import type { Hold, State, Token, Waiter } from "./state.ts";
 import type { Reply } from "./step.ts";
@@ -73,7 +73,16 @@ export function lockedBy(state: State, blocker: Blocker): Record<string, unknown
   };
 }
 
-export function lockHeld(state: State, blocker: Blocker): Refusal {
+/** The refusal of a request by `asker` that does not wait. */
+export function lockHeld(state: State, asker: Actor, blocker: Blocker): Refusal {
+  if (blocker.by === "hold" && lentBy(blocker.hold, asker)) {
+    const [file, user] = [blocker.file.file, actorRow(state, blocker.actor).name];
+    return refuse(
+      "lock_held",
+      `${file} is yours, and ${user}, an agent of yours, uses it; it comes back to you: ask with waitMs to wait`,
+      { ...lockedBy(state, blocker), lent: true },
+    );
+  }
   const by = blocker.actor.session.slice(0, 8);
   return refuse(
     "lock_held",

@@ -164,16 +164,16 @@ export interface Waiter {
   origin: Origin | null;
   readonly actor: Actor;
   readonly files: readonly FileRef[];
-  readonly single: boolean;
-  readonly kind: LockKind;
+  single: boolean;
+  kind: LockKind;
   prompt: string | null;
   flight: string | null;
-  readonly yieldMs: number;
+  yieldMs: number;
   readonly ancestors: readonly (string | null)[];
   bound: Bound | null;
-  readonly placeMs: number;
-  readonly detach: boolean;
-  readonly progress: boolean;
+  placeMs: number;
+  detach: boolean;
+  progress: boolean;
   readonly since: number;
   waitMs: number;
   /** End of the wait while attached, of the place while detached. */

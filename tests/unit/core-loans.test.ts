@@ -273,6 +273,35 @@ describe("a lent lock", () => {
     expect(w.holder("x")).toBe("a");
   });
 
+  it("is refused to its lender who does not wait, and it is told that its own agent uses it", () => {
+    const w = new World();
+    w.begin("a");
+    w.do({ type: "agent_begin", session: "a", agent: "s1", name: "Explore" });
+    lock(w, actor("a"));
+    edit(w, s1);
+    expect(lock(w, actor("a"), { waitMs: 0 })).toMatchObject({
+      code: "lock_held",
+      error:
+        "x is yours, and a/Explore, an agent of yours, uses it; it comes back to you: ask with waitMs to wait",
+      lent: true,
+      locked_by: "a",
+      locked_by_agent: "s1",
+    });
+    expect(lock(w, s2, { waitMs: 0, ancestors: [null] })).not.toHaveProperty("lent");
+    expect(lock(w, actor("b"), { waitMs: 0 })).not.toHaveProperty("lent");
+  });
+
+  it("is waited for by its lender, however many others wait", () => {
+    const w = new World();
+    lock(w, actor("a"));
+    edit(w, s1);
+    for (const other of ["b", "c"]) lock(w, actor(other), { depth: 2 });
+    expect(lock(w, actor("d"), { depth: 2 })).toMatchObject({ code: "lock_queue_full" });
+    expect(lock(w, actor("a"), { depth: 2 })).toBe(waits);
+    turnEnds(w, s1);
+    expect(w.holder("x")).toBe("a");
+  });
+
   it("comes back with its borrower's lease, and does not yield before", () => {
     const w = new World();
     lock(w, actor("a"));

@@ -344,6 +344,74 @@ describe("places in line", () => {
   });
 });
 
+describe("a place in line that a request of another kind takes up", () => {
+  const hook = { kind: "turn", placeMs: limits.placeMs, prompt: "p" } as const;
+  const end = { type: "turn_end", actor: actor("a"), keepPrompt: null } as const;
+
+  /** b holds x and a's edit of it waited in vain: its place is kept, with another one behind it. */
+  function kept(): World {
+    const w = new World();
+    w.lock("b", "x", { waitMs: 0 });
+    w.lock("a", "x", hook);
+    w.lock("c", "x", { waitMs: limits.waitMaxMs });
+    w.pass(30_000);
+    return w;
+  }
+
+  it("is explicit from then on, and outlives the turn", () => {
+    const w = kept();
+    expect(w.lock("a", "x")).toBe(waits);
+    w.do(end);
+    w.unlock("b", "x");
+    expect([w.holder("x"), w.state.locks.holds.get("n:/p/x")?.kind]).toEqual(["a", "explicit"]);
+    w.do(end);
+    w.pass(limits.yieldMs);
+    expect(w.holder("x")).toBe("a");
+    w.unlock("a", "x");
+    expect(w.holder("x")).toBe("c");
+  });
+
+  it("is explicit where it is granted at once", () => {
+    const w = kept();
+    w.lock("d", "y");
+    w.do({ type: "turn_end", actor: actor("c"), keepPrompt: null });
+    w.unlock("c", "x");
+    w.unlock("b", "x");
+    expect(w.lock("a", "x")).toMatchObject({ ok: true });
+    expect(w.state.locks.holds.get("n:/p/x")?.kind).toBe("explicit");
+  });
+
+  it("is given up by an explicit request that waits in vain, as its own place would be", () => {
+    const w = kept();
+    w.lock("a", "x", { waitMs: 1_000 });
+    w.pass(1_000);
+    w.unlock("b", "x");
+    expect(w.holder("x")).toBe("c");
+    expect(w.lock("a", "x", { waitMs: 0 })).toMatchObject({ code: "lock_held", locked_by: "c" });
+  });
+
+  it("is a turn's again where an edit takes it up", () => {
+    const w = new World();
+    w.lock("b", "x", { waitMs: 0 });
+    w.lock("a", "x", { detach: true });
+    w.do({ type: "lock_detach", waiter: w.origin(w.n) });
+    expect(w.lock("a", "x", hook)).toBe(waits);
+    w.unlock("b", "x");
+    expect(w.state.locks.holds.get("n:/p/x")?.kind).toBe("turn");
+    w.do(end);
+    expect(w.holder("x")).toBeNull();
+  });
+
+  it("is answered in the form of the request that takes it up", () => {
+    const w = kept();
+    w.lock("a", "x", { single: false });
+    const { n } = w;
+    w.unlock("b", "x");
+    expect(w.answers.get(n)?.reply).toMatchObject({ files: ["x"], granted_from_queue: true });
+    expect(writeState(readState(writeState(w.state)))).toBe(writeState(w.state));
+  });
+});
+
 describe("a grant that was asked for again", () => {
   const undelivered = (w: World, n: number, who: Actor = actor("b")) =>
     w.do({ type: "lock_undelivered", waiter: w.origin(n), actor: who, keys: ["n:/p/x"] });

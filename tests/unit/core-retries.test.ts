@@ -99,15 +99,10 @@ describe("a grant that nobody heard of", () => {
 
 it("a grant that is told again leaves its hold of the kind it is", () => {
   const w = new World();
-  w.lock("b", "x");
-  w.lock("a", "x", { kind: "turn", placeMs: limits.placeMs });
-  w.pass(30_000);
-  w.unlock("b", "x");
-  w.lock("a", "x", { retry });
-  const granted = w.answers.get(w.n);
+  const granted = w.lock("a", "x", { retry, kind: "turn" });
   const kind = () => w.state.locks.holds.get("n:/p/x")?.kind;
   const before = kind();
-  expect(w.lock("a", "x", { retry })).toEqual(granted?.reply);
+  expect(w.lock("a", "x", { retry, kind: "explicit" })).toEqual(granted);
   expect([before, kind()]).toEqual(["turn", "turn"]);
 });
 
