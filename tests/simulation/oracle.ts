@@ -107,8 +107,9 @@ function* barging(
   for (const { origin, ticket, inherited } of grants) {
     if (inherited) continue;
     for (const hold of holds.filter(h => h.origin.n === origin.n && h.origin.epoch === origin.epoch)) {
-      // What lies below a directory it had already, it had already.
-      const owned = holds.some(h => h.dir && hold.key.startsWith(`${h.key}/`) && same(h.actor, hold.actor));
+      // What lies in a folder that it has, or lends, it had already.
+      const others = holds.filter(h => h !== hold);
+      const owned = has(others, hold, hold);
       for (const w of owned ? [] : waiters) {
         if (w.origin === null || w.ticket >= ticket || same(w.actor, hold.actor)) continue;
         if (w.files.some(f => overlap(f, hold))) yield `${hold.key} went past ticket ${w.ticket}`;
