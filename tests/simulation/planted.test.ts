@@ -320,6 +320,62 @@ const planted: readonly Planted[] = [
     put: "isAlive(state, w.actor) && w.actor.agent !== null",
     tells: /is not at risk/,
   },
+  {
+    bug: "a late write that is not remembered",
+    file: "daemon/core/lock-release.ts",
+    find: "if (cutShort.has(cause)) lapse(state, hold);",
+    put: "",
+    tells: /late writes are known to|a late write is told as nothing/,
+  },
+  {
+    bug: "a late write that nobody but its writer is told of",
+    file: "daemon/core/lock-flight.ts",
+    find: "const holding = holder === null ? null : actorRow(state, holder);",
+    put: "const holding = null;",
+    tells: /a late write is told as .* of nobody, not as/,
+  },
+  {
+    bug: "a late write that is told though its writer has the file again",
+    file: "daemon/core/lock-flight.ts",
+    find: "if (holder !== null && sameActor(holder, actor)) return;",
+    put: "",
+    tells: /a late write is told as .*, not as nothing/,
+  },
+  {
+    bug: "a late write that is forgotten over a start",
+    file: "daemon/core/snapshot.ts",
+    find: "lapsed: [...locks.lapsed],",
+    put: "lapsed: [],",
+    tells: /what was written late is another after a start|not that of its log/,
+  },
+  {
+    bug: "a loan that is forgotten over a start",
+    file: "daemon/core/snapshot.ts",
+    find: "loan: hold.loan,",
+    put: "loan: null,",
+    tells: /what is held is another after a start/,
+  },
+  {
+    bug: "a lock that outlives the connection it is bound to over a start",
+    file: "daemon/core/daemon.ts",
+    find: 'step.timers.push({ at, due: { what: "bound_over", key: hold.key, first: first.grant } });',
+    put: "",
+    tells: /outlives connection/,
+  },
+  {
+    bug: "what is lent by a connection that closed",
+    file: "daemon/core/lock-release.ts",
+    find: "    disconnectLoans(state, hold, isGone, step);\n",
+    put: "",
+    tells: /outlives connection/,
+  },
+  {
+    bug: "what is lent by a connection that is gone since a start",
+    file: "daemon/core/daemon.ts",
+    find: "of [hold, ...loansOf(hold)]) {",
+    put: "of [hold]) {",
+    tells: /outlives connection/,
+  },
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -14,6 +14,8 @@ import { rebuild } from "../../daemon/recover.ts";
 import { limits } from "../../protocol/limits.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
+import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
+import { flyingBefore, LateWrites } from "./late.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
@@ -34,6 +36,13 @@ interface Client {
   state: "open" | "dying" | "closed";
   bound: boolean;
   readonly waiting: Set<number>;
+}
+
+/** The state when a life ended. */
+interface Lived {
+  readonly seq: number;
+  readonly text: string;
+  readonly kept: ReadonlyMap<string, string>;
 }
 
 type LockCommand = CommandOf<"lock_request">;
@@ -80,6 +89,7 @@ export class World {
   readonly #talk: TalkLives;
   readonly #times = new StepTimes();
   readonly #notes: NoteLives;
+  readonly #late: LateWrites;
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
@@ -93,6 +103,7 @@ export class World {
     this.#work = new WorkLives(this.random.fork());
     this.#talk = new TalkLives(this.random.fork());
     this.#notes = new NoteLives(new Random(~seed));
+    this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
   }
 
   async start(): Promise<void> {
@@ -152,6 +163,8 @@ export class World {
     }
     for (const wrong of overdue(engine.state)) throw new Violation(wrong);
     for (const wrong of this.#talk.overdue(engine.state)) throw new Violation(wrong);
+    const open = new Set(this.#clients.map(({ connection }) => connection));
+    for (const wrong of leftBound(engine.state, n => open.has(n))) throw new Violation(wrong);
     for (const { key: path, origin, askedAgain } of engine.state.locks.holds.values()) {
       const told = [origin, ...askedAgain];
       if (askedAgain.length >= limits.grantAnswersMax) continue;
@@ -166,7 +179,7 @@ export class World {
   async crash(): Promise<void> {
     const power = this.random.chance(0.5);
     const before = this.#running().state;
-    const lived = { seq: before.seq, text: writeState(before) };
+    const lived = { seq: before.seq, text: writeState(before), kept: keptOf(before) };
     this.#say(power ? "power cut" : "process killed");
     this.#engine = null;
     this.#fatal = null;
@@ -182,7 +195,7 @@ export class World {
   }
 
   /** What a start finds must be what was lived, up to where a power cut took things away. */
-  async #compareRecovery(lived: { seq: number; text: string }, power: boolean): Promise<void> {
+  async #compareRecovery(lived: Lived, power: boolean): Promise<void> {
     const probe = this.host.journal();
     const snapshot = await this.#pump(probe.loadSnapshot());
     const { entries } = await this.#pump(probe.open(snapshot?.seq ?? 0, () => {}));
@@ -197,6 +210,7 @@ export class World {
       const { state } = rebuild(snapshot, upTo, this.#shadowVoided);
       if (writeState(state) !== lived.text)
         throw new Violation(`replay to ${last} differs from what was lived`);
+      for (const wrong of changed(state, lived.kept)) throw new Violation(wrong);
     }
     // An entry that threw once counts unless the log says that it is void: the next start may well apply it.
     const whole = rebuild(snapshot, entries);
@@ -205,6 +219,7 @@ export class World {
     this.#tasks.restarted(entries, this.#shadow);
     this.#work.restarted(this.#shadow);
     this.#notes.restarted(this.#shadow);
+    this.#late.restarted(this.#shadow);
     this.#talk.restarted(entries, this.#shadow);
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
@@ -242,6 +257,7 @@ export class World {
     const before = [...state.locks.holds.values()];
     const tasks = tasksBefore(state);
     const notes = notesBefore(state);
+    const flying = flyingBefore(state);
     let step: Step;
     let slow: string | null;
     try {
@@ -271,6 +287,8 @@ export class World {
     for (const wrong of notReturned(state, before, entry.command)) throw new Violation(wrong);
     for (const wrong of this.#tasks.observe(state, tasks, entry, step.reply)) throw new Violation(wrong);
     for (const wrong of this.#work.observe(state, entry, step)) throw new Violation(wrong);
+    for (const wrong of notUnbound(state, entry)) throw new Violation(wrong);
+    for (const wrong of this.#late.observe(state, entry, step, flying)) throw new Violation(wrong);
     for (const wrong of this.#notes.observe(state, entry, step, notes)) throw new Violation(wrong);
     for (const wrong of check(state)) throw new Violation(wrong);
     this.#noteTokens(state, step, entry.command.type === "session_begin");
@@ -445,6 +463,11 @@ export class World {
       this.#submit(client, { type: "lease_renew", actor });
       return;
     }
+    const late = this.#late.command();
+    if (late !== null) {
+      this.#submit(client, late);
+      return;
+    }
     const flying = [...this.#running().state.locks.holds.values()].filter(h => h.flights.length > 0);
     const hold = flying.length > 0 ? this.random.pick(flying) : null;
     const flight = this.random.pick([...(hold?.flights ?? []), `use${this.random.int(1, 30)}`, null]);
@@ -520,12 +543,24 @@ export class World {
   #close(): void {
     const open = this.#clients.filter(c => c.state === "open");
     if (open.length === 0) return;
-    const client = this.random.pick(open);
+    const lender = this.#lender(open);
+    const client = lender !== undefined && this.random.chance(0.5) ? lender : this.random.pick(open);
     if (this.random.chance(0.4)) {
       client.state = "dying";
       return;
     }
     this.#closeNow(client);
+  }
+
+  /** One whose lock, bound to its connection, another agent uses. */
+  #lender(open: readonly Client[]): Client | undefined {
+    const { epoch, state } = this.#running();
+    const lent = new Set<number>();
+    for (const { loan } of state.locks.holds.values()) {
+      for (let of = loan; of !== null; of = of.loan)
+        if (of.bound?.epoch === epoch) lent.add(of.bound.connection);
+    }
+    return open.find(({ connection }) => lent.has(connection));
   }
 
   #closeNow(client: Client): void {

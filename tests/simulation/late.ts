@@ -1,0 +1,128 @@
+/**
+ * Writes that are heard of after their lock ended, and the rules of them once more, written slowly: each is remembered
+ * when its lock is cut short, and told once, unless its writer has the file again.
+ */
+import type { Actor, Command, Entry } from "../../daemon/core/entry.ts";
+import type { Hold, State } from "../../daemon/core/state.ts";
+import type { Step } from "../../daemon/core/step.ts";
+import type { Random } from "./random.ts";
+
+interface Late {
+  readonly actor: Actor;
+  readonly flight: string;
+  readonly key: string;
+  readonly file: string;
+}
+
+/** A lock with writes in flight, as it was before an entry. */
+type Flying = Pick<Hold, "key" | "file" | "actor" | "first" | "flights">;
+
+export class LateWrites {
+  readonly #random: Random;
+  /** By writer and tool use, oldest first, as the entries tell. */
+  #late = new Map<string, Late>();
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** The hook of a late write tells of it; null where there is none, or something else happens. */
+  command(): Command | null {
+    const random = this.#random;
+    if (this.#late.size === 0 || random.chance(0.5)) return null;
+    const { actor, flight } = random.pick([...this.#late.values()]);
+    return { type: "flight_end", actor, flight, wrote: random.chance(0.9) };
+  }
+
+  /** A life has ended: what was not synced may be gone with it. */
+  restarted({ locks }: State): void {
+    const known = [...locks.lapsed].map(([id, { actor, key, file }]) => {
+      const flight = id.slice(id.lastIndexOf("\n") + 1);
+      return [nameOf(actor, flight), { actor, flight, key, file }] as const;
+    });
+    this.#late = new Map(known);
+  }
+
+  /** Everything that is wrong after an entry; `before` is what was in flight before it. */
+  *observe(state: State, { command }: Entry, step: Step, before: readonly Flying[]): Generator<string, void> {
+    const told = step.events.flatMap(({ event }) =>
+      event.event === "lost_update" ? [sentence(event.file, event.writer, event.holder)] : [],
+    );
+    const should = command.type === "flight_end" ? this.#landed(state, command) : [];
+    if (told.join() !== should.join())
+      yield `a late write is told as ${told.join() || "nothing"}, not as ${should.join() || "nothing"}`;
+    if (cutsShort(command)) this.#remember(state, before);
+    const known = [...state.locks.lapsed.values()].map(({ key }) => key).join();
+    const remembered = [...this.#late.values()].map(({ key }) => key).join();
+    if (known !== remembered) yield `late writes are known to ${known || "nothing"}, not to ${remembered}`;
+  }
+
+  /** What is told of a write that ended now. */
+  #landed(state: State, { actor, flight, wrote }: Command & { readonly type: "flight_end" }): string[] {
+    if (flight === null || !wrote) return [];
+    const late = this.#late.get(nameOf(actor, flight));
+    this.#late.delete(nameOf(actor, flight));
+    const holder = late === undefined ? null : holderOf(state, late.key);
+    if (late === undefined || (holder !== null && same(holder, actor))) return [];
+    return [sentence(late.file, rowOf(actor), holder === null ? null : rowOf(holder))];
+  }
+
+  /** The locks of these writes that are not there any more ended before them. */
+  #remember({ locks }: State, before: readonly Flying[]): void {
+    for (const { key, file, actor, first, flights } of before) {
+      const now = locks.holds.get(key);
+      if (now !== undefined && now.first.grant === first.grant && same(now.actor, actor)) continue;
+      for (const flight of flights) {
+        const id = nameOf(actor, flight);
+        this.#late.delete(id);
+        this.#late.set(id, { actor, flight, key, file });
+      }
+    }
+  }
+}
+
+/** The locks with writes in flight, before an entry. */
+export function flyingBefore({ locks }: State): readonly Flying[] {
+  const flying: Flying[] = [];
+  for (const { key, file, actor, first, flights } of locks.holds.values())
+    if (flights.length > 0) flying.push({ key, file, actor, first, flights });
+  return flying;
+}
+
+/** Whether it ends locks while their holders may still write. */
+function cutsShort(command: Command): boolean {
+  if (command.type !== "elapse") return command.type === "lock_revoke" || command.type === "lock_unbind";
+  const { what } = command.due;
+  return (
+    ["turn_lease_over", "bound_over", "lost_turns_over", "lost_leases_over"].includes(what) ||
+    what === "lost_over"
+  );
+}
+
+/** Who has the file: by a lock of its own, else by one of the nearest folder above it. */
+function holderOf({ locks }: State, key: string): Actor | null {
+  const over = [...locks.holds.values()].filter(h => h.key === key || (h.dir && key.startsWith(`${h.key}/`)));
+  return over.sort((a, b) => b.key.length - a.key.length)[0]?.actor ?? null;
+}
+
+interface Row {
+  readonly id: string;
+  readonly agent: string | null;
+}
+
+function sentence(file: string, writer: Row, holder: Row | null): string {
+  const [by, of] = [writer, holder].map(row => (row === null ? "nobody" : `${row.id}/${row.agent}`));
+  return `${by} wrote ${file} of ${of}`;
+}
+
+function rowOf({ session, agent }: Actor): Row {
+  return { id: session, agent };
+}
+
+function nameOf({ session, agent, incarnation }: Actor, flight: string): string {
+  return JSON.stringify([session, agent, incarnation, flight]);
+}
+
+function same(a: Actor, b: Actor): boolean {
+  return a.session === b.session && a.agent === b.agent && a.incarnation === b.incarnation;
+}
