@@ -23,7 +23,7 @@ const planted: readonly Planted[] = [
     file: "daemon/core/lock-blockers.ts",
     find: "if (waiter.ticket < ask.ticket && attached",
     put: "if (waiter.ticket < ask.ticket - 3 && attached",
-    tells: /went past|in a circle|which went to/,
+    tells: /went past|in a circle|which went to|waits for what is free/,
   },
   {
     bug: "two holders: a turn hold keeps nobody out",
@@ -38,7 +38,7 @@ const planted: readonly Planted[] = [
     find: 'if (pending?.command.type !== "lock_request") return;',
     put: "return;",
     and: { find: "else if (grant !== null) this.undelivered(to.n, grant);", put: "" },
-    tells: /stays granted to nobody/,
+    tells: /stays granted to nobody|is kept, and nobody read it/,
   },
   {
     bug: "a token used again after a restart",
@@ -346,7 +346,7 @@ const planted: readonly Planted[] = [
     file: "daemon/core/snapshot.ts",
     find: "lapsed: [...locks.lapsed],",
     put: "lapsed: [],",
-    tells: /what was written late is another after a start|not that of its log/,
+    tells: /what was written late is another after a start|differs from what was lived|not that of its log/,
   },
   {
     bug: "a loan that is forgotten over a start",
@@ -375,6 +375,55 @@ const planted: readonly Planted[] = [
     find: "of [hold, ...loansOf(hold)]) {",
     put: "of [hold]) {",
     tells: /outlives connection/,
+  },
+  {
+    bug: "a refusal that nobody read is kept for a retry",
+    file: "daemon/core/replies.ts",
+    find: "if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept, to);",
+    put: "",
+    tells: /is kept, and nobody read it/,
+  },
+  {
+    bug: "a refusal that a later retry read is forgotten",
+    file: "daemon/core/replies.ts",
+    find: "if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept, to);",
+    put: "if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept);",
+    tells: /is forgotten, and may have been read/,
+  },
+  {
+    bug: "refusals are kept over a start",
+    file: "daemon/core/daemon.ts",
+    find: "  forgetRefusals(state, node);\n",
+    put: "",
+    tells: /is kept, and nobody read it/,
+  },
+  {
+    bug: "who came to have nothing last makes room",
+    file: "daemon/core/session-room.ts",
+    find: "const [first] = idle;",
+    put: "const first = [...idle].at(-1);",
+    tells: /made room before/,
+  },
+  {
+    bug: "a session with an unread message makes room",
+    file: "daemon/core/session-room.ts",
+    find: "for (const key of messages.bySession.get(id) ?? []) if (countUngot(messages, key) > 0) return false;",
+    put: "",
+    tells: /made room and had something/,
+  },
+  {
+    bug: "who made room may not come back",
+    file: "daemon/core/sessions.ts",
+    find: "if (!returns) ended.set(session.id, state.t);",
+    put: "ended.set(session.id, state.t);",
+    tells: /made room and may not come back/,
+  },
+  {
+    bug: "the order in which sessions make room is forgotten over a start",
+    file: "daemon/core/snapshot.ts",
+    find: "idle: [...state.sessions.idle],",
+    put: "idle: [...state.sessions.idle].sort(),",
+    tells: /who makes room is another after a start/,
   },
 ];
 

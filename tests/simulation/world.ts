@@ -19,6 +19,8 @@ import { flyingBefore, LateWrites } from "./late.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
+import { keptBefore, ReadReplies } from "./replies.ts";
+import { RoomLives } from "./room.ts";
 import { StepTimes } from "./step-times.ts";
 import { TalkLives } from "./talk.ts";
 import { TaskLives, tasksBefore } from "./tasks.ts";
@@ -90,6 +92,8 @@ export class World {
   readonly #times = new StepTimes();
   readonly #notes: NoteLives;
   readonly #late: LateWrites;
+  readonly #room: RoomLives;
+  readonly #replies = new ReadReplies();
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
@@ -103,6 +107,7 @@ export class World {
     this.#work = new WorkLives(this.random.fork());
     this.#talk = new TalkLives(this.random.fork());
     this.#notes = new NoteLives(new Random(~seed));
+    this.#room = new RoomLives(new Random(seed ^ 0x400e));
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
   }
 
@@ -171,6 +176,7 @@ export class World {
       if (told.some(one => one.epoch !== engine.epoch || this.#heardGrants.has(key(one)))) continue;
       throw new Violation(`${path} stays granted to nobody`);
     }
+    for (const wrong of this.#replies.overdue(engine.state)) throw new Violation(wrong);
     const text = writeState(engine.state);
     if (text !== writeState(readState(text))) throw new Violation("the state reads back as another one");
     if (text !== writeState(this.#shadow)) throw new Violation("the engine's state is not that of its log");
@@ -220,6 +226,7 @@ export class World {
     this.#work.restarted(this.#shadow);
     this.#notes.restarted(this.#shadow);
     this.#late.restarted(this.#shadow);
+    this.#room.restarted(this.#shadow);
     this.#talk.restarted(entries, this.#shadow);
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
@@ -258,6 +265,7 @@ export class World {
     const tasks = tasksBefore(state);
     const notes = notesBefore(state);
     const flying = flyingBefore(state);
+    const kept = keptBefore(state, entry);
     let step: Step;
     let slow: string | null;
     try {
@@ -290,6 +298,8 @@ export class World {
     for (const wrong of notUnbound(state, entry)) throw new Violation(wrong);
     for (const wrong of this.#late.observe(state, entry, step, flying)) throw new Violation(wrong);
     for (const wrong of this.#notes.observe(state, entry, step, notes)) throw new Violation(wrong);
+    for (const wrong of this.#replies.observe(state, entry, kept)) throw new Violation(wrong);
+    for (const wrong of this.#room.observe(state, entry, step)) throw new Violation(wrong);
     for (const wrong of check(state)) throw new Violation(wrong);
     this.#noteTokens(state, step, entry.command.type === "session_begin");
   }
@@ -421,6 +431,10 @@ export class World {
     const retried = { ...command, bound: null, retry };
     this.#retried.push(retried);
     this.#submit(client, retried);
+    if (!this.random.chance(0.3)) return;
+    // Its client goes before it can read the answer, and another one sends it again.
+    client.state = "dying";
+    if (this.random.chance(0.4)) this.#submit(this.#client(), retried);
   }
 
   #task(): void {
@@ -483,6 +497,10 @@ export class World {
 
   #begin(): void {
     const client = this.#client();
+    if (this.#room.isNext()) {
+      const lock = (actor: Actor) => ({ ...lockOf(actor), files: [ref(`room/${actor.session}`)] });
+      for (const command of this.#room.commands(client.actor, lock)) this.#submit(client, command);
+    }
     const pid = this.random.int(1, 3);
     this.#submit(client, {
       type: "session_begin",
@@ -604,6 +622,8 @@ export class World {
         if (engine !== this.#engine) return;
         const origin = { node: "local", epoch: engine.epoch, n };
         const seq = this.#stored.get(key(origin));
+        if (client.state === "open") this.#replies.read(origin);
+        else if (!reply.ok) this.#unread(engine, client, command, n);
         if (reply.ok && isSafe(command)) {
           this.#safeSeq = Math.max(this.#safeSeq, seq ?? 0);
           if (client.state === "open") this.#tasks.heard(command, reply);
@@ -620,10 +640,16 @@ export class World {
     });
   }
 
+  /** A refusal reached nobody. */
+  #unread(engine: Engine, client: Client, command: Command, n: number): void {
+    if ("retry" in command && command.retry !== undefined) engine.unheard(n, command.retry);
+    if (client.state === "dying") this.#closeNow(client);
+  }
+
   #heard(engine: Engine, client: Client, command: Command, n: number, reply: Reply): void {
     if (command.type !== "lock_request" || !reply.ok) return;
     if (client.state !== "open") {
-      engine.undelivered(n, command);
+      engine.undelivered(n, command, command.retry);
       if (client.state === "dying") this.#closeNow(client);
       return;
     }
