@@ -5,7 +5,7 @@
  * finds nobody, and a refusal that a retry would get without anybody having read it, are undone by entries of their own.
  */
 import { refuse } from "../protocol/codes.ts";
-import type { Command, CommandOf, Entry, Origin, Retry } from "./core/entry.ts";
+import type { Command, Entry, Origin, Retry } from "./core/entry.ts";
 import type { Answer, CoreEvent, Grant, Reply, Step } from "./core/step.ts";
 import type { ProposeFailure } from "./journal.ts";
 import type { Outbox } from "./outbox.ts";
@@ -128,7 +128,7 @@ export class Answers {
     const { n } = origin;
     const pending = this.#pending.get(n);
     if (pending === undefined) {
-      if (command.type === "lock_request") this.#undo(n, command, reply);
+      this.#undo(n, command, reply);
       return;
     }
     if (reply === null) {
@@ -139,11 +139,15 @@ export class Answers {
     pending.caller.answer(reply);
   }
 
-  /** A lock that nobody waits for: its place or its grant goes by an entry of its own. */
-  #undo(n: number, command: CommandOf<"lock_request">, reply: Reply | null): void {
-    if (reply === null) this.#detach(n, command.retry);
-    else if (reply.ok) this.undelivered(n, command, command.retry);
-    else if (command.retry !== undefined) this.unheard(n, command.retry);
+  /** Nobody reads the answer: a lock's place or grant, or a refusal kept for a retry, goes by an entry of its own. */
+  #undo(n: number, command: Command, reply: Reply | null): void {
+    const retry = "retry" in command ? command.retry : undefined;
+    if (reply?.ok === false) {
+      if (retry !== undefined) this.unheard(n, retry);
+    } else if (command.type === "lock_request") {
+      if (reply === null) this.#detach(n, retry);
+      else this.undelivered(n, command, retry);
+    }
   }
 
   #detach(n: number, kept: Retry | undefined): void {

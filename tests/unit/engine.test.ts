@@ -567,6 +567,25 @@ describe("a log elsewhere", () => {
     expect(w.state.locks.waiters.size).toBe(0);
   });
 
+  it("keeps no refusal of what it was given up for: its client read another one", async () => {
+    const w = await open();
+    await w.lock("a", "x");
+    const retry = { by: "b", requestId: "r", digest: "d" };
+    const unlock = { ...unlockOf("b", "x"), retry };
+    w.place.faults.timedOut = 1;
+    w.place.faults.lost = 0;
+    const first = w.submit(unlock);
+    await w.until(() => first.reply !== null);
+    w.place.faults.timedOut = 0;
+    await w.settle();
+    expect(first.reply).toMatchObject({ ok: false, code: "internal_error" });
+    expect(w.count("lock_release")).toBe(1);
+    await w.unlock("a", "x");
+    await w.lock("b", "x");
+    expect((await w.do(unlock)).reply).toMatchObject({ ok: true });
+    expect(w.holder("x")).toBeNull();
+  });
+
   it("carries what other nodes say; answers to them are not ours, and their starts leave our places alone", async () => {
     const w = await open();
     await w.lock("a", "x");
