@@ -8,7 +8,7 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { sameActor } from "./actors.ts";
-import type { Due, FileRef, LockRequest, Origin } from "./entry.ts";
+import type { Actor, Due, FileRef, LockRequest, Origin } from "./entry.ts";
 import { cycleByGrant, cycleOf } from "./lock-cycles.ts";
 import { leaseMsOf, yieldLater } from "./lock-flight.ts";
 import { type Edge, firstOf } from "./lock-graph.ts";
@@ -187,16 +187,27 @@ export function leavePlace(state: State, waiter: Waiter, ms: number, step: Step)
 
 /** Removes the waiter from the line and tells it why; the caller passes on. */
 export function dismiss(state: State, waiter: Waiter, reply: Reply, cause: string, step: Step): void {
-  removeWaiter(state.locks, waiter);
-  answerWaiter(state, waiter, reply, false, step);
-  step.events.push({
-    event: {
-      event: "lock_wait_ended",
-      ...fileLists(waiter.files),
-      waiter: actorRow(state, waiter.actor),
-      cause,
-    },
-    about: [waiter.actor.session],
-    project: state.sessions.live.get(waiter.actor.session)?.project ?? "",
-  });
+  dismissAll(state, waiter.actor, [waiter], reply, cause, step);
+}
+
+/** The same for any number of one actor's requests. */
+export function dismissAll(
+  state: State,
+  actor: Actor,
+  waiters: readonly Waiter[],
+  reply: Reply,
+  cause: string,
+  step: Step,
+): void {
+  if (waiters.length === 0) return;
+  // Made once: a session may have thousands of requests in line, and its end is one step.
+  const row = actorRow(state, actor);
+  const about = [actor.session];
+  const project = state.sessions.live.get(actor.session)?.project ?? "";
+  for (const waiter of waiters) {
+    removeWaiter(state.locks, waiter);
+    answerWaiter(state, waiter, reply, false, step);
+    const event = { event: "lock_wait_ended" as const, ...fileLists(waiter.files), waiter: row, cause };
+    step.events.push({ event, about, project });
+  }
 }

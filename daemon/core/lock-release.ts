@@ -8,7 +8,7 @@ import { lentBy } from "./lock-blockers.ts";
 import { lapse, yieldLater } from "./lock-flight.ts";
 import { withoutAnswer } from "./lock-heard.ts";
 import { dropLoans, loansOf, returnHold, setHeard } from "./lock-loan.ts";
-import { announceGrant, dismiss, leavePlace } from "./lock-queue.ts";
+import { announceGrant, dismiss, dismissAll, leavePlace } from "./lock-queue.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./lock-table.ts";
 import { actorRow, fileLists, tokenText } from "./lock-text.ts";
 import { forgetConflicts } from "./notes.ts";
@@ -242,10 +242,8 @@ export function releaseParts(
       if (back !== null)
         announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
     }
-    for (const place of places) {
-      const reply = refuse("lock_given_up", `the wait was given up: ${cause}`, { queued: false });
-      dismiss(state, place, reply, cause, step);
-    }
+    const reply = refuse("lock_given_up", `the wait was given up: ${cause}`, { queued: false });
+    dismissAll(state, actor, places, reply, cause, step);
     if (holds.length > 0) {
       const event = { event: "lock_released" as const, ...fileLists(holds), holder, cause };
       step.events.push({ event, about: [], project });
