@@ -70,8 +70,10 @@ export const limits = {
   yieldMs: 15_000,
   /** Waiting requests that one step grants; those beyond are granted in steps of their own, one after the other. */
   grantsPerStepMax: 250,
-  /** Locks and places in line of one session together. */
+  /** Locks of one session, and files that its requests in line name, together. */
   locksPerSessionMax: 10_000,
+  /** The latter alone: the end of a session, with all that it waits for, is one step. */
+  queuedPerSessionMax: 5_000,
   /** A waiter that lost its connection, or whose hook timed out, keeps its place this long. */
   placeMs: 60_000,
   /** Writes remembered whose hold ended before they did. */

@@ -1,8 +1,8 @@
 /**
  * What each actor holds and waits for; derived from holds and waiters.
  *
- * Invariant: an actor's row exists exactly while it holds, waits or lends; a session's count is that of the held keys
- * and requests of all its rows.
+ * Invariant: an actor's row exists exactly while it holds, waits or lends; a session's counts are those of the held keys
+ * and of the files in the requests of all its rows.
  */
 import type { Actor, Bound, Origin } from "./entry.ts";
 import type { Edge } from "./lock-graph.ts";
@@ -33,8 +33,10 @@ export interface ActorLocks {
 
 export interface SessionLocks {
   readonly rows: Set<ActorLocks>;
-  /** Held keys and requests in line of all of them. */
-  count: number;
+  /** Held keys of all of them. */
+  held: number;
+  /** Files that their requests in line name. */
+  queued: number;
 }
 
 /** All actors that hold, wait for or lend something, by session and key. */
@@ -86,7 +88,7 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
   const key = actorKey(actor);
   const known = table.byKey.get(key);
   if (known !== undefined) return known;
-  const session = table.bySession.get(actor.session) ?? { rows: new Set(), count: 0 };
+  const session = table.bySession.get(actor.session) ?? { rows: new Set(), held: 0, queued: 0 };
   const row = table.spare.pop() ?? emptyRow(actor, session);
   row.actor = actor;
   row.session = session;
@@ -135,10 +137,12 @@ export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
   if (table.spare.length < spareRowsMax) table.spare.push(row);
 }
 
-/** How many locks and places in line a session has. */
-export function countOfSession(table: ActorTable, session: string): number {
-  return table.bySession.get(session)?.count ?? 0;
+/** How many locks a session has, and how many files it waits for. */
+export function countOfSession(table: ActorTable, session: string): Pick<SessionLocks, "held" | "queued"> {
+  return table.bySession.get(session) ?? nothing;
 }
+
+const nothing = { held: 0, queued: 0 };
 
 /**
  * The rows of a session, with `incarnation` only that one's; sorted, since what is done in their order must not depend

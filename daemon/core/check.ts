@@ -221,7 +221,15 @@ function actorsOf({ actors }: Locks): ReadonlyMap<string, unknown> {
       );
       return [
         key,
-        { ...row, own: actorKey(actor), count: session.count, rows: session.rows.size, listed, edges },
+        {
+          ...row,
+          own: actorKey(actor),
+          held: session.held,
+          queued: session.queued,
+          rows: session.rows.size,
+          listed,
+          edges,
+        },
       ];
     }),
   );

@@ -87,8 +87,8 @@ function mayAsk(state: State, request: LockRequest): Refusal | null {
   }
   const full = known === undefined ? noRoom(state, false) : null;
   if (full !== null) return full;
-  const count = request.files.length + countOfSession(state.locks.actors, session);
-  if (count > limits.locksPerSessionMax) {
+  const { held, queued } = countOfSession(state.locks.actors, session);
+  if (request.files.length + held + queued > limits.locksPerSessionMax) {
     const most = limits.locksPerSessionMax;
     return refuse(
       "too_many_locks",
@@ -193,6 +193,14 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
 
 function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
   if (request.waitMs === 0) return lockHeld(state, request.actor, blocker);
+  const { queued } = countOfSession(state.locks.actors, request.actor.session);
+  if (request.files.length + queued > limits.queuedPerSessionMax) {
+    const most = limits.queuedPerSessionMax;
+    return refuse(
+      "too_many_locks",
+      `a session may wait for ${most} files; wait for a directory, or for fewer`,
+    );
+  }
   for (const file of request.files) {
     // Nobody stands before a lender in line, however many there are.
     if (isCovered(state.locks, ask, file)) continue;

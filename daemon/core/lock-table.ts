@@ -18,7 +18,7 @@ export function addHold(locks: Locks, hold: Hold): void {
   const row = enlist(locks.actors, hold.actor);
   hold.row = row;
   row.holds.add(hold.key);
-  row.session.count += 1;
+  row.session.held += 1;
   if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
   if (hold.flights.length > 0) row.flying.add(hold.key);
   for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
@@ -38,7 +38,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
   row.holds.delete(hold.key);
   row.turnHolds.delete(hold.key);
   row.flying.delete(hold.key);
-  row.session.count -= 1;
+  row.session.held -= 1;
   dropIfIdle(locks.actors, row);
 }
 
@@ -113,7 +113,7 @@ export function addWaiter(locks: Locks, waiter: Waiter): void {
   waiter.row = row;
   row.waits.add(waiter.ticket);
   if (waiter.kind === "turn") row.turnWaits.add(waiter.ticket);
-  row.session.count += 1;
+  row.session.queued += waiter.files.length;
   if (waiter.origin !== null) attach(locks, waiter, waiter.origin);
 }
 
@@ -130,7 +130,7 @@ export function removeWaiter(locks: Locks, waiter: Waiter): void {
   const row = rowOf(waiter);
   row.waits.delete(waiter.ticket);
   row.turnWaits.delete(waiter.ticket);
-  row.session.count -= 1;
+  row.session.queued -= waiter.files.length;
   dropIfIdle(locks.actors, row);
 }
 

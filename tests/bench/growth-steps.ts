@@ -157,6 +157,7 @@ function files(n: number, from = 0, under = "src"): FileRef[] {
 
 const turn = { kind: "turn", prompt: "p1", placeMs: limits.placeMs } as const;
 const locksMax = limits.locksPerSessionMax;
+const queuedMax = limits.queuedPerSessionMax;
 /** With room for those that the steps are about. */
 const sessionsMax = limits.sessionsMax - 2 * few;
 
@@ -187,7 +188,7 @@ const requests: readonly Scenario[] = [
       return few;
     },
   ),
-  scenario("request", "a wait, its actor waits for others", locksMax - few, (crowd, n) => {
+  scenario("request", "a wait, its actor waits for others", queuedMax - few, (crowd, n) => {
     take(crowd, b, files(n));
     take(crowd, c, files(few, 0, "new"));
     waitFor(crowd, a, files(n));
@@ -200,7 +201,7 @@ const requests: readonly Scenario[] = [
     for (const one of files(few, 0, "new")) crowd.measured(lock(a, [one]));
     return few;
   }),
-  scenario("request", "a wait behind one who waits for others", locksMax - few, (crowd, n) => {
+  scenario("request", "a wait behind one who waits for others", queuedMax - few, (crowd, n) => {
     take(crowd, b, files(n));
     take(crowd, c, files(few, 0, "new"));
     waitFor(crowd, c, files(n));
@@ -218,7 +219,7 @@ const requests: readonly Scenario[] = [
     for (const i of upTo(few)) crowd.measured(lock(actor(`s${n}`), [file(i, "new")]));
     return few;
   }),
-  scenario("request", "a wait that would close a cycle, both wait for others", locksMax / 2, (crowd, n) => {
+  scenario("request", "a wait that would close a cycle, both wait for others", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     take(crowd, b, [file(0, "new")]);
     take(crowd, c, files(n, 0, "more"));
@@ -267,19 +268,19 @@ const requests: readonly Scenario[] = [
 ];
 
 const grants: readonly Scenario[] = [
-  scenario("grant", "one by one, its actor waits for others", locksMax - few, (crowd, n) => {
+  scenario("grant", "one by one, its actor waits for others", queuedMax - few, (crowd, n) => {
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
     for (const one of files(Math.min(few, n))) crowd.measured(unlock(a, [one]));
     return Math.min(few, n);
   }),
-  scenario("grant", "all at once, of one actor", locksMax, (crowd, n) => {
+  scenario("grant", "all at once, of one actor", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
     crowd.measured(unlock(a, "all"));
     return n;
   }),
-  scenario("grant", "all at once, with another one behind each", locksMax, (crowd, n) => {
+  scenario("grant", "all at once, with another one behind each", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
     waitFor(crowd, c, files(n));
@@ -324,7 +325,7 @@ const releases: readonly Scenario[] = [
     crowd.measured(unlock(a, "all"));
     return n;
   }),
-  scenario("release", "a place in line, its actor waits for others", locksMax, (crowd, n) => {
+  scenario("release", "a place in line, its actor waits for others", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
     for (const one of files(Math.min(few, n))) crowd.measured(unlock(b, [one]));
@@ -350,7 +351,7 @@ const releases: readonly Scenario[] = [
     }
     return few;
   }),
-  scenario("release", "the turn's locks, its actor waits for others", locksMax - few, (crowd, n) => {
+  scenario("release", "the turn's locks, its actor waits for others", queuedMax - few, (crowd, n) => {
     take(crowd, b, files(n));
     waitFor(crowd, a, files(n));
     for (const one of files(few, 0, "new")) {
@@ -367,7 +368,7 @@ const releases: readonly Scenario[] = [
     }
     return few;
   }),
-  scenario("release", "a grant that found nobody, its actor has others", locksMax, (crowd, n) => {
+  scenario("release", "a grant that found nobody, its actor has others", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     const tickets = waitFor(crowd, b, files(n));
     crowd.before(unlock(a, "all"));
@@ -403,11 +404,12 @@ const ends: readonly Scenario[] = [
   }),
   scenario("end of a session", "with locks that others wait for", locksMax, (crowd, n) => {
     take(crowd, a, files(n));
-    waitFor(crowd, b, files(n));
+    waitFor(crowd, b, files(n / 2));
+    waitFor(crowd, c, files(n / 2, n / 2));
     crowd.measured(end("a"));
     return n;
   }),
-  scenario("end of a session", "with requests that wait", locksMax, (crowd, n) => {
+  scenario("end of a session", "with requests that wait", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
     crowd.measured(end("b"));
@@ -487,14 +489,14 @@ const ends: readonly Scenario[] = [
 ];
 
 const expiries: readonly Scenario[] = [
-  scenario("expiry", "of a wait, its actor waits for others", locksMax, (crowd, n) => {
+  scenario("expiry", "of a wait, its actor waits for others", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     const tickets = waitFor(crowd, b, files(n));
     crowd.now += 600_000;
     for (const ticket of tickets.slice(0, few)) crowd.measured(elapse({ what: "wait_over", ticket }));
     return Math.min(few, n);
   }),
-  scenario("expiry", "of a place, its actor has others", locksMax, (crowd, n) => {
+  scenario("expiry", "of a place, its actor has others", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     const tickets = waitFor(crowd, b, files(n), turn);
     crowd.now += 600_000;
@@ -512,7 +514,7 @@ const expiries: readonly Scenario[] = [
     }
     return Math.min(few, n);
   }),
-  scenario("expiry", "of a turn's lock that yields, its actor waits for others", locksMax / 2, (crowd, n) => {
+  scenario("expiry", "of a turn's lock that yields, its actor waits for others", queuedMax, (crowd, n) => {
     take(crowd, a, files(n), turn);
     take(crowd, b, files(n, 0, "more"));
     waitFor(crowd, a, files(n, 0, "more"));
@@ -526,7 +528,7 @@ const expiries: readonly Scenario[] = [
 ];
 
 const snapshots: readonly Scenario[] = [
-  scenario("snapshot", "of locks and of requests that wait for them", locksMax, (crowd, n) => {
+  scenario("snapshot", "of locks and of requests that wait for them", queuedMax, (crowd, n) => {
     take(crowd, a, files(n));
     waitFor(crowd, b, files(n));
     const lines = linesOf(crowd.look(() => copyOf(crowd.state)));
@@ -645,7 +647,7 @@ const others: readonly Scenario[] = [
     for (const i of upTo(few)) crowd.measured(written(a, [n + i]));
     return few;
   }),
-  scenario("hold on edits", "that sends away who waits, among others who wait", locksMax, (crowd, n) => {
+  scenario("hold on edits", "that sends away who waits, among others who wait", queuedMax, (crowd, n) => {
     // As many at every size: each broadcast goes to all of them.
     for (const i of upTo(20)) crowd.before(begin(`h${i}`));
     const sent = files(Math.min(20, n));

@@ -578,6 +578,21 @@ it("bounds what one session may hold", () => {
   expect(w.lock("b", "more")).toMatchObject({ ok: true });
 });
 
+it("bounds what one session may wait for, by the files that its requests name", () => {
+  const w = new World();
+  const each = limits.filesMax;
+  const files = Array.from({ length: limits.queuedPerSessionMax }, (_, i) => `f${i}`);
+  w.lock("b", files.concat("one"));
+  for (let at = 0; at < files.length; at += each) {
+    expect(w.lock("a", files.slice(at, at + each))).toBe(waits);
+  }
+  expect(w.lock("a", "one")).toMatchObject({ code: "too_many_locks" });
+  expect(w.lock("a", "free")).toMatchObject({ ok: true });
+  expect(w.lock("c", "one")).toBe(waits);
+  w.unlock("a", files.slice(0, each));
+  expect(w.lock("a", "one")).toBe(waits);
+});
+
 it("writes and reads itself byte for byte", () => {
   const w = new World();
   w.begin("a", { anchor: { pid: 1, startTime: "2" } });
