@@ -1,8 +1,9 @@
 /** Who asks for something and in which project, as the request says or as is known of its connection. */
+
 import type { Call } from "./call.ts";
 import type { Actor } from "./core/entry.ts";
-import { sessionProject } from "./requests-lock.ts";
-import { actorOf, type Services } from "./services.ts";
+import type { Services } from "./services.ts";
+import { actorOf } from "./session-commands.ts";
 
 export interface Asking {
   readonly id?: string | undefined;
@@ -24,4 +25,10 @@ export function actorOfId(services: Services, id: string, agent: string | undefi
 export function projectOf(services: Services, { id, project }: Asking, call: Call): string {
   const own = id === undefined ? undefined : services.engine.state.sessions.live.get(id)?.project;
   return project ?? own ?? sessionProject(services, call) ?? "default";
+}
+
+/** The project of a session that is registered on this connection. */
+export function sessionProject(services: Services, { connection }: Call): string | undefined {
+  for (const id of connection.sessions.keys()) return services.engine.state.sessions.live.get(id)?.project;
+  return undefined;
 }

@@ -7,20 +7,26 @@ import type { Connection, Slot } from "./connection.ts";
 import type { Command, Retry } from "./core/entry.ts";
 import type { CoreEvent, Grant, Reply } from "./core/step.ts";
 import type { Engine } from "./engine.ts";
-import type { Services } from "./services.ts";
-import type { Steps } from "./turns.ts";
+import type { Steps, Turns } from "./turns.ts";
+
+/** What a request's way to its reply needs of the daemon. */
+export interface CallServices {
+  readonly engine: Engine;
+  readonly turns: Turns;
+  readonly counters: { refused: number };
+}
 
 export class Call {
   readonly connection: Connection;
   readonly type: RequestType;
-  readonly #services: Services;
+  readonly #services: CallServices;
   readonly #slot: Slot;
 
   readonly #onBug: (call: Call, error: unknown) => void;
 
   /** `onBug` answers for a handler that threw. */
   constructor(
-    services: Services,
+    services: CallServices,
     connection: Connection,
     slot: Slot,
     type: RequestType,

@@ -16,9 +16,9 @@ import { reaches } from "./guard-reach.ts";
 import type { Reached } from "./guard-taken.ts";
 import type { Versions } from "./guard-told.ts";
 import { taskOf } from "./hook-act.ts";
+import type { HookServices } from "./hook-services.ts";
 import { isWithin } from "./pathspec.ts";
 import { nameOf } from "./rows.ts";
-import type { Services } from "./services.ts";
 import { type Foreign, foreignIn, foreignKnown, lookAt, ownIn, type Seen } from "./uncommitted.ts";
 
 /** A command with the repository it works on; `base`: where its paths begin, relative to the worktree. */
@@ -43,7 +43,7 @@ interface Look {
 export type Looks = ReadonlyMap<string, Look>;
 
 /** What is to be seen in each place, once. */
-export async function looksAt(services: Services, me: Kin, placed: readonly Placed[]): Promise<Looks> {
+export async function looksAt(services: HookServices, me: Kin, placed: readonly Placed[]): Promise<Looks> {
   const looks = new Map<string, Look>();
   for (const one of placed) {
     const key = placeKey(one);
@@ -61,7 +61,7 @@ export function placeKey({ place: { worktree, gitDir }, blind = "" }: Placed): s
 }
 
 async function lookFor(
-  services: Services,
+  services: HookServices,
   me: Kin,
   place: GitPlace,
   placed: readonly Placed[],
@@ -74,7 +74,7 @@ async function lookFor(
 }
 
 /** What is known of a place that could not be looked at. */
-export function blindLook(services: Services, me: Kin, one: Placed): Look {
+export function blindLook(services: HookServices, me: Kin, one: Placed): Look {
   const foreign = wipedOnly(foreignKnown(services, me, one.place), [one], one.place);
   return { foreign, own: [], seen: { states: new Map(), unseen: one.blind ?? null } };
 }
@@ -105,7 +105,7 @@ export interface Found {
 }
 
 /** What each command reaches of what was seen. */
-export function findingsOf(services: Services, placed: readonly Placed[], looks: Looks): Found {
+export function findingsOf(services: HookServices, placed: readonly Placed[], looks: Looks): Found {
   const all: Candidate[] = [];
   const reached: Reached[] = [];
   let unseen: string | null = null;
@@ -123,7 +123,7 @@ export function findingsOf(services: Services, placed: readonly Placed[], looks:
 
 /** What each file is now, for this command of the line: whose, and which contents. */
 export async function versionsOf(
-  { engine, facts }: Services,
+  { engine, facts }: HookServices,
   { one: { n, command, place }, foreign }: Candidate,
 ): Promise<Versions> {
   const { files } = engine.state.writes;
@@ -148,7 +148,7 @@ function committerOf({ n, command, place }: Placed, placed: readonly Placed[]): 
 
 /** Of what is in reach, the uncommitted work that the line commits or may wipe. */
 function takable(
-  { engine }: Services,
+  { engine }: HookServices,
   { command, place }: Placed,
   { seen }: Look,
   foreign: readonly Foreign[],
@@ -188,7 +188,12 @@ function isBelow(path: string, dir: string, base: string): boolean {
   return dir === "" || resolve("/", base, path).startsWith(`/${dir}/`);
 }
 
-function findingOf(services: Services, one: Placed, look: Look, reached: readonly Foreign[]): GuardFinding {
+function findingOf(
+  services: HookServices,
+  one: Placed,
+  look: Look,
+  reached: readonly Foreign[],
+): GuardFinding {
   const { clock } = services;
   const { unseen, states } = look.seen;
   const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir, left, yours }) => ({

@@ -6,8 +6,8 @@ import { limits } from "../protocol/limits.ts";
 import type { Actor } from "./core/entry.ts";
 import type { CommitMark } from "./facts-commit.ts";
 import type { GitPlace } from "./git-child.ts";
+import type { HookServices } from "./hook-services.ts";
 import { nameOf } from "./rows.ts";
-import type { Services } from "./services.ts";
 
 /** A file with uncommitted work of others that a command of the line reaches. */
 export interface Reached {
@@ -73,7 +73,7 @@ function countOf({ repositories }: Line): number {
 
 /** Looks at what the line reaches, before it runs. */
 export async function lineFor(
-  services: Services,
+  services: HookServices,
   places: readonly GitPlace[],
   reached: readonly Reached[],
 ): Promise<Line> {
@@ -88,7 +88,7 @@ export async function lineFor(
   return { places, repositories: await Promise.all(repositories) };
 }
 
-async function before(services: Services, files: readonly Reached[]): Promise<Repository> {
+async function before(services: HookServices, files: readonly Reached[]): Promise<Repository> {
   const [first] = files;
   if (first === undefined) throw new Error("a repository without files is looked at");
   const { place } = first;
@@ -115,7 +115,7 @@ interface Taken {
  * did.
  */
 export async function tellTaken(
-  services: Services,
+  services: HookServices,
   actor: Actor,
   ancestors: readonly (string | null)[],
   { repositories }: Line,
@@ -135,7 +135,7 @@ export async function tellTaken(
 }
 
 async function tell(
-  services: Services,
+  services: HookServices,
   actor: Actor,
   ancestors: readonly (string | null)[],
   group: readonly Taken[],
@@ -155,7 +155,10 @@ async function tell(
 }
 
 /** What of a repository's files is in a commit now, or not in the working tree any more. */
-async function takenFrom(services: Services, { place, mark, files }: Repository): Promise<readonly Taken[]> {
+async function takenFrom(
+  services: HookServices,
+  { place, mark, files }: Repository,
+): Promise<readonly Taken[]> {
   const { facts } = services;
   const swept = files.filter(({ commits }) => commits).map(({ file }) => file);
   const [commits, states] = await Promise.all([

@@ -1,4 +1,5 @@
 /** What the acts of a hook's event share. */
+
 import type { HookAction, HookOutcome, HookPlan, PlainAction } from "../protocol/adapter.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
@@ -9,14 +10,15 @@ import { firstBlocker, waitersOver } from "./core/lock-blockers.ts";
 import { yieldAt } from "./core/lock-flight.ts";
 import { pathOf } from "./core/lock-text.ts";
 import type { Delivery } from "./hook-delivery.ts";
+import type { HookServices } from "./hook-services.ts";
 import type { Rules } from "./project-rules.ts";
 import { nameOf, workedOn } from "./rows.ts";
-import { actorOf, type Services } from "./services.ts";
+import { actorOf } from "./session-commands.ts";
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
 
 export interface Run {
-  readonly services: Services;
+  readonly services: HookServices;
   readonly call: Call;
   readonly plan: HookPlan;
   readonly delivery: Delivery;
@@ -53,7 +55,7 @@ interface Working {
 
 /** A nested agent's parents are known to the client alone: its own file names them. */
 export async function ancestorsOf(
-  services: Services,
+  services: HookServices,
   { session, agent, ancestors, parentFile }: Working,
 ): Promise<readonly (string | null)[]> {
   const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
@@ -69,7 +71,7 @@ export async function ancestorsOf(
 /** What is told of who has the files that were refused. */
 export function contested(
   did: "lock" | "guard",
-  services: Services,
+  services: HookServices,
   actor: Actor,
   files: readonly FileRef[],
   refusal: Refusal,
@@ -97,19 +99,19 @@ export function contested(
 }
 
 /** The task that an actor works on. */
-export function taskOf({ engine }: Services, { session, agent }: Actor): string | null {
+export function taskOf({ engine }: HookServices, { session, agent }: Actor): string | null {
   const [own] = [...workedOn(engine.state, session, agent), ...workedOn(engine.state, session)];
   return own === undefined ? null : `works on "${own.description}"`;
 }
 
 /** The task that an actor works on, else what its session did last, as far as it is known. */
-function doingOf(services: Services, actor: Actor): Pick<LockNote, "doing" | "edited"> {
+function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" | "edited"> {
   const doing = taskOf(services, actor);
   const files = doing === null ? [...services.presence.of(actor.session).files.values()] : [];
   return { doing, edited: files.slice(-limits.doingFilesMax) };
 }
 
 /** What the file's project says of it. */
-export function rulesFor({ rules, engine }: Services, session: string, file: FileRef): Promise<Rules> {
+export function rulesFor({ rules, engine }: HookServices, session: string, file: FileRef): Promise<Rules> {
   return rules.for(pathOf(file), engine.state.sessions.live.get(session));
 }

@@ -6,6 +6,7 @@
  * holds or wrote anything in the worktree, git is not asked at all. Where somebody did and it cannot be looked at in
  * time, all they wrote that the command names counts as in its reach.
  */
+
 import { relative } from "node:path";
 import type { HookOutcome } from "../protocol/adapter.ts";
 import type { GuardedCommand, GuardFinding } from "../protocol/guard.ts";
@@ -33,8 +34,8 @@ import { lineFor } from "./guard-taken.ts";
 import { lineKey, type Versions } from "./guard-told.ts";
 import { inTime, supposedPlaces, withoutIndex } from "./guard-unseen.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "./hook-act.ts";
-import { signOfLife } from "./requests-session.ts";
-import type { Services } from "./services.ts";
+import type { HookServices } from "./hook-services.ts";
+import { signOfLife } from "./session-commands.ts";
 import { indexOf } from "./uncommitted.ts";
 
 type Guard = ActionOf<"guard">;
@@ -131,7 +132,7 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
 
 /** Of what the line reaches, what the actor is to be told, and what it was told before and sent again. */
 async function untold(
-  services: Services,
+  services: HookServices,
   actor: Actor,
   asked: Guard,
   all: readonly Candidate[],
@@ -158,7 +159,7 @@ async function untold(
 }
 
 /** Ends the flight of a tool use that will write no more, and gives up the indexes that were taken for it. */
-export async function letGo({ engine }: Services, actor: Actor, flight: string): Promise<void> {
+export async function letGo({ engine }: HookServices, actor: Actor, flight: string): Promise<void> {
   const mine = heldBy(engine.state, actor).filter(({ flights }) => flights.includes(flight));
   if (mine.length === 0) return;
   await engine.ask({ type: "flight_end", actor, flight, wrote: false });
@@ -193,7 +194,7 @@ function isIndex({ kind, yieldMs }: Hold): boolean {
  * looked at counts for where it seems to work.
  */
 async function placesOf(
-  services: Services,
+  services: HookServices,
   asked: Guard,
   commands: readonly Given[],
 ): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
@@ -215,7 +216,7 @@ async function placesOf(
 }
 
 /** Where a command seems to work that could not be looked at. */
-function supposed(services: Services, { session }: Guard, n: number, given: Given): readonly Placed[] {
+function supposed(services: HookServices, { session }: Guard, n: number, given: Given): readonly Placed[] {
   const { unknown: blind, ...command } = given;
   if (command.dir === null || blind === undefined) return [];
   const places = supposedPlaces(services, session, command.dir, command);
@@ -224,7 +225,7 @@ function supposed(services: Services, { session }: Guard, n: number, given: Give
 
 /** The command's repository; null where there is none, a sentence where it could not be looked at. */
 async function placeOf(
-  { facts }: Services,
+  { facts }: HookServices,
   dir: string,
   { gitDir, workTree }: GuardedCommand,
 ): Promise<Pick<Placed, "place" | "base"> | string | null> {

@@ -9,7 +9,7 @@ import { inboxOf } from "./core/inbox.ts";
 import type { PendingNotes } from "./core/note-table.ts";
 import type { State } from "./core/state.ts";
 import { type ActionOf, actorOfAction, type Run } from "./hook-act.ts";
-import type { Services } from "./services.ts";
+import type { HookServices } from "./hook-services.ts";
 
 /** Shows what is unread where the event can; whether its answer was heard is an entry of its own. */
 export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
@@ -88,7 +88,7 @@ export function unreadOf(state: State, session: string): number {
 }
 
 /** An agent is no more: what only it had goes. */
-export function agentGone({ engine }: Services, session: string, agent: string): void {
+export function agentGone({ engine }: HookServices, session: string, agent: string): void {
   const known = engine.state.sessions.live.get(session);
   if (known === undefined) return;
   const incarnation = known.incarnations[0]?.ordinal ?? 0;

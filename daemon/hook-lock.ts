@@ -1,4 +1,5 @@
 /** A hook's lock: asked once for each tool use, however many hooks of it wait; answered when the file was looked at. */
+
 import type { HookAction, HookOutcome } from "../protocol/adapter.ts";
 import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
@@ -7,9 +8,9 @@ import type { Actor, FileRef } from "./core/entry.ts";
 import { firstBlocker } from "./core/lock-blockers.ts";
 import { pathOf } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
-import { lockCommand } from "./requests-lock.ts";
+import type { HookServices } from "./hook-services.ts";
 import { nameOf } from "./rows.ts";
-import type { Services } from "./services.ts";
+import { lockCommand } from "./session-commands.ts";
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
 
@@ -82,7 +83,7 @@ export class HookLocks {
    * hears at once that it does; when the last of them is gone, the request is given up.
    */
   ask(
-    services: Services,
+    services: HookServices,
     call: Call,
     action: HookAsk,
     actor: Actor,
@@ -94,7 +95,7 @@ export class HookLocks {
     return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
 
-  #begin(services: Services, action: HookAsk, actor: Actor, key: string): Asked {
+  #begin(services: HookServices, action: HookAsk, actor: Actor, key: string): Asked {
     const { engine, clock } = services;
     const began = clock.now();
     const calls = new Set<Call>();
@@ -201,7 +202,7 @@ function heard(asked: Asked, ok: boolean): void {
   if (asked.unheard === asked.joined) asked.undo();
 }
 
-function commandOf(services: Services, action: HookAsk, actor: Actor) {
+function commandOf(services: HookServices, action: HookAsk, actor: Actor) {
   const { waitMs, promptId: prompt, toolUseId: flight, ancestors, files, yieldMs } = action;
   const { hookQueueDepth: depth, placeMs } = limits;
   const turn = { kind: "turn" as const, waitMs, depth, placeMs, prompt, flight, yieldMs, ancestors };
@@ -213,7 +214,7 @@ function commandOf(services: Services, action: HookAsk, actor: Actor) {
  * what it was before that write counts as well.
  */
 async function stampsOf(
-  { facts, baselines }: Services,
+  { facts, baselines }: HookServices,
   file: FileRef,
   isWriting: boolean,
 ): Promise<readonly (string | null)[]> {
@@ -224,7 +225,7 @@ async function stampsOf(
 
 /** Whether the file is not what it was when the wait began, and who changed it as far as that is known. */
 async function changeSince(
-  { facts, writers }: Services,
+  { facts, writers }: HookServices,
   { at, blocker, stamps }: Parked,
   file: FileRef,
   actor: Actor,

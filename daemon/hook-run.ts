@@ -1,4 +1,5 @@
 /** The actions of one hook event, carried out in order up to the first refusal. */
+
 import { isAbsolute, relative } from "node:path";
 import type { HookAction, HookOutcome, HookPlan } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
@@ -9,6 +10,7 @@ import type { Actor } from "./core/entry.ts";
 import { pathOf } from "./core/lock-text.ts";
 import type { Session } from "./core/state.ts";
 import { listOf } from "./core/task-table.ts";
+import { refs } from "./file-refs.ts";
 import {
   type ActionOf,
   actorOfAction,
@@ -24,11 +26,11 @@ import type { Delivery } from "./hook-delivery.ts";
 import { guard, indexEnd } from "./hook-guard.ts";
 import { agentGone, inbox, notes, unreadOf } from "./hook-inbox.ts";
 import type { LockAction } from "./hook-lock.ts";
+import type { HookServices } from "./hook-services.ts";
 import { flightEnd, judge, shellEnd } from "./hook-shell.ts";
-import { noteIgnored, noteLock, refs } from "./requests-lock.ts";
-import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./requests-session.ts";
 import { lockRows, nameOf, sessionRows, workedOn } from "./rows.ts";
-import type { Services } from "./services.ts";
+import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "./session-commands.ts";
+import { noteIgnored, noteLock } from "./trail-decisions.ts";
 
 type Act<D extends HookAction["do"]> = (run: Run, action: ActionOf<D>) => Promise<HookOutcome> | HookOutcome;
 
@@ -55,7 +57,7 @@ const acts: { readonly [D in HookAction["do"]]: Act<D> } = {
 
 /** Carries the plan out. Who calls settles `delivery` when it is known whether the client got the answer. */
 export async function carryOut(
-  services: Services,
+  services: HookServices,
   call: Call,
   plan: HookPlan,
   delivery: Delivery,

@@ -1,4 +1,5 @@
 /** What was written: by a tool that told so, or by a shell command, as is seen when it has ended. */
+
 import { dirname, relative } from "node:path";
 import type { HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
@@ -9,6 +10,7 @@ import type { Actor, FileRef, WriteNote, Written } from "./core/entry.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
 import { type Kin, ownerBut, pathOfWork } from "./core/writes.ts";
+import { refs } from "./file-refs.ts";
 import { tellTaken } from "./guard-taken.ts";
 import {
   type ActionOf,
@@ -20,9 +22,8 @@ import {
   rulesFor,
 } from "./hook-act.ts";
 import { letGo } from "./hook-guard.ts";
-import { refs } from "./requests-lock.ts";
+import type { HookServices } from "./hook-services.ts";
 import { nameOf } from "./rows.ts";
-import type { Services } from "./services.ts";
 import type { Suspicion } from "./suspicions.ts";
 import { lookAt, worksIn } from "./uncommitted.ts";
 
@@ -56,13 +57,17 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
 }
 
 /** Whether somebody else is writing the file. */
-function isWritten({ engine }: Services, actor: Actor, key: string): boolean {
+function isWritten({ engine }: HookServices, actor: Actor, key: string): boolean {
   const hold = engine.state.locks.holds.get(key);
   return hold !== undefined && hold.flights.length > 0 && !sameActor(hold.actor, actor);
 }
 
 /** The files that an actor holds for one write. */
-function inFlight({ engine: { state } }: Services, actor: Actor, flight: string | null): readonly FileRef[] {
+function inFlight(
+  { engine: { state } }: HookServices,
+  actor: Actor,
+  flight: string | null,
+): readonly FileRef[] {
   const row = locksOf(state.locks.actors, actor);
   if (row === undefined || flight === null) return [];
   return holdsOf(state, row).filter(hold => hold.flights.includes(flight));
@@ -95,7 +100,7 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
 }
 
 async function noteShell(
-  { engine, clock }: Services,
+  { engine, clock }: HookServices,
   actor: Actor,
   ancestors: readonly (string | null)[],
   files: readonly Written[],
@@ -106,7 +111,7 @@ async function noteShell(
 }
 
 /** Whether it is left open whose change it is: the file is another one's who is at work, perhaps with a formatter. */
-function suspect(services: Services, me: Kin, { changedAt, ...file }: Changed): boolean {
+function suspect(services: HookServices, me: Kin, { changedAt, ...file }: Changed): boolean {
   const owner = ownerBut(services.engine.state, me, file.key)?.actor;
   if (owner === undefined) return false;
   const { active, agents } = services.presence.of(owner.session);
@@ -116,7 +121,7 @@ function suspect(services: Services, me: Kin, { changedAt, ...file }: Changed): 
   return services.suspicions.add(suspicion, accuse(services));
 }
 
-function accuse(services: Services): (suspicion: Suspicion) => void {
+function accuse(services: HookServices): (suspicion: Suspicion) => void {
   return ({ by, ancestors, file }) => void noteShell(services, by, ancestors, [file]);
 }
 
@@ -125,7 +130,7 @@ function accuse(services: Services): (suspicion: Suspicion) => void {
  * doing; the rest was not.
  */
 export async function judge(
-  services: Services,
+  services: HookServices,
   owner: Actor,
   since = Number.POSITIVE_INFINITY,
 ): Promise<void> {
@@ -141,7 +146,7 @@ interface Changed extends Written {
 
 /** Files that are held or hold uncommitted work in the actor's project, and changed within the time the command ran. */
 async function changedWhile(
-  services: Services,
+  services: HookServices,
   actor: Actor,
   ranMs: number | null,
   since: number,
@@ -166,7 +171,12 @@ async function changedWhile(
 }
 
 /** A file that a tool wrote while the command ran, and that changed soon after: its writer's formatter did that. */
-function isAftermath({ clock, writers }: Services, key: string, changedAt: number, ranMs: number): boolean {
+function isAftermath(
+  { clock, writers }: HookServices,
+  key: string,
+  changedAt: number,
+  ranMs: number,
+): boolean {
   const written = writers.since(key, clock.now() - ranMs + 1);
   if (written === null) return false;
   const writtenAt = clock.wall() - (clock.now() - written.at);
@@ -174,7 +184,7 @@ function isAftermath({ clock, writers }: Services, key: string, changedAt: numbe
 }
 
 /** Keys to look at: never a walk, and never more than `limits.shellFilesMax`. */
-function watched({ engine }: Services, { session }: Actor): ReadonlySet<string> {
+function watched({ engine }: HookServices, { session }: Actor): ReadonlySet<string> {
   const { sessions, locks, writes } = engine.state;
   const project = sessions.live.get(session)?.project;
   const keys = new Set<string>();
@@ -193,7 +203,7 @@ function watched({ engine }: Services, { session }: Actor): ReadonlySet<string> 
   return keys;
 }
 
-async function withoutIgnored(services: Services, files: readonly Changed[]): Promise<Changed[]> {
+async function withoutIgnored(services: HookServices, files: readonly Changed[]): Promise<Changed[]> {
   const left: Changed[] = [];
   for (const worktree of new Set(files.map(f => f.worktree))) {
     const here = files.filter(f => f.worktree === worktree);
@@ -219,7 +229,7 @@ async function withoutIgnored(services: Services, files: readonly Changed[]): Pr
  * the session that wrote it, where it lies there: work that nobody knows of would be anybody's to wipe.
  */
 async function writtenAt(
-  { facts, engine }: Services,
+  { facts, engine }: HookServices,
   written: Spelled,
   session: string,
 ): Promise<Written | null> {

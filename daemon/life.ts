@@ -18,6 +18,12 @@ export interface LifeOptions {
   readonly verifyJournal: () => void;
   /** Called with every look: the event loop turns, so whoever asks is answered. */
   readonly onAlive: () => void;
+  /** Whether any client is connected. */
+  readonly isConnected: () => boolean;
+  /** Hears of each session that has ended. */
+  readonly forget: (session: string) => void;
+  /** Ends the daemon. */
+  readonly stop: (why: string) => void;
 }
 
 export class Life {
@@ -60,7 +66,7 @@ export class Life {
     const { services, stillOurs, verifyJournal, onAlive, idleExitMs } = this.#options;
     const { engine, clock, presence } = services;
     if (!stillOurs()) {
-      services.stop("the socket or the lock file is no longer this daemon's");
+      this.#options.stop("the socket or the lock file is no longer this daemon's");
       return;
     }
     verifyJournal();
@@ -72,11 +78,11 @@ export class Life {
     }
     if (engine.state.sessions.live.size > 0 || this.#hasClients()) this.#lastBusyAt = clock.now();
     else if (idleExitMs > 0 && clock.now() - this.#lastBusyAt >= idleExitMs)
-      services.stop("no session for a while");
+      this.#options.stop("no session for a while");
   }
 
   #hasClients(): boolean {
-    return !this.#options.services.connections()[Symbol.iterator]().next().done;
+    return this.#options.isConnected();
   }
 
   /** No anchor, nothing heard for long, and no request of it waits here. */
@@ -127,8 +133,7 @@ export class Life {
     const { anchors, services } = this.#options;
     for (const key of this.#watched.get(id) ?? []) anchors.remove(key);
     this.#watched.delete(id);
-    const { presence, hookWakes } = services;
-    presence.forget(id);
-    hookWakes.forget(id);
+    services.presence.forget(id);
+    this.#options.forget(id);
   }
 }

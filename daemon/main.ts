@@ -1,4 +1,5 @@
 /** The daemon: instance guard, journal, engine, server; stopped in the opposite order. */
+
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { connect } from "node:net";
@@ -17,14 +18,9 @@ import { writeDaemonFile } from "./daemon-file.ts";
 import { Engine } from "./engine.ts";
 import { loadEvents, saveEvents } from "./event-file.ts";
 import { EventHub } from "./event-hub.ts";
-import { parentAgent } from "./facts-agent.ts";
-import { ChangeFacts } from "./facts-change.ts";
-import { CommitFacts } from "./facts-commit.ts";
-import { GitFacts } from "./facts-git.ts";
+import { outsideFacts } from "./facts.ts";
 import { Outside } from "./facts-outside.ts";
-import { PathFacts } from "./facts-path.ts";
-import { AnchorWatch, isAlive, processAnchor } from "./facts-process.ts";
-import { WorkFacts } from "./facts-work.ts";
+import { AnchorWatch, processAnchor } from "./facts-process.ts";
 import { GitChild } from "./git-child.ts";
 import { GitProgram } from "./git-program.ts";
 import { Guarded } from "./guard-taken.ts";
@@ -42,9 +38,9 @@ import { PresenceTable } from "./presence.ts";
 import { ProjectRules } from "./project-rules.ts";
 import { trailOf } from "./record-events.ts";
 import { Recorder } from "./recorder.ts";
+import { type HandlerServices, run as handle } from "./request-handlers.ts";
 import { RiskNotes } from "./risk-notes.ts";
 import { Server } from "./server.ts";
-import type { Facts, Services } from "./services.ts";
 import { SilenceReader } from "./silence.ts";
 import { Suspicions } from "./suspicions.ts";
 import { ToolUses } from "./tool-uses.ts";
@@ -141,13 +137,14 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     for (const line of trailOf(step.events, clock.wall())) trail.write(line);
   };
   const git: GitProgram = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
+  const counters = { requests: 0, refused: 0 };
   const storeId = randomBytes(5).toString("hex");
   const before = loadEvents(paths.events);
   if (before !== null) events.take(before);
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
   const outside = options.outside ?? new Outside();
   const facts = outsideFacts(outside, options.git ?? new GitChild(process.env, git));
-  const services: Services = {
+  const services: HandlerServices = {
     node,
     version,
     startedAt: clock.now(),
@@ -157,7 +154,6 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     presence,
     facts,
     events,
-    turns,
     recorder: new Recorder(trail),
     adapter,
     silence: new SilenceReader(paths.home),
@@ -180,7 +176,8 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
     suspicions: new Suspicions(clock),
     guardTold: new GuardTold(),
     guarded: new Guarded(),
-    counters: { requests: 0, refused: 0, hooks: new Map() },
+    counters,
+    hookCounts: new Map(),
     connections: () => server.connections,
     journal: () => journal.health,
     stop: why => {
@@ -200,8 +197,17 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
       failures.clear();
       server.checkDescriptors();
     },
+    isConnected: () => server.connections.size > 0,
+    forget: session => hookWakes.forget(session),
+    stop: services.stop,
   });
-  server.serve(services);
+  server.serve({
+    engine,
+    turns,
+    counters,
+    handle: (type, request, call) => handle(services, type, request, call),
+    drained: connection => events.drained(connection),
+  });
   const listening = await listenPrivately(server.net, paths);
   instance.watchSocket(listening.fileId);
   writeDaemonFile(paths, {
@@ -272,31 +278,4 @@ function placesOf({ cwd, worktree, project }: Places): readonly string[] {
 
 function* directoriesOf(state: State): Generator<string, void> {
   for (const session of state.sessions.live.values()) yield* placesOf(session);
-}
-
-/** The facts of this machine, all under one budget. */
-function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
-  const paths = new PathFacts({ outside });
-  const git = new GitFacts({ outside, paths });
-  const work = new WorkFacts(outside, gitChild);
-  const changes = new ChangeFacts(outside, gitChild);
-  const commits = new CommitFacts(outside, gitChild);
-  return {
-    lexical: (cwd, file) => paths.lexical(cwd, file),
-    pathNow: (cwd, file) => paths.resolveNow(cwd, file),
-    path: (cwd, file) => paths.resolve(cwd, file),
-    stamped: path => paths.stamped(path),
-    stampedNow: (lexical, path) => paths.stampedNow(lexical, path),
-    work: (place, files, allowance) => work.look(place, files, allowance),
-    allowance: () => work.allowance(),
-    change: (place, change, files) => changes.look(place, change, files),
-    commitMark: place => commits.mark(place),
-    commits: (place, mark, files) => commits.commits(place, mark, files),
-    alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
-    worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
-    repository: cwd => git.repositoryOf(cwd),
-    parentAgent: file => parentAgent(outside, file),
-    anchor: processAnchor,
-    isAlive,
-  };
 }

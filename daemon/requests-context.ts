@@ -1,4 +1,5 @@
 /** context_set, context_get, context_list, context_delete. */
+
 import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import type { RequestOf } from "../protocol/requests.ts";
@@ -7,9 +8,9 @@ import { type Call, retryOf } from "./call.ts";
 import { contextPage, contextRow } from "./context-rows.ts";
 import { contextAbsent, contextAt } from "./core/context.ts";
 import type { Reply } from "./core/step.ts";
-import type { RequestHandler } from "./dispatch.ts";
-import { signOfLife } from "./requests-session.ts";
+import type { RequestHandler } from "./request-handler.ts";
 import type { Services } from "./services.ts";
+import { signOfLife } from "./session-commands.ts";
 import type { Steps } from "./turns.ts";
 
 export const contextSet: RequestHandler<"context_set"> = (services, request, call) => {

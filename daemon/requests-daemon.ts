@@ -1,4 +1,5 @@
 /** hello, ping, stats, query, subscribe, shutdown. */
+
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { StatsReply, TaskCounts } from "../protocol/daemon.ts";
@@ -9,17 +10,17 @@ import { contextPage } from "./context-rows.ts";
 import { pathOf } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
 import { listOf, type Tasks } from "./core/task-table.ts";
-import type { RequestHandler } from "./dispatch.ts";
+import { refs } from "./file-refs.ts";
 import { holdRows, postedRows } from "./message-rows.ts";
 import { page, placeIn } from "./paging.ts";
-import { refs } from "./requests-lock.ts";
+import type { DaemonServices, RequestHandler } from "./request-handler.ts";
 import { type Keyed, lockRows, sessionRows } from "./rows.ts";
 import type { Services } from "./services.ts";
 import { taskPage } from "./task-rows.ts";
 import type { Steps } from "./turns.ts";
 import { riskRows, type WorkStates, workStates, writeRows } from "./write-rows.ts";
 
-export const hello: RequestHandler<"hello"> = (services, request, call) => {
+export const hello: RequestHandler<"hello", DaemonServices> = (services, request, call) => {
   if (request.protocol !== undefined && request.protocol !== protocolVersion) {
     const error = `this daemon speaks protocol ${protocolVersion}, not ${request.protocol}; use the same version on both sides`;
     call.reply(
@@ -46,11 +47,11 @@ export const ping: RequestHandler<"ping"> = (_services, _request, call) => {
   return undefined;
 };
 
-export const stats: RequestHandler<"stats"> = (services, _request, call) => {
+export const stats: RequestHandler<"stats", DaemonServices> = (services, _request, call) => {
   return services.engine.read(() => call.reply(statsOf(services)));
 };
 
-export const query: RequestHandler<"query"> = async (services, request, call) => {
+export const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
   await call.connection.room();
   const { target, project } = request;
   const states = target === "writes" ? await workStates(services, project ?? null) : new Map();
@@ -59,7 +60,7 @@ export const query: RequestHandler<"query"> = async (services, request, call) =>
 
 /** What answers a query; a refusal where `after` is none. */
 function* rowsFor(
-  services: Services,
+  services: DaemonServices,
   request: RequestOf<"query">,
   states: WorkStates,
 ): Steps<string | Reply> {
@@ -93,7 +94,7 @@ function* rowsFor(
   }
 }
 
-export const subscribe: RequestHandler<"subscribe"> = async (services, request, call) => {
+export const subscribe: RequestHandler<"subscribe", DaemonServices> = async (services, request, call) => {
   const { events: names, project = null, id: session = null, file } = request;
   const path = file === undefined ? null : await realPath(services, file);
   if (path !== null && typeof path !== "string") {
@@ -120,13 +121,13 @@ async function realPath(services: Services, file: string): Promise<string | Refu
   return found[0] === undefined ? file : pathOf(found[0]);
 }
 
-export const shutdown: RequestHandler<"shutdown"> = (services, request, call) => {
+export const shutdown: RequestHandler<"shutdown", DaemonServices> = (services, request, call) => {
   call.reply({ ok: true });
   services.stop(request.handover === true ? "a newer version takes over" : "asked to");
   return undefined;
 };
 
-function statsOf(services: Services): StatsReply {
+function statsOf(services: DaemonServices): StatsReply {
   const { engine, counters, events } = services;
   const { state } = engine;
   const journal = services.journal();
@@ -151,7 +152,7 @@ function statsOf(services: Services): StatsReply {
     voided: engine.voided,
     trailDropped: services.recorder.dropped,
     rssBytes: rssBytes(),
-    hooks: Object.fromEntries(counters.hooks),
+    hooks: Object.fromEntries(services.hookCounts),
   };
 }
 

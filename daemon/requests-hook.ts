@@ -4,21 +4,21 @@ import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import type { RequestOf } from "../protocol/requests.ts";
 import type { Call } from "./call.ts";
-import type { RequestHandler } from "./dispatch.ts";
 import { Delivery } from "./hook-delivery.ts";
 import { carryOut } from "./hook-run.ts";
-import type { Services } from "./services.ts";
+import type { HookServices } from "./hook-services.ts";
+import type { RequestHandler } from "./request-handler.ts";
 import { isSilenced, silent } from "./silence.ts";
 
 /** Answers in its own time: hooks on one connection do not wait for each other. */
-export const hook: RequestHandler<"hook"> = (services, request, call) => {
+export const hook: RequestHandler<"hook", HookServices> = (services, request, call) => {
   call.connection.markHook();
   call.alone(answer(services, request, call));
   return undefined;
 };
 
-async function answer(services: Services, request: RequestOf<"hook">, call: Call): Promise<void> {
-  const { adapter, counters } = services;
+async function answer(services: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
+  const { adapter, hookCounts } = services;
   if (adapter === null) {
     const error = "this daemon runs without an adapter for hooks; start it with kite up";
     call.reply(refuse("not_available", error));
@@ -29,7 +29,7 @@ async function answer(services: Services, request: RequestOf<"hook">, call: Call
   const asked = adapter(request.event, { env, ppid, socket, waitMs, wake });
   const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
   // The same event comes through the hook beside this one.
-  if (!wake) count(counters.hooks, plan.event);
+  if (!wake) count(hookCounts, plan.event);
   const unbroken = breakSilence(plan, call);
   const delivery = new Delivery();
   try {
@@ -69,7 +69,7 @@ export function count(hooks: Map<string, number>, event: string): void {
 }
 
 /** Whether `kite off` was said for the event's session or for where it works. */
-function isOff({ silence, engine, clock }: Services, { session }: HookPlan, cwd: unknown): boolean {
+function isOff({ silence, engine, clock }: HookServices, { session }: HookPlan, cwd: unknown): boolean {
   const known = session === null ? undefined : engine.state.sessions.live.get(session);
   const places = [cwd, known?.project, known?.worktree].filter(place => typeof place === "string");
   return isSilenced(silence.read(), { session, places }, clock.wall());

@@ -1,18 +1,21 @@
 /** file_lock, file_unlock, file_check, file_touch: paths become keys here, and rules are the core's. */
-import { isAbsolute, resolve } from "node:path";
+
+import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import type { RequestOf } from "../protocol/requests.ts";
+import { sessionProject } from "./asker.ts";
 import { type Call, isRefusal, retryOf } from "./call.ts";
 import { sameActor } from "./core/actors.ts";
-import type { Actor, FileName, FileRef, LockRequest } from "./core/entry.ts";
+import type { Actor, FileName, FileRef } from "./core/entry.ts";
 import { ownHold } from "./core/lock-table.ts";
 import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
-import type { RequestHandler } from "./dispatch.ts";
-import type { PathFact } from "./facts-path.ts";
-import { signOfLife } from "./requests-session.ts";
-import { actorOf, type Services } from "./services.ts";
+import { fileName, once, refs, refsNow } from "./file-refs.ts";
+import type { DaemonServices, RequestHandler } from "./request-handler.ts";
+import type { Services } from "./services.ts";
+import { actorOf, lockCommand, signOfLife } from "./session-commands.ts";
+import { noteLock } from "./trail-decisions.ts";
 
 export const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
   const actor = actorOf(
@@ -92,7 +95,7 @@ export const fileCheck: RequestHandler<"file_check"> = (services, request, call)
   );
 };
 
-export const fileTouch: RequestHandler<"file_touch"> = async (services, request, call) => {
+export const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (services, request, call) => {
   await services.engine.read(() => {});
   const cwd = cwdFor(services, request.id, [request.file]);
   if (typeof cwd !== "string") {
@@ -117,37 +120,6 @@ export const fileTouch: RequestHandler<"file_touch"> = async (services, request,
   }
   services.presence.touched(request.id, path, key ?? path);
 };
-
-/** The command for a lock; also what a hook's lock is made of. */
-export function lockCommand(
-  services: Pick<Services, "clock"> & { readonly engine: Pick<Services["engine"], "state"> },
-  of: Pick<LockRequest, "actor" | "files" | "single" | "kind" | "waitMs"> & Partial<LockRequest>,
-  cwd: string,
-  project: string | undefined,
-): LockRequest & { readonly type: "lock_request" } {
-  const known = services.engine.state.sessions.live.get(of.actor.session)?.project;
-  const command = {
-    type: "lock_request" as const,
-    actor: of.actor,
-    files: of.files,
-    single: of.single,
-    kind: of.kind,
-    waitMs: of.waitMs,
-    depth: of.depth ?? limits.queueDepth,
-    placeMs: of.placeMs ?? 0,
-    detach: of.detach ?? false,
-    progress: of.progress ?? false,
-    prompt: of.prompt ?? null,
-    flight: of.flight ?? null,
-    yieldMs: of.yieldMs ?? limits.yieldMs,
-    ancestors: of.ancestors ?? [],
-    bound: of.bound ?? null,
-    project: project ?? known ?? "default",
-    cwd,
-    wallMs: services.clock.wall(),
-  };
-  return of.retry === undefined ? command : { ...command, retry: of.retry };
-}
 
 function proposeLock(
   services: Services,
@@ -194,46 +166,6 @@ function bindOnce(services: Services, { connection }: Call): void {
   if (connection.bound && !connection.isClosed) return;
   connection.bound = true;
   connection.tie(() => engine.insist({ type: "lock_unbind", bound }));
-}
-
-/** The project of a session registered on this connection. */
-export function sessionProject(services: Services, { connection }: Call): string | undefined {
-  for (const id of connection.sessions.keys()) return services.engine.state.sessions.live.get(id)?.project;
-  return undefined;
-}
-
-/** A line in the trail for a lock, and a place among the latest refusals where it was refused. */
-export function noteLock(
-  services: Services,
-  type: string,
-  actor: Actor,
-  file: string,
-  reply: Reply,
-  ms: number,
-): void {
-  const { name } = actorRow(services.engine.state, actor);
-  const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
-  const at = services.clock.wall();
-  const { session: id, agent } = actor;
-  if (reply.ok) {
-    services.recorder.note({ at, event: type, id, agent, name, project, type, file, decision: "allow", ms });
-    return;
-  }
-  const { code, error } = reply;
-  services.recorder.refused(
-    { at, type, id, name, file, code, error },
-    { at, event: type, id, agent, name, project, type, file, decision: "deny", ms, code, why: error },
-  );
-}
-
-/** A line in the trail for an edit that needs no lock. */
-export function noteIgnored(services: Services, event: string, actor: Actor, file: string): void {
-  const { name } = actorRow(services.engine.state, actor);
-  const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
-  const { session: id, agent } = actor;
-  const why = "ignored: it needs no lock";
-  const at = services.clock.wall();
-  services.recorder.note({ at, event, id, agent, name, project, type: event, file, decision: "allow", why });
 }
 
 function checkToken(services: Services, actor: Actor, name: FileName, token: string): Reply {
@@ -309,63 +241,4 @@ function heldNow(
     found.push({ file, lexical, key: hold.key });
   }
   return found.length === 1 ? found : once(found);
-}
-
-/** The files as keys where all can be had without waiting, each once; else null. */
-function refsNow(services: Services, cwd: string, names: readonly string[]): FileRef[] | null {
-  const found: FileRef[] = [];
-  for (const file of names) {
-    const fact = services.facts.pathNow(cwd, file);
-    if (fact === null) return null;
-    found.push(refOf(services, file, fact));
-  }
-  return found.length === 1 ? found : once(found);
-}
-
-/** The files as keys, or a refusal that names the one that could not be looked at. */
-export async function refs(
-  services: Services,
-  cwd: string,
-  names: readonly string[],
-): Promise<FileRef[] | Refusal> {
-  const found: FileRef[] = [];
-  for (const file of names) {
-    let fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
-    // A stall of this process (a suspended or overloaded machine) uses a budget up as a hung mount does: ask twice.
-    if ("unreachable" in fact) fact = await services.facts.path(cwd, file);
-    if ("unreachable" in fact) {
-      return refuse("path_unreachable", `${file} could not be looked at: ${fact.unreachable}; try again`, {
-        file,
-      });
-    }
-    found.push(refOf(services, file, fact));
-  }
-  return once(found);
-}
-
-async function fileName(services: Services, cwd: string, file: string): Promise<FileName> {
-  const fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
-  return "unreachable" in fact
-    ? { file, lexical: resolve(cwd, file), key: null }
-    : refOf(services, file, fact);
-}
-
-/** The reference made of a fact: facts are kept, and so are the keys that locks are found by. */
-const refsMade = new WeakMap<PathFact, FileRef>();
-
-function refOf({ node }: Services, file: string, fact: PathFact): FileRef {
-  const made = refsMade.get(fact);
-  if (made !== undefined && made.file === file) return made;
-  const { lexical, real, key, dir } = fact;
-  const path = key === real ? undefined : real;
-  const ref = { file, lexical, key: `${node}:${key === "/" ? "" : key}`, dir, path };
-  refsMade.set(fact, ref);
-  return ref;
-}
-
-/** Of two names for one file the first counts, unless another one asks for the subtree. */
-function once<F extends FileName & { readonly dir?: boolean }>(refs: readonly F[]): F[] {
-  const found = new Map<string | null, F>();
-  for (const ref of refs) if (ref.dir || !found.has(ref.key)) found.set(ref.key, ref);
-  return [...found.values()];
 }

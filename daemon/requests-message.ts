@@ -1,4 +1,5 @@
 /** message_send, message_list, message_ack, broadcast, resume. */
+
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
@@ -9,11 +10,11 @@ import type { Actor, Command } from "./core/entry.ts";
 import { inboxOf } from "./core/inbox.ts";
 import { actorRow } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
-import type { RequestHandler } from "./dispatch.ts";
+import { refs } from "./file-refs.ts";
 import { inboxPage, orderOf } from "./message-rows.ts";
-import { refs } from "./requests-lock.ts";
-import { signOfLife } from "./requests-session.ts";
+import type { RequestHandler } from "./request-handler.ts";
 import type { Services } from "./services.ts";
+import { signOfLife } from "./session-commands.ts";
 import type { Steps } from "./turns.ts";
 
 export const messageSend: RequestHandler<"message_send"> = (services, request, call) => {

@@ -1,4 +1,5 @@
 /** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import. */
+
 import { limits } from "../protocol/limits.ts";
 import type { ImportedTask, NewTaskParams } from "../protocol/task.ts";
 import { type Asking, actorOfId, askerOf, projectOf } from "./asker.ts";
@@ -8,9 +9,9 @@ import { actorRow } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
 import type { TaskState } from "./core/task-table.ts";
 import { findTask, isTask, taskRow } from "./core/task-text.ts";
-import type { RequestHandler } from "./dispatch.ts";
-import { signOfLife } from "./requests-session.ts";
+import type { RequestHandler } from "./request-handler.ts";
 import type { Services } from "./services.ts";
+import { signOfLife } from "./session-commands.ts";
 
 export const taskCreate: RequestHandler<"task_create"> = (services, request, call) => {
   const { description } = request;

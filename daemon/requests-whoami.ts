@@ -1,11 +1,17 @@
 /** whoami: who makes a call that came through a process shared by many. */
+
 import { refuse } from "../protocol/codes.ts";
 import type { Session, State } from "./core/state.ts";
-import type { RequestHandler } from "./dispatch.ts";
+import type { HookServices } from "./hook-services.ts";
+import type { RequestHandler } from "./request-handler.ts";
 import { nameOf } from "./rows.ts";
-import { actorOf } from "./services.ts";
+import { actorOf } from "./session-commands.ts";
 
-export const whoami: RequestHandler<"whoami"> = (services, { toolUse, id: of, typed, pid = null }, call) =>
+export const whoami: RequestHandler<"whoami", HookServices> = (
+  services,
+  { toolUse, id: of, typed, pid = null },
+  call,
+) =>
   services.engine.read(state => {
     const { toolUses } = services;
     const by = typed === undefined ? "tool_use" : "typed";

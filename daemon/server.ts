@@ -1,19 +1,27 @@
-/** Accepts connections and hands their lines to the handlers. */
+/** Accepts connections and hands their requests to the handlers. */
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
-import type { RequestType } from "../protocol/requests.ts";
+import type { RequestOf, RequestType } from "../protocol/requests.ts";
 import type { Line } from "../protocol/wire.ts";
-import { Call } from "./call.ts";
+import { Call, type CallServices } from "./call.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import { DescriptorReserve } from "./descriptor-reserve.ts";
-import { type Parsed, parseRequest, run } from "./dispatch.ts";
-import type { Services } from "./services.ts";
+import { type Parsed, parseRequest } from "./parse.ts";
+
+/** Who answers requests. */
+export interface Answering extends CallServices {
+  readonly counters: { requests: number; refused: number };
+  /** Answers one request, now or later; a promise where the connection's next line has to wait for it. */
+  handle<T extends RequestType>(type: T, request: RequestOf<T>, call: Call): Promise<void> | undefined;
+  /** The connection's client has read what was written to it. */
+  drained(connection: Connection): void;
+}
 
 export class Server implements ConnectionOwner {
   readonly net: NetServer;
   readonly #connections = new Set<Connection>();
-  #services: Services | null = null;
+  #answering: Answering | null = null;
   #count = 0;
   #unfinishedBytes = 0;
   #flushFirst: Connection[] = [];
@@ -43,12 +51,12 @@ export class Server implements ConnectionOwner {
   }
 
   /** Requests are answered from here on. */
-  serve(services: Services): void {
-    this.#services = services;
+  serve(answering: Answering): void {
+    this.#answering = answering;
   }
 
   handle(connection: Connection, line: Line): Promise<void> | undefined {
-    const services = this.#services;
+    const answering = this.#answering;
     const parsed = parseRequest(line);
     const slot = connection.open(parsed.rid);
     if (this.#guests.has(connection) && !this.#mayAskAsGuest(parsed, connection)) {
@@ -56,19 +64,19 @@ export class Server implements ConnectionOwner {
       leave(connection);
       return undefined;
     }
-    if (services === null) {
+    if (answering === null) {
       connection.reply(slot, refuse("restarting", "the daemon is not ready; connect again in a moment"));
       return undefined;
     }
-    services.counters.requests += 1;
+    answering.counters.requests += 1;
     if (!parsed.ok) {
-      services.counters.refused += 1;
+      answering.counters.refused += 1;
       connection.reply(slot, parsed.refusal);
       return undefined;
     }
-    const call = new Call(services, connection, slot, parsed.type, (bad, error) => this.#bug(bad, error));
+    const call = new Call(answering, connection, slot, parsed.type, (bad, error) => this.#bug(bad, error));
     try {
-      return run(services, parsed.type, parsed.request, call)?.catch(error => this.#bug(call, error));
+      return answering.handle(parsed.type, parsed.request, call)?.catch(error => this.#bug(call, error));
     } catch (error) {
       this.#bug(call, error);
       return undefined;
@@ -103,7 +111,7 @@ export class Server implements ConnectionOwner {
   }
 
   drained(connection: Connection): void {
-    this.#services?.events.drained(connection);
+    this.#answering?.drained(connection);
   }
 
   /** Closes every connection after what was written to it. */

@@ -6,8 +6,8 @@ import { Baselines } from "../../daemon/baselines.ts";
 import type { Call } from "../../daemon/call.ts";
 import type { Actor, FileRef } from "../../daemon/core/entry.ts";
 import { HookLocks } from "../../daemon/hook-lock.ts";
+import type { HookServices } from "../../daemon/hook-services.ts";
 import { PresenceTable } from "../../daemon/presence.ts";
-import type { Services } from "../../daemon/services.ts";
 import { Writers } from "../../daemon/writers.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EngineWorld, MemoryPlace } from "./engine-world.ts";
@@ -17,7 +17,7 @@ const bob: Actor = { session: "bob", agent: null, incarnation: 0 };
 
 let world: EngineWorld;
 let locks: HookLocks;
-let services: Services;
+let services: HookServices;
 let hooks: Hook[];
 
 beforeEach(begin);
@@ -31,7 +31,7 @@ async function begin(): Promise<void> {
   const { engine, clock } = world;
   const presence = new PresenceTable(clock);
   const rest = { baselines: new Baselines(facts), writers: new Writers() };
-  services = { engine, clock, facts, presence, ...rest } as unknown as Services;
+  services = { engine, clock, facts, presence, ...rest } as unknown as HookServices;
 }
 
 /** One hook of the edit: what the daemon has of it, and what came of it. */

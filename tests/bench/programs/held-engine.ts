@@ -2,12 +2,13 @@
  * Engine and core over a memory journal with `COUNT` locks held by a hundred sessions. On a message it locks and
  * unlocks other files, a batch at a time, and answers with the microseconds of a command.
  */
+
 import { systemClock } from "../../../daemon/clock.ts";
 import type { Command, FileRef } from "../../../daemon/core/entry.ts";
 import type { Reply } from "../../../daemon/core/step.ts";
 import { Engine } from "../../../daemon/engine.ts";
 import { MemoryJournal } from "../../../daemon/journal-memory.ts";
-import { lockCommand } from "../../../daemon/requests-lock.ts";
+import { lockCommand } from "../../../daemon/session-commands.ts";
 import { sessionId } from "../wire-words.ts";
 
 const holders = 100;

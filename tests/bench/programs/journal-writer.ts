@@ -1,10 +1,11 @@
 /** Writes a journal of `COUNT` records of locks and unlocks by a hundred sessions, as a daemon would. `DIR COUNT` */
+
 import { mkdirSync } from "node:fs";
 import { systemClock } from "../../../daemon/clock.ts";
 import type { Command, FileRef } from "../../../daemon/core/entry.ts";
 import { Engine } from "../../../daemon/engine.ts";
 import { FileJournal } from "../../../daemon/journal-file.ts";
-import { lockCommand } from "../../../daemon/requests-lock.ts";
+import { lockCommand } from "../../../daemon/session-commands.ts";
 import { sessionId } from "../wire-words.ts";
 
 const [, , dir = "", count] = process.argv;

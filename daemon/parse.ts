@@ -1,74 +1,10 @@
-/** From a line to the handler of its request. */
+/** From a line to a valid request, or to why it is none. */
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
 import { nearest } from "../protocol/nearest.ts";
 import { type RequestOf, type RequestType, requests } from "../protocol/requests.ts";
 import { type Line, nestingWithin } from "../protocol/wire.ts";
-import type { Call } from "./call.ts";
-import { contextDelete, contextGet, contextList, contextSet } from "./requests-context.ts";
-import { hello, ping, query, shutdown, stats, subscribe } from "./requests-daemon.ts";
-import { hook } from "./requests-hook.ts";
-import { fileCheck, fileLock, fileTouch, fileUnlock } from "./requests-lock.ts";
-import { broadcast, messageAck, messageList, messageSend, resume } from "./requests-message.ts";
-import { deregister, heartbeat, register } from "./requests-session.ts";
-import {
-  taskClaim,
-  taskCreate,
-  taskGet,
-  taskImport,
-  taskRelease,
-  taskRemove,
-  taskUpdate,
-} from "./requests-task.ts";
-import { whoami } from "./requests-whoami.ts";
-import type { Services } from "./services.ts";
 import { shapeWithin } from "./shape.ts";
-
-/**
- * Answers one request, now or later. Returns a promise where the connection's next line has to wait until this
- * one is proposed.
- */
-export type RequestHandler<T extends RequestType> = (
-  services: Services,
-  request: RequestOf<T>,
-  call: Call,
-) => Promise<void> | undefined;
-
-type RequestHandlers = { readonly [T in RequestType]: RequestHandler<T> };
-
-const handlers: RequestHandlers = {
-  hello,
-  register,
-  heartbeat,
-  deregister,
-  whoami,
-  file_lock: fileLock,
-  file_unlock: fileUnlock,
-  file_check: fileCheck,
-  file_touch: fileTouch,
-  context_set: contextSet,
-  context_get: contextGet,
-  context_list: contextList,
-  context_delete: contextDelete,
-  message_send: messageSend,
-  message_list: messageList,
-  message_ack: messageAck,
-  broadcast,
-  resume,
-  task_create: taskCreate,
-  task_update: taskUpdate,
-  task_get: taskGet,
-  task_claim: taskClaim,
-  task_release: taskRelease,
-  task_remove: taskRemove,
-  task_import: taskImport,
-  hook,
-  subscribe,
-  query,
-  stats,
-  ping,
-  shutdown,
-};
 
 const types: ReadonlySet<string> = new Set(Object.keys(requests));
 
@@ -111,15 +47,6 @@ export function parseRequest(line: Line): Parsed {
     rid,
     refuse("invalid_request", `${type}: ${where}: ${issue?.message ?? "not valid"}`, { path: where }),
   );
-}
-
-export function run<T extends RequestType>(
-  services: Services,
-  type: T,
-  request: RequestOf<T>,
-  call: Call,
-): Promise<void> | undefined {
-  return handlers[type](services, request, call);
 }
 
 const faults = {
