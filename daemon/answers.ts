@@ -4,8 +4,10 @@
  * Invariants: a proposal is answered once; what leaves goes through the outbox, in the order of the log; a grant that
  * finds nobody, and a refusal that a retry would get without anybody having read it, are undone by entries of their own.
  */
+
 import { refuse } from "../protocol/codes.ts";
-import type { Command, Entry, Origin, Retry } from "./core/entry.ts";
+import type { Command, Entry } from "./core/entry.ts";
+import type { Origin, Retry } from "./core/origin.ts";
 import type { Answer, CoreEvent, Grant, Reply, Step } from "./core/step.ts";
 import type { ProposeFailure } from "./journal.ts";
 import type { Outbox } from "./outbox.ts";

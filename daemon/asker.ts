@@ -1,7 +1,7 @@
 /** Who asks for something and in which project, as the request says or as is known of its connection. */
 
 import type { Call } from "./call.ts";
-import type { Actor } from "./core/entry.ts";
+import type { Actor } from "./core/actor.ts";
 import type { Services } from "./services.ts";
 import { actorOf } from "./session-commands.ts";
 

@@ -1,13 +1,6 @@
 import { limits } from "../protocol/limits.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
-
-/** What a file was when it was last looked at. */
-export interface Stamped {
-  /** Changes when the file does; null where there is none. */
-  readonly stamp: string | null;
-  /** When it was last changed in any way, by the system's clock, in milliseconds. */
-  readonly changedAt: number;
-}
+import type { Stamped } from "./facts-path.ts";
 
 /** How files are looked at; see the daemon's facts. */
 interface Looks {

@@ -1,10 +1,12 @@
 /** One request under way: its reply, and how a command is proposed for it. */
+
 import { createHash } from "node:crypto";
 import type { Refusal } from "../protocol/codes.ts";
 import type { RequestType } from "../protocol/requests.ts";
 import type { Caller } from "./answers.ts";
 import type { Connection, Slot } from "./connection.ts";
-import type { Command, Retry } from "./core/entry.ts";
+import type { Command } from "./core/entry.ts";
+import type { Retry } from "./core/origin.ts";
 import type { CoreEvent, Grant, Reply } from "./core/step.ts";
 import type { Engine } from "./engine.ts";
 import type { Steps, Turns } from "./turns.ts";

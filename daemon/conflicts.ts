@@ -1,9 +1,10 @@
 /** Files that two actors wrote shortly one after the other. */
+
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
-import type { Actor, FileRef } from "./core/entry.ts";
-import { pathOf } from "./core/lock-text.ts";
-import { nameOf } from "./rows.ts";
+import type { Actor } from "./core/actor.ts";
+import type { FileRef } from "./core/file-ref.ts";
+import { actorRow, pathOf } from "./core/lock-text.ts";
 import type { Services } from "./services.ts";
 import type { Writer } from "./writers.ts";
 
@@ -26,7 +27,7 @@ export async function noteConflict(
   const promptOf = ({ session: id }: Actor) => presence.of(id).prompt;
   const path = pathOf(ref);
   const first = { session: other, agent, incarnation };
-  const name = nameOf(services, actor);
+  const { name } = actorRow(engine.state, actor);
   const sides = [
     { actor: first, name: before.name, prompt: promptOf(first) },
     { actor, name, prompt: promptOf(actor) },

@@ -5,12 +5,14 @@
  * Invariants: the state changes only in `#deliver`, in the order of the log; nobody hears of an entry before it is
  * stored; an entry that throws is voided and the state rebuilt without it.
  */
+
 import { limits } from "../protocol/limits.ts";
 import { Agenda } from "./agenda.ts";
 import { Answers, type Caller, restarting } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { apply, skip } from "./core/apply.ts";
-import type { Command, Entry, Proposal, Retry } from "./core/entry.ts";
+import type { Command, Entry, Proposal } from "./core/entry.ts";
+import type { Retry } from "./core/origin.ts";
 import { emptyState, rulesLevel, type State } from "./core/state.ts";
 import type { Grant, Reply, Step } from "./core/step.ts";
 import { CoreClock } from "./core-clock.ts";

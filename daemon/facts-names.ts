@@ -1,6 +1,18 @@
 import { dirname, resolve } from "node:path";
 import { limits } from "../protocol/limits.ts";
-import type { PathFact } from "./facts-path.ts";
+
+/**
+ * What a lock needs to know of a path. `lexical`: absolute, in words alone (`..` takes back the word before
+ * it, whatever that names). `real`: the real path of the deepest ancestor that exists, and the rest, spelled as they
+ * were asked for. `key`: the same for all spellings of one file, and for no two files: `real`, folded where its
+ * directories were seen to fold. `dir`: it names a directory that exists, or its words end with `/`.
+ */
+export interface PathFact {
+  readonly lexical: string;
+  readonly real: string;
+  readonly key: string;
+  readonly dir: boolean;
+}
 
 /** A name as a request spells it. What was found out for it is kept, and counts while its directory is the same. */
 export interface Named {

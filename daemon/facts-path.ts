@@ -1,22 +1,16 @@
 import { type BigIntStats, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../protocol/limits.ts";
-import type { Stamped } from "./baselines.ts";
 import { type Directory, exact, type Folding, Foldings, folded, isAscii } from "./facts-folding.ts";
-import { Names } from "./facts-names.ts";
+import { Names, type PathFact } from "./facts-names.ts";
 import { type Budget, Outside, type Unreachable } from "./facts-outside.ts";
 
-/**
- * What a lock needs to know of a path. `lexical`: absolute, in words alone (`..` takes back the word before
- * it, whatever that names). `real`: the real path of the deepest ancestor that exists, and the rest, spelled as they
- * were asked for. `key`: the same for all spellings of one file, and for no two files: `real`, folded where its
- * directories were seen to fold. `dir`: it names a directory that exists, or its words end with `/`.
- */
-export interface PathFact {
-  readonly lexical: string;
-  readonly real: string;
-  readonly key: string;
-  readonly dir: boolean;
+/** What a file was when it was last looked at. */
+export interface Stamped {
+  /** Changes when the file does; null where there is none. */
+  readonly stamp: string | null;
+  /** When it was last changed in any way, by the system's clock, in milliseconds. */
+  readonly changedAt: number;
 }
 
 export interface PathFactsOptions {

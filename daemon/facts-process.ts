@@ -1,5 +1,5 @@
 import { limits } from "../protocol/limits.ts";
-import type { Anchor } from "./core/entry.ts";
+import type { Anchor } from "./core/actor.ts";
 import { type ProcessTable, systemTable } from "./facts-process-table.ts";
 
 const table = systemTable();

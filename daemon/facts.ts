@@ -1,12 +1,12 @@
 import type { TreeChange } from "../protocol/guard.ts";
-import type { Stamped } from "./baselines.ts";
-import type { Anchor } from "./core/entry.ts";
+import type { Anchor } from "./core/actor.ts";
 import { parentAgent } from "./facts-agent.ts";
 import { type Changed, ChangeFacts } from "./facts-change.ts";
 import { CommitFacts, type CommitMark } from "./facts-commit.ts";
 import { GitFacts, type Repository } from "./facts-git.ts";
+import type { PathFact } from "./facts-names.ts";
 import type { Outside, Unreachable } from "./facts-outside.ts";
-import { type PathFact, PathFacts } from "./facts-path.ts";
+import { PathFacts, type Stamped } from "./facts-path.ts";
 import { isAlive, processAnchor } from "./facts-process.ts";
 import { type FileState, WorkFacts } from "./facts-work.ts";
 import type { GitChild, GitPlace } from "./git-child.ts";

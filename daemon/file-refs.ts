@@ -1,9 +1,10 @@
 /** Names of files as keys, by which locks are found. */
+
 import { resolve } from "node:path";
 import { type Refusal, refuse } from "../protocol/codes.ts";
-import type { FileName, FileRef } from "./core/entry.ts";
+import type { FileName, FileRef } from "./core/file-ref.ts";
 import type { Facts } from "./facts.ts";
-import type { PathFact } from "./facts-path.ts";
+import type { PathFact } from "./facts-names.ts";
 
 /** What a look at a name needs. */
 interface Looking {

@@ -4,17 +4,19 @@
  * What could not be looked at counts as in reach. A command that is told first passes when the very same line is sent
  * again over the same contents; what counts as told is only what a delivered answer said.
  */
+
 import { resolve } from "node:path";
 import type { GuardedCommand, GuardFinding } from "../protocol/guard.ts";
 import { limits } from "../protocol/limits.ts";
-import { actorKey } from "./core/actors.ts";
-import { type Kin, latestOf } from "./core/writes.ts";
+import { actorKey } from "./core/actor.ts";
+import type { Kin } from "./core/kinship.ts";
+import { latestOf } from "./core/writes.ts";
 import type { Changed } from "./facts-change.ts";
 import type { GitPlace } from "./git-child.ts";
 import { wouldChange } from "./guard-change.ts";
 import { reaches } from "./guard-reach.ts";
-import type { Reached } from "./guard-taken.ts";
 import type { Versions } from "./guard-told.ts";
+import type { Reached } from "./guarded.ts";
 import { taskOf } from "./hook-act.ts";
 import type { HookServices } from "./hook-services.ts";
 import { isWithin } from "./pathspec.ts";

@@ -2,10 +2,10 @@
  * What actors were told of others' files before a shell line of theirs ran. The same line, sent again over the same
  * contents, passes. In memory only: after a restart it is told once more.
  */
+
 import { createHash } from "node:crypto";
 import { limits } from "../protocol/limits.ts";
-import { actorKey } from "./core/actors.ts";
-import type { Actor } from "./core/entry.ts";
+import { type Actor, actorKey } from "./core/actor.ts";
 
 /** A file as a command of a line reaches it, with what it was then: whose, and which contents. */
 export type Versions = ReadonlyMap<string, string>;

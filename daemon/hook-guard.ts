@@ -12,12 +12,12 @@ import type { HookOutcome } from "../protocol/adapter.ts";
 import type { GuardedCommand, GuardFinding } from "../protocol/guard.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
+import type { Actor } from "./core/actor.ts";
 import { locksOf } from "./core/actors.ts";
-import type { Actor } from "./core/entry.ts";
+import type { Kin } from "./core/kinship.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { actorRow } from "./core/lock-text.ts";
 import type { Hold, State } from "./core/state.ts";
-import type { Kin } from "./core/writes.ts";
 import { aliasedBy, type Given } from "./guard-alias.ts";
 import { narrowed } from "./guard-change.ts";
 import {

@@ -1,10 +1,11 @@
 /** What an event of an agent has to do with its inbox. */
+
 import type { HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import type { MessageRow } from "../protocol/message.ts";
 import type { FileNote } from "../protocol/notes.ts";
 import { isRefusal } from "./call.ts";
-import type { Actor } from "./core/entry.ts";
+import type { Actor } from "./core/actor.ts";
 import { inboxOf } from "./core/inbox.ts";
 import type { PendingNotes } from "./core/note-table.ts";
 import type { State } from "./core/state.ts";

@@ -3,16 +3,25 @@
 import type { HookAction, HookOutcome } from "../protocol/adapter.ts";
 import { refuse } from "../protocol/codes.ts";
 import { limits } from "../protocol/limits.ts";
+import type { Baselines } from "./baselines.ts";
 import type { Call } from "./call.ts";
-import type { Actor, FileRef } from "./core/entry.ts";
+import type { Actor } from "./core/actor.ts";
+import type { FileRef } from "./core/file-ref.ts";
 import { firstBlocker } from "./core/lock-blockers.ts";
 import { pathOf } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
-import type { HookServices } from "./hook-services.ts";
 import { nameOf } from "./rows.ts";
+import type { Services } from "./services.ts";
 import { lockCommand } from "./session-commands.ts";
+import type { Writers } from "./writers.ts";
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
+
+/** What a lock of a hook needs. */
+interface LockServices extends Services {
+  readonly baselines: Baselines;
+  readonly writers: Writers;
+}
 
 /** What of a hook's action asks for a lock. */
 export type HookAsk = Pick<
@@ -83,7 +92,7 @@ export class HookLocks {
    * hears at once that it does; when the last of them is gone, the request is given up.
    */
   ask(
-    services: HookServices,
+    services: LockServices,
     call: Call,
     action: HookAsk,
     actor: Actor,
@@ -95,7 +104,7 @@ export class HookLocks {
     return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
 
-  #begin(services: HookServices, action: HookAsk, actor: Actor, key: string): Asked {
+  #begin(services: LockServices, action: HookAsk, actor: Actor, key: string): Asked {
     const { engine, clock } = services;
     const began = clock.now();
     const calls = new Set<Call>();
@@ -202,7 +211,7 @@ function heard(asked: Asked, ok: boolean): void {
   if (asked.unheard === asked.joined) asked.undo();
 }
 
-function commandOf(services: HookServices, action: HookAsk, actor: Actor) {
+function commandOf(services: LockServices, action: HookAsk, actor: Actor) {
   const { waitMs, promptId: prompt, toolUseId: flight, ancestors, files, yieldMs } = action;
   const { hookQueueDepth: depth, placeMs } = limits;
   const turn = { kind: "turn" as const, waitMs, depth, placeMs, prompt, flight, yieldMs, ancestors };
@@ -214,7 +223,7 @@ function commandOf(services: HookServices, action: HookAsk, actor: Actor) {
  * what it was before that write counts as well.
  */
 async function stampsOf(
-  { facts, baselines }: HookServices,
+  { facts, baselines }: LockServices,
   file: FileRef,
   isWriting: boolean,
 ): Promise<readonly (string | null)[]> {
@@ -225,7 +234,7 @@ async function stampsOf(
 
 /** Whether the file is not what it was when the wait began, and who changed it as far as that is known. */
 async function changeSince(
-  { facts, writers }: HookServices,
+  { facts, writers }: LockServices,
   { at, blocker, stamps }: Parked,
   file: FileRef,
   actor: Actor,

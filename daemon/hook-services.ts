@@ -1,9 +1,10 @@
 /** What the hooks' events need besides the services that everything uses. */
+
 import type { HookAdapter } from "../protocol/adapter.ts";
 import type { GuardMode } from "../protocol/guard.ts";
 import type { Baselines } from "./baselines.ts";
-import type { Guarded } from "./guard-taken.ts";
 import type { GuardTold } from "./guard-told.ts";
+import type { Guarded } from "./guarded.ts";
 import type { HookLocks } from "./hook-lock.ts";
 import type { HookNotes } from "./hook-notes.ts";
 import type { HookWakes } from "./hook-wake.ts";

@@ -5,11 +5,14 @@ import type { HookOutcome } from "../protocol/adapter.ts";
 import { limits } from "../protocol/limits.ts";
 import { isRefusal } from "./call.ts";
 import { noteConflict } from "./conflicts.ts";
-import { locksOf, rowsOfSession, sameActor } from "./core/actors.ts";
-import type { Actor, FileRef, WriteNote, Written } from "./core/entry.ts";
+import { type Actor, sameActor } from "./core/actor.ts";
+import { locksOf, rowsOfSession } from "./core/actors.ts";
+import type { WriteNote } from "./core/entry.ts";
+import type { FileRef, Written } from "./core/file-ref.ts";
+import type { Kin } from "./core/kinship.ts";
 import { holdsOf } from "./core/lock-release.ts";
 import { pathOf, type Spelled } from "./core/lock-text.ts";
-import { type Kin, ownerBut, pathOfWork } from "./core/writes.ts";
+import { ownerBut, pathOfWork } from "./core/writes.ts";
 import { refs } from "./file-refs.ts";
 import { tellTaken } from "./guard-taken.ts";
 import {

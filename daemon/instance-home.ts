@@ -1,6 +1,12 @@
 import { lstatSync, mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Refused } from "./instance.ts";
+
+/** A start that cannot be, with what to do. */
+export interface Refused {
+  readonly is: "refused";
+  readonly code: "home_unsafe" | "socket_path_long" | "lock_unavailable" | "not_a_socket";
+  readonly error: string;
+}
 
 /**
  * Makes sure that Kite's directory is a directory of this user that nobody else may enter, and creates it if

@@ -3,7 +3,7 @@ import type { Server } from "node:net";
 import { dirname, join } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
-import type { Refused } from "./instance.ts";
+import type { Refused } from "./instance-home.ts";
 
 /** A server that listens on Kite's socket. */
 export interface Listening {

@@ -2,16 +2,9 @@ import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
-import { openHome } from "./instance-home.ts";
+import { openHome, type Refused } from "./instance-home.ts";
 import { type LockMethod, lockMethods, type Taken } from "./instance-lock.ts";
 import { fileIdOf, socketPathError } from "./instance-socket.ts";
-
-/** A start that cannot be, with what to do. */
-export interface Refused {
-  readonly is: "refused";
-  readonly code: "home_unsafe" | "socket_path_long" | "lock_unavailable" | "not_a_socket";
-  readonly error: string;
-}
 
 export type Acquired =
   | { readonly is: "acquired"; readonly instance: Instance }

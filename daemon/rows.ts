@@ -1,14 +1,16 @@
 /** The state as `query` shows it. */
+
 import { limits } from "../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../protocol/lock.ts";
 import type { SessionRow, WorkedOn } from "../protocol/session.ts";
+import type { Actor } from "./core/actor.ts";
 import { rowsOfSession } from "./core/actors.ts";
 import { agentName } from "./core/agents.ts";
-import type { Actor, FileRef } from "./core/entry.ts";
+import type { FileRef } from "./core/file-ref.ts";
 import { waitersOver } from "./core/lock-blockers.ts";
 import { actorRow, pathOf, tokenText } from "./core/lock-text.ts";
 import type { Hold, Session, State, Waiter } from "./core/state.ts";
-import { claimsOf } from "./core/task-claim.ts";
+import { claimsOf } from "./core/task-leave.ts";
 import { claimerOf } from "./core/task-table.ts";
 import type { PresenceTable } from "./presence.ts";
 

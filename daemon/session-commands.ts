@@ -1,8 +1,10 @@
 /** Commands that are made of a session and of what is known of it. */
+
 import { limits } from "../protocol/limits.ts";
 import { plain } from "../protocol/text.ts";
+import type { Actor } from "./core/actor.ts";
 import { needsName } from "./core/agents.ts";
-import type { Actor, LockRequest, SessionBegin } from "./core/entry.ts";
+import type { LockRequest, SessionBegin } from "./core/entry.ts";
 import type { Reply } from "./core/step.ts";
 import type { Repository } from "./facts-git.ts";
 import type { Services } from "./services.ts";

@@ -1,7 +1,7 @@
 import { limits } from "../protocol/limits.ts";
 import type { Clock } from "./clock.ts";
-import { sameActor } from "./core/actors.ts";
-import type { Actor, Written } from "./core/entry.ts";
+import { type Actor, sameActor } from "./core/actor.ts";
+import type { Written } from "./core/file-ref.ts";
 
 /** A file of `owner`'s changed while a shell command of `by` ran; `owner` was at work, and may have done it. */
 export interface Suspicion {

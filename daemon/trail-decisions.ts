@@ -1,5 +1,5 @@
 /** A line in the trail for each decision about a lock. */
-import type { Actor } from "./core/entry.ts";
+import type { Actor } from "./core/actor.ts";
 import { actorRow } from "./core/lock-text.ts";
 import type { Reply } from "./core/step.ts";
 import type { Services } from "./services.ts";

@@ -1,10 +1,13 @@
 /** Whose uncommitted work is in a worktree, as git sees it now. */
+
 import { dirname, relative } from "node:path";
 import { limits } from "../protocol/limits.ts";
-import type { Actor, FileRef } from "./core/entry.ts";
+import type { Actor } from "./core/actor.ts";
+import type { FileRef } from "./core/file-ref.ts";
+import { isAlive, isKin, type Kin } from "./core/kinship.ts";
 import { pathOf } from "./core/lock-text.ts";
 import type { FileWork, Hold, Writer } from "./core/state.ts";
-import { isAlive, isKin, type Kin, latestOf } from "./core/writes.ts";
+import { latestOf } from "./core/writes.ts";
 import type { FileState } from "./facts-work.ts";
 import type { GitPlace } from "./git-child.ts";
 import type { Services } from "./services.ts";

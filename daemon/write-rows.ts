@@ -1,11 +1,12 @@
 /** Uncommitted work as `query` shows it. */
+
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { limits } from "../protocol/limits.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
+import { isAlive } from "./core/kinship.ts";
 import { isOpen, sideRow } from "./core/merge-risk.ts";
 import type { FileWork } from "./core/state.ts";
-import { isAlive } from "./core/writes.ts";
 import type { FileState } from "./facts-work.ts";
 import { actorRowOf, type Keyed } from "./rows.ts";
 import type { Services } from "./services.ts";

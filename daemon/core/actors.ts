@@ -4,8 +4,8 @@
  * Invariant: an actor's row exists exactly while it holds, waits or lends; a session's counts are those of the held keys
  * and of the files in the requests of all its rows.
  */
-import type { Actor, Bound, Origin } from "./entry.ts";
-import type { Edge } from "./lock-graph.ts";
+import { type Actor, actorKey } from "./actor.ts";
+import type { SortedKeys } from "./sorted-keys.ts";
 
 export interface ActorLocks {
   actor: Actor;
@@ -31,6 +31,16 @@ export interface ActorLocks {
   readonly behind: Map<ActorLocks, Edge>;
 }
 
+/** Requests of one actor that need another one to act first. */
+export interface Edge {
+  readonly from: ActorLocks;
+  readonly to: ActorLocks;
+  /** The tickets of the requests, with how often each stands behind `to`. */
+  readonly tickets: Map<number, number>;
+  /** The same tickets in the order of the line (`placeOf`), once somebody asked for the first. */
+  line: SortedKeys | null;
+}
+
 export interface SessionLocks {
   readonly rows: Set<ActorLocks>;
   /** Held keys of all of them. */
@@ -53,24 +63,6 @@ const spareRowsMax = 256;
 
 export function actorTable(touched: Set<string>): ActorTable {
   return { byKey: new Map(), bySession: new Map(), touched, spare: [] };
-}
-
-/** One string an actor; the first incarnation's main agent is just its session id. */
-export function actorKey(actor: Actor): string {
-  const session = actor.incarnation === 0 ? actor.session : `${actor.session}\u0001${actor.incarnation}`;
-  return actor.agent === null ? session : `${session}\u0000${actor.agent}`;
-}
-
-export function sameActor(a: Actor, b: Actor): boolean {
-  return a.session === b.session && a.agent === b.agent && a.incarnation === b.incarnation;
-}
-
-export function originKey(origin: Origin): string {
-  return `${origin.node} ${origin.epoch} ${origin.n}`;
-}
-
-export function boundKey(bound: Bound): string {
-  return `${bound.node} ${bound.epoch} ${bound.connection}`;
 }
 
 export function locksOf(table: ActorTable, actor: Actor): ActorLocks | undefined {

@@ -2,12 +2,13 @@
  * The only door to the state. Deterministic: the same entries in the same order give the same state and the same
  * steps, on every machine and at every replay.
  */
+
 import { agentBegin } from "./agents.ts";
 import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
 import { elapse } from "./due.ts";
 import { resume } from "./edit-holds.ts";
-import type { CommandOf, CommandType, Entry, Retry } from "./entry.ts";
+import type { CommandOf, CommandType, Entry } from "./entry.ts";
 import type { Handlers, Meta } from "./handlers.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./inbox-turns.ts";
 import { flightEnd, leaseRenew } from "./lock-flight.ts";
@@ -16,9 +17,11 @@ import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnE
 import { askedAgain, lockRequest } from "./lock-request.ts";
 import { broadcast, messageSend } from "./messages.ts";
 import { conflictNoted, notesTold } from "./notes.ts";
+import type { Retry } from "./origin.ts";
 import { keepReply, keptReply, replyUnheard } from "./replies.ts";
+import { sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./session-end.ts";
 import { settleRoom } from "./session-room.ts";
-import { sessionBegin, sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions.ts";
+import { sessionBegin } from "./sessions.ts";
 import type { State } from "./state.ts";
 import { Step } from "./step.ts";
 import { taskClaim, taskRelease } from "./task-claim.ts";

@@ -1,6 +1,8 @@
 /** The invariants of every slice as one function: what a simulation asks after each step. */
+
 import { limits } from "../../protocol/limits.ts";
-import { type ActorLocks, actorKey, sameActor } from "./actors.ts";
+import { actorKey, sameActor } from "./actor.ts";
+import type { ActorLocks } from "./actors.ts";
 import { checkNotes } from "./check-notes.ts";
 import { checkTalk } from "./check-talk.ts";
 import { firstBlocker } from "./lock-blockers.ts";

@@ -5,9 +5,10 @@
  * a key only rise, over deletion too (a new key begins above all that ever ended); what is not durable is gone when
  * the daemon of its node starts again; what has ended is never seen, even before that is in the log.
  */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "./entry.ts";
+import type { Actor } from "./actor.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { actorRow } from "./lock-text.ts";
 import type { ContextItem, ContextTable, State } from "./state.ts";

@@ -2,6 +2,7 @@
  * What passes with time. The core has no timers: it says when something is due, the shell proposes it by name, and
  * here it is compared with what is true by then; what no longer fits is refused.
  */
+
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfSession } from "./actors.ts";
@@ -10,13 +11,13 @@ import { endEditHold } from "./edit-holds.ts";
 import type { Due } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { firstBlocker } from "./lock-blockers.ts";
-import { leaseMsOf, yieldAt } from "./lock-flight.ts";
 import { loansOf } from "./lock-loan.ts";
 import { answerWaiter, dismiss, leavePlace } from "./lock-queue.ts";
 import { disconnectLoans, holdsOf, releaseParts } from "./lock-release.ts";
 import { removeWaiter } from "./lock-table.ts";
 import { waitOver } from "./lock-text.ts";
-import { end, leaseAfterLostMs } from "./sessions.ts";
+import { leaseMsOf, yieldAt } from "./lock-yield.ts";
+import { end, leaseAfterLostMs } from "./session-end.ts";
 import type { Hold, Session, State, Waiter } from "./state.ts";
 import type { Step, Timer } from "./step.ts";
 

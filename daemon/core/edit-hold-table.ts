@@ -2,7 +2,9 @@
  * Holds on edits with their indexes: the only file that adds or removes them. A request looks for those on its own
  * files, and nobody goes through all.
  */
-import type { Actor, FileRef } from "./entry.ts";
+
+import type { Actor } from "./actor.ts";
+import type { FileRef } from "./file-ref.ts";
 import { overlaps } from "./lock-blockers.ts";
 import { gather, scatter } from "./sets.ts";
 import type { EditHold, EditHolds } from "./state.ts";

@@ -5,12 +5,14 @@
  * most `limits.holdsPerActorMax`, all together `limits.holdsMax`; while it lasts, nobody else of its project is granted a lock on its files or waits
  * in line for one. What was granted before stays granted: it is asked for anew before the next write.
  */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow } from "../../protocol/message.ts";
+import type { Actor } from "./actor.ts";
 import { rowsOfSession } from "./actors.ts";
 import { addEditHold, holdsIn, holdsOver, ownerOf, removeEditHold } from "./edit-hold-table.ts";
-import type { Actor, LockRequest } from "./entry.ts";
+import type { LockRequest } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { overlapOf, waitersOver } from "./lock-blockers.ts";
 import { answerWaiter, dismiss, leavePlace } from "./lock-queue.ts";

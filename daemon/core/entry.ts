@@ -4,16 +4,12 @@
  */
 
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import type { Actor, Anchor } from "./actor.ts";
+import type { FileName, FileRef, Written } from "./file-ref.ts";
 import type { NoteCommands } from "./note-commands.ts";
+import type { Bound, Origin, Retry } from "./origin.ts";
 import type { TalkCommands } from "./talk-commands.ts";
 import type { Task } from "./task-table.ts";
-
-/** Where a command came from; answers go back there. `n` counts the proposals of one node and epoch. */
-export interface Origin {
-  readonly node: string;
-  readonly epoch: number;
-  readonly n: number;
-}
 
 /** A proposal before the log gave it a place. `at` is the proposer's clock, in milliseconds. */
 export interface Proposal {
@@ -25,54 +21,6 @@ export interface Proposal {
 /** `seq` is contiguous, beginning with 1. */
 export interface Entry extends Proposal {
   readonly seq: number;
-}
-
-/** Session, or an agent within it. `incarnation` tells two terminals with the same session id apart. */
-export interface Actor {
-  readonly session: string;
-  readonly agent: string | null;
-  readonly incarnation: number;
-}
-
-/** A process that stands for a session: its end is the session's end. */
-export interface Anchor {
-  readonly pid: number;
-  readonly startTime: string;
-}
-
-/**
- * A file as its request named it (`file`), as an absolute path in words alone (`lexical`), and as the key it
- * locks by. `dir`: the whole subtree. `path`: the key's path as it is spelled, where the key is folded; what people
- * are shown is `pathOf` of the whole.
- */
-export interface FileRef {
-  readonly file: string;
-  readonly lexical: string;
-  readonly key: string;
-  readonly dir: boolean;
-  readonly path?: string | undefined;
-}
-
-/** To give up, only `lexical` need be known; `key` is null where the path could not be looked at. */
-export interface FileName {
-  readonly file: string;
-  readonly lexical: string;
-  readonly key: string | null;
-  readonly path?: string | undefined;
-}
-
-/** A retry's identity: who, their id for it, and a digest of the body. */
-export interface Retry {
-  readonly by: string;
-  readonly requestId: string;
-  readonly digest: string;
-}
-
-/** The connection a lock is bound to. */
-export interface Bound {
-  readonly node: string;
-  readonly epoch: number;
-  readonly connection: number;
 }
 
 export type LockKind = "explicit" | "turn";
@@ -203,15 +151,6 @@ export interface FlightEnd {
   readonly wrote: boolean;
   /** Where it was written, in a repository. */
   readonly noted?: WriteNote;
-}
-
-/** A file of a repository that was written: `file` is its path from the worktree's top, for people. */
-export interface Written {
-  readonly key: string;
-  readonly file: string;
-  /** Real path of the worktree's top. */
-  readonly worktree: string;
-  readonly project: string;
 }
 
 export interface WriteNote {

@@ -1,4 +1,5 @@
-import type { CommandOf, CommandType, Origin } from "./entry.ts";
+import type { CommandOf, CommandType } from "./entry.ts";
+import type { Origin } from "./origin.ts";
 import type { State } from "./state.ts";
 import type { Step } from "./step.ts";
 

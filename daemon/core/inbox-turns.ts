@@ -4,6 +4,7 @@
  * Invariants: a message goes into one answer at a time; it counts as read when the actor's next event comes after an
  * answer that its client got; an answer that got nowhere leaves its messages unread.
  */
+
 import { refuse } from "../../protocol/codes.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import { endHoldsOf } from "./edit-holds.ts";
@@ -11,8 +12,8 @@ import type { Handler } from "./handlers.ts";
 import { closeInboxes, inboxOf, messageRow, unreadIn } from "./inbox.ts";
 import { dropLetter, letterAt, putLetter } from "./inbox-table.ts";
 import { actorRow } from "./lock-text.ts";
+import { noSession } from "./session-end.ts";
 import { removeAgent } from "./session-table.ts";
-import { noSession } from "./sessions.ts";
 import type { Letter, Message } from "./state.ts";
 
 export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _meta, step) => {

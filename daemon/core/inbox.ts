@@ -4,9 +4,10 @@
  * Invariants: a letter's session is alive; an inbox is in the order in which its messages were sent, has at most
  * `limits.inboxMax` of them, and a message in no inbox is no more; what was read is never offered again.
  */
+
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
-import type { Actor } from "./entry.ts";
+import type { Actor } from "./actor.ts";
 import { changeSender, dropLetter, letterAt, lettersOf, putLetter } from "./inbox-table.ts";
 import { inboxKey } from "./recipients.ts";
 import type { Letter, Message, Messages, State } from "./state.ts";

@@ -5,8 +5,9 @@
  * that joined the line before it and overlap them (first come, first served; no barging). Detached places are
  * passed over, and what the actor has already it need not wait for.
  */
-import { sameActor } from "./actors.ts";
-import type { Actor, FileRef } from "./entry.ts";
+
+import { type Actor, sameActor } from "./actor.ts";
+import type { FileRef } from "./file-ref.ts";
 import type { Hold, Loan, Locks, Waiter } from "./state.ts";
 
 export interface Ask {

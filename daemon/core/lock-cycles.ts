@@ -5,10 +5,13 @@
  * flight yields. Nothing here looks at what the actors wait for besides: only at who waits for whom, and only where
  * somebody comes to wait for somebody new. An actor without a row has nothing, so nobody waits for him.
  */
-import { type ActorLocks, locksOf, rowOf, sameActor } from "./actors.ts";
-import type { Actor, FileRef, LockRequest } from "./entry.ts";
+
+import { type Actor, sameActor } from "./actor.ts";
+import { type ActorLocks, type Edge, locksOf, rowOf } from "./actors.ts";
+import type { LockRequest } from "./entry.ts";
+import type { FileRef } from "./file-ref.ts";
 import { type Ask, blockers, isCovered, mustGiveUp, requestsOver, type Wanted } from "./lock-blockers.ts";
-import { type Edge, firstOf, leads, pathOf } from "./lock-graph.ts";
+import { firstOf, leads, pathOf } from "./lock-graph.ts";
 import type { Locks, Waiter } from "./state.ts";
 
 /** One step of a cycle: `actor` waits for `file`, behind the next one's actor. */

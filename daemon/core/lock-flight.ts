@@ -1,20 +1,24 @@
 /**
- * Writes in flight, and turn holds that yield.
+ * Writes in flight.
  *
  * A write is in flight from the answer that lets it go on until its end is seen: nothing announces when a person
- * answers a permission dialog, so a hold with a write in flight does not yield. One without yields to who waits when
- * it was untouched for its `yieldMs`, or at once while its holder itself waits.
+ * answers a permission dialog, so a hold with a write in flight does not yield.
+ *
+ * Invariants: a flight belongs to one hold at a time; one whose hold ended before it is among the lapsed ones until its
+ * end is seen, or until `limits.lapsedMax` others came after it.
  */
+
 import { limits } from "../../protocol/limits.ts";
-import { actorKey, locksOf, rowOf, sameActor } from "./actors.ts";
-import type { Actor } from "./entry.ts";
+import { type Actor, actorKey, sameActor } from "./actor.ts";
+import { locksOf } from "./actors.ts";
 import type { Handler } from "./handlers.ts";
 import { passOn } from "./lock-queue.ts";
 import { setFlights } from "./lock-table.ts";
 import { actorRow, pathOf } from "./lock-text.ts";
+import { yieldLater } from "./lock-yield.ts";
 import { noteRisks } from "./merge-risk.ts";
 import { tellLater } from "./notes.ts";
-import type { Hold, State, Waiter } from "./state.ts";
+import type { Hold, State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { noteWork } from "./writes.ts";
 
@@ -90,46 +94,6 @@ export function lapse(state: State, hold: Hold): void {
   for (const oldest of lapsed.keys()) {
     if (lapsed.size <= limits.lapsedMax) break;
     lapsed.delete(oldest);
-  }
-}
-
-/**
- * How long a turn hold outlives its last touch, in milliseconds. One that yields as soon as nothing is in flight is for
- * a single command: where nobody told of its end (it was interrupted), others need not wait for a whole lease.
- */
-export function leaseMsOf({ yieldMs }: Pick<Hold, "yieldMs">): number {
-  return yieldMs === 0 ? limits.commandLeaseMs : limits.turnLeaseMs;
-}
-
-/** When the hold yields as things stand (core time, ms), or null: it is not one that does, or nobody waits. */
-export function yieldAt(hold: Hold): number | null {
-  if (hold.kind !== "turn" || hold.loan !== null) return null;
-  const { wanted, attached } = rowOf(hold);
-  if (!wanted.has(hold.key)) return null;
-  return attached > 0 ? hold.touched : hold.touched + hold.yieldMs;
-}
-
-/** Notes when the hold yields, if it does. */
-export function yieldLater(hold: Hold, step: Step): void {
-  const at = yieldAt(hold);
-  if (at !== null)
-    step.timers.push({ at, due: { what: "yield_over", key: hold.key, first: hold.first.grant } });
-}
-
-/** The request waits: holds over its files may yield, and its actor's own if he did not wait before. */
-export function yieldForWait(state: State, waiter: Waiter, step: Step): void {
-  const { holds, heldPaths } = state.locks;
-  for (const file of waiter.files) {
-    for (const key of heldPaths.overlapping(file.key, file.dir)) {
-      const hold = holds.get(key);
-      if (hold !== undefined) yieldLater(hold, step);
-    }
-  }
-  const { attached, wanted } = rowOf(waiter);
-  if (attached > 1) return;
-  for (const key of [...wanted.keys()].sort()) {
-    const hold = holds.get(key);
-    if (hold !== undefined) yieldLater(hold, step);
   }
 }
 

@@ -6,19 +6,17 @@
  * edge exists exactly while some request of `from` needs `to` to act first, and names these requests; a cycle of edges
  * has a `fresh` one in it, which was not there when somebody last looked.
  */
-import { type ActorLocks, actorKey } from "./actors.ts";
+import { actorKey } from "./actor.ts";
+import type { ActorLocks, Edge } from "./actors.ts";
 import { NumberHeap } from "./number-heap.ts";
 import { leadsTo, pathTo } from "./reach.ts";
 import { SortedKeys } from "./sorted-keys.ts";
-import type { Waiter } from "./state.ts";
 
-export interface Edge {
-  readonly from: ActorLocks;
-  readonly to: ActorLocks;
-  /** The tickets of the requests, with how often each stands behind `to`. */
-  readonly tickets: Map<number, number>;
-  /** The same tickets in the order of the line (`placeOf`), once somebody asked for the first. */
-  line: SortedKeys | null;
+/** What the graph knows of a request in line. */
+interface Waiting {
+  readonly ticket: number;
+  /** What blocks it; null while nobody listens for it. */
+  blockers: number | null;
 }
 
 export class WaitGraph {
@@ -34,7 +32,7 @@ export class WaitGraph {
   }
 
   /** The first of them in line, which does not come again unless something blocks and unblocks it once more. */
-  takeFree(waiters: ReadonlyMap<number, Waiter>): Waiter | null {
+  takeFree<W extends Waiting>(waiters: ReadonlyMap<number, W>): W | null {
     while (this.#freeCount > 0) {
       const ticket = this.#free.pop();
       const waiter = ticket === undefined ? undefined : waiters.get(ticket);
@@ -46,29 +44,29 @@ export class WaitGraph {
   }
 
   /** Takes in an attached request; `entered` says that all that blocks it was told. */
-  enter(waiter: Waiter): void {
+  enter(waiter: Waiting): void {
     waiter.blockers = 1;
   }
 
-  entered(waiter: Waiter): void {
+  entered(waiter: Waiting): void {
     this.unblock(waiter);
   }
 
   /** Lets a request go, before what blocks it is taken back. */
-  leave(waiter: Waiter): void {
+  leave(waiter: Waiting): void {
     if (waiter.blockers === 0) this.#freeCount -= 1;
     waiter.blockers = null;
   }
 
   /** One thing more stands between the request and its files. */
-  block(waiter: Waiter): void {
+  block(waiter: Waiting): void {
     if (waiter.blockers === null) throw new Error(`request ${waiter.ticket} is not attached`);
     if (waiter.blockers === 0) this.#freeCount -= 1;
     waiter.blockers += 1;
   }
 
   /** Takes one `block` back; of a request that was let go nothing is counted any more. */
-  unblock(waiter: Waiter): void {
+  unblock(waiter: Waiting): void {
     if (waiter.blockers === null) return;
     if (waiter.blockers === 0) throw new Error(`nothing blocks request ${waiter.ticket}`);
     waiter.blockers -= 1;

@@ -3,9 +3,9 @@
  *
  * Invariants: a grant of which no answer was delivered is undone; one of which an answer was, or may yet be, stays.
  */
+
 import { limits } from "../../protocol/limits.ts";
-import { originKey } from "./actors.ts";
-import type { Origin } from "./entry.ts";
+import { type Origin, originKey } from "./origin.ts";
 
 export interface Heard {
   readonly origin: Origin;

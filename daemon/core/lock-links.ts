@@ -5,7 +5,8 @@
  * A request stands behind a hold once for each of its files that overlap it, and behind an earlier request once for
  * each pair of their files that overlap, but not for a file that it has already (see `isCovered`).
  */
-import { type ActorLocks, locksOf, rowOf, sameActor } from "./actors.ts";
+import { sameActor } from "./actor.ts";
+import { type ActorLocks, locksOf, rowOf } from "./actors.ts";
 import {
   covers,
   isCovered,

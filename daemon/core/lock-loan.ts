@@ -6,9 +6,10 @@
  * hold itself), or the connection that the lender's hold is bound to is gone; a turn hold that was passed on is the
  * borrower's for good.
  */
-import type { LockRequest, Origin } from "./entry.ts";
+import type { LockRequest } from "./entry.ts";
 import { type Heard, noOrigins } from "./lock-heard.ts";
 import { addHold, removeHold, setLoan } from "./lock-table.ts";
+import type { Origin } from "./origin.ts";
 import type { Hold, Loan, State, Token } from "./state.ts";
 
 type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yieldMs" | "ancestors">;

@@ -6,16 +6,20 @@
  * what becomes free is granted in the same step, or, of more than `limits.grantsPerStepMax` requests, in the steps
  * that follow it; after a step nobody waits in a cycle; every grant's token is greater than all before it.
  */
+
 import { limits } from "../../protocol/limits.ts";
-import { sameActor } from "./actors.ts";
-import type { Actor, Due, FileRef, LockRequest, Origin } from "./entry.ts";
+import { type Actor, sameActor } from "./actor.ts";
+import type { Edge } from "./actors.ts";
+import type { Due, LockRequest } from "./entry.ts";
+import type { FileRef } from "./file-ref.ts";
 import { cycleByGrant, cycleOf } from "./lock-cycles.ts";
-import { leaseMsOf, yieldLater } from "./lock-flight.ts";
-import { type Edge, firstOf } from "./lock-graph.ts";
+import { firstOf } from "./lock-graph.ts";
 import { noOrigins, toldAgain } from "./lock-heard.ts";
 import { passHold } from "./lock-loan.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./lock-text.ts";
+import { leaseMsOf, yieldLater } from "./lock-yield.ts";
+import type { Origin } from "./origin.ts";
 import { keepReply } from "./replies.ts";
 import type { Hold, Locks, State, Token, Waiter } from "./state.ts";
 import type { Reply, Step } from "./step.ts";

@@ -1,17 +1,20 @@
 /** Giving locks and places up: by their actor, by force, with a connection, at the end of a turn or a session. */
+
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type ActorLocks, boundKey, locksOf, originKey, rowsOfSession, sameActor } from "./actors.ts";
-import type { Actor, Origin } from "./entry.ts";
+import { type Actor, sameActor } from "./actor.ts";
+import { type ActorLocks, locksOf, rowsOfSession } from "./actors.ts";
 import type { Handler } from "./handlers.ts";
 import { lentBy } from "./lock-blockers.ts";
-import { lapse, yieldLater } from "./lock-flight.ts";
+import { lapse } from "./lock-flight.ts";
 import { withoutAnswer } from "./lock-heard.ts";
 import { dropLoans, loansOf, returnHold, setHeard } from "./lock-loan.ts";
 import { announceGrant, dismiss, dismissAll, leavePlace } from "./lock-queue.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./lock-table.ts";
 import { actorRow, fileLists, tokenText } from "./lock-text.ts";
+import { yieldLater } from "./lock-yield.ts";
 import { forgetConflicts } from "./notes.ts";
+import { boundKey, type Origin, originKey } from "./origin.ts";
 import { forgetReply } from "./replies.ts";
 import type { Hold, Loan, State, Waiter } from "./state.ts";
 import type { Step } from "./step.ts";

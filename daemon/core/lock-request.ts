@@ -1,17 +1,22 @@
 /** The request for a lock: granted, refused, or put in line. Everything is checked before anything changes. */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { countOfSession, locksOf, sameActor } from "./actors.ts";
+import { sameActor } from "./actor.ts";
+import { countOfSession, locksOf } from "./actors.ts";
 import { editHoldOn, editsHeld } from "./edit-holds.ts";
-import type { FileRef, LockRequest, Origin } from "./entry.ts";
+import type { LockRequest } from "./entry.ts";
+import type { FileRef } from "./file-ref.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./lock-blockers.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./lock-cycles.ts";
-import { endFlights, yieldForWait } from "./lock-flight.ts";
+import { endFlights } from "./lock-flight.ts";
 import { toldAgain } from "./lock-heard.ts";
 import { announceGrant, grantWaiter, take } from "./lock-queue.ts";
 import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./lock-table.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./lock-text.ts";
+import { yieldForWait } from "./lock-yield.ts";
+import type { Origin } from "./origin.ts";
 import { conflict } from "./replies.ts";
 import { noRoom } from "./session-room.ts";
 import { ensureSession } from "./sessions.ts";

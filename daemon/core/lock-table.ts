@@ -4,10 +4,14 @@
  * Invariants: every hold and waiter is in every index it belongs to, and nothing else is; an actor's row exists
  * exactly while it holds, waits for or lends something; the graph of waits says what holds and waiters say.
  */
-import { boundKey, dropIfIdle, enlist, locksOf, originKey, rowOf } from "./actors.ts";
-import type { Actor, Bound, FileName, FileRef, LockKind, LockRequest, Origin } from "./entry.ts";
+
+import type { Actor } from "./actor.ts";
+import { dropIfIdle, enlist, locksOf, rowOf } from "./actors.ts";
+import type { LockKind, LockRequest } from "./entry.ts";
+import type { FileName, FileRef } from "./file-ref.ts";
 import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./lock-links.ts";
 import { plainKey } from "./lock-words.ts";
+import { type Bound, boundKey, type Origin, originKey } from "./origin.ts";
 import type { Hold, Loan, Locks, Waiter } from "./state.ts";
 
 export function addHold(locks: Locks, hold: Hold): void {

@@ -1,9 +1,11 @@
 /** How locks are named in replies and events. */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
+import type { Actor } from "./actor.ts";
 import { agentName } from "./agents.ts";
-import type { Actor, FileRef } from "./entry.ts";
+import type { FileRef } from "./file-ref.ts";
 import { type Blocker, lentBy } from "./lock-blockers.ts";
 import type { CycleStep } from "./lock-cycles.ts";
 import type { Hold, State, Token, Waiter } from "./state.ts";

@@ -1,4 +1,4 @@
-import type { FileRef } from "./entry.ts";
+import type { FileRef } from "./file-ref.ts";
 
 /**
  * What was asked for with other words than its key's own path (through a symbolic link, in another case), by these

@@ -5,15 +5,16 @@
  * Invariants: a pair of worktrees has at most one risk a file, told once; the sides stand in the order of their
  * worktrees; the writer named on each side is alive; at most `limits.mergeRisksMax`, the oldest are forgotten.
  */
+
 import { limits } from "../../protocol/limits.ts";
 import type { MergeSideRow } from "../../protocol/write.ts";
-import { sameActor } from "./actors.ts";
-import type { Actor, Written } from "./entry.ts";
+import { type Actor, sameActor } from "./actor.ts";
+import type { Written } from "./file-ref.ts";
+import { isAlive } from "./kinship.ts";
 import { actorRow } from "./lock-text.ts";
 import { gather, scatter } from "./sets.ts";
 import type { MergeRisk, MergeSide, State } from "./state.ts";
 import type { Step } from "./step.ts";
-import { isAlive } from "./writes.ts";
 
 /** The actor wrote these files: whoever has work in the same ones of another worktree is told, as the actor is. */
 export function noteRisks(state: State, actor: Actor, files: readonly Written[], step: Step): void {

@@ -5,17 +5,18 @@
  * session sends at most `limits.messageRateMax` within `limits.messageRateMs`; texts together stay within
  * `limits.messagesBytes`.
  */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
+import type { Actor } from "./actor.ts";
 import { holdEdits, holdRow, mayHold } from "./edit-holds.ts";
-import type { Actor } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
 import { hasRoom, makeRoom } from "./inbox.ts";
 import { addMessage, dropLetter, messageAt } from "./inbox-table.ts";
 import { actorRow } from "./lock-text.ts";
 import { everyoneElse, inboxKey, recipientOf, senderOf } from "./recipients.ts";
-import { noSession } from "./sessions.ts";
+import { noSession } from "./session-end.ts";
 import type { Message, Messages, State } from "./state.ts";
 import type { Reply, Step } from "./step.ts";
 import type { MessageSend, Posted } from "./talk-commands.ts";

@@ -1,5 +1,5 @@
+import type { Actor } from "./actor.ts";
 /** What agents are to be told of each other's writes, as the log holds it. */
-import type { Actor } from "./entry.ts";
 
 /** One of two actors that wrote the same file, with the prompt its turn answers as far as that is known. */
 export interface ConflictSide {

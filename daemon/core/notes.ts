@@ -7,10 +7,10 @@
  * any, those noted last; a note stays until an answer with it reached its client. Two actors that wrote the same file
  * are told so once in the turns of both; at most `limits.conflictsToldMax` such pairs are remembered, the latest.
  */
+
 import { limits } from "../../protocol/limits.ts";
 import type { FileNote } from "../../protocol/notes.ts";
-import { actorKey } from "./actors.ts";
-import type { Actor } from "./entry.ts";
+import { type Actor, actorKey } from "./actor.ts";
 import type { Handler } from "./handlers.ts";
 import type { ConflictSide } from "./note-commands.ts";
 import {

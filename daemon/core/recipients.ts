@@ -1,8 +1,9 @@
 /** Whom `to` means: nobody else than who lives in the sender's project. */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
-import type { Actor } from "./entry.ts";
+import type { Actor } from "./actor.ts";
 import { nameKey, sessionsAlike, sessionsOf, sessionsWithAgent } from "./session-table.ts";
 import type { Session, State } from "./state.ts";
 

@@ -4,11 +4,11 @@
  * Invariants: at most `limits.repliesMax`, none older than `limits.replyKeptMs` is used; in the order of their time. An
  * answer that no client can have read is not kept, unless it is a success that a retry must not repeat.
  */
+
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { originKey } from "./actors.ts";
-import type { Origin, Retry } from "./entry.ts";
 import type { Handler } from "./handlers.ts";
+import { type Origin, originKey, type Retry } from "./origin.ts";
 import type { State } from "./state.ts";
 import type { Reply } from "./step.ts";
 

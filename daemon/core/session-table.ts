@@ -5,7 +5,7 @@
  * Invariants: names are unique in a project; whom a name, an agent's name or id, the beginning of an id or a process
  * means, and who is of a project in the order they began, is found without a look at the others.
  */
-import type { Anchor } from "./entry.ts";
+import type { Anchor } from "./actor.ts";
 import { gather, scatter } from "./sets.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 

@@ -3,6 +3,7 @@
  * would be longer than a text can be. Everything is written in the order it has in the state, so the bytes of a state
  * rebuilt from a snapshot and the entries after it equal those of the state that lived through them.
  */
+
 import { addItem } from "./context.ts";
 import { addEditHold } from "./edit-hold-table.ts";
 import { addMessage, type NewMessage } from "./inbox-table.ts";
@@ -26,9 +27,9 @@ import {
   type Session,
   type Sessions,
   type State,
-  type Told,
   type Waiter,
 } from "./state.ts";
+import type { Told } from "./step.ts";
 import { enroll, noTasks, type Task, type Tasks } from "./task-table.ts";
 import { addWork } from "./writes.ts";
 

@@ -1,11 +1,14 @@
+import type { Actor } from "./actor.ts";
 import { type ActorLocks, type ActorTable, actorTable } from "./actors.ts";
-import type { Actor, Bound, FileRef, LockKind, Origin, Retry } from "./entry.ts";
+import type { LockKind } from "./entry.ts";
+import type { FileRef } from "./file-ref.ts";
 import { WaitGraph } from "./lock-graph.ts";
 import { OtherWords } from "./lock-words.ts";
 import { type Notes, noNotes } from "./note-table.ts";
+import type { Bound, Origin, Retry } from "./origin.ts";
 import { PathIndex } from "./path-index.ts";
 import { noSessions, type Sessions } from "./session-table.ts";
-import type { Reply } from "./step.ts";
+import type { Reply, Told } from "./step.ts";
 import {
   type ContextTable,
   type EditHolds,
@@ -54,12 +57,6 @@ export interface State {
   readonly replies: Map<string, KeptReply>;
   /** The latest event that anybody could hear of: the epoch and entry it came from, and its number there. */
   told: Told;
-}
-
-export interface Told {
-  readonly epoch: number;
-  readonly seq: number;
-  readonly n: number;
 }
 
 export interface NodeStart {

@@ -1,7 +1,14 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { Due, LockRequest, Origin } from "./entry.ts";
-import type { Told } from "./state.ts";
+import type { Due, LockRequest } from "./entry.ts";
+import type { Origin } from "./origin.ts";
+
+/** An event by the epoch and the entry it came from, and its number there. */
+export interface Told {
+  readonly epoch: number;
+  readonly seq: number;
+  readonly n: number;
+}
 
 /** A success or a refusal, as it goes over the wire. */
 export type Reply = { readonly ok: true; readonly [field: string]: unknown } | Refusal;

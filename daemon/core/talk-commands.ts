@@ -1,6 +1,9 @@
 /** What agents say to each other and share, as the log holds it. */
+
 import type { JsonValue } from "../../protocol/context.ts";
-import type { Actor, FileRef, Retry } from "./entry.ts";
+import type { Actor } from "./actor.ts";
+import type { FileRef } from "./file-ref.ts";
+import type { Retry } from "./origin.ts";
 
 /** A value for a key; `actor` null: a person. `bytes` is the size of the value as JSON. */
 export interface ContextSet {

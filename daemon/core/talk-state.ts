@@ -1,7 +1,9 @@
 /** What agents share and say to each other, as part of the state. */
+
 import type { JsonValue } from "../../protocol/context.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
-import type { Actor, FileRef } from "./entry.ts";
+import type { Actor } from "./actor.ts";
+import type { FileRef } from "./file-ref.ts";
 import { PathIndex } from "./path-index.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 

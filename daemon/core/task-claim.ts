@@ -1,31 +1,22 @@
 /**
- * Claims: who works on which task, and until when.
+ * Claims: who works on which task.
  *
- * Invariants: a task has at most one claimer, who is alive; it becomes active only when its dependencies are done; a
- * claim ends with its session, and the task goes back or, after `limits.taskAttemptsMax` attempts, has failed.
+ * Invariants: a task has at most one claimer, who is alive; it becomes active only when its dependencies are done.
  */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { DependencyRow } from "../../protocol/task.ts";
-import { sameActor } from "./actors.ts";
-import type { Actor, TaskClaim } from "./entry.ts";
+import { type Actor, sameActor } from "./actor.ts";
+import type { TaskClaim } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { noRoom } from "./session-room.ts";
 import { ensureSession } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { Step } from "./step.ts";
+import { giveBack } from "./task-leave.ts";
+import { claimerOf, listOf, setState, type Task, taskAt } from "./task-table.ts";
 import {
-  claimerOf,
-  listOf,
-  revise,
-  setState,
-  type Task,
-  type TaskState,
-  taskAt,
-  taskOf,
-} from "./task-table.ts";
-import {
-  assigneeOf,
   blockedBy,
   blockedRefusal,
   claimedRefusal,
@@ -34,7 +25,6 @@ import {
   stateRefusal,
   taskRow,
   tell,
-  tellReady,
   whoOf,
 } from "./task-text.ts";
 
@@ -77,44 +67,6 @@ export const taskRelease: Handler<"task_release"> = (state, command, _meta, step
   step.reply = { ok: true, task: taskRow(state, task) };
 };
 
-/** Claims end with their session, or with a part of it. */
-export function endClaims(
-  state: State,
-  session: string,
-  incarnation: number | null,
-  cause: string,
-  step: Step,
-): void {
-  for (const task of claimsOf(state, session)) {
-    if (incarnation !== null && claimerOf(task)?.incarnation !== incarnation) continue;
-    const attempts = task.attempts + 1;
-    const left = { by: claimerOf(task), wallMs: Math.max(task.updatedAt, state.t), attempts };
-    if (attempts < limits.taskAttemptsMax) {
-      giveBack(state, task, cause, left, step);
-      continue;
-    }
-    const by = assigneeOf(state, task);
-    const reason = `${attempts} attempts failed, the last one as its session ended (${cause})`;
-    finish(state, task, { status: "failed", reason, by }, left);
-    tell(step, task, { event: "task_failed", cause }, by, by);
-  }
-}
-
-/** A process goes on under another session id: its tasks go on with it. */
-export function passClaims(state: State, from: string, to: Actor): void {
-  for (const task of claimsOf(state, from)) {
-    revise(state.tasks, task, () => {
-      task.state = { status: "active", claimer: to };
-    });
-  }
-}
-
-/** The session's tasks, oldest first. */
-export function claimsOf(state: State, session: string): Task[] {
-  const ids = [...(state.tasks.claims.get(session) ?? [])];
-  return ids.map(id => taskOf(state.tasks, id)).sort((a, b) => a.n - b.n);
-}
-
 /** Why the task cannot become active, or null. `open` are its dependencies that are not done. */
 export function mayBegin(
   state: State,
@@ -146,36 +98,6 @@ export function activate(
   setState(state.tasks, task, { status: "active", claimer: by });
   task.updatedAt = rest.wallMs;
   tell(step, task, "task_claimed", whoOf(state, by));
-}
-
-/** How a task is left. */
-export interface Leaving {
-  readonly by: Actor | null;
-  readonly wallMs: number;
-  readonly attempts: number;
-}
-
-/** The task is pending again. */
-export function giveBack(state: State, task: Task, cause: string, left: Leaving, step: Step): void {
-  const before = assigneeOf(state, task);
-  const ready = setState(state.tasks, task, { status: "pending" });
-  task.updatedAt = left.wallMs;
-  task.attempts = left.attempts;
-  tell(step, task, { event: "task_released", cause }, whoOf(state, left.by), before);
-  tellReady(step, ready);
-}
-
-/** The task is over; returns what is ready now that waited for it. */
-export function finish(
-  state: State,
-  task: Task,
-  ended: TaskState & { readonly status: "done" | "failed" },
-  left: Pick<Leaving, "wallMs" | "attempts">,
-): Task[] {
-  const ready = setState(state.tasks, task, ended);
-  task.updatedAt = left.wallMs;
-  task.attempts = left.attempts;
-  return ready;
 }
 
 /** The first ready task that has all labels. Those with the rarest label are looked at. */

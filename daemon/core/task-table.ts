@@ -4,9 +4,10 @@
  * Invariants: dependencies exist and close no circle; an active task's dependencies are done; the indexes equal what
  * the tasks say. Every change of a task goes through `enroll`, `strike`, `setState`, `setDependencies` or `revise`.
  */
+
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { TaskPriority } from "../../protocol/task.ts";
-import type { Actor } from "./entry.ts";
+import type { Actor } from "./actor.ts";
 import { gather, scatter } from "./sets.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 

@@ -1,11 +1,12 @@
 /** How tasks are named in requests, replies, refusals and events. */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { KiteEvent, TaskNews } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { DependencyRow, TaskRow } from "../../protocol/task.ts";
-import type { Actor } from "./entry.ts";
+import type { Actor } from "./actor.ts";
 import { actorRow } from "./lock-text.ts";
 import type { SortedKeys } from "./sorted-keys.ts";
 import type { State } from "./state.ts";

@@ -5,16 +5,19 @@
  * pending. What is not done begins nothing and ends nothing that depends on it; what an active task depends on stays
  * done.
  */
+
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskStatus } from "../../protocol/task.ts";
-import type { Actor, TaskUpdate } from "./entry.ts";
+import type { Actor } from "./actor.ts";
+import type { TaskUpdate } from "./entry.ts";
 import type { Handler, Meta } from "./handlers.ts";
 import { leadsTo } from "./reach.ts";
 import type { State } from "./state.ts";
 import type { Step } from "./step.ts";
 import { circleRefusal, findCircle } from "./task-circle.ts";
-import { activate, finish, giveBack, mayBegin, mayClaim } from "./task-claim.ts";
+import { activate, mayBegin, mayClaim } from "./task-claim.ts";
+import { finish, giveBack } from "./task-leave.ts";
 import { isDone, resultOf, revise, setDependencies, type Task, taskOf } from "./task-table.ts";
 import {
   assigneeOf,

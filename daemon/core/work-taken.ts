@@ -1,11 +1,13 @@
 /** A git command took uncommitted work of others: they are told, each of its own files. */
+
 import { limits } from "../../protocol/limits.ts";
-import { actorKey } from "./actors.ts";
+import { actorKey } from "./actor.ts";
 import type { Handler } from "./handlers.ts";
+import { isAlive, isKin } from "./kinship.ts";
 import { actorRow } from "./lock-text.ts";
 import { tellLater } from "./notes.ts";
 import type { FileWork, Writer } from "./state.ts";
-import { isAlive, isKin, pathOfWork } from "./writes.ts";
+import { pathOfWork } from "./writes.ts";
 
 interface Taken {
   readonly writer: Writer;

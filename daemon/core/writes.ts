@@ -5,22 +5,19 @@
  * the files stand in the order of their latest writes, at most `limits.writesMax`, and the oldest are forgotten; what
  * changed after it was looked at is not settled by that look.
  */
+
 import { limits } from "../../protocol/limits.ts";
-import { sameActor } from "./actors.ts";
-import type { Actor, WriteNote, Written } from "./entry.ts";
+import { type Actor, sameActor } from "./actor.ts";
+import type { WriteNote } from "./entry.ts";
+import type { Written } from "./file-ref.ts";
 import type { Handler, Meta } from "./handlers.ts";
+import { isAlive, isKin, type Kin } from "./kinship.ts";
 import { actorRow } from "./lock-text.ts";
 import { fileKey, noteRisks } from "./merge-risk.ts";
 import { tellLater } from "./notes.ts";
 import { gather, type Sets, scatter } from "./sets.ts";
 import type { FileWork, State, Writer, Writes } from "./state.ts";
 import type { Step } from "./step.ts";
-
-/** An actor with those it works for. */
-export interface Kin {
-  readonly actor: Actor;
-  readonly ancestors: readonly (string | null)[];
-}
 
 /**
  * A shell command ended and these files are not what they were before it. What somebody else holds or has work in was
@@ -134,18 +131,6 @@ export function latestOf(work: FileWork): Writer {
   const latest = work.writers.at(-1);
   if (latest === undefined) throw new Error(`${work.key} has no writer`);
   return latest;
-}
-
-/** Whether the part of the session that acted is alive. */
-export function isAlive(state: State, { session, incarnation }: Actor): boolean {
-  return state.sessions.live.get(session)?.incarnations.some(i => i.ordinal === incarnation) ?? false;
-}
-
-/** The same actor, or one of them works for the other. */
-export function isKin(a: Kin, b: Kin): boolean {
-  if (sameActor(a.actor, b.actor)) return true;
-  const sameProcess = a.actor.session === b.actor.session && a.actor.incarnation === b.actor.incarnation;
-  return sameProcess && (a.ancestors.includes(b.actor.agent) || b.ancestors.includes(a.actor.agent));
 }
 
 interface Owner {

@@ -1,5 +1,11 @@
 import { type Event, field, within } from "./payload.ts";
-import type { Actor } from "./row.ts";
+
+/** Who acts: a session's main agent, or an agent within it; `pid` is the client's process. */
+export interface Actor {
+  readonly session: string;
+  readonly agent?: string;
+  readonly pid?: number;
+}
 
 /** A subagent's id is `a` and 16 hex digits; a teammate's has its name in between: `aalice-5d0b10a1332e636f`. */
 export function isSubagent(agent: string): boolean {

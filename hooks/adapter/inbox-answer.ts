@@ -1,11 +1,13 @@
 /** What an agent is shown of its inbox, with events that wait. */
+
 import type { HookAction, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { FileNote, TakenNote } from "../../protocol/notes.ts";
 import { frame, quote } from "../../protocol/text.ts";
+import type { Actor } from "./agents.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
-import type { Actor, Plan } from "./row.ts";
+import type { Plan } from "./row.ts";
 import { nearPath } from "./words.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;

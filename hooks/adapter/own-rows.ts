@@ -1,8 +1,10 @@
 /** Calls of Kite itself: the client does not tell them which of its agents makes them, so the event before does. */
+
 import type { HookAction } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { Actor } from "./agents.ts";
 import { type Event, field, within } from "./payload.ts";
-import { type Actor, atWork, begin, type Plan, type Row } from "./row.ts";
+import { atWork, begin, type Plan, type Row } from "./row.ts";
 import { otherEvent } from "./session-rows.ts";
 
 /** A tool of Kite's server, named `kite`, added by hand or by a plugin. */

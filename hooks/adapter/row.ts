@@ -1,14 +1,7 @@
 import type { HookAction, HookContext, HookOutcome } from "../../protocol/adapter.ts";
-import { isSubagent } from "./agents.ts";
+import { type Actor, isSubagent } from "./agents.ts";
 import type { Output } from "./output.ts";
 import { type Event, field, label } from "./payload.ts";
-
-/** Who acts: a session's main agent, or an agent within it; `pid` is the client's process. */
-export interface Actor {
-  readonly session: string;
-  readonly agent?: string;
-  readonly pid?: number;
-}
 
 /** What one event asks of the daemon, and what it answers; without `answer`, nothing. */
 export interface Plan {

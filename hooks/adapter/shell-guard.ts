@@ -5,13 +5,15 @@
  * turn; words that come from files, from programs other than the few of `shell-output.ts`, or from variables, functions
  * and aliases set elsewhere; a variable that has another value on either way of an `if`; other machines.
  */
+
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf, settingOf } from "./git-command.ts";
 import type { Reach } from "./git-reach.ts";
 import { readShell } from "./shell-commands.ts";
+import { walkShell } from "./shell-line.ts";
 import { asValue, hole, type Value } from "./shell-state.ts";
-import { type Budget, type Invocation, walkShell, wholeBudget } from "./shell-walk.ts";
+import { type Budget, type Invocation, wholeBudget } from "./shell-walk.ts";
 
 /** A guarded command, and whether its paths could not be told, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {

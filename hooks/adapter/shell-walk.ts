@@ -6,18 +6,7 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { expand, single } from "./shell-expand.ts";
-import { runSimple } from "./shell-simple.ts";
-import {
-  assign,
-  asValue,
-  bounded,
-  either,
-  hole,
-  type State,
-  startIn,
-  type Value,
-  withNamed,
-} from "./shell-state.ts";
+import { assign, asValue, bounded, either, hole, type State, type Value, withNamed } from "./shell-state.ts";
 import type { Node, Part, Word } from "./shell-tree.ts";
 
 /** One program that the line may run; `values` begins with its name. */
@@ -44,16 +33,23 @@ export function wholeBudget(): Budget {
   return { steps: limits.shellStepsMax, chars: limits.shellTextChars };
 }
 
+type Simple = Extract<Node, { kind: "simple" }>;
+
+/** Goes through a simple command. */
+export type SimpleRunner = (walk: Walk, node: Simple, state: State) => State | null;
+
 export class Walk {
   #run: (invocation: Invocation) => void;
+  readonly #simple: SimpleRunner;
   readonly #budget: Budget;
   readonly #texts: string[] = [];
   #sink: Sink | null = null;
   #depth = 0;
   unread: string | null = null;
 
-  constructor(run: (invocation: Invocation) => void, budget: Budget) {
+  constructor(run: (invocation: Invocation) => void, simple: SimpleRunner, budget: Budget) {
     this.#run = run;
+    this.#simple = simple;
     this.#budget = budget;
   }
 
@@ -72,7 +68,7 @@ export class Walk {
     if (!this.goesOn()) return this.stop();
     switch (node.kind) {
       case "simple":
-        return runSimple(this, node, state);
+        return this.#simple(this, node, state);
       case "redirected":
         return redirected(this, node, state);
       case "sequence":
@@ -191,22 +187,6 @@ export class Walk {
     const values = words.flatMap(word => expand(this.settled(word, state), state));
     return this.charge(values.reduce((sum, { whole }) => sum + whole.length + 1, 0)) ? values : [];
   }
-}
-
-/**
- * Hands every program of the line to `run`, in order. `args` are `$1` and so on, where they are known. Returns why not
- * all of it was gone through, or null.
- */
-export function walkShell(
-  node: Node,
-  dir: string,
-  run: (invocation: Invocation) => void,
-  args: readonly string[] | null = null,
-  budget: Budget = wholeBudget(),
-): string | null {
-  const walk = new Walk(run, budget);
-  walk.step(node, { ...startIn(dir), args });
-  return walk.unread;
 }
 
 type Kind<K extends Node["kind"]> = Extract<Node, { kind: K }>;

@@ -2,13 +2,13 @@
 import type { HookAction } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import { quote } from "../../protocol/text.ts";
-import { ancestorsOf, isAgent, parentFile } from "./agents.ts";
+import { type Actor, ancestorsOf, isAgent, parentFile } from "./agents.ts";
 import { changedLines } from "./changed-lines.ts";
 import { withInbox, withNotes } from "./inbox-answer.ts";
 import { lockAnswer } from "./lock-answer.ts";
 import { isOwnTool, ownTool, typed } from "./own-rows.ts";
 import { type Event, field, innerId, inputPath, isId, within } from "./payload.ts";
-import { type Actor, agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "./row.ts";
+import { agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "./row.ts";
 import { otherEvent } from "./session-rows.ts";
 import { preShell } from "./shell-row.ts";
 import { nearPath } from "./words.ts";

@@ -2,8 +2,11 @@
  * Steps of every kind among few and among many: what `growth.ts` takes the time of and `tests/unit/growth.test.ts`
  * counts the work of.
  */
+
+import type { Actor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
-import type { Actor, Command, Due, FileRef, LockRequest, NewTask } from "../../daemon/core/entry.ts";
+import type { Command, Due, LockRequest, NewTask } from "../../daemon/core/entry.ts";
+import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { lettersOf } from "../../daemon/core/inbox-table.ts";
 import { copyOf, linesOf } from "../../daemon/core/snapshot.ts";
 import { emptyState, type State } from "../../daemon/core/state.ts";

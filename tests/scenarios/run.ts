@@ -14,7 +14,8 @@
  * Behind the dashes: what each one hears (`bob: ...`) and what everybody may see (`* ...`), in order. Tokens are
  * written without the name of the store.
  */
-import type { Actor, Command, LockRequest, WriteNote } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, LockRequest, WriteNote } from "../../daemon/core/entry.ts";
 import { actorRow } from "../../daemon/core/lock-text.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Reply } from "../../daemon/core/step.ts";

@@ -1,5 +1,6 @@
 /** Tasks in a transcript: they are known by their words, and written so in what comes of them. */
-import type { Actor, Command, TaskUpdate } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, TaskUpdate } from "../../daemon/core/entry.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Reply } from "../../daemon/core/step.ts";
 import { classOf } from "../../daemon/core/task-table.ts";

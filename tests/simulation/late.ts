@@ -2,7 +2,8 @@
  * Writes that are heard of after their lock ended, and the rules of them once more, written slowly: each is remembered
  * when its lock is cut short, and told once, unless its writer has the file again.
  */
-import type { Actor, Command, Entry } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, Entry } from "../../daemon/core/entry.ts";
 import type { Hold, State } from "../../daemon/core/state.ts";
 import type { Step } from "../../daemon/core/step.ts";
 import type { Random } from "./random.ts";

@@ -2,7 +2,8 @@
  * What the simulated agents are told of each other's writes, and the rules of it once more, written slowly: each hears of
  * everything once, nothing is forgotten before it was told, and nothing comes twice over crashes.
  */
-import type { Actor, Command, Entry } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, Entry } from "../../daemon/core/entry.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Step } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -2,7 +2,11 @@
  * The invariants of locks once more, written without the core's indexes and searches: slow, obvious, and blind to
  * none of their bugs.
  */
-import type { Actor, Command, FileRef, Origin } from "../../daemon/core/entry.ts";
+
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command } from "../../daemon/core/entry.ts";
+import type { FileRef } from "../../daemon/core/file-ref.ts";
+import type { Origin } from "../../daemon/core/origin.ts";
 import type { Hold, State, Waiter } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 

@@ -84,7 +84,7 @@ const planted: readonly Planted[] = [
   },
   {
     bug: "a lease that outlives its holder: an ended session keeps its locks",
-    file: "daemon/core/sessions.ts",
+    file: "daemon/core/session-end.ts",
     find: "  releaseSession(state, session.id, null, cause, step);\n",
     put: "",
     tells: /is gone|not alive/,
@@ -188,7 +188,7 @@ const planted: readonly Planted[] = [
   },
   {
     bug: "a claim that outlives its session",
-    file: "daemon/core/sessions.ts",
+    file: "daemon/core/session-end.ts",
     find: "  endClaims(state, session.id, null, cause, step);\n",
     put: "",
     tells: /is gone|not alive/,
@@ -259,7 +259,7 @@ const planted: readonly Planted[] = [
   },
   {
     bug: "a hold on edits that outlives its session",
-    file: "daemon/core/sessions.ts",
+    file: "daemon/core/session-end.ts",
     find: "  endHoldsOf(state, { session: session.id }, cause, step);\n",
     put: "",
     tells: /is not alive/,
@@ -413,7 +413,7 @@ const planted: readonly Planted[] = [
   },
   {
     bug: "who made room may not come back",
-    file: "daemon/core/sessions.ts",
+    file: "daemon/core/session-end.ts",
     find: "if (!returns) ended.set(session.id, state.t);",
     put: "ended.set(session.id, state.t);",
     tells: /made room and may not come back/,

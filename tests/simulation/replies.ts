@@ -2,7 +2,9 @@
  * Which answers clients read, and the rules of what is kept for retries once more: a refusal that nobody can have read
  * is not kept, what was read stays, and what was done is never forgotten for it.
  */
-import type { Entry, Origin } from "../../daemon/core/entry.ts";
+
+import type { Entry } from "../../daemon/core/entry.ts";
+import type { Origin } from "../../daemon/core/origin.ts";
 import type { KeptReply, State } from "../../daemon/core/state.ts";
 
 export class ReadReplies {

@@ -2,7 +2,8 @@
  * Sessions that come by where there is little room, and the rules of who makes room once more, written slowly: only who
  * has neither a process nor anything else, and of those who has had nothing for longest.
  */
-import type { Actor, Command, Entry } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, Entry } from "../../daemon/core/entry.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Reply, Step } from "../../daemon/core/step.ts";
 import { claimerOf } from "../../daemon/core/task-table.ts";

@@ -2,7 +2,10 @@
  * What the simulated clients say to each other and share, and the rules of it once more, written without the core's
  * indexes.
  */
-import type { Actor, Command, Entry, FileRef } from "../../daemon/core/entry.ts";
+
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, Entry } from "../../daemon/core/entry.ts";
+import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { lettersOf } from "../../daemon/core/inbox-table.ts";
 import { inboxKey } from "../../daemon/core/recipients.ts";
 import type { EditHold, Hold, State } from "../../daemon/core/state.ts";

@@ -2,7 +2,8 @@
  * What the simulated clients do with tasks, and the rules of tasks once more, written without the core's indexes: slow,
  * obvious, and blind to none of their bugs.
  */
-import type { Actor, Command, Entry, NewTask } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, Entry, NewTask } from "../../daemon/core/entry.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Reply } from "../../daemon/core/step.ts";
 import type { Task } from "../../daemon/core/task-table.ts";

@@ -2,7 +2,8 @@
  * What the simulated clients write and commit in two worktrees, and the rules of uncommitted work once more, written
  * slowly: whose it is, what was bypassed, and that none is forgotten that was written after the last commit.
  */
-import type { Actor, Command, Entry, WriteNote } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command, Entry, WriteNote } from "../../daemon/core/entry.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Reply, Step } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -3,8 +3,11 @@
  * connections, dying processes, jumping clocks. After every entry the invariants are checked twice, by the core's own
  * `check` and by the oracle; after every crash the state that comes back is compared with the one that was.
  */
+
+import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { Actor, Command, CommandOf, Entry, LockRequest, Origin } from "../../daemon/core/entry.ts";
+import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/entry.ts";
+import type { Origin } from "../../daemon/core/origin.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { emptyState, type Hold, type State, type Token } from "../../daemon/core/state.ts";
 import type { Reply, Step } from "../../daemon/core/step.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sameActor } from "../../daemon/core/actors.ts";
+import { sameActor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Command, LockRequest } from "../../daemon/core/entry.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
 import type { Reply } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, lockOf, World } from "./core-world.ts";

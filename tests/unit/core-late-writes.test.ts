@@ -1,6 +1,8 @@
 /** A write that ends after its lock has: who is told of it, who is not, and what is remembered until then. */
+
 import { describe, expect, it } from "vitest";
-import type { Actor, LockRequest } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { LockRequest } from "../../daemon/core/entry.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";

@@ -1,6 +1,9 @@
 /** Explicit locks that descendants use: bound to a connection, several deep, given up meanwhile, unlocked by force. */
+
 import { describe, expect, it } from "vitest";
-import type { Actor, Bound, LockRequest } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { LockRequest } from "../../daemon/core/entry.ts";
+import type { Bound } from "../../daemon/core/origin.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
 import { inboxOf } from "../../daemon/core/inbox.ts";
 import { lettersOf } from "../../daemon/core/inbox-table.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { Actor, WriteNote } from "../../daemon/core/entry.ts";
+import type { WriteNote } from "../../daemon/core/entry.ts";
 import { tellLater } from "../../daemon/core/notes.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";

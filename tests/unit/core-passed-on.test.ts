@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
 import { World, waits } from "./core-world.ts";
 
 const child: Actor = { session: "m", agent: "child", incarnation: 0 };

@@ -1,6 +1,8 @@
 /** Who makes room where there are as many sessions as may be: the bounds are small here, and every invariant is checked. */
+
 import { describe, expect, it, vi } from "vitest";
-import type { Actor, LockRequest } from "../../daemon/core/entry.ts";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { LockRequest } from "../../daemon/core/entry.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";

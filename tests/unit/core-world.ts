@@ -1,7 +1,9 @@
+import type { Actor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
 import { dueAt } from "../../daemon/core/due.ts";
-import type { Actor, Command, Entry, LockRequest, Origin } from "../../daemon/core/entry.ts";
+import type { Command, Entry, LockRequest } from "../../daemon/core/entry.ts";
+import type { Origin } from "../../daemon/core/origin.ts";
 import { emptyState, type State } from "../../daemon/core/state.ts";
 import type { Reply, Step, Timer } from "../../daemon/core/step.ts";
 

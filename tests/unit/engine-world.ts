@@ -1,5 +1,7 @@
 /** The engine over any journal, with time and the journal's work in the test's hand. */
-import type { Command, Entry, FileRef } from "../../daemon/core/entry.ts";
+
+import type { Command, Entry } from "../../daemon/core/entry.ts";
+import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { CoreEvent, Reply } from "../../daemon/core/step.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Told } from "../../daemon/core/state.ts";
-import type { CoreEvent, Step } from "../../daemon/core/step.ts";
+import type { CoreEvent, Step, Told } from "../../daemon/core/step.ts";
 import { EventRing } from "../../daemon/event-ring.ts";
 import { limits } from "../../protocol/limits.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { Anchor } from "../../daemon/core/entry.ts";
+import type { Anchor } from "../../daemon/core/actor.ts";
 import { AnchorWatch, isAlive, parentOf, processAnchor } from "../../daemon/facts-process.ts";
 import {
   type ProcessRow,

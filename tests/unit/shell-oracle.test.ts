@@ -1,9 +1,11 @@
 /** What a shell line runs, told by a real shell, against what is read from the line alone. */
+
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { readShell } from "../../hooks/adapter/shell-commands.ts";
+import { walkShell } from "../../hooks/adapter/shell-line.ts";
 import type { Value } from "../../hooks/adapter/shell-state.ts";
-import { type Invocation, walkShell } from "../../hooks/adapter/shell-walk.ts";
+import type { Invocation } from "../../hooks/adapter/shell-walk.ts";
 import { programOf } from "../../hooks/adapter/shell-wrappers.ts";
 import { exactForms, looseForms, setForms } from "./shell-forms.ts";
 import { type Call, lines, ShellWorld } from "./shell-lines.ts";

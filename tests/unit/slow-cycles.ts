@@ -1,6 +1,7 @@
 /** The search for cycles of waits once more, request by request and without the graph: slow and obvious. */
-import { actorKey, sameActor } from "../../daemon/core/actors.ts";
-import type { Actor, FileRef } from "../../daemon/core/entry.ts";
+
+import { type Actor, actorKey, sameActor } from "../../daemon/core/actor.ts";
+import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { type Ask, type Blocker, blockers, mustGiveUp, overlapOf } from "../../daemon/core/lock-blockers.ts";
 import type { Locks, Waiter } from "../../daemon/core/state.ts";
 

@@ -4,7 +4,8 @@
  */
 
 import { systemClock } from "../../../daemon/clock.ts";
-import type { Command, FileRef } from "../../../daemon/core/entry.ts";
+import type { Command } from "../../../daemon/core/entry.ts";
+import type { FileRef } from "../../../daemon/core/file-ref.ts";
 import type { Reply } from "../../../daemon/core/step.ts";
 import { Engine } from "../../../daemon/engine.ts";
 import { MemoryJournal } from "../../../daemon/journal-memory.ts";

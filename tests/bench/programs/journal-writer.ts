@@ -2,7 +2,8 @@
 
 import { mkdirSync } from "node:fs";
 import { systemClock } from "../../../daemon/clock.ts";
-import type { Command, FileRef } from "../../../daemon/core/entry.ts";
+import type { Command } from "../../../daemon/core/entry.ts";
+import type { FileRef } from "../../../daemon/core/file-ref.ts";
 import { Engine } from "../../../daemon/engine.ts";
 import { FileJournal } from "../../../daemon/journal-file.ts";
 import { lockCommand } from "../../../daemon/session-commands.ts";

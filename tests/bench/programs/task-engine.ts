@@ -2,8 +2,10 @@
  * Engine and core over a memory journal with `COUNT` tasks: a third each ready, blocked and done. On a message it works
  * on some more, and answers with the processor time, in microseconds, that each kind of work takes for one task.
  */
+
 import { systemClock } from "../../../daemon/clock.ts";
-import type { Actor, Command, NewTask } from "../../../daemon/core/entry.ts";
+import type { Actor } from "../../../daemon/core/actor.ts";
+import type { Command, NewTask } from "../../../daemon/core/entry.ts";
 import { taskOf } from "../../../daemon/core/task-table.ts";
 import { findTask, isTask } from "../../../daemon/core/task-text.ts";
 import { Engine } from "../../../daemon/engine.ts";
