@@ -1,3 +1,4 @@
+import type { AgentFile } from "../protocol/adapter.ts";
 import type { TreeChange } from "../protocol/guard.ts";
 import type { Anchor } from "./core/actor.ts";
 import { parentAgent } from "./facts-agent.ts";
@@ -54,7 +55,7 @@ export interface Facts {
 }
 
 /** The facts of this machine, all under one budget. */
-export function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
+export function outsideFacts(outside: Outside, gitChild: GitChild, agentFile: AgentFile | null): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   const work = new WorkFacts(outside, gitChild);
@@ -74,7 +75,7 @@ export function outsideFacts(outside: Outside, gitChild: GitChild): Facts {
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
     repository: cwd => git.repositoryOf(cwd),
-    parentAgent: file => parentAgent(outside, file),
+    parentAgent: async file => (agentFile === null ? null : parentAgent(outside, agentFile, file)),
     anchor: processAnchor,
     isAlive,
   };

@@ -143,7 +143,11 @@ async function run(options: DaemonOptions, instance: Instance): Promise<RunningD
   if (before !== null) events.take(before);
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
   const outside = options.outside ?? new Outside();
-  const facts = outsideFacts(outside, options.git ?? new GitChild(process.env, git));
+  const facts = outsideFacts(
+    outside,
+    options.git ?? new GitChild(process.env, git),
+    adapter?.agentFile ?? null,
+  );
   const services: HandlerServices = {
     node,
     version,

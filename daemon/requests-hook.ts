@@ -26,7 +26,7 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   }
   const { env = {}, ppid = null, wake = false } = request;
   const { socket, hookWaitMs: waitMs } = services;
-  const asked = adapter(request.event, { env, ppid, socket, waitMs, wake });
+  const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake });
   const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
   // The same event comes through the hook beside this one.
   if (!wake) count(hookCounts, plan.event);

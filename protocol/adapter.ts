@@ -315,5 +315,17 @@ export interface HookPlan {
   readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
 }
 
-/** Turns one event into a plan. Never throws: an event it does not know has no actions and an empty answer. */
-export type HookAdapter = (event: Readonly<Record<string, unknown>>, context: HookContext) => HookPlan;
+/** What the daemon knows of one agent client. Pure: it looks nothing up. */
+export interface HookAdapter {
+  /** Turns one event into a plan. Never throws: an event it does not know has no actions and an empty answer. */
+  plan(event: Readonly<Record<string, unknown>>, context: HookContext): HookPlan;
+  readonly agentFile: AgentFile;
+}
+
+/** A file in which the client keeps who began one of its agents. */
+export interface AgentFile {
+  /** Whether an absolute path can be such a file: no other is read, whatever an event names. */
+  isOne(path: string): boolean;
+  /** The agent that began this one; null where the text names none or is not what such a file holds. */
+  parentIn(text: string): string | null;
+}

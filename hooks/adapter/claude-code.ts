@@ -1,4 +1,5 @@
-import type { HookAdapter, HookContext } from "../../protocol/adapter.ts";
+import type { HookAdapter, HookContext, HookPlan } from "../../protocol/adapter.ts";
+import { agentFile } from "./agent-file.ts";
 import { nothing } from "./output.ts";
 import { clientPid, field, wellFormed } from "./payload.ts";
 import { idle, type Row } from "./row.ts";
@@ -34,7 +35,9 @@ const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
 ]);
 
 /** The adapter for Claude Code. */
-export const claudeCode: HookAdapter = (event, context) => {
+export const claudeCode: HookAdapter = { plan, agentFile };
+
+function plan(event: Readonly<Record<string, unknown>>, context: HookContext): HookPlan {
   const usable = wellFormed(event);
   const name = usable ? field(event, "hook_event_name") : null;
   const session = usable ? field(event, "session_id") : null;
@@ -57,7 +60,7 @@ export const claudeCode: HookAdapter = (event, context) => {
     actions: plan.actions,
     answer: plan.answer ?? (() => nothing),
   };
-};
+}
 
 /** A hook that may wake its session comes beside one that does all the rest. */
 function rowOf(name: string, { wake }: HookContext): Row {

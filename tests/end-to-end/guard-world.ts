@@ -26,15 +26,18 @@ import { Client } from "./daemon.ts";
 type Guarded = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
 /** Does what the event holds, and answers with what came of it. */
-const adapter: HookAdapter = event => ({
-  event: "test",
-  session: null,
-  agent: null,
-  tool: null,
-  file: null,
-  actions: (event["actions"] as readonly HookAction[]).map(readAliases),
-  answer: outcomes => ({ output: JSON.stringify(outcomes) }),
-});
+const adapter: HookAdapter = {
+  plan: event => ({
+    event: "test",
+    session: null,
+    agent: null,
+    tool: null,
+    file: null,
+    actions: (event["actions"] as readonly HookAction[]).map(readAliases),
+    answer: outcomes => ({ output: JSON.stringify(outcomes) }),
+  }),
+  agentFile: { isOne: () => false, parentIn: () => null },
+};
 
 /** An alias comes to what it is told to in JSON. */
 function readAliases(action: HookAction): HookAction {

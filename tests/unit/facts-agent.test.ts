@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parentAgent } from "../../daemon/facts-agent.ts";
 import { Outside } from "../../daemon/facts-outside.ts";
 import { nodeProber } from "../../daemon/facts-prober.ts";
+import { agentFile } from "../../hooks/adapter/agent-file.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -17,15 +18,15 @@ afterAll(() => rmSync(join(folder, "../../../.."), { recursive: true, force: tru
 test("an agent's parent is what the client's file says, or none; what cannot be read now is not none", async () => {
   const file = join(folder, "agent-1.meta.json");
   const outside = new Outside();
-  expect(await parentAgent(outside, file)).toBeNull();
+  expect(await parentAgent(outside, agentFile, file)).toBeNull();
   writeFileSync(file, '{"parentAgentId":"helper"}');
-  expect(await parentAgent(outside, file)).toBe("helper");
-  expect(await parentAgent(outside, "/etc/passwd")).toBeNull();
+  expect(await parentAgent(outside, agentFile, file)).toBe("helper");
+  expect(await parentAgent(outside, agentFile, "/etc/passwd")).toBeNull();
   const failing = {
     ...nodeProber,
     readSmall: () => Promise.reject(Object.assign(new Error("no"), { code: "EIO", syscall: "open" })),
   };
-  expect(await parentAgent(new Outside(failing), file)).toMatchObject({
+  expect(await parentAgent(new Outside(failing), agentFile, file)).toMatchObject({
     unreachable: expect.stringContaining("EIO"),
   });
 });

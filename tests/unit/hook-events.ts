@@ -35,7 +35,7 @@ export function recorded(): { readonly name: string; readonly event: Payload }[]
   });
 }
 
-export const plan = (event: Payload, cx: HookContext = context): HookPlan => claudeCode(event, cx);
+export const plan = (event: Payload, cx: HookContext = context): HookPlan => claudeCode.plan(event, cx);
 
 /** What the plan prints for these outcomes, as the client reads it; null for nothing. */
 export const answerOf = (p: HookPlan, ...outcomes: HookOutcome[]) => {
