@@ -2,11 +2,10 @@
 import { setInterval } from "node:timers";
 import { z } from "zod";
 import type { KiteClient } from "../../client/client.ts";
-import { duration, nearPath } from "../../hooks/adapter/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import { fileLockSchema, fileUnlockSchema } from "../../protocol/lock.ts";
-import { quote } from "../../protocol/text.ts";
+import { duration, nearPath, quote } from "../../protocol/text.ts";
 import { absolute } from "../acting.ts";
 import { Refused } from "../ask.ts";
 import { type Call, granted, puts, type Tool, tool } from "./tool.ts";

@@ -1,10 +1,9 @@
 /** Tools that look: kite_status, kite_sessions. They tell of the caller's own project alone. */
 import { z } from "zod";
-import { duration, nearPath } from "../../hooks/adapter/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import { rowsOf } from "../ask.ts";
 import { type Call, granted, looks, type Tool, tool } from "./tool.ts";
 

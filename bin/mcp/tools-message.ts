@@ -1,6 +1,5 @@
 /** Tools to write to others: kite_message, kite_inbox, kite_broadcast. */
 import { z } from "zod";
-import { duration } from "../../hooks/adapter/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import {
   broadcastSchema,
@@ -9,7 +8,7 @@ import {
   messageAckSchema,
   messageSendSchema,
 } from "../../protocol/message.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../acting.ts";
 import { adds, granted, puts, type Said, type Tool, tool } from "./tool.ts";
 

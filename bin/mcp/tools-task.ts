@@ -1,6 +1,5 @@
 /** Tools of the shared plan: kite_task_create, _list, _claim, _complete, _fail. */
 import { z } from "zod";
-import { duration } from "../../hooks/adapter/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import {
@@ -10,7 +9,7 @@ import {
   taskFilterShape,
   taskUpdateSchema,
 } from "../../protocol/task.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { duration, frame, quote } from "../../protocol/text.ts";
 import { rowsOf } from "../ask.ts";
 import { adds, type Call, granted, looks, puts, type Tool, tool } from "./tool.ts";
 

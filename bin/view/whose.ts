@@ -1,4 +1,4 @@
-import { shellWord } from "../../hooks/adapter/words.ts";
+import { shellWord } from "../../protocol/text.ts";
 import type { WriteRow, WriterRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
 import { tilde } from "./places.ts";

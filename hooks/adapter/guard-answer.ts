@@ -1,12 +1,11 @@
 import type { HookOutcome } from "../../protocol/adapter.ts";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import { contested, holdOf } from "./lock-answer.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
 import { leftOut, ownForm } from "./own-paths.ts";
 import type { Guarded } from "./shell-guard.ts";
-import { duration, nearPath } from "./words.ts";
 
 /** The shell line that asks. `waitMs` is how long it may have waited for an index. */
 export interface GuardedLine {

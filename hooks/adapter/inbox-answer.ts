@@ -4,11 +4,10 @@ import type { HookAction, HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { FileNote, TakenNote } from "../../protocol/notes.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { frame, nearPath, quote } from "../../protocol/text.ts";
 import type { Actor } from "./agents.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
 import type { Plan } from "./row.ts";
-import { nearPath } from "./words.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
 type Notes = Extract<HookOutcome, { did: "notes"; ok: true }>;

@@ -1,11 +1,10 @@
 import type { HookOutcome } from "../../protocol/adapter.ts";
 import type { Code, Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import { isChangedLines } from "./changed-lines.ts";
 import { context, deny, nothing, type Output, tellPerson, withContext } from "./output.ts";
 import { within } from "./payload.ts";
-import { duration, nearPath } from "./words.ts";
 
 /** The edit that asks for a lock. `waitMs` is how long it may have waited in line. */
 export interface Edit {

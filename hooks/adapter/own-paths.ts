@@ -1,7 +1,6 @@
 /** Commands for an agent to run: limited to its own files, and safe for a shell. */
 import { limits } from "../../protocol/limits.ts";
-import { quote } from "../../protocol/text.ts";
-import { shellWord } from "./words.ts";
+import { quote, shellWord } from "../../protocol/text.ts";
 
 /** Where an agent's own files are, and from where it would run a command. */
 export interface OwnPaths {

@@ -2,9 +2,8 @@ import type { HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockNote } from "../../protocol/notes.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { duration, frame, nearPath, quote, shellWord } from "../../protocol/text.ts";
 import { alsoTellPerson, context, nothing, type Output, tellPerson } from "./output.ts";
-import { duration, nearPath, shellWord } from "./words.ts";
 
 type Begun = Extract<HookOutcome, { did: "begin"; ok: true }>;
 type Looked = Extract<HookOutcome, { did: "look"; ok: true }>;

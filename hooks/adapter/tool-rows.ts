@@ -1,7 +1,7 @@
 /** Events of tools. The client waits for PreToolUse alone; the others may come late, so they only end things. */
 import type { HookAction } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
-import { quote } from "../../protocol/text.ts";
+import { nearPath, quote } from "../../protocol/text.ts";
 import { type Actor, ancestorsOf, isAgent, parentFile } from "./agents.ts";
 import { changedLines } from "./changed-lines.ts";
 import { withInbox, withNotes } from "./inbox-answer.ts";
@@ -11,7 +11,6 @@ import { type Event, field, innerId, inputPath, isId, within } from "./payload.t
 import { agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "./row.ts";
 import { otherEvent } from "./session-rows.ts";
 import { preShell } from "./shell-row.ts";
-import { nearPath } from "./words.ts";
 
 /** Which field of a writing tool's input names the file. */
 const writes: ReadonlyMap<string, string> = new Map([

@@ -2,11 +2,10 @@
 import type { HookOutcome } from "../../protocol/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { FreedFile } from "../../protocol/notes.ts";
-import { frame, quote } from "../../protocol/text.ts";
+import { frame, nearPath, quote } from "../../protocol/text.ts";
 import { nothing, type Output, wake } from "./output.ts";
 import { type Event, field } from "./payload.ts";
 import { idle, mainOf, type Row } from "./row.ts";
-import { nearPath } from "./words.ts";
 
 const opening = "Kite: a file that you were refused is free now.";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nearPath } from "../../hooks/adapter/words.ts";
+import { nearPath } from "../../protocol/text.ts";
 
 it.each([
   ["/home/dev/shop/src/a.ts", "/home/dev/shop", "src/a.ts"],
