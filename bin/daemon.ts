@@ -1,11 +1,11 @@
 import { closeSync, realpathSync, writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { loadConfig } from "../daemon/config.ts";
-import { createLog } from "../daemon/log.ts";
+import { loadConfig } from "../daemon/config/config.ts";
+import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/main.ts";
-import { claudeCode } from "../hooks/adapter/claude-code.ts";
+import { claudeCode } from "../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../protocol/paths.ts";
-import { closeInherited } from "./inherited.ts";
+import { closeInherited } from "./close-descriptors.ts";
 import { version } from "./version.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { decode, fileName, isAbsence, type TrailLine, trailFiles } from "../daemon/trail-line.ts";
+import { decode, fileName, isAbsence, type TrailLine, trailFiles } from "../daemon/trail/line.ts";
 
 const chunkBytes = 64 * 1024;
 

@@ -131,7 +131,7 @@ export async function run(argv: readonly string[]): Promise<void> {
 /** Commands read the agent from their environment, as a script may set it. */
 async function nameAgent(words: readonly string[]): Promise<void> {
   if (process.env["CLAUDECODE"] !== "1") return;
-  const { typedBy } = await import("./typed-by.ts");
+  const { typedBy } = await import("./calling-agent.ts");
   const agent = await typedBy(process.env, words);
   if (agent !== null) process.env["KITE_AGENT"] = agent;
 }

@@ -1,7 +1,7 @@
 /** The project around a directory, as the daemon would find it. */
 import { LocalError } from "../client/errors.ts";
-import { GitFacts, type Repository } from "../daemon/facts-git.ts";
-import { Outside, type Unreachable } from "../daemon/facts-outside.ts";
+import { Outside, type Unreachable } from "../daemon/facts/filesystem.ts";
+import { GitFacts, type Repository } from "../daemon/facts/repositories.ts";
 import { limits } from "../protocol/limits.ts";
 
 /** The directory could not be looked at in time: where a command would act is not known. */

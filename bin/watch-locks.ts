@@ -1,9 +1,17 @@
 import { LocalError } from "../client/errors.ts";
-import { exitCodes, fail, Refused, rowsOf } from "./ask.ts";
+import {
+  type Client,
+  jsonLine,
+  print,
+  printFramed,
+  printJson,
+  screenOf,
+  type World,
+} from "./process-context.ts";
 import { lockEventLine } from "./view/events.ts";
 import { type LocksData, locksView } from "./view/locks.ts";
 import { cut } from "./view/text.ts";
-import { type Client, jsonLine, print, printFramed, printJson, screenOf, type World } from "./world.ts";
+import { exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
 
 const lockEvents = ["lock_granted", "lock_queued", "lock_released", "lock_wait_ended", "lock_revoked"];
 const tickMs = 1_000;

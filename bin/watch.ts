@@ -1,11 +1,11 @@
 import { LocalError, NotRunning } from "../client/errors.ts";
 import type { EventLine } from "../protocol/events.ts";
-import { exitCodes, fail, Refused, rowsOf } from "./ask.ts";
+import { type Client, printFramed, printJson, screenOf, type World } from "./process-context.ts";
 import { eventSentence } from "./view/events.ts";
 import { Places } from "./view/places.ts";
 import { clock } from "./view/text.ts";
 import { type News, type WatchData, watchView } from "./view/watch.ts";
-import { type Client, printFramed, printJson, screenOf, type World } from "./world.ts";
+import { exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
 
 export interface WatchFlags {
   readonly json?: boolean;

@@ -1,9 +1,9 @@
 /** What nearly everything in the daemon works with. What only some need is in the interfaces that extend this one. */
-import type { Clock } from "./clock.ts";
-import type { Engine } from "./engine.ts";
-import type { Facts } from "./facts.ts";
-import type { PresenceTable } from "./presence.ts";
-import type { Recorder } from "./recorder.ts";
+import type { Clock } from "./engine/clock.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { Facts } from "./facts/facts.ts";
+import type { PresenceTable } from "./sessions/presence.ts";
+import type { Recorder } from "./trail/recorder.ts";
 
 export interface Services {
   /** This machine's name in the log. */

@@ -12,6 +12,8 @@ const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
 const plainProtocol = /^protocol\/(?:codes|limits(?:-guard)?|paths|text|wire|nearest)\.ts$/;
 const node = /^node:/;
+/** Pure: what a payload of an agent client means, and what a shell line does. */
+const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;
 
 /** Who may import whom; the first row that fits a file counts. */
 const table: readonly Allowed[] = [
@@ -25,18 +27,28 @@ const table: readonly Allowed[] = [
   {
     folder: /^daemon\/core\//,
     values: [/^daemon\/core\//, /^protocol\/(?:codes|limits|nearest)\.ts$/],
-    types: [schemas],
+    types: [schemas, /^hooks\/seam\//],
   },
-  { folder: /^daemon\//, values: [/^daemon\//, schemas, node, /^(?:pino|zod)$/], types: [] },
   {
-    folder: /^hooks\/adapter\//,
-    values: [/^hooks\/adapter\//, /^protocol\/(?:codes|limits|text)\.ts$/],
+    folder: /^daemon\//,
+    values: [/^daemon\//, schemas, node, /^(?:pino|zod)$/],
+    types: [/^hooks\/seam\//],
+  },
+  {
+    folder: adapters,
+    values: [/^hooks\/(?:claude-code|git|seam|shell)\//, /^protocol\/(?:codes|limits|text)\.ts$/],
     types: [schemas],
   },
   { folder: /^hooks\/client\//, values: [/^hooks\/client\//, node], types: [schemas] },
   {
-    folder: /^hooks\/install\//,
-    values: [/^hooks\/install\//, /^client\//, plainProtocol, node, /^proper-lockfile$/],
+    folder: /^hooks\/(?:install|claude-code\/settings)\//,
+    values: [
+      /^hooks\/(?:install|claude-code\/settings)\//,
+      /^client\//,
+      plainProtocol,
+      node,
+      /^proper-lockfile$/,
+    ],
     types: [schemas],
   },
   { folder: /^client\//, values: [/^client\//, plainProtocol, node], types: [schemas] },
@@ -110,7 +122,7 @@ const impureWord = new RegExp(
 export function impurities(sources: readonly Source[]): string[] {
   const found: string[] = [];
   for (const { path, text } of sources) {
-    if (!/^(?:daemon\/core|hooks\/adapter)\//.test(path)) continue;
+    if (!path.startsWith("daemon/core/") && !adapters.test(path)) continue;
     const code = codeOf(text);
     for (const [word] of code.text.matchAll(impureWord)) found.push(`${path} uses ${word}`);
     for (const [word] of code.text.matchAll(/\bMath\s*\.\s*random\b/g)) found.push(`${path} uses ${word}`);

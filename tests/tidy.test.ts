@@ -55,7 +55,7 @@ describe("who may import whom", () => {
     ["daemon/a.ts", 'const { KiteClient } = await import("../client/client.ts");'],
     ["daemon/a.ts", 'import type { KiteClient } from "../client/client.ts";'],
     ["daemon/a.ts", 'import { Command } from "commander";'],
-    ["daemon/a.ts", 'import { plan } from "../hooks/adapter/claude-code.ts";'],
+    ["daemon/a.ts", 'import { plan } from "../hooks/claude-code/adapter.ts";'],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: source code in a string
     ["daemon/a.ts", "const module = await import(`../${name}.ts`);"],
     ["daemon/core/a.ts", 'export { requests } from "../../protocol/requests.ts";'],
@@ -63,7 +63,7 @@ describe("who may import whom", () => {
     ["daemon/core/a.ts", 'import { Engine } from "../engine.ts";'],
     ["daemon/core/a.ts", 'import "../engine.ts";'],
     ["daemon/core/a.ts", 'import { createHash } from "node:crypto";'],
-    ["hooks/adapter/a.ts", 'import { connect } from "../client/hook.ts";'],
+    ["hooks/claude-code/a.ts", 'import { connect } from "../client/hook.ts";'],
     ["hooks/client/a.ts", 'import { limits } from "../../protocol/limits.ts";'],
     ["hooks/install/a.ts", 'import { start } from "../../daemon/main.ts";'],
     ["protocol/session.ts", 'import { apply } from "../daemon/core/apply.ts";'],
@@ -166,7 +166,7 @@ describe("the core and the adapter", () => {
     'import { hrtime } from "node:process";',
   ])("may not contain: %s", text => {
     expect(impurities(file("daemon/core/a.ts", text))).not.toEqual([]);
-    expect(impurities(file("hooks/adapter/a.ts", text))).not.toEqual([]);
+    expect(impurities(file("hooks/claude-code/a.ts", text))).not.toEqual([]);
     expect(impurities(file("daemon/a.ts", text))).toEqual([]);
   });
 

@@ -20,8 +20,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (words: readonly string[], flags: Flags) => {
-      const { processWorld } = await import("../world.ts");
-      const { broadcast } = await import("../talk/messages.ts");
+      const { processWorld } = await import("../process-context.ts");
+      const { broadcast } = await import("../messages/messages.ts");
       process.exitCode = await broadcast(processWorld(), words, flags);
     });
 }

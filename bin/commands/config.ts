@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import type { World } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
-import type { World } from "../world.ts";
 
 const help = `
 A value comes from, first found: a KITE_* variable, config.json in Kite's directory, the default. A daemon that runs
@@ -22,18 +22,18 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await config(processWorld(), json === true);
     });
 }
 
 /** Returns the exit code. `find` is how the repository is found. */
 export async function config(world: World, json: boolean, find?: FindRepository): Promise<number> {
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { print, printJson, screenOf } = await import("../process-context.ts");
   const { table } = await import("../view/table.ts");
   const { clean, wrap } = await import("../view/text.ts");
   const { tilde } = await import("../view/places.ts");
-  const { loadConfig } = await import("../../daemon/config.ts");
+  const { loadConfig } = await import("../../daemon/config/config.ts");
   const { env, paths } = world;
   const { findRepository } = await import("../project.ts");
   const repository = await (find ?? findRepository)(world.cwd);

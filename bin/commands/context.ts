@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { ContextFlags, SetFlags } from "../talk/context.ts";
-import type { World } from "../world.ts";
+import type { ContextFlags, SetFlags } from "../messages/context.ts";
+import type { World } from "../process-context.ts";
 
 const overview = `
 Context is what the sessions of a project share under a key: a port, a decision, the shape of an answer. It lives in
@@ -22,7 +22,7 @@ export function add(program: Command): void {
     .argument("<key>")
     .option("--raw", "print a text exactly as it was set, for a script")
     .action(async (key: string, flags: ContextFlags & { readonly raw?: boolean }) => {
-      const { get } = await import("../talk/context.ts");
+      const { get } = await import("../messages/context.ts");
       await run(world => get(world, key, flags));
     });
   command(
@@ -38,26 +38,26 @@ export function add(program: Command): void {
     .option("--ttl <time>", "gone by itself after this: 90s, 15m, 1h, 2d")
     .option("--string", "take the value for a text, whatever it looks like")
     .action(async (key: string, words: readonly string[], flags: SetFlags) => {
-      const { set } = await import("../talk/context.ts");
+      const { set } = await import("../messages/context.ts");
       await run(world => set(world, key, words.join(" "), flags));
     });
   command(context, "list", "list the keys", "$ kite context list --prefix api.")
     .option("--prefix <prefix>", "only keys that begin so")
     .action(async (flags: ContextFlags & { readonly prefix?: string }) => {
-      const { list } = await import("../talk/context.ts");
+      const { list } = await import("../messages/context.ts");
       await run(world => list(world, flags));
     });
   command(context, "rm", "delete a key", "$ kite context rm api.port")
     .argument("<key>")
     .option("--if-version <n>", "only where the key has this version")
     .action(async (key: string, flags: ContextFlags & { readonly ifVersion?: string }) => {
-      const { remove } = await import("../talk/context.ts");
+      const { remove } = await import("../messages/context.ts");
       await run(world => remove(world, key, flags));
     });
   command(context, "watch", "print every key, then every change", "$ kite context watch --prefix api.")
     .option("--prefix <prefix>", "only keys that begin so")
     .action(async (flags: ContextFlags & { readonly prefix?: string }) => {
-      const { watch } = await import("../talk/context.ts");
+      const { watch } = await import("../messages/context.ts");
       const ending = new AbortController();
       for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => ending.abort());
       await run(world => watch(world, flags, ending.signal));
@@ -74,6 +74,6 @@ function command(context: Command, name: string, says: string, example: string):
 }
 
 async function run(work: (world: World) => Promise<number>): Promise<void> {
-  const { processWorld } = await import("../world.ts");
+  const { processWorld } = await import("../process-context.ts");
   process.exitCode = await work(processWorld());
 }

@@ -25,9 +25,9 @@ async function demo(flags: DemoFlags): Promise<void> {
   const { limits } = await import("../../protocol/limits.ts");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const { play, demoYieldMs } = await import("../demo/play.ts");
-  const { daemonProgram, dist } = await import("../places.ts");
+  const { daemonProgram, dist } = await import("../program-paths.ts");
   const { watchLocks } = await import("../watch-locks.ts");
-  const { print, printJson, processWorld } = await import("../world.ts");
+  const { print, printJson, processWorld } = await import("../process-context.ts");
 
   const world = processWorld();
   const root = await mkdtemp(join(tmpdir(), "kite-demo-"));

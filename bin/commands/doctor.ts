@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import type { World } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
-import type { World } from "../world.ts";
 
 const help = `
 Each line is a check with its result, ok, warn or fail, and below it what to do. Nothing is changed.
@@ -19,14 +19,14 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await doctor(processWorld(), json === true);
     });
 }
 
 /** Returns the exit code. Each check is shown as soon as it is made. */
 export async function doctor(world: World, json: boolean): Promise<number> {
-  const { print, printJson, screenOf } = await import("../world.ts");
+  const { print, printJson, screenOf } = await import("../process-context.ts");
   const { checkLines, verdict } = await import("../view/doctor.ts");
   const checks: Check[] = [];
   const screen = screenOf(world);
@@ -58,7 +58,7 @@ async function* allChecks(world: World): AsyncGenerator<Check, void> {
   yield* await settings.checkConfig(world);
   yield* settings.checkInstalls(world);
   const hooks = await import("../doctor/hooks.ts");
-  const { dist } = await import("../places.ts");
+  const { dist } = await import("../program-paths.ts");
   yield* hooks.checkCopies(world, dist);
   const { checkAgentTools } = await import("../doctor/agent-tools.ts");
   yield* await checkAgentTools(world);

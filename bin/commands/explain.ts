@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { TrailLine } from "../../daemon/trail-line.ts";
-import type { World } from "../world.ts";
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { World } from "../process-context.ts";
 
 interface ExplainFlags {
   readonly lines: string;
@@ -31,19 +31,19 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (subject: string, flags: ExplainFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await explainSubject(processWorld(), subject, flags);
     });
 }
 
 /** Returns the exit code. */
 export async function explainSubject(world: World, subject: string, flags: ExplainFlags): Promise<number> {
-  const { exitCodes, fail } = await import("../ask.ts");
-  const { printFramed, printJson, screenOf } = await import("../world.ts");
-  const { absolute } = await import("../acting.ts");
+  const { exitCodes, fail } = await import("../with-daemon.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
+  const { absolute } = await import("../actor.ts");
   const { filterOf } = await import("./log.ts");
   const { explain, explainLines } = await import("../view/explain.ts");
-  const { readTrail } = await import("../../daemon/trail-read.ts");
+  const { readTrail } = await import("../../daemon/trail/read.ts");
   const { limits } = await import("../../protocol/limits.ts");
   const json = flags.json === true;
   const count = /^\d+$/.test(flags.lines) ? Number(flags.lines) : 0;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { HoldFlags } from "../talk/holds.ts";
+import type { HoldFlags } from "../messages/freezes.ts";
 
 const help = `
 While it lasts, edits of these files by other sessions of the project are refused with the reason; reading never is. It
@@ -23,8 +23,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (files: readonly string[], flags: HoldFlags) => {
-      const { processWorld } = await import("../world.ts");
-      const { holdEdits } = await import("../talk/holds.ts");
+      const { processWorld } = await import("../process-context.ts");
+      const { holdEdits } = await import("../messages/freezes.ts");
       process.exitCode = await holdEdits(processWorld(), files, flags);
     });
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import type { ClientName } from "../../hooks/install/command.ts";
-import type { Installed } from "../../hooks/install/install.ts";
-import type { ServerPlace } from "../../hooks/install/server.ts";
+import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
+import type { Installed } from "../../hooks/claude-code/settings/install.ts";
+import type { ServerPlace } from "../../hooks/claude-code/settings/server.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 
 interface InstallFlags {
@@ -61,11 +61,11 @@ async function install({
   json,
 }: InstallFlags): Promise<void> {
   const { namingFailures } = await import("../../hooks/install/failed.ts");
-  const hooks = await import("../../hooks/install/install.ts");
-  const { projectSettings, userSettings } = await import("../../hooks/install/project.ts");
-  const { projectServers, userServers } = await import("../../hooks/install/server.ts");
+  const hooks = await import("../../hooks/claude-code/settings/install.ts");
+  const { projectSettings, userSettings } = await import("../../hooks/claude-code/settings/project.ts");
+  const { projectServers, userServers } = await import("../../hooks/claude-code/settings/server.ts");
   const { kitePaths } = await import("../../protocol/paths.ts");
-  const { dist } = await import("../places.ts");
+  const { dist } = await import("../program-paths.ts");
   const { clean } = await import("../view/text.ts");
   await namingFailures(async () => {
     const { env } = process;
@@ -94,7 +94,7 @@ async function install({
     };
     if (json) console.log(JSON.stringify(done));
     else {
-      const { isUnignored } = await import("../ignored.ts");
+      const { isUnignored } = await import("../git-ignored.ts");
       const isShared = isProject && done.changed && isUnignored(options.settings);
       for (const line of linesOf(done, isProject, isShared)) console.log(clean(line));
     }
@@ -111,7 +111,7 @@ interface Tools {
 
 /** Without tools Kite does what it did: so whatever keeps them out is said, and the rest stays installed. */
 async function putTools(paths: KitePaths, place: ServerPlace, wanted: boolean): Promise<Tools> {
-  const { addTools, removeTools } = await import("../../hooks/install/server.ts");
+  const { addTools, removeTools } = await import("../../hooks/claude-code/settings/server.ts");
   const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
   const { file } = place;
   try {
@@ -133,7 +133,7 @@ interface Chosen {
 async function choose(asked: ClientName | undefined, dist: string): Promise<Chosen> {
   if (asked === "node") return { client: "node" };
   const { join } = await import("node:path");
-  const { tryPerl } = await import("../../hooks/install/try-client.ts");
+  const { tryPerl } = await import("../../hooks/claude-code/settings/try-client.ts");
   const whyNotPerl = await tryPerl(join(dist, "hook.pl"));
   if (whyNotPerl === null) return { client: "perl" };
   if (asked === undefined) return { client: "node", whyNotPerl };

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
-import type { LockRun } from "../hold.ts";
+import type { LockRun } from "../lock/run-under-lock.ts";
 
 interface LockFlags {
   readonly wait: string;
@@ -47,12 +47,12 @@ export function add(program: Command): void {
     .addHelpText("after", help)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : wrongCommandLine))
     .action(async (words: readonly string[], flags: LockFlags) => {
-      const { processWorld } = await import("../world.ts");
-      const { hold } = await import("../hold.ts");
+      const { processWorld } = await import("../process-context.ts");
+      const { hold } = await import("../lock/run-under-lock.ts");
       const world = processWorld();
       const run = parse(words, process.argv, flags);
       if (typeof run === "string") {
-        const { fail } = await import("../ask.ts");
+        const { fail } = await import("../with-daemon.ts");
         fail(world, false, "usage", run);
         process.exitCode = wrongCommandLine;
         return;

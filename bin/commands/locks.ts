@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../world.ts";
+import type { World } from "../process-context.ts";
 
 interface LocksFlags {
   readonly watch?: boolean;
@@ -24,7 +24,7 @@ export function add(program: Command): void {
     .option("--json", "print JSON")
     .addHelpText("after", help)
     .action(async (flags: LocksFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       const ending = new AbortController();
       if (flags.watch) for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => ending.abort());
       process.exitCode = await locks(processWorld(), flags, ending.signal);
@@ -33,8 +33,8 @@ export function add(program: Command): void {
 
 /** Returns the exit code; with `watch` when `until` says so or the daemon is gone. */
 export async function locks(world: World, flags: LocksFlags, until: AbortSignal): Promise<number> {
-  const { rowsOf, withDaemon } = await import("../ask.ts");
-  const { printFramed, printJson, screenOf } = await import("../world.ts");
+  const { rowsOf, withDaemon } = await import("../with-daemon.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const json = flags.json === true;
   if (flags.watch) {
     const { watchLocks } = await import("../watch-locks.ts");

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { TrailLine } from "../../daemon/trail-line.ts";
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { World } from "../process-context.ts";
 import { projectRoot } from "../view/places.ts";
-import type { World } from "../world.ts";
 
 interface LogFlags {
   readonly lines: string;
@@ -37,7 +37,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object a line")
     .addHelpText("after", help)
     .action(async (flags: LogFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       const ending = new AbortController();
       if (flags.follow)
         for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => ending.abort());
@@ -47,11 +47,11 @@ export function add(program: Command): void {
 
 /** Returns the exit code; with `follow` when `until` is aborted. */
 export async function log(world: World, flags: LogFlags, until: AbortSignal): Promise<number> {
-  const { exitCodes, fail } = await import("../ask.ts");
-  const { printFramed, printJson, screenOf } = await import("../world.ts");
-  const { absolute } = await import("../acting.ts");
+  const { exitCodes, fail } = await import("../with-daemon.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
+  const { absolute } = await import("../actor.ts");
   const { logLines } = await import("../view/log.ts");
-  const { readTrail } = await import("../../daemon/trail-read.ts");
+  const { readTrail } = await import("../../daemon/trail/read.ts");
   const { limits } = await import("../../protocol/limits.ts");
   const limit = /^\d+$/.test(flags.lines) ? Number(flags.lines) : -1;
   if (limit < 0 || limit > limits.trailReadMax) {

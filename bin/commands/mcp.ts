@@ -17,7 +17,7 @@ export function add(program: Command): void {
 
 async function mcp(): Promise<void> {
   const { kitePaths } = await import("../../protocol/paths.ts");
-  const { processOf } = await import("../mcp/acting.ts");
+  const { processOf } = await import("../mcp/actor.ts");
   const { serve } = await import("../mcp/server.ts");
   const { env } = process;
   const server = serve({ paths: kitePaths(env), env, process: processOf(env, process) });

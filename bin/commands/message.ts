@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { InboxFlags, SendFlags } from "../talk/messages.ts";
-import type { World } from "../world.ts";
+import type { InboxFlags, SendFlags } from "../messages/messages.ts";
+import type { World } from "../process-context.ts";
 
 const overview = `
 Messages go to sessions and agents of the same project. They are safe on disk when the answer comes, are read in the
@@ -31,7 +31,7 @@ export function add(program: Command): void {
     .option("--urgent", "mark it so")
     .option("--project <project>", "write to another project; only at a terminal")
     .action(async (words: readonly string[], flags: SendFlags) => {
-      const { send } = await import("../talk/messages.ts");
+      const { send } = await import("../messages/messages.ts");
       await run(world => send(world, words, flags));
     });
   command(message, "inbox", "show the inbox; at a terminal all messages of the project", [
@@ -42,14 +42,14 @@ export function add(program: Command): void {
     .option("--ack", "acknowledge what is shown")
     .option("--project <project>", "another project than that of the working directory; only at a terminal")
     .action(async (flags: InboxFlags) => {
-      const { inbox } = await import("../talk/messages.ts");
+      const { inbox } = await import("../messages/messages.ts");
       await run(world => inbox(world, flags));
     });
   command(message, "ack", "say that messages are done with: they leave the inbox", ["$ kite message ack m-4"])
     .argument("[ids...]")
     .option("--all", "all that are there")
     .action(async (ids: readonly string[], flags: { readonly all?: boolean; readonly json?: boolean }) => {
-      const { ack } = await import("../talk/messages.ts");
+      const { ack } = await import("../messages/messages.ts");
       await run(world => ack(world, ids, flags));
     });
 }
@@ -64,6 +64,6 @@ function command(message: Command, name: string, says: string, examples: readonl
 }
 
 async function run(work: (world: World) => Promise<number>): Promise<void> {
-  const { processWorld } = await import("../world.ts");
+  const { processWorld } = await import("../process-context.ts");
   process.exitCode = await work(processWorld());
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
-import type { Scope } from "../silencing.ts";
-import type { World } from "../world.ts";
+import type { Scope } from "../off/store.ts";
+import type { World } from "../process-context.ts";
 
 export interface OffFlags {
   readonly project?: string | true;
@@ -33,16 +33,16 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: OffFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await off(processWorld(), flags);
     });
 }
 
 /** Returns the exit code. */
 export async function off(world: World, flags: OffFlags): Promise<number> {
-  const { exitCodes, fail } = await import("../ask.ts");
-  const { print, printJson } = await import("../world.ts");
-  const { switchOff } = await import("../silencing.ts");
+  const { exitCodes, fail } = await import("../with-daemon.ts");
+  const { print, printJson } = await import("../process-context.ts");
+  const { switchOff } = await import("../off/store.ts");
   const json = flags.json === true;
   const now = world.now();
   const forMs = flags.for === undefined ? null : durationOf(flags.for);
@@ -65,8 +65,8 @@ export async function off(world: World, flags: OffFlags): Promise<number> {
 
 /** A sentence for each thing that is off now. */
 export async function whatIsOff(world: World): Promise<string[]> {
-  const { SilenceReader } = await import("../../daemon/silence.ts");
-  const { offSentences } = await import("../silencing.ts");
+  const { SilenceReader } = await import("../../daemon/config/off-switch.ts");
+  const { offSentences } = await import("../off/store.ts");
   const { tilde } = await import("../view/places.ts");
   const { clean, clock } = await import("../view/text.ts");
   const now = world.now();
@@ -90,13 +90,13 @@ export async function scopeOf(
   if (project !== undefined && session !== undefined) return "say either --project or --session";
   if (session !== undefined) return sessionScope(world, session);
   if (project === undefined) return { is: "all" };
-  const { projectRoot } = await import("../../hooks/install/project.ts");
+  const { projectRoot } = await import("../../hooks/claude-code/settings/project.ts");
   const { resolve } = await import("node:path");
   return { is: "project", directory: projectRoot(resolve(world.cwd, project === true ? "." : project)) };
 }
 
 async function sessionScope(world: World, session: string): Promise<Scope | string> {
-  const { rowsOf } = await import("../ask.ts");
+  const { rowsOf } = await import("../with-daemon.ts");
   const { NotRunning } = await import("../../client/errors.ts");
   try {
     const client = await world.connect({ name: "kite", reconnect: false });

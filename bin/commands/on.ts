@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../world.ts";
+import type { World } from "../process-context.ts";
 import type { OffFlags } from "./off.ts";
 
 type OnFlags = Omit<OffFlags, "for">;
@@ -24,16 +24,16 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: OnFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await on(processWorld(), flags);
     });
 }
 
 /** Returns the exit code. */
 export async function on(world: World, { json, ...flags }: OnFlags): Promise<number> {
-  const { exitCodes, fail } = await import("../ask.ts");
-  const { print, printJson } = await import("../world.ts");
-  const { switchOn } = await import("../silencing.ts");
+  const { exitCodes, fail } = await import("../with-daemon.ts");
+  const { print, printJson } = await import("../process-context.ts");
+  const { switchOn } = await import("../off/store.ts");
   const { nameOf, scopeOf, whatIsOff } = await import("./off.ts");
   // A session may have ended: what was written when it was switched off tells which one is meant.
   const scope =

@@ -24,8 +24,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (hold: string | undefined, flags: Flags) => {
-      const { processWorld } = await import("../world.ts");
-      const { resume } = await import("../talk/holds.ts");
+      const { processWorld } = await import("../process-context.ts");
+      const { resume } = await import("../messages/freezes.ts");
       process.exitCode = await resume(processWorld(), hold, flags);
     });
 }

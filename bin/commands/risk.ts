@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import type { World } from "../process-context.ts";
 import type { Branch } from "../risk/trial.ts";
-import type { World } from "../world.ts";
 
 interface RiskFlags {
   readonly all?: boolean;
@@ -30,14 +30,14 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: RiskFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await risk(processWorld(), flags);
     });
 }
 
 /** Returns the exit code. */
 export async function risk(world: World, flags: RiskFlags): Promise<number> {
-  const { exitCodes, fail, rowsOf, withDaemon } = await import("../ask.ts");
+  const { exitCodes, fail, rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { checkVersion, GitFailed, gitFor } = await import("../risk/git.ts");
   const { branchesAt } = await import("../risk/trial.ts");
   const { limits } = await import("../../protocol/limits.ts");
@@ -71,7 +71,7 @@ async function show(
   git: Parameters<typeof import("../risk/trial.ts").tryAll>[0],
   branches: readonly Branch[],
 ): Promise<number> {
-  const { printFramed, printJson, screenOf } = await import("../world.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { tryAll } = await import("../risk/trial.ts");
   const { trialView } = await import("../view/trial.ts");
   const trial = await tryAll(git, branches);

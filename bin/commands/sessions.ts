@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../world.ts";
+import type { World } from "../process-context.ts";
 
 const help = `
 --json: {"sessions":[...]}, rows as \`query\` gives them.
@@ -16,15 +16,15 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await sessions(processWorld(), json === true);
     });
 }
 
 /** Returns the exit code. */
 export async function sessions(world: World, json: boolean): Promise<number> {
-  const { rowsOf, withDaemon } = await import("../ask.ts");
-  const { printFramed, printJson, screenOf } = await import("../world.ts");
+  const { rowsOf, withDaemon } = await import("../with-daemon.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { sessionsView } = await import("../view/sessions.ts");
   return withDaemon(world, json, async client => {
     const [rows, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import type { World } from "../world.ts";
+import type { World } from "../process-context.ts";
 
 const help = `
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
@@ -20,15 +20,15 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await status(processWorld(), json === true);
     });
 }
 
 /** Returns the exit code. */
 export async function status(world: World, json: boolean): Promise<number> {
-  const { Refused, rowsOf, withDaemon } = await import("../ask.ts");
-  const { print, printFramed, printJson, screenOf } = await import("../world.ts");
+  const { Refused, rowsOf, withDaemon } = await import("../with-daemon.ts");
+  const { print, printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { notRunningView, statusView } = await import("../view/status.ts");
   const { existsSync } = await import("node:fs");
   const { socket, downFile } = world.paths;
@@ -54,7 +54,7 @@ export async function status(world: World, json: boolean): Promise<number> {
       if (!stats.ok) throw new Refused(stats);
       const { version } = await import("../version.ts");
       const { checkCopies, unhooked } = await import("../doctor/hooks.ts");
-      const { dist } = await import("../places.ts");
+      const { dist } = await import("../program-paths.ts");
       const old = checkCopies(world, dist)
         .filter(({ result }) => result !== "ok")
         .map(({ detail, todo }) => `${detail}; ${todo}`);

@@ -1,9 +1,9 @@
 import { type Command, Option } from "commander";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import type { World } from "../process-context.ts";
 import type { AddFlags, ClaimFlags, Ending } from "../tasks/change.ts";
 import type { GraphFlags, ListFlags, ScopeFlags } from "../tasks/look.ts";
 import type { RemoveFlags } from "../tasks/store.ts";
-import type { World } from "../world.ts";
 
 const overview = `
 A task is named by its id, by the beginning of it, or by its last part alone (1a of t-mhx3k2p1-1a), where that says
@@ -177,6 +177,6 @@ function collect(value: string, before: readonly string[]): readonly string[] {
 }
 
 async function run(work: (world: World) => Promise<number>): Promise<void> {
-  const { processWorld } = await import("../world.ts");
+  const { processWorld } = await import("../process-context.ts");
   process.exitCode = await work(processWorld());
 }

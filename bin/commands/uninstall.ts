@@ -28,9 +28,9 @@ async function uninstall({ project, all, json }: UninstallFlags): Promise<void> 
   if (project !== undefined && all === true) {
     throw new InstallFailed("say either --project or --all; --all takes the project too");
   }
-  const hooks = await import("../../hooks/install/install.ts");
-  const { projectSettings, userSettings } = await import("../../hooks/install/project.ts");
-  const servers = await import("../../hooks/install/server.ts");
+  const hooks = await import("../../hooks/claude-code/settings/install.ts");
+  const { projectSettings, userSettings } = await import("../../hooks/claude-code/settings/project.ts");
+  const servers = await import("../../hooks/claude-code/settings/server.ts");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const { clean } = await import("../view/text.ts");
   const paths = kitePaths(process.env);

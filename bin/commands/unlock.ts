@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../world.ts";
+import type { World } from "../process-context.ts";
 
 interface UnlockFlags {
   readonly force?: boolean;
@@ -28,16 +28,16 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (files: readonly string[], flags: UnlockFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await unlock(processWorld(), files, flags);
     });
 }
 
 /** Returns the exit code. */
 export async function unlock(world: World, files: readonly string[], flags: UnlockFlags): Promise<number> {
-  const { absolute, actingSession } = await import("../acting.ts");
-  const { exitCodes, fail, Refused, withDaemon } = await import("../ask.ts");
-  const { print, printJson } = await import("../world.ts");
+  const { absolute, actingSession } = await import("../actor.ts");
+  const { exitCodes, fail, Refused, withDaemon } = await import("../with-daemon.ts");
+  const { print, printJson } = await import("../process-context.ts");
   const { clean } = await import("../view/text.ts");
   const json = flags.json === true;
   const force = flags.force === true;

@@ -41,7 +41,7 @@ async function up(options: UpOptions): Promise<void> {
   const { started, replaced, daemon } = await launch(paths, unlessDown);
   if (!unlessDown) rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
-  const { isRebuilt } = await import("../rebuilt.ts");
+  const { isRebuilt } = await import("../stale-build.ts");
   const rebuilt = !started && isRebuilt(paths);
   if (options.json) {
     console.log(JSON.stringify({ started, replaced, rebuilt, version, pid, socket: paths.socket }));
@@ -56,7 +56,7 @@ async function up(options: UpOptions): Promise<void> {
 /** Makes sure that a daemon not older than this program runs. An older one is asked once to hand over. */
 async function launch(paths: KitePaths, unlessDown: boolean) {
   const { ensureDaemon } = await import("../../client/launch.ts");
-  const { daemonProgram } = await import("../places.ts");
+  const { daemonProgram } = await import("../program-paths.ts");
   const { isOlder, version } = await import("../version.ts");
   const options = { paths, daemonProgram, env: process.env, name: "kite up", unlessDown };
   let { started, client } = await ensureDaemon(options);

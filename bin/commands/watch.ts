@@ -19,7 +19,7 @@ export function add(program: Command): void {
     .option("--json", "print JSON, a line for each event")
     .addHelpText("after", help)
     .action(async (flags: WatchFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       const { watch } = await import("../watch.ts");
       const ending = new AbortController();
       // A second one ends it the hard way.

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../world.ts";
+import type { World } from "../process-context.ts";
 
 interface WhoseFlags {
   readonly json?: boolean;
@@ -30,15 +30,15 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (file: string | undefined, flags: WhoseFlags) => {
-      const { processWorld } = await import("../world.ts");
+      const { processWorld } = await import("../process-context.ts");
       process.exitCode = await whose(processWorld(), file ?? null, flags);
     });
 }
 
 /** Returns the exit code. */
 export async function whose(world: World, file: string | null, flags: WhoseFlags): Promise<number> {
-  const { exitCodes, rowsOf, withDaemon } = await import("../ask.ts");
-  const { printFramed, printJson, screenOf } = await import("../world.ts");
+  const { exitCodes, rowsOf, withDaemon } = await import("../with-daemon.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { whoseView } = await import("../view/whose.ts");
   const path = file === null ? null : await realPath(world.cwd, file);
   return withDaemon(world, flags.json === true, async client => {

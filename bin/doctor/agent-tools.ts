@@ -2,12 +2,12 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
+import { hasTools, placesWithTools } from "../../hooks/claude-code/settings/server.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { mcpPath } from "../../hooks/install/launcher.ts";
-import { hasTools, placesWithTools } from "../../hooks/install/server.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { World } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
-import type { World } from "../world.ts";
 
 const check = "agent tools";
 

@@ -1,13 +1,13 @@
 /** The daemon: whether it runs, answers, is the one that holds the lock, and what it says of itself. */
 import { existsSync } from "node:fs";
 import { LocalError, NotRunning } from "../../client/errors.ts";
-import { readDaemonFile } from "../../daemon/daemon-file.ts";
-import { isAlive } from "../../daemon/facts-process.ts";
+import { isAlive } from "../../daemon/facts/processes.ts";
+import { readDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
-import { isRebuilt } from "../rebuilt.ts";
+import type { Client, World } from "../process-context.ts";
+import { isRebuilt } from "../stale-build.ts";
 import { version } from "../version.ts";
 import type { Check } from "../view/doctor.ts";
-import type { Client, World } from "../world.ts";
 
 export interface DaemonFindings {
   readonly checks: readonly Check[];

@@ -4,19 +4,19 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
+import { commandsIn, type HookCommand, settingsAt } from "../../hooks/claude-code/settings/found.ts";
+import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
+import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { readText } from "../../hooks/install/file.ts";
-import { commandsIn, type HookCommand, settingsAt } from "../../hooks/install/found.ts";
-import { readInstalls } from "../../hooks/install/installs.ts";
 import { launcherPath } from "../../hooks/install/launcher.ts";
 import { clientFiles, launcherFor } from "../../hooks/install/program.ts";
-import { userSettings } from "../../hooks/install/project.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import { rowsOf } from "../ask.ts";
+import type { Client, World } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
-import type { Client, World } from "../world.ts";
+import { rowsOf } from "../with-daemon.ts";
 
 /** No client of Claude Code sends this event; the daemon counts it and does nothing else. */
 const event = "KiteDoctor";

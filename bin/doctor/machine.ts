@@ -1,10 +1,10 @@
 /** What Kite finds where it runs: Node, its directory, the length of its socket's path, programs. */
 import { existsSync, lstatSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
-import { findProgram } from "../../daemon/programs.ts";
+import { findProgram } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { World } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
-import type { World } from "../world.ts";
 
 const nodeMin: readonly [number, number] = [20, 19];
 

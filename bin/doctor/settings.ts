@@ -1,11 +1,11 @@
 /** Configuration, and what was installed where. */
 import { existsSync } from "node:fs";
-import { loadConfig } from "../../daemon/config.ts";
+import { loadConfig } from "../../daemon/config/config.ts";
+import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
-import { readInstalls } from "../../hooks/install/installs.ts";
+import type { World } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { counted } from "../view/text.ts";
-import type { World } from "../world.ts";
 
 export async function checkConfig(world: World): Promise<Check[]> {
   const { env, paths } = world;

@@ -1,12 +1,12 @@
 /** What Kite keeps on disk: journal, space, logs; and what went wrong inside. */
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { inspectJournal } from "../../daemon/journal-inspect.ts";
+import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { World } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
-import type { World } from "../world.ts";
 
 /** Less free space than this is worth a line. */
 const freeMin = 64 * 1024 * 1024;

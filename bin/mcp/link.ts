@@ -4,7 +4,7 @@ import { KiteClient } from "../../client/client.ts";
 import { NotRunning } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { daemonProgram } from "../places.ts";
+import { daemonProgram } from "../program-paths.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

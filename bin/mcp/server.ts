@@ -5,7 +5,7 @@ import type { KiteClient } from "../../client/client.ts";
 import { ConnectionClosed, LocalError } from "../../client/errors.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { version } from "../version.ts";
-import { type Acting, type Process, whoActs } from "./acting.ts";
+import { type Acting, type Process, whoActs } from "./actor.ts";
 import { Link } from "./link.ts";
 import type { Call, Caller, Tool } from "./tool.ts";
 import { contextTools } from "./tools-context.ts";

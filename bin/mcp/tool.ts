@@ -6,8 +6,8 @@ import { LocalError } from "../../client/errors.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
-import { Refused } from "../ask.ts";
-import type { Acting } from "./acting.ts";
+import { Refused } from "../with-daemon.ts";
+import type { Acting } from "./actor.ts";
 
 /** What every call is given. */
 export interface Call {

@@ -6,8 +6,8 @@ import { limits } from "../../protocol/limits.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import { fileLockSchema, fileUnlockSchema } from "../../protocol/lock.ts";
 import { duration, nearPath, quote } from "../../protocol/text.ts";
-import { absolute } from "../acting.ts";
-import { Refused } from "../ask.ts";
+import { absolute } from "../actor.ts";
+import { Refused } from "../with-daemon.ts";
 import { type Call, granted, puts, type Tool, tool } from "./tool.ts";
 
 const lock = tool({

@@ -4,7 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
-import { rowsOf } from "../ask.ts";
+import { rowsOf } from "../with-daemon.ts";
 import { type Call, granted, looks, type Tool, tool } from "./tool.ts";
 
 const nothing = z.object({});

@@ -9,7 +9,7 @@ import {
   messageSendSchema,
 } from "../../protocol/message.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
-import { absolute } from "../acting.ts";
+import { absolute } from "../actor.ts";
 import { adds, granted, puts, type Said, type Tool, tool } from "./tool.ts";
 
 const { to, text: words, replyTo, urgent } = messageSendSchema.shape;

@@ -10,7 +10,7 @@ import {
   taskUpdateSchema,
 } from "../../protocol/task.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
-import { rowsOf } from "../ask.ts";
+import { rowsOf } from "../with-daemon.ts";
 import { adds, type Call, granted, looks, puts, type Tool, tool } from "./tool.ts";
 
 const { description, priority, labels, dependsOn, tasks } = taskCreateSchema.shape;

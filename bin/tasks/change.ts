@@ -1,11 +1,11 @@
 /** Commands that change one task: add, claim, done, fail, release, retry, cancel. */
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
-import { actingSession, terminalName, terminalProcess } from "../acting.ts";
-import { exitCodes, Refused, rowsOf, withDaemon } from "../ask.ts";
+import { actingSession, terminalName, terminalProcess } from "../actor.ts";
+import { type Client, printFramed, printJson, type World } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
-import { type Client, printFramed, printJson, type World } from "../world.ts";
+import { exitCodes, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;

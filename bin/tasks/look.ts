@@ -1,13 +1,13 @@
 /** Commands that show tasks: list, ready, show, graph. */
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
-import { exitCodes, Refused, rowsOf, withDaemon } from "../ask.ts";
+import { type Client, print, printFramed, printJson, screenOf, type World } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
-import { type Client, print, printFramed, printJson, screenOf, type World } from "../world.ts";
+import { exitCodes, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface ScopeFlags {
   readonly project?: string;

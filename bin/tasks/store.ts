@@ -4,11 +4,11 @@ import { resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { ParamsOf } from "../../protocol/requests.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { actingSession } from "../acting.ts";
-import { exitCodes, fail, Refused, withDaemon } from "../ask.ts";
+import { actingSession } from "../actor.ts";
+import { type Client, jsonLine, print, printJson, type World } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean, counted } from "../view/text.ts";
-import { type Client, jsonLine, print, printJson, type World } from "../world.ts";
+import { exitCodes, fail, Refused, withDaemon } from "../with-daemon.ts";
 import { everyTask, type ScopeFlags, scopeOf } from "./look.ts";
 
 type Stored = ParamsOf<"task_import">["tasks"][number];

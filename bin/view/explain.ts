@@ -1,6 +1,6 @@
 /** What was decided, in sentences: made of the trail alone, so it can be said while no daemon runs. */
 import { resolve } from "node:path";
-import type { TrailLine } from "../../daemon/trail-line.ts";
+import type { TrailLine } from "../../daemon/trail/line.ts";
 import { projectRoot, tilde } from "./places.ts";
 import { clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import type { TrailLine } from "../../daemon/trail-line.ts";
+import type { TrailLine } from "../../daemon/trail/line.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
 import { clean, clock, duration, pad, type Screen, wrap } from "./text.ts";

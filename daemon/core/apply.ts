@@ -3,32 +3,39 @@
  * steps, on every machine and at every replay.
  */
 
-import { agentBegin } from "./agents.ts";
+import type { CommandOf, CommandType, Entry } from "./commands.ts";
 import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
-import { elapse } from "./due.ts";
-import { resume } from "./edit-holds.ts";
-import type { CommandOf, CommandType, Entry } from "./entry.ts";
-import type { Handlers, Meta } from "./handlers.ts";
-import { agentEnd, inboxTake, inboxTold, messageAck } from "./inbox-turns.ts";
-import { flightEnd, leaseRenew } from "./lock-flight.ts";
-import { passOn } from "./lock-queue.ts";
-import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./lock-release.ts";
-import { askedAgain, lockRequest } from "./lock-request.ts";
-import { broadcast, messageSend } from "./messages.ts";
-import { conflictNoted, notesTold } from "./notes.ts";
+import { writesNoted, writesSettled } from "./files/dirty-files.ts";
+import { workTaken } from "./files/work-taken.ts";
+import type { Handlers, Meta } from "./handler.ts";
+import { passOn } from "./locks/grant.ts";
+import { flightEnd, leaseRenew } from "./locks/in-flight.ts";
+import {
+  lockDetach,
+  lockRelease,
+  lockRevoke,
+  lockUnbind,
+  lockUndelivered,
+  turnEnd,
+} from "./locks/release.ts";
+import { askedAgain, lockRequest } from "./locks/request.ts";
+import { agentEnd, inboxTake, inboxTold, messageAck } from "./messages/delivery.ts";
+import { resume } from "./messages/freezes.ts";
+import { conflictNoted, notesTold } from "./messages/notices.ts";
+import { broadcast, messageSend } from "./messages/send.ts";
 import type { Retry } from "./origin.ts";
-import { keepReply, keptReply, replyUnheard } from "./replies.ts";
-import { sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./session-end.ts";
-import { settleRoom } from "./session-room.ts";
-import { sessionBegin } from "./sessions.ts";
+import { Step } from "./outcome.ts";
+import { keepReply, keptReply, replyUnheard } from "./retries.ts";
+import { agentBegin } from "./sessions/agents.ts";
+import { sessionBegin } from "./sessions/begin.ts";
+import { sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions/end.ts";
+import { settleRoom } from "./sessions/room.ts";
 import type { State } from "./state.ts";
-import { Step } from "./step.ts";
-import { taskClaim, taskRelease } from "./task-claim.ts";
-import { taskCreate, taskImport, taskRemove } from "./task-create.ts";
-import { taskUpdate } from "./task-update.ts";
-import { workTaken } from "./work-taken.ts";
-import { writesNoted, writesSettled } from "./writes.ts";
+import { taskClaim, taskRelease } from "./tasks/claim.ts";
+import { taskCreate, taskImport, taskRemove } from "./tasks/create.ts";
+import { taskUpdate } from "./tasks/update.ts";
+import { elapse } from "./timers.ts";
 
 const handlers: Handlers = {
   daemon_started: daemonStarted,

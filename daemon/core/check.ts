@@ -2,19 +2,19 @@
 
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actor.ts";
-import type { ActorLocks } from "./actors.ts";
-import { checkNotes } from "./check-notes.ts";
-import { checkTalk } from "./check-talk.ts";
-import { firstBlocker } from "./lock-blockers.ts";
-import { cycleOf } from "./lock-cycles.ts";
-import { fileKey } from "./merge-risk.ts";
-import { isIdle } from "./session-room.ts";
-import { nameKey } from "./session-table.ts";
+import { checkTalk } from "./check-messages.ts";
+import { checkNotes } from "./check-notices.ts";
+import { fileKey } from "./files/merge-risk.ts";
+import { firstBlocker } from "./locks/blockers.ts";
+import type { ActorLocks } from "./locks/by-actor.ts";
+import { cycleOf } from "./locks/deadlock.ts";
+import { isIdle } from "./sessions/room.ts";
+import { nameKey } from "./sessions/table.ts";
 import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./snapshot.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 import type { Hold, Locks, State } from "./state.ts";
-import { findCircle } from "./task-circle.ts";
-import { claimerOf, isDone } from "./task-table.ts";
+import { findCircle } from "./tasks/cycle.ts";
+import { claimerOf, isDone } from "./tasks/table.ts";
 
 /** What is wrong with the state, a sentence each; nothing when all invariants hold. */
 export function check(state: State): string[] {

@@ -9,11 +9,11 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
-import type { Handler, Meta } from "./handlers.ts";
-import { actorRow } from "./lock-text.ts";
+import type { Handler, Meta } from "./handler.ts";
+import { actorRow } from "./locks/replies.ts";
+import type { ContextSet } from "./messages/commands.ts";
+import type { Step } from "./outcome.ts";
 import type { ContextItem, ContextTable, State } from "./state.ts";
-import type { Step } from "./step.ts";
-import type { ContextSet } from "./talk-commands.ts";
 
 export const contextSet: Handler<"context_set"> = (state, command, meta, step) => {
   const { context } = state;

@@ -2,11 +2,11 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { dropVolatile } from "./context.ts";
-import type { Handler } from "./handlers.ts";
-import { forgetOffers } from "./inbox.ts";
-import { loansOf } from "./lock-loan.ts";
-import { leavePlace } from "./lock-queue.ts";
-import { forgetRefusals } from "./replies.ts";
+import type { Handler } from "./handler.ts";
+import { leavePlace } from "./locks/grant.ts";
+import { loansOf } from "./locks/inherit.ts";
+import { forgetOffers } from "./messages/inbox.ts";
+import { forgetRefusals } from "./retries.ts";
 import { rulesKnown } from "./state.ts";
 
 /**

@@ -5,12 +5,14 @@
  */
 
 import { addItem } from "./context.ts";
-import { addEditHold } from "./edit-hold-table.ts";
-import { addMessage, type NewMessage } from "./inbox-table.ts";
-import { addHold, addWaiter } from "./lock-table.ts";
-import { addRisk } from "./merge-risk.ts";
-import { addConflict, addPending, type Conflict, type PendingNotes } from "./note-table.ts";
-import { addSession } from "./session-table.ts";
+import { addWork } from "./files/dirty-files.ts";
+import { addRisk } from "./files/merge-risk.ts";
+import { addHold, addWaiter } from "./locks/table.ts";
+import { addEditHold } from "./messages/freeze-table.ts";
+import { addConflict, addPending, type Conflict, type PendingNotes } from "./messages/notice-table.ts";
+import { addMessage, type NewMessage } from "./messages/table.ts";
+import type { Told } from "./outcome.ts";
+import { addSession } from "./sessions/table.ts";
 import {
   type ContextItem,
   type EditHold,
@@ -29,9 +31,7 @@ import {
   type State,
   type Waiter,
 } from "./state.ts";
-import type { Told } from "./step.ts";
-import { enroll, noTasks, type Task, type Tasks } from "./task-table.ts";
-import { addWork } from "./writes.ts";
+import { enroll, noTasks, type Task, type Tasks } from "./tasks/table.ts";
 
 const format = 1;
 

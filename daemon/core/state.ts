@@ -1,14 +1,10 @@
 import type { Actor } from "./actor.ts";
-import { type ActorLocks, type ActorTable, actorTable } from "./actors.ts";
-import type { LockKind } from "./entry.ts";
+import type { LockKind } from "./commands.ts";
 import type { FileRef } from "./file-ref.ts";
-import { WaitGraph } from "./lock-graph.ts";
-import { OtherWords } from "./lock-words.ts";
-import { type Notes, noNotes } from "./note-table.ts";
-import type { Bound, Origin, Retry } from "./origin.ts";
-import { PathIndex } from "./path-index.ts";
-import { noSessions, type Sessions } from "./session-table.ts";
-import type { Reply, Told } from "./step.ts";
+import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
+import { OtherWords } from "./locks/by-words.ts";
+import { WaitGraph } from "./locks/wait-graph.ts";
+import { type Notes, noNotes } from "./messages/notice-table.ts";
 import {
   type ContextTable,
   type EditHolds,
@@ -16,11 +12,15 @@ import {
   noContext,
   noEditHolds,
   noMessages,
-} from "./talk-state.ts";
-import { noTasks, type Tasks } from "./task-table.ts";
+} from "./messages/state.ts";
+import type { Bound, Origin, Retry } from "./origin.ts";
+import type { Reply, Told } from "./outcome.ts";
+import { PathIndex } from "./path-index.ts";
+import { noSessions, type Sessions } from "./sessions/table.ts";
+import { noTasks, type Tasks } from "./tasks/table.ts";
 
-export type { Incarnation, Session, Sessions } from "./session-table.ts";
-export type * from "./talk-state.ts";
+export type * from "./messages/state.ts";
+export type { Incarnation, Session, Sessions } from "./sessions/table.ts";
 
 /** The level of rules this program applies; it also knows the one before. */
 export const rulesLevel = 1;

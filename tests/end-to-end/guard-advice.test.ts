@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadConfig } from "../../daemon/config.ts";
-import { createLog } from "../../daemon/log.ts";
+import { loadConfig } from "../../daemon/config/config.ts";
+import { createLog } from "../../daemon/instance/log.ts";
 import { type RunningDaemon, startDaemon } from "../../daemon/main.ts";
-import { claudeCode } from "../../hooks/adapter/claude-code.ts";
+import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { Client } from "./daemon.ts";
 

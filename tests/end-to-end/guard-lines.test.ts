@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { claudeCode } from "../../hooks/adapter/claude-code.ts";
+import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { GuardWorld } from "./guard-world.ts";
 
 const w = new GuardWorld();

@@ -6,7 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { claudeCode } from "../../hooks/adapter/claude-code.ts";
+import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { GuardWorld } from "./guard-world.ts";
 
 const w = new GuardWorld();

@@ -2,9 +2,9 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Outside } from "../../daemon/facts-outside.ts";
-import { nodeProber, type Prober } from "../../daemon/facts-prober.ts";
-import { GitChild } from "../../daemon/git-child.ts";
+import { Outside } from "../../daemon/facts/filesystem.ts";
+import { GitChild } from "../../daemon/facts/git-process.ts";
+import { nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { FixedGit } from "../unit/fixed-git.ts";
 import { type Client, Home } from "./daemon.ts";
 import { addAll, command, commit, GuardWorld, reset, stash } from "./guard-world.ts";

@@ -14,11 +14,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { loadConfig } from "../../daemon/config.ts";
-import { createLog } from "../../daemon/log.ts";
+import { loadConfig } from "../../daemon/config/config.ts";
+import { createLog } from "../../daemon/instance/log.ts";
 import { type DaemonOptions, type RunningDaemon, startDaemon } from "../../daemon/main.ts";
-import { decode, type TrailLine } from "../../daemon/trail-line.ts";
-import type { HookAction, HookAdapter, HookOutcome } from "../../protocol/adapter.ts";
+import { decode, type TrailLine } from "../../daemon/trail/line.ts";
+import type { HookAction, HookAdapter, HookOutcome } from "../../hooks/seam/plan.ts";
 import type { GuardedCommand, GuardMode } from "../../protocol/guard.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { Client } from "./daemon.ts";

@@ -153,7 +153,7 @@ describe("a started daemon", () => {
 
 it("what a process was given beyond its own descriptors can be closed, however high it is", async () => {
   const program = join(folder, "inherited.mjs");
-  const source = fileURLToPath(new URL("../../bin/inherited.ts", import.meta.url));
+  const source = fileURLToPath(new URL("../../bin/close-descriptors.ts", import.meta.url));
   const contents = `import { readdirSync, readlinkSync } from "node:fs";
     import { closeInherited } from ${JSON.stringify(source)};
     const given = () => readdirSync("/proc/self/fd").filter(fd => {

@@ -1,5 +1,5 @@
-import type { Command, Entry, Proposal } from "../../daemon/core/entry.ts";
-import type { Journal, ProposeFailure } from "../../daemon/journal.ts";
+import type { Command, Entry, Proposal } from "../../daemon/core/commands.ts";
+import type { Journal, ProposeFailure } from "../../daemon/journal/journal.ts";
 
 /** A command that needs space; `text` makes it as long as a test wants it. */
 export function wants(text: string): Command {

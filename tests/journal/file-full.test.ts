@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Command } from "../../daemon/core/entry.ts";
-import { freeingCommands } from "../../daemon/journal-space.ts";
+import type { Command } from "../../daemon/core/commands.ts";
+import { freeingCommands } from "../../daemon/journal/disk-full.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";

@@ -1,7 +1,7 @@
 /** Somebody takes the journal's files away while the daemon runs: nothing counts as stored from then on. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { StoreLost } from "../../daemon/journal.ts";
+import { StoreLost } from "../../daemon/journal/journal.ts";
 import { type Client, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";
 

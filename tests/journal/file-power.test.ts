@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Entry } from "../../daemon/core/entry.ts";
-import { inspectJournal } from "../../daemon/journal-inspect.ts";
+import type { Entry } from "../../daemon/core/commands.ts";
+import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";

@@ -2,9 +2,9 @@ import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Disk, type DiskFile, diskCode, nodeDisk } from "../../daemon/disk.ts";
-import { FileJournal } from "../../daemon/journal-file.ts";
-import { inspectJournal } from "../../daemon/journal-inspect.ts";
+import { type Disk, type DiskFile, diskCode, nodeDisk } from "../../daemon/journal/disk.ts";
+import { FileJournal } from "../../daemon/journal/file-journal.ts";
+import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { Client, microtasks, wants } from "./commands.ts";
 import { journalSuite, type World } from "./suite.ts";
 

@@ -1,4 +1,4 @@
-import { FileJournal, type FileJournalBounds } from "../../daemon/journal-file.ts";
+import { FileJournal, type FileJournalBounds } from "../../daemon/journal/file-journal.ts";
 import { SimulatedDisk } from "../simulation/disk.ts";
 import { Client, Turns } from "./commands.ts";
 

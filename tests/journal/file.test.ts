@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { JournalDamaged } from "../../daemon/journal.ts";
-import { inspectJournal } from "../../daemon/journal-inspect.ts";
-import { segmentName } from "../../daemon/journal-names.ts";
-import { checksum, encodeEntry } from "../../daemon/journal-segment.ts";
+import { segmentName } from "../../daemon/journal/file-names.ts";
+import { inspectJournal } from "../../daemon/journal/inspect.ts";
+import { JournalDamaged } from "../../daemon/journal/journal.ts";
+import { checksum, encodeEntry } from "../../daemon/journal/segment.ts";
 import { Random } from "../simulation/random.ts";
 import { Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";

@@ -1,5 +1,5 @@
-import { MemoryJournal, memoryStore } from "../../daemon/journal-memory.ts";
 import { Turns } from "./commands.ts";
+import { MemoryJournal, memoryStore } from "./memory-journal.ts";
 import { journalSuite } from "./suite.ts";
 
 journalSuite("the memory journal", () => {

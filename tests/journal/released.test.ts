@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
-import type { CommandType } from "../../daemon/core/entry.ts";
+import type { CommandType } from "../../daemon/core/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { hashOf, type Kept, readJournal, replay } from "../fixtures/journals/read.ts";
 

@@ -1,6 +1,12 @@
-import type { Entry, Proposal } from "../../daemon/core/entry.ts";
-import type { Journal, JournalHealth, Opened, ProposeFailure, Snapshot } from "../../daemon/journal.ts";
-import { closedFailure, type Waiting } from "../../daemon/journal-batch.ts";
+import type { Entry, Proposal } from "../../daemon/core/commands.ts";
+import { closedFailure, type Waiting } from "../../daemon/journal/batches.ts";
+import type {
+  Journal,
+  JournalHealth,
+  Opened,
+  ProposeFailure,
+  Snapshot,
+} from "../../daemon/journal/journal.ts";
 import type { Random } from "../simulation/random.ts";
 
 /** The log as it is at its servers: it outlives every node that is connected to it. */

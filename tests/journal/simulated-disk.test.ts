@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { diskCode } from "../../daemon/disk.ts";
+import { diskCode } from "../../daemon/journal/disk.ts";
 import { SimulatedDisk } from "../simulation/disk.ts";
 import { Random } from "../simulation/random.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Journal } from "../../daemon/journal.ts";
+import type { Journal } from "../../daemon/journal/journal.ts";
 import { Client, frees, wants } from "./commands.ts";
 
 /** A store, and the journals opened over it one after the other. */

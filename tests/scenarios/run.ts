@@ -15,11 +15,11 @@
  * written without the name of the store.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, LockRequest, WriteNote } from "../../daemon/core/entry.ts";
-import { actorRow } from "../../daemon/core/lock-text.ts";
+import type { Command, LockRequest, WriteNote } from "../../daemon/core/commands.ts";
+import { actorRow } from "../../daemon/core/locks/replies.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Reply } from "../../daemon/core/step.ts";
-import { Engine } from "../../daemon/engine.ts";
+import { Engine } from "../../daemon/engine/engine.ts";
 import { limits } from "../../protocol/limits.ts";
 import { microtasks } from "../journal/commands.ts";
 import { SimulatedClock } from "../simulation/host.ts";

@@ -1,6 +1,6 @@
 /** Context, messages and holds on edits in a transcript. */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/entry.ts";
+import type { Command } from "../../daemon/core/commands.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { lockOf } from "../unit/core-world.ts";
 import type { Words } from "./tasks.ts";

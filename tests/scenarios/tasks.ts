@@ -1,10 +1,10 @@
 /** Tasks in a transcript: they are known by their words, and written so in what comes of them. */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, TaskUpdate } from "../../daemon/core/entry.ts";
+import type { Command, TaskUpdate } from "../../daemon/core/commands.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Reply } from "../../daemon/core/step.ts";
-import { classOf } from "../../daemon/core/task-table.ts";
-import { assigneeOf, blockedBy } from "../../daemon/core/task-text.ts";
+import { assigneeOf, blockedBy } from "../../daemon/core/tasks/replies.ts";
+import { classOf } from "../../daemon/core/tasks/table.ts";
 import type { TaskPriority } from "../../protocol/task.ts";
 
 /** What follows a command's name: `word`, or `name=value`. */

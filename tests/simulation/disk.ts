@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import type { Disk, DiskFile } from "../../daemon/disk.ts";
+import type { Disk, DiskFile } from "../../daemon/journal/disk.ts";
 import type { Random } from "./random.ts";
 
 /**

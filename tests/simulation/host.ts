@@ -1,6 +1,6 @@
-import type { Clock } from "../../daemon/clock.ts";
-import type { Journal } from "../../daemon/journal.ts";
-import { FileJournal } from "../../daemon/journal-file.ts";
+import type { Clock } from "../../daemon/engine/clock.ts";
+import { FileJournal } from "../../daemon/journal/file-journal.ts";
+import type { Journal } from "../../daemon/journal/journal.ts";
 import { faultyRemote, RemoteLikeJournal, RemoteLog } from "../journal/remote-like.ts";
 import { SimulatedDisk } from "./disk.ts";
 import type { Random } from "./random.ts";

@@ -2,7 +2,7 @@
  * What a start must find as it was, in a form of its own that no snapshot writes or reads: locks with what is lent and
  * bound, requests in line, late writes, answers kept, sessions with the order in which they make room.
  */
-import type { Entry } from "../../daemon/core/entry.ts";
+import type { Entry } from "../../daemon/core/commands.ts";
 import type { Hold, State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 

@@ -3,9 +3,9 @@
  * when its lock is cut short, and told once, unless its writer has the file again.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/entry.ts";
+import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Step } from "../../daemon/core/outcome.ts";
 import type { Hold, State } from "../../daemon/core/state.ts";
-import type { Step } from "../../daemon/core/step.ts";
 import type { Random } from "./random.ts";
 
 interface Late {

@@ -3,9 +3,9 @@
  * everything once, nothing is forgotten before it was told, and nothing comes twice over crashes.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/entry.ts";
+import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Step } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/entry.ts";
+import type { Command } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
 import type { Hold, State, Waiter } from "../../daemon/core/state.ts";

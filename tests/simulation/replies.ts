@@ -3,7 +3,7 @@
  * is not kept, what was read stays, and what was done is never forgotten for it.
  */
 
-import type { Entry } from "../../daemon/core/entry.ts";
+import type { Entry } from "../../daemon/core/commands.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
 import type { KeptReply, State } from "../../daemon/core/state.ts";
 

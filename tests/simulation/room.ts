@@ -3,10 +3,10 @@
  * has neither a process nor anything else, and of those who has had nothing for longest.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/entry.ts";
+import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Reply, Step } from "../../daemon/core/step.ts";
-import { claimerOf } from "../../daemon/core/task-table.ts";
+import { claimerOf } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
 

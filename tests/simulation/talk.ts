@@ -4,12 +4,12 @@
  */
 
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/entry.ts";
+import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
-import { lettersOf } from "../../daemon/core/inbox-table.ts";
-import { inboxKey } from "../../daemon/core/recipients.ts";
+import { inboxKey } from "../../daemon/core/messages/recipients.ts";
+import { lettersOf } from "../../daemon/core/messages/table.ts";
+import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { EditHold, Hold, State } from "../../daemon/core/state.ts";
-import type { Reply, Step } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Random } from "./random.ts";

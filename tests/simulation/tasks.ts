@@ -3,10 +3,10 @@
  * obvious, and blind to none of their bugs.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry, NewTask } from "../../daemon/core/entry.ts";
+import type { Command, Entry, NewTask } from "../../daemon/core/commands.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Reply } from "../../daemon/core/step.ts";
-import type { Task } from "../../daemon/core/task-table.ts";
+import type { Task } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
 

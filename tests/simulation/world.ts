@@ -6,14 +6,14 @@
 
 import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/entry.ts";
+import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/commands.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
+import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { emptyState, type Hold, type State, type Token } from "../../daemon/core/state.ts";
-import type { Reply, Step } from "../../daemon/core/step.ts";
-import { Engine } from "../../daemon/engine.ts";
-import type { Journal } from "../../daemon/journal.ts";
-import { rebuild } from "../../daemon/recover.ts";
+import { Engine } from "../../daemon/engine/engine.ts";
+import { rebuild } from "../../daemon/engine/replay.ts";
+import type { Journal } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";

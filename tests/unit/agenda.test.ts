@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { Agenda } from "../../daemon/agenda.ts";
 import { apply } from "../../daemon/core/apply.ts";
-import type { Command } from "../../daemon/core/entry.ts";
+import type { Command } from "../../daemon/core/commands.ts";
 import { emptyState } from "../../daemon/core/state.ts";
+import { Agenda } from "../../daemon/engine/scheduler.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { lockOf } from "./core-world.ts";

@@ -9,10 +9,10 @@ import { checkHome, checkNode, checkSocketPath, checkTools } from "../../bin/doc
 import { checkConfig, checkInstalls } from "../../bin/doctor/settings.ts";
 import { checkJournal, checkLogs, checkSpace, checkVoided } from "../../bin/doctor/store.ts";
 import { version } from "../../bin/version.ts";
-import { writeDaemonFile } from "../../daemon/daemon-file.ts";
-import { processAnchor } from "../../daemon/facts-process.ts";
-import { segmentName } from "../../daemon/journal-names.ts";
-import { findProgram } from "../../daemon/programs.ts";
+import { processAnchor } from "../../daemon/facts/processes.ts";
+import { findProgram } from "../../daemon/facts/programs.ts";
+import { writeDaemonFile } from "../../daemon/instance/daemon-file.ts";
+import { segmentName } from "../../daemon/journal/file-names.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy } from "./view-rows.ts";

@@ -1,9 +1,9 @@
 /** lock, unlock: the command line, and what is asked of the daemon for it. */
 import { describe, expect, it } from "vitest";
-import { absolute, actingSession } from "../../bin/acting.ts";
+import { absolute, actingSession } from "../../bin/actor.ts";
 import { parse } from "../../bin/commands/lock.ts";
 import { unlock } from "../../bin/commands/unlock.ts";
-import { hold, type LockRun } from "../../bin/hold.ts";
+import { hold, type LockRun } from "../../bin/lock/run-under-lock.ts";
 import { type Asked, type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { lock } from "./view-rows.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { filterOf, log } from "../../bin/commands/log.ts";
-import { encode, fileName, type TrailLine } from "../../daemon/trail-line.ts";
+import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { type FakeWorld, fakeWorld } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 

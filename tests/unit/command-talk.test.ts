@@ -1,9 +1,9 @@
 /** context, message, broadcast, hold, resume: what they ask, print and exit with. */
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { get, list, remove, set, watch } from "../../bin/talk/context.ts";
-import { holdEdits, resume } from "../../bin/talk/holds.ts";
-import { ack, broadcast, inbox, send } from "../../bin/talk/messages.ts";
+import { get, list, remove, set, watch } from "../../bin/messages/context.ts";
+import { holdEdits, resume } from "../../bin/messages/freezes.ts";
+import { ack, broadcast, inbox, send } from "../../bin/messages/messages.ts";
 import type { ContextRow } from "../../protocol/context.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";

@@ -1,6 +1,6 @@
 /** A world for commands: standard output that remembers, and a daemon made of answers. */
 
-import type { Client, World } from "../../bin/world.ts";
+import type { Client, World } from "../../bin/process-context.ts";
 import { NotRunning } from "../../client/errors.ts";
 import type { EventLine, KiteEvent } from "../../protocol/events.ts";
 import { kitePaths } from "../../protocol/paths.ts";

@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Connection, type ConnectionOwner, type Slot } from "../../daemon/connection.ts";
+import { Connection, type ConnectionOwner, type Slot } from "../../daemon/server/connection.ts";
 
 let folder = "";
 let server: Server;

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Connection, type ConnectionOwner } from "../../daemon/connection.ts";
+import { Connection, type ConnectionOwner } from "../../daemon/server/connection.ts";
 import type { Line } from "../../protocol/wire.ts";
 
 type Handler = (connection: Connection, text: string) => Promise<void> | undefined;

@@ -1,6 +1,6 @@
 /** The names of the agents within a session. */
 import { expect, it } from "vitest";
-import { actorRow } from "../../daemon/core/lock-text.ts";
+import { actorRow } from "../../daemon/core/locks/replies.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World } from "./core-world.ts";

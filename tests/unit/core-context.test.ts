@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { ContextSet } from "../../daemon/core/messages/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { ContextSet } from "../../daemon/core/talk-commands.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Reply } from "../../daemon/core/step.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, lockOf, World } from "./core-world.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
-import { inboxOf } from "../../daemon/core/inbox.ts";
-import { lettersOf } from "../../daemon/core/inbox-table.ts";
+import type { MessageSend } from "../../daemon/core/messages/commands.ts";
+import { inboxOf } from "../../daemon/core/messages/inbox.ts";
+import { lettersOf } from "../../daemon/core/messages/table.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { Reply } from "../../daemon/core/step.ts";
-import type { MessageSend } from "../../daemon/core/talk-commands.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import { actor, World } from "./core-world.ts";

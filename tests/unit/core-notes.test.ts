@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { WriteNote } from "../../daemon/core/entry.ts";
-import { tellLater } from "../../daemon/core/notes.ts";
+import type { WriteNote } from "../../daemon/core/commands.ts";
+import { tellLater } from "../../daemon/core/messages/notices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";

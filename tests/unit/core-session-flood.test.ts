@@ -2,10 +2,10 @@
 import { expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/entry.ts";
+import type { Command } from "../../daemon/core/commands.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { emptyState, type State } from "../../daemon/core/state.ts";
-import type { Reply } from "../../daemon/core/step.ts";
 import { limits } from "../../protocol/limits.ts";
 import { lockOf } from "./core-world.ts";
 

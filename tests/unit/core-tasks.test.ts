@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/entry.ts";
+import type { Command } from "../../daemon/core/commands.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { Reply } from "../../daemon/core/step.ts";
-import { claimerOf } from "../../daemon/core/task-table.ts";
+import { claimerOf } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskStatus } from "../../protocol/task.ts";
 import { claimOf, createOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";

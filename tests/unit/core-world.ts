@@ -1,11 +1,11 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
-import { dueAt } from "../../daemon/core/due.ts";
-import type { Command, Entry, LockRequest } from "../../daemon/core/entry.ts";
+import type { Command, Entry, LockRequest } from "../../daemon/core/commands.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
+import type { Reply, Step, Timer } from "../../daemon/core/outcome.ts";
 import { emptyState, type State } from "../../daemon/core/state.ts";
-import type { Reply, Step, Timer } from "../../daemon/core/step.ts";
+import { dueAt } from "../../daemon/core/timers.ts";
 
 /** The core alone, with time in the test's hand: every command is applied at once and every invariant checked. */
 export class World {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Due } from "../../daemon/core/entry.ts";
-import type { Timer } from "../../daemon/core/step.ts";
-import { Deadlines } from "../../daemon/deadlines.ts";
+import type { Due } from "../../daemon/core/commands.ts";
+import type { Timer } from "../../daemon/core/outcome.ts";
+import { Deadlines } from "../../daemon/engine/deadline-heap.ts";
 
 const wait = (ticket: number): Due => ({ what: "wait_over", ticket });
 

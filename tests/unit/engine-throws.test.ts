@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/entry.ts";
+import type { Command } from "../../daemon/core/commands.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
-import { RulesUnknown, rebuild } from "../../daemon/recover.ts";
-import { RepeatedThrows } from "../../daemon/throws.ts";
+import { RulesUnknown, rebuild } from "../../daemon/engine/replay.ts";
+import { RepeatedThrows } from "../../daemon/engine/throws.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EngineWorld, lastingPoison, MemoryPlace, places, poison, unlockOf } from "./engine-world.ts";
 

@@ -1,15 +1,15 @@
 /** The engine over any journal, with time and the journal's work in the test's hand. */
 
-import type { Command, Entry } from "../../daemon/core/entry.ts";
+import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
+import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { CoreEvent, Reply } from "../../daemon/core/step.ts";
-import { Engine, type EngineOptions } from "../../daemon/engine.ts";
-import type { Journal } from "../../daemon/journal.ts";
-import { FileJournal } from "../../daemon/journal-file.ts";
-import { MemoryJournal, memoryStore } from "../../daemon/journal-memory.ts";
+import { Engine, type EngineOptions } from "../../daemon/engine/engine.ts";
+import { FileJournal } from "../../daemon/journal/file-journal.ts";
+import type { Journal } from "../../daemon/journal/journal.ts";
 import { microtasks } from "../journal/commands.ts";
+import { MemoryJournal, memoryStore } from "../journal/memory-journal.ts";
 import { faultlessRemote, type RemoteFaults, RemoteLikeJournal, RemoteLog } from "../journal/remote-like.ts";
 import { SimulatedDisk } from "../simulation/disk.ts";
 import { SimulatedClock } from "../simulation/host.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Proposal } from "../../daemon/core/entry.ts";
+import type { Proposal } from "../../daemon/core/commands.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, lockOf } from "./core-world.ts";
 import {

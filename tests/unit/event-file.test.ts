@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadEvents, saveEvents } from "../../daemon/event-file.ts";
-import { EventRing } from "../../daemon/event-ring.ts";
+import { EventRing } from "../../daemon/events/ring.ts";
+import { loadEvents, saveEvents } from "../../daemon/events/ring-file.ts";
 
 let folder: string;
 let path: string;

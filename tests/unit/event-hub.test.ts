@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Connection } from "../../daemon/connection.ts";
-import type { CoreEvent } from "../../daemon/core/step.ts";
-import { EventHub } from "../../daemon/event-hub.ts";
-import { Turns } from "../../daemon/turns.ts";
+import type { CoreEvent } from "../../daemon/core/outcome.ts";
+import { EventHub } from "../../daemon/events/hub.ts";
+import type { Connection } from "../../daemon/server/connection.ts";
+import { Turns } from "../../daemon/server/turns.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** What the hub needs of a connection. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { CoreEvent, Step, Told } from "../../daemon/core/step.ts";
-import { EventRing } from "../../daemon/event-ring.ts";
+import type { CoreEvent, Step, Told } from "../../daemon/core/outcome.ts";
+import { EventRing } from "../../daemon/events/ring.ts";
 import { limits } from "../../protocol/limits.ts";
 
 function started(id: string): CoreEvent {

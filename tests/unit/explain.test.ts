@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { explainSubject } from "../../bin/commands/explain.ts";
 import { explain, explainLines } from "../../bin/view/explain.ts";
-import { encode, fileName, type TrailLine } from "../../daemon/trail-line.ts";
+import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { type FakeWorld, fakeWorld } from "./command-world.ts";
 import { now, screen } from "./view-rows.ts";
 

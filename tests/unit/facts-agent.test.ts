@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parentAgent } from "../../daemon/facts-agent.ts";
-import { Outside } from "../../daemon/facts-outside.ts";
-import { nodeProber } from "../../daemon/facts-prober.ts";
-import { agentFile } from "../../hooks/adapter/agent-file.ts";
+import { parentAgent } from "../../daemon/facts/agent-parent.ts";
+import { Outside } from "../../daemon/facts/filesystem.ts";
+import { nodeProber } from "../../daemon/facts/prober.ts";
+import { agentFile } from "../../hooks/claude-code/agent-file.ts";
 
 let folder = "";
 beforeAll(() => {

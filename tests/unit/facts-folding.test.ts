@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { folded } from "../../daemon/facts-folding.ts";
-import { GitFacts } from "../../daemon/facts-git.ts";
-import { Outside } from "../../daemon/facts-outside.ts";
-import { PathFacts } from "../../daemon/facts-path.ts";
+import { folded } from "../../daemon/facts/case-folding.ts";
+import { Outside } from "../../daemon/facts/filesystem.ts";
+import { PathFacts } from "../../daemon/facts/paths.ts";
+import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { FakeVolume, type Finding, foundAs, types } from "./fake-volume.ts";
 
 const composedE = "\u00e9";

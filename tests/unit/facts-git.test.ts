@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { GitFacts } from "../../daemon/facts-git.ts";
-import { Outside } from "../../daemon/facts-outside.ts";
-import { nodeProber } from "../../daemon/facts-prober.ts";
+import { Outside } from "../../daemon/facts/filesystem.ts";
+import { nodeProber } from "../../daemon/facts/prober.ts";
+import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
 
 let top = "";

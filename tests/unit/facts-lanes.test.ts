@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Lanes, NotHere } from "../../daemon/facts-lanes.ts";
-import { WorkClock } from "../../daemon/work-clock.ts";
+import { Lanes, NotHere } from "../../daemon/facts/per-device-limit.ts";
+import { WorkClock } from "../../daemon/facts/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
 import { FakeMachine, settled } from "./work-drive.ts";
 

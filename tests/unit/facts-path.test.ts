@@ -13,9 +13,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Outside } from "../../daemon/facts-outside.ts";
-import { PathFacts } from "../../daemon/facts-path.ts";
-import { mountsIn, nodeProber, type Prober } from "../../daemon/facts-prober.ts";
+import { Outside } from "../../daemon/facts/filesystem.ts";
+import { PathFacts } from "../../daemon/facts/paths.ts";
+import { mountsIn, nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const ext4 = 0xef53;

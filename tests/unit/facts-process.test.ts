@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Anchor } from "../../daemon/core/actor.ts";
-import { AnchorWatch, isAlive, parentOf, processAnchor } from "../../daemon/facts-process.ts";
 import {
   type ProcessRow,
   type ProcessTable,
@@ -13,7 +12,8 @@ import {
   parsePs,
   parseStat,
   systemTable,
-} from "../../daemon/facts-process-table.ts";
+} from "../../daemon/facts/process-table.ts";
+import { AnchorWatch, isAlive, parentOf, processAnchor } from "../../daemon/facts/processes.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const env = { PATH: "/usr/bin:/bin" };

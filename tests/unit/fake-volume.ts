@@ -1,5 +1,5 @@
 import type { BigIntStats } from "node:fs";
-import type { Prober } from "../../daemon/facts-prober.ts";
+import type { Prober } from "../../daemon/facts/prober.ts";
 
 export const types = { ext4: 0xef53, vfat: 0x4d44, apfs: 0x1a, autofs: 0x0187 } as const;
 

@@ -1,5 +1,5 @@
-import { GitProgram } from "../../daemon/git-program.ts";
-import type { Program } from "../../daemon/programs.ts";
+import { GitProgram } from "../../daemon/facts/git-program.ts";
+import type { Program } from "../../daemon/facts/programs.ts";
 
 /** A git that is always this one. */
 export class FixedGit extends GitProgram {

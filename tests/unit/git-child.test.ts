@@ -2,9 +2,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { GitChild } from "../../daemon/git-child.ts";
-import { GitProgram } from "../../daemon/git-program.ts";
-import { Allowance, WorkClock } from "../../daemon/work-clock.ts";
+import { GitChild } from "../../daemon/facts/git-process.ts";
+import { GitProgram } from "../../daemon/facts/git-program.ts";
+import { Allowance, WorkClock } from "../../daemon/facts/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
 import { FixedGit } from "./fixed-git.ts";
 import { FakeMachine, settled } from "./work-drive.ts";

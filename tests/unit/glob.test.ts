@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { anyGlob, globProblem } from "../../daemon/glob.ts";
+import { anyGlob, globProblem } from "../../daemon/config/glob.ts";
 
 describe("a glob", () => {
   test.each<[string, readonly string[], readonly string[]]>([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HookOutcome } from "../../protocol/adapter.ts";
+import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { type codes, refuse } from "../../protocol/codes.ts";
 import type { ForeignFile, GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { eventGroups } from "../../hooks/install/entries.ts";
-import type { HookAction, HookContext, HookOutcome, HookPlan } from "../../protocol/adapter.ts";
+import { eventGroups } from "../../hooks/claude-code/settings/entries.ts";
+import type { HookAction, HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fitsRule } from "./client-rules.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HookOutcome, HookPlan } from "../../protocol/adapter.ts";
+import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { answerOf, begun, context, granted, looked, noteOf, payload, plan, row } from "./hook-events.ts";
 

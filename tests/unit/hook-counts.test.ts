@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { count } from "../../daemon/requests-hook.ts";
+import { count } from "../../daemon/requests/hook.ts";
 import { limits } from "../../protocol/limits.ts";
 
 it("counts hook events by name, and those of ever new names together", () => {

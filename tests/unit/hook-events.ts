@@ -1,9 +1,9 @@
 /** Recorded events of the client, and outcomes of the daemon, for the adapter's tests. */
 import { readdirSync, readFileSync } from "node:fs";
-import { claudeCode } from "../../hooks/adapter/claude-code.ts";
-import type { HookContext, HookOutcome, HookPlan } from "../../protocol/adapter.ts";
+import { claudeCode } from "../../hooks/claude-code/adapter.ts";
+import type { LockNote } from "../../hooks/seam/notices.ts";
+import type { HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import { hookSchema } from "../../protocol/hook.ts";
-import type { LockNote } from "../../protocol/notes.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 
 const folder = new URL("../fixtures/payloads/", import.meta.url);

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { HookFailures } from "../../daemon/hook-failures.ts";
+import { HookFailures } from "../../daemon/hooks/failures-file.ts";
 
 let file: string;
 let troubles: string[];

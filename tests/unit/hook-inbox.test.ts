@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { HookOutcome } from "../../protocol/adapter.ts";
+import type { FileNote } from "../../hooks/seam/notices.ts";
+import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
-import type { FileNote } from "../../protocol/notes.ts";
 import { answerOf, begun, context, granted, looked, payload, plan } from "./hook-events.ts";
 
 const edit = plan(payload("PreToolUse--Edit"));

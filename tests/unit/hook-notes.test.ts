@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { tellLater } from "../../daemon/core/notes.ts";
+import { tellLater } from "../../daemon/core/messages/notices.ts";
 import { emptyState, type Session } from "../../daemon/core/state.ts";
-import { HookNotes } from "../../daemon/hook-notes.ts";
+import { HookNotes } from "../../daemon/hooks/notices.ts";
 
 const session = (id: string, ...begun: number[]): Session => ({
   id,

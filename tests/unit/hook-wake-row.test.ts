@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { HookContext, HookOutcome } from "../../protocol/adapter.ts";
+import type { HookContext, HookOutcome } from "../../hooks/seam/plan.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { begun, context, granted, looked, payload, plan, recorded } from "./hook-events.ts";
 

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Command } from "../../daemon/core/entry.ts";
-import type { Reply } from "../../daemon/core/step.ts";
-import { HookWakes } from "../../daemon/hook-wake.ts";
-import { PresenceTable } from "../../daemon/presence.ts";
-import type { TrailLine } from "../../daemon/trail.ts";
+import type { Command } from "../../daemon/core/commands.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
+import { HookWakes } from "../../daemon/hooks/wake.ts";
+import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import type { TrailLine } from "../../daemon/trail/trail.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";

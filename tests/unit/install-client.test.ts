@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { groupsFor } from "../../hooks/install/command.ts";
-import { eventGroups, isOurs } from "../../hooks/install/entries.ts";
+import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
+import { eventGroups, isOurs } from "../../hooks/claude-code/settings/entries.ts";
+import { userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { tryPerl } from "../../hooks/claude-code/settings/try-client.ts";
 import { programPaths } from "../../hooks/install/program.ts";
-import { userSettings } from "../../hooks/install/project.ts";
-import { tryPerl } from "../../hooks/install/try-client.ts";
 
 const bin = "/home/ana/.kite/bin";
 const program = programPaths(bin);

@@ -17,8 +17,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { lock } from "proper-lockfile";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { install, installedFiles, preview, uninstall } from "../../hooks/install/install.ts";
-import { linkTarget, projectSettings } from "../../hooks/install/project.ts";
+import { install, installedFiles, preview, uninstall } from "../../hooks/claude-code/settings/install.ts";
+import { linkTarget, projectSettings } from "../../hooks/claude-code/settings/project.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 
 const original = '{\n    "permissions": {"allow": ["Bash(ls)"]},\n    "hooks": {"Stop": []}\n}';

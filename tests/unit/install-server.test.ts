@@ -14,15 +14,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { lock } from "proper-lockfile";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { addAllow, removeAllow, toolsRule } from "../../hooks/install/allow-text.ts";
+import { addAllow, removeAllow, toolsRule } from "../../hooks/claude-code/settings/allow-text.ts";
 import {
   addTools,
   placesWithTools,
   projectServers,
   removeTools,
   userServers,
-} from "../../hooks/install/server.ts";
-import { addServer, removeServer } from "../../hooks/install/server-text.ts";
+} from "../../hooks/claude-code/settings/server.ts";
+import { addServer, removeServer } from "../../hooks/claude-code/settings/server-text.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 
 const bin = "/home/ana/.kite/bin";

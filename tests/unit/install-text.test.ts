@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type EventGroup, eventGroups, isOurs } from "../../hooks/install/entries.ts";
+import { type EventGroup, eventGroups, isOurs } from "../../hooks/claude-code/settings/entries.ts";
+import { addHooks, isEmpty, removeHooks } from "../../hooks/claude-code/settings/settings-text.ts";
 import { parseText } from "../../hooks/install/json-text.ts";
-import { addHooks, isEmpty, removeHooks } from "../../hooks/install/settings-text.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const bin = "/home/ada/.kite/bin";

@@ -17,8 +17,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { install, uninstall } from "../../hooks/install/install.ts";
-import { addTools, removeTools, userServers } from "../../hooks/install/server.ts";
+import { install, uninstall } from "../../hooks/claude-code/settings/install.ts";
+import { addTools, removeTools, userServers } from "../../hooks/claude-code/settings/server.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 
 /** What happens once a file is written and synced, but not in its place yet. */

@@ -15,10 +15,10 @@ import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readDaemonFile, writeDaemonFile } from "../../daemon/daemon-file.ts";
-import { type Acquired, acquireInstance, type Instance } from "../../daemon/instance.ts";
-import { abstractMethod, type LockMethod, lockMethods, programMethod } from "../../daemon/instance-lock.ts";
-import { listenPrivately, socketPathError, unlinkStaleSocket } from "../../daemon/instance-socket.ts";
+import { readDaemonFile, writeDaemonFile } from "../../daemon/instance/daemon-file.ts";
+import { type Acquired, acquireInstance, type Instance } from "../../daemon/instance/instance.ts";
+import { abstractMethod, type LockMethod, lockMethods, programMethod } from "../../daemon/instance/lock.ts";
+import { listenPrivately, socketPathError, unlinkStaleSocket } from "../../daemon/instance/socket.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createLog, RotatingFile, readable } from "../../daemon/log.ts";
+import { createLog, RotatingFile, readable } from "../../daemon/instance/log.ts";
 
 let top = "";
 let count = 0;

@@ -15,8 +15,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { durationOf, off } from "../../bin/commands/off.ts";
 import { on } from "../../bin/commands/on.ts";
 import { status } from "../../bin/commands/status.ts";
-import { isSilenced, nothingSilenced, parseSilenced, SilenceReader, silent } from "../../daemon/silence.ts";
-import type { HookAction } from "../../protocol/adapter.ts";
+import {
+  isSilenced,
+  nothingSilenced,
+  parseSilenced,
+  SilenceReader,
+  silent,
+} from "../../daemon/config/off-switch.ts";
+import type { HookAction } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now, session } from "./view-rows.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Outbox } from "../../daemon/outbox.ts";
+import { Outbox } from "../../daemon/engine/outbox.ts";
 
 function world(turnMax?: number) {
   let tasks: (() => void)[] = [];

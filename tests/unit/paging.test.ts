@@ -1,12 +1,12 @@
 /** Pages that are made while the state changes between their steps. */
 import { describe, expect, it } from "vitest";
-import { contextPage } from "../../daemon/context-rows.ts";
-import { holdRows } from "../../daemon/message-rows.ts";
-import { page, placeIn } from "../../daemon/paging.ts";
-import { PresenceTable } from "../../daemon/presence.ts";
-import { lockRows } from "../../daemon/rows.ts";
-import { taskPage } from "../../daemon/task-rows.ts";
-import type { Steps } from "../../daemon/turns.ts";
+import type { Steps } from "../../daemon/server/turns.ts";
+import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { contextPage } from "../../daemon/views/context.ts";
+import { holdRows } from "../../daemon/views/messages.ts";
+import { page, placeIn } from "../../daemon/views/paging.ts";
+import { lockRows } from "../../daemon/views/sessions-and-locks.ts";
+import { taskPage } from "../../daemon/views/tasks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { Random } from "../simulation/random.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { isWithin } from "../../daemon/pathspec.ts";
+import { isWithin } from "../../daemon/worktree/pathspec.ts";
 
 const files = ["a.ts", "b.js", "src/a.ts", "src/a.tsx", "src/deep/b.ts", "src2/a.ts", "[x].ts", "x y/z.ts"];
 let top = "";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PresenceTable } from "../../daemon/presence.ts";
+import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findProgram, isOf, type Search } from "../../daemon/programs.ts";
+import { findProgram, isOf, type Search } from "../../daemon/facts/programs.ts";
 import { searchPath } from "../../protocol/paths.ts";
 
 let root: string;

@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Config, loadConfig } from "../../daemon/config.ts";
-import { GitFacts } from "../../daemon/facts-git.ts";
-import { Outside } from "../../daemon/facts-outside.ts";
-import { nodeProber } from "../../daemon/facts-prober.ts";
-import { builtGlobs, ProjectRules } from "../../daemon/project-rules.ts";
+import { type Config, loadConfig } from "../../daemon/config/config.ts";
+import { builtGlobs, ProjectRules } from "../../daemon/config/project-rules.ts";
+import { Outside } from "../../daemon/facts/filesystem.ts";
+import { nodeProber } from "../../daemon/facts/prober.ts";
+import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
 
 let top = "";

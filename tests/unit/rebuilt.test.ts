@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { isRebuilt } from "../../bin/rebuilt.ts";
+import { isRebuilt } from "../../bin/stale-build.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 
 let home: string;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { trailOf } from "../../daemon/record-events.ts";
+import { trailOf } from "../../daemon/trail/from-events.ts";
 import { World } from "./core-world.ts";
 import { claimOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { emptyState } from "../../daemon/core/state.ts";
-import { RiskNotes } from "../../daemon/risk-notes.ts";
+import { RiskNotes } from "../../daemon/hooks/risk-notices.ts";
 
 it("tells of a merge risk once, and again where the answer with it was not heard", () => {
   const state = emptyState();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { PresenceTable } from "../../daemon/presence.ts";
-import { lockRows, sessionRows, workedOn } from "../../daemon/rows.ts";
+import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { lockRows, sessionRows, workedOn } from "../../daemon/views/sessions-and-locks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";

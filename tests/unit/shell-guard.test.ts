@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { guardShell } from "../../hooks/adapter/shell-guard.ts";
+import { guardShell } from "../../hooks/git/commands.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** What a line reaches, a line of text a command: `git stash push: tree; untracked; a b`, with where if not in /p. */

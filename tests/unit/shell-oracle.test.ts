@@ -2,11 +2,11 @@
 
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { readShell } from "../../hooks/adapter/shell-commands.ts";
-import { walkShell } from "../../hooks/adapter/shell-line.ts";
-import type { Value } from "../../hooks/adapter/shell-state.ts";
-import type { Invocation } from "../../hooks/adapter/shell-walk.ts";
-import { programOf } from "../../hooks/adapter/shell-wrappers.ts";
+import { walkShell } from "../../hooks/shell/line.ts";
+import { readShell } from "../../hooks/shell/parser.ts";
+import type { Value } from "../../hooks/shell/variables.ts";
+import type { Invocation } from "../../hooks/shell/walk.ts";
+import { programOf } from "../../hooks/shell/wrappers.ts";
 import { exactForms, looseForms, setForms } from "./shell-forms.ts";
 import { type Call, lines, ShellWorld } from "./shell-lines.ts";
 

@@ -2,7 +2,7 @@
 
 import { type Actor, actorKey, sameActor } from "../../daemon/core/actor.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
-import { type Ask, type Blocker, blockers, mustGiveUp, overlapOf } from "../../daemon/core/lock-blockers.ts";
+import { type Ask, type Blocker, blockers, mustGiveUp, overlapOf } from "../../daemon/core/locks/blockers.ts";
 import type { Locks, Waiter } from "../../daemon/core/state.ts";
 
 /** What is not so yet, but would be if a request were granted. */

@@ -1,6 +1,6 @@
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, NewTask, TaskUpdate } from "../../daemon/core/entry.ts";
-import { classOf, type Task } from "../../daemon/core/task-table.ts";
+import type { Command, NewTask, TaskUpdate } from "../../daemon/core/commands.ts";
+import { classOf, type Task } from "../../daemon/core/tasks/table.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import { actor, World } from "./core-world.ts";
 

@@ -11,8 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Trail, type TrailLine } from "../../daemon/trail.ts";
-import { readTrail } from "../../daemon/trail-read.ts";
+import { readTrail } from "../../daemon/trail/read.ts";
+import { Trail, type TrailLine } from "../../daemon/trail/trail.ts";
 import { limits } from "../../protocol/limits.ts";
 
 let top = "";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { checkLines, verdict } from "../../bin/view/doctor.ts";
 import { lockEventLine } from "../../bin/view/events.ts";
 import { logLines } from "../../bin/view/log.ts";
-import type { TrailLine } from "../../daemon/trail-line.ts";
+import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import { now, screen } from "./view-rows.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Allowance, WorkClock } from "../../daemon/work-clock.ts";
+import { Allowance, WorkClock } from "../../daemon/facts/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
 import { FakeMachine } from "./work-drive.ts";
 

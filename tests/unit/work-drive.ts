@@ -1,5 +1,5 @@
 /** A machine that runs what a test tells it to: its clock, its timers, and the thread pool of one process. */
-import type { Drive } from "../../daemon/work-clock.ts";
+import type { Drive } from "../../daemon/facts/work-clock.ts";
 
 export class FakeMachine implements Drive {
   /** Threads of the pool get no processor. */

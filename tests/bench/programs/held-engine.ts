@@ -3,13 +3,13 @@
  * unlocks other files, a batch at a time, and answers with the microseconds of a command.
  */
 
-import { systemClock } from "../../../daemon/clock.ts";
-import type { Command } from "../../../daemon/core/entry.ts";
+import type { Command } from "../../../daemon/core/commands.ts";
 import type { FileRef } from "../../../daemon/core/file-ref.ts";
-import type { Reply } from "../../../daemon/core/step.ts";
-import { Engine } from "../../../daemon/engine.ts";
-import { MemoryJournal } from "../../../daemon/journal-memory.ts";
-import { lockCommand } from "../../../daemon/session-commands.ts";
+import type { Reply } from "../../../daemon/core/outcome.ts";
+import { systemClock } from "../../../daemon/engine/clock.ts";
+import { Engine } from "../../../daemon/engine/engine.ts";
+import { lockCommand } from "../../../daemon/sessions/commands.ts";
+import { MemoryJournal } from "../../journal/memory-journal.ts";
 import { sessionId } from "../wire-words.ts";
 
 const holders = 100;

@@ -1,12 +1,12 @@
 /** Writes a journal of `COUNT` records of locks and unlocks by a hundred sessions, as a daemon would. `DIR COUNT` */
 
 import { mkdirSync } from "node:fs";
-import { systemClock } from "../../../daemon/clock.ts";
-import type { Command } from "../../../daemon/core/entry.ts";
+import type { Command } from "../../../daemon/core/commands.ts";
 import type { FileRef } from "../../../daemon/core/file-ref.ts";
-import { Engine } from "../../../daemon/engine.ts";
-import { FileJournal } from "../../../daemon/journal-file.ts";
-import { lockCommand } from "../../../daemon/session-commands.ts";
+import { systemClock } from "../../../daemon/engine/clock.ts";
+import { Engine } from "../../../daemon/engine/engine.ts";
+import { FileJournal } from "../../../daemon/journal/file-journal.ts";
+import { lockCommand } from "../../../daemon/sessions/commands.ts";
 import { sessionId } from "../wire-words.ts";
 
 const [, , dir = "", count] = process.argv;

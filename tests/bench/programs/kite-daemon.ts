@@ -1,13 +1,13 @@
 /** The daemon as it is, over the journal asked for. `HOME file|memory|unsynced` */
 import { mkdirSync } from "node:fs";
-import { loadConfig } from "../../../daemon/config.ts";
-import { type Disk, type DiskFile, nodeDisk } from "../../../daemon/disk.ts";
-import { FileJournal } from "../../../daemon/journal-file.ts";
-import { MemoryJournal } from "../../../daemon/journal-memory.ts";
-import { createLog } from "../../../daemon/log.ts";
+import { loadConfig } from "../../../daemon/config/config.ts";
+import { createLog } from "../../../daemon/instance/log.ts";
+import { type Disk, type DiskFile, nodeDisk } from "../../../daemon/journal/disk.ts";
+import { FileJournal } from "../../../daemon/journal/file-journal.ts";
 import { startDaemon } from "../../../daemon/main.ts";
-import { claudeCode } from "../../../hooks/adapter/claude-code.ts";
+import { claudeCode } from "../../../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../../../protocol/paths.ts";
+import { MemoryJournal } from "../../journal/memory-journal.ts";
 
 /** A disk that calls everything written safe. */
 const unsynced: Disk = {

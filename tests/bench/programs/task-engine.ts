@@ -3,14 +3,14 @@
  * on some more, and answers with the processor time, in microseconds, that each kind of work takes for one task.
  */
 
-import { systemClock } from "../../../daemon/clock.ts";
 import type { Actor } from "../../../daemon/core/actor.ts";
-import type { Command, NewTask } from "../../../daemon/core/entry.ts";
-import { taskOf } from "../../../daemon/core/task-table.ts";
-import { findTask, isTask } from "../../../daemon/core/task-text.ts";
-import { Engine } from "../../../daemon/engine.ts";
-import { MemoryJournal } from "../../../daemon/journal-memory.ts";
-import { taskPage } from "../../../daemon/task-rows.ts";
+import type { Command, NewTask } from "../../../daemon/core/commands.ts";
+import { findTask, isTask } from "../../../daemon/core/tasks/replies.ts";
+import { taskOf } from "../../../daemon/core/tasks/table.ts";
+import { systemClock } from "../../../daemon/engine/clock.ts";
+import { Engine } from "../../../daemon/engine/engine.ts";
+import { taskPage } from "../../../daemon/views/tasks.ts";
+import { MemoryJournal } from "../../journal/memory-journal.ts";
 import { sessionId } from "../wire-words.ts";
 
 const tasksPerRun = 4_000;

@@ -1,0 +1,223 @@
+/** `kite lock`: holds files while a command runs. */
+import { spawn } from "node:child_process";
+import { LocalError, NotRunning } from "../../client/errors.ts";
+import type { Refusal } from "../../protocol/codes.ts";
+import type { EventLine } from "../../protocol/events.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { LockRow } from "../../protocol/lock.ts";
+import { type Acting, absolute, actingSession, terminalName } from "../actor.ts";
+import { type Client, jsonLine, type World } from "../process-context.ts";
+import { Signals, signalCode } from "../signals.ts";
+import { clean } from "../view/text.ts";
+import { rowsOf } from "../with-daemon.ts";
+
+export interface LockRun {
+  readonly files: readonly string[];
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly waitMs: number;
+  /** Exit code where the files are not held in time. */
+  readonly refusedCode: number;
+  readonly json: boolean;
+}
+
+/** `sysexits` for what goes wrong before the command runs, as flock(1) has them. */
+const unavailable = 69;
+
+type Said =
+  | { readonly is: "waiting"; readonly holder: string | null; readonly position: number }
+  | { readonly is: "held"; readonly files: readonly string[]; readonly token: string }
+  | { readonly is: "lost" | "refused"; readonly code: string; readonly error: string }
+  | { readonly is: "released"; readonly exitCode: number };
+
+/** Runs the command under the lock and returns the exit code. */
+export async function hold(world: World, run: LockRun): Promise<number> {
+  const say = (said: Said, sentence: string | null) => {
+    if (run.json) world.stderr.write(`${jsonLine(said)}\n`);
+    else if (sentence !== null) world.stderr.write(`kite: ${clean(sentence)}\n`);
+  };
+  let client: Client;
+  try {
+    client = await world.connect({
+      name: "kite lock",
+      reconnect: true,
+      reconnectMs: limits.boundGraceMs,
+    });
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+    const code = error instanceof NotRunning ? "not_running" : "not_available";
+    say({ is: "refused", code, error: error.message }, `${error.message}; nothing was run`);
+    return unavailable;
+  }
+  const signals = new Signals(() => client.close());
+  try {
+    return await new Holding(world, client, run, signals, say).all();
+  } catch (error) {
+    if (signals.ended !== null) return signals.ended;
+    if (!(error instanceof LocalError)) throw error;
+    say({ is: "refused", code: "not_available", error: error.message }, `${error.message}; nothing was run`);
+    return unavailable;
+  } finally {
+    signals.close();
+    client.close();
+  }
+}
+
+class Holding {
+  readonly #world: World;
+  readonly #client: Client;
+  readonly #run: LockRun;
+  readonly #signals: Signals;
+  readonly #say: (said: Said, sentence: string | null) => void;
+  readonly #own: Acting;
+  readonly #isTerminal: boolean;
+  #paths: ReadonlySet<string> = new Set();
+  #held = false;
+
+  constructor(
+    world: World,
+    client: Client,
+    run: LockRun,
+    signals: Signals,
+    say: (said: Said, sentence: string | null) => void,
+  ) {
+    this.#world = world;
+    this.#client = client;
+    this.#run = run;
+    this.#signals = signals;
+    this.#say = say;
+    const named = actingSession(world.env);
+    this.#own = named ?? { id: `terminal-${process.pid}` };
+    this.#isTerminal = named === null;
+  }
+
+  async all(): Promise<number> {
+    const refusal = await this.#begin();
+    if (refusal !== null) return this.#refused(refusal);
+    const wanted = await this.#wanted();
+    if (wanted.length > 0) {
+      const answer = await this.#lock(wanted);
+      if (!answer.ok) return this.#refused(answer);
+      const paths = answer.paths ?? (answer.path === undefined ? [] : [answer.path]);
+      this.#paths = new Set(paths);
+      this.#held = true;
+      this.#say({ is: "held", files: paths, token: answer.token }, null);
+    }
+    const exitCode = await this.#runCommand();
+    await this.#release(wanted);
+    this.#say({ is: "released", exitCode }, null);
+    return exitCode;
+  }
+
+  /** Registers a terminal's own session and listens for what becomes of its locks. */
+  async #begin(): Promise<Refusal | null> {
+    const client = this.#client;
+    client.onEvent(event => this.#heard(event));
+    client.onLockLost(({ answer }) => {
+      if (answer.ok) {
+        const sentence = "the daemon was away and others could lock meanwhile; the lock is held again";
+        this.#say({ is: "lost", code: "lease_lost", error: sentence }, sentence);
+      } else this.#lost(answer.code, answer.error);
+    });
+    void client.closed.then(reason => {
+      if (this.#held) this.#lost("not_running", reason.message);
+    });
+    if (this.#isTerminal) {
+      const name = terminalName(this.#world.env);
+      const { cwd } = this.#world;
+      const registered = await client.request("register", { id: this.#own.id, pid: process.pid, cwd, name });
+      if (!registered.ok) return registered;
+    }
+    const subscribed = await client.subscribe({ events: ["lock_revoked", "lock_released"] });
+    return subscribed.ok ? null : subscribed;
+  }
+
+  /** The files this actor does not hold already: what an outer `kite lock` holds is neither taken nor released. */
+  async #wanted(): Promise<readonly string[]> {
+    const files = this.#run.files.map(file => absolute(this.#world.cwd, file));
+    const rows = await rowsOf(this.#client, "locks", { id: this.#own.id });
+    const mine = rows.filter(row => row.kind === "explicit" && this.#isOwn(row.holder));
+    return files.filter(file => !mine.some(row => covers(row, file)));
+  }
+
+  #lock(files: readonly string[]) {
+    const [first = ""] = files;
+    const named = files.length === 1 ? { file: first } : { files: [...files] };
+    const { waitMs } = this.#run;
+    return this.#client.request("file_lock", { ...this.#own, ...named, waitMs, bind: true, progress: true });
+  }
+
+  #isOwn(actor: { readonly id: string; readonly agent: string | null } | null): boolean {
+    return actor !== null && actor.id === this.#own.id && actor.agent === (this.#own.agent ?? null);
+  }
+
+  #heard(event: EventLine): void {
+    if (event.event === "lock_queued" && this.#isOwn(event.waiter)) {
+      const holder = event.holder?.name ?? null;
+      const behind = holder === null ? "" : `, held by ${holder}`;
+      const sentence = `waiting for ${this.#run.files.join(", ")}${behind}, place ${event.position} in line`;
+      this.#say({ is: "waiting", holder, position: event.position }, sentence);
+    }
+    if (event.event !== "lock_revoked" && event.event !== "lock_released") return;
+    if (!this.#isOwn(event.holder) || !event.paths.some(path => this.#paths.has(path))) return;
+    const why = event.event === "lock_revoked" ? `taken away by ${event.by}` : `released: ${event.cause}`;
+    this.#lost("lease_lost", why);
+  }
+
+  #lost(code: string, why: string): void {
+    if (!this.#held) return;
+    this.#held = false;
+    const error = `the lock is lost (${why}); ${this.#run.command} goes on without it`;
+    this.#say({ is: "lost", code, error }, error);
+  }
+
+  #refused({ code, error, ...more }: Refusal): number {
+    const holder = more["locked_by_name"];
+    const by = typeof holder === "string" ? holder : null;
+    const held = by === null ? error : `${error}, held by ${by}`;
+    // The daemon's own sentence is for who speaks the wire.
+    const why = code === "lock_held" && by !== null ? `${by} holds ${this.#run.files.join(", ")}` : held;
+    this.#say({ is: "refused", code, error }, `${why}; nothing was run`);
+    return this.#run.refusedCode;
+  }
+
+  #runCommand(): Promise<number> {
+    const { command, args } = this.#run;
+    const { env } = this.#world;
+    return new Promise(resolve => {
+      const child = spawn(command, args, { stdio: "inherit", env: { ...env, KITE_SESSION: this.#own.id } });
+      this.#signals.passTo(signal => child.kill(signal));
+      child.once("error", error => {
+        const missing = "code" in error && error.code === "ENOENT";
+        const sentence = missing ? `${command} was not found` : `${command} cannot be run: ${error.message}`;
+        this.#say({ is: "refused", code: "not_available", error: sentence }, sentence);
+        resolve(missing ? 127 : 126);
+      });
+      child.once("exit", (code, signal) => resolve(code ?? signalCode(signal)));
+    });
+  }
+
+  /** So that whoever comes next finds the files free: the end of the connection would be heard a moment later. */
+  async #release(files: readonly string[]): Promise<void> {
+    const held = this.#held;
+    this.#held = false;
+    // Nobody is there to be told, and the lock was bound to the connection.
+    if (this.#client.absence === "gone") return;
+    try {
+      const options = { timeoutMs: limits.shutdownMs };
+      if (held) await this.#client.request("file_unlock", { ...this.#own, files: [...files] }, options);
+      if (this.#isTerminal) await this.#client.request("deregister", { id: this.#own.id }, options);
+    } catch (error) {
+      // The daemon is away: what is bound to the connection ends with it.
+      if (!(error instanceof LocalError)) throw error;
+    }
+  }
+}
+
+/** Whether a lock is over `file` (absolute, a directory with a slash at its end). */
+function covers(row: Pick<LockRow, "file" | "path">, file: string): boolean {
+  const path = file.replace(/(?<=.)\/$/, "");
+  const isTree = row.file.endsWith("/");
+  if (row.path === path || row.file === file) return isTree || !file.endsWith("/");
+  return isTree && path.startsWith(`${row.path}/`);
+}

@@ -1,0 +1,197 @@
+/** Commands for the project's context: get, set, list, rm, watch. */
+import { readFileSync } from "node:fs";
+import type { JsonValue } from "../../protocol/context.ts";
+import { limits } from "../../protocol/limits.ts";
+import { durationOf } from "../commands/off.ts";
+import {
+  type Client,
+  print,
+  printFrame,
+  printFramed,
+  printJson,
+  screenOf,
+  type World,
+} from "../process-context.ts";
+import { contextView, valueText } from "../view/talk.ts";
+import { clean, clock } from "../view/text.ts";
+import { exitCodes, fail, Refused, withDaemon } from "../with-daemon.ts";
+import { type Who, who } from "./who.ts";
+
+export interface ContextFlags {
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** Prints the value as JSON; `raw` prints a text as it is. Returns the exit code, as all of these do. */
+export async function get(
+  world: World,
+  key: string,
+  flags: ContextFlags & { readonly raw?: boolean },
+): Promise<number> {
+  const from = await who(world, flags.project);
+  return withDaemon(world, flags.json === true, async client => {
+    const answer = await client.request("context_get", { ...from, key });
+    if (!answer.ok) throw new Refused(answer);
+    const { value } = answer;
+    // Standard output is the value alone: a script may read it.
+    if (flags.json !== true) printFrame(world, world.stderr);
+    if (flags.json === true) printJson(world, answer);
+    else if (flags.raw === true && typeof value === "string") world.stdout.write(`${value}\n`);
+    else print(world, [valueText(value)]);
+    return exitCodes.done;
+  });
+}
+
+export interface SetFlags extends ContextFlags {
+  readonly durable?: boolean;
+  readonly ifVersion?: string;
+  readonly ttl?: string;
+  readonly string?: boolean;
+}
+
+/** `words` are JSON where they can be, else a text; `-` reads standard input. */
+export async function set(world: World, key: string, words: string, flags: SetFlags): Promise<number> {
+  const json = flags.json === true;
+  const ttlMs = flags.ttl === undefined ? null : durationOf(flags.ttl);
+  const version = flags.ifVersion === undefined ? null : Number(flags.ifVersion);
+  const wrong =
+    flags.ttl !== undefined && (ttlMs === null || ttlMs > limits.contextTtlMaxMs)
+      ? `--ttl takes a time like 90s, 15m, 1h or 2d, up to 30d, not ${flags.ttl}`
+      : version !== null && !Number.isSafeInteger(version)
+        ? `--if-version takes a number, not ${flags.ifVersion}`
+        : null;
+  if (wrong !== null) {
+    fail(world, json, "usage", wrong);
+    return exitCodes.failed;
+  }
+  const text = words === "-" ? readFileSync(0, "utf8").trimEnd() : words;
+  const from = await who(world, flags.project);
+  return withDaemon(world, json, async client => {
+    const answer = await client.request("context_set", {
+      ...from,
+      key,
+      value: flags.string === true ? text : meant(text),
+      durable: flags.durable === true,
+      ...(version === null ? {} : { ifVersion: version }),
+      ...(ttlMs === null ? {} : { ttlMs }),
+    });
+    if (!answer.ok) throw new Refused(answer);
+    if (json) printJson(world, answer);
+    else print(world, [`${clean(answer.key)} is version ${answer.version}`]);
+    return exitCodes.done;
+  });
+}
+
+export async function list(
+  world: World,
+  flags: ContextFlags & { readonly prefix?: string },
+): Promise<number> {
+  const from = await who(world, flags.project);
+  return withDaemon(world, flags.json === true, async client => {
+    const rows = await rowsFrom(client, from, flags.prefix ?? "");
+    if (flags.json === true) printJson(world, { rows });
+    else printFramed(world, contextView(rows, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+export async function remove(
+  world: World,
+  key: string,
+  flags: ContextFlags & { readonly ifVersion?: string },
+): Promise<number> {
+  const from = await who(world, flags.project);
+  const ifVersion = flags.ifVersion === undefined ? {} : { ifVersion: Number(flags.ifVersion) };
+  return withDaemon(world, flags.json === true, async client => {
+    const answer = await client.request("context_delete", { ...from, key, ...ifVersion });
+    if (!answer.ok) throw new Refused(answer);
+    if (flags.json === true) printJson(world, answer);
+    else print(world, [`${clean(key)} is gone; it was version ${answer.version}`]);
+    return exitCodes.done;
+  });
+}
+
+/** A line for each key now, and one for every change, until `until` is aborted or the daemon is gone for good. */
+export async function watch(
+  world: World,
+  flags: ContextFlags & { readonly prefix?: string },
+  until: AbortSignal,
+): Promise<number> {
+  const json = flags.json === true;
+  const prefix = flags.prefix ?? "";
+  const from = await who(world, flags.project);
+  const follow = async (client: Client): Promise<number> => {
+    const say = async (key: string) => {
+      const answer = await client.request("context_get", { ...from, key });
+      if (answer.ok) {
+        const line = `${stamp(world)}  ${clean(key)} = ${valueText(answer.value)}  (version ${answer.version}, ${clean(answer.fromName)})`;
+        if (json) printJson(world, answer);
+        else printFramed(world, [line]);
+      } else if (answer.code === "context_absent") {
+        if (json) printJson(world, { key, deleted: true });
+        else printFramed(world, [`${stamp(world)}  ${clean(key)} is gone`]);
+      } else throw new Refused(answer);
+    };
+    const all = async () => {
+      const rows = await rowsFrom(client, from, prefix);
+      for (const { key } of rows) await say(key);
+    };
+    // One after the other, in the order of the changes.
+    let last: Promise<unknown> = Promise.resolve();
+    let failed: (error: unknown) => void = () => {};
+    const failure = new Promise<never>((_, reject) => {
+      failed = reject;
+    });
+    const queue = (work: () => Promise<unknown>) => {
+      last = last.then(work).catch(failed);
+    };
+    const { project } = from;
+    const subscribed = await client.subscribe({ events: ["context_changed"], project });
+    if (!subscribed.ok) throw new Refused(subscribed);
+    const stops = [
+      client.onEvent(event => {
+        if (event.event === "context_changed" && event.key.startsWith(prefix)) queue(() => say(event.key));
+      }),
+      client.onLagged(() => queue(all)),
+    ];
+    queue(all);
+    const aborted = new Promise<null>(resolve => {
+      until.addEventListener("abort", () => resolve(null), { once: true });
+      if (until.aborted) resolve(null);
+    });
+    const reason = await Promise.race([aborted, client.closed, failure]);
+    for (const stop of stops) stop();
+    if (reason === null) return exitCodes.done;
+    fail(world, json, "not_running", reason.message);
+    return exitCodes.notRunning;
+  };
+  return withDaemon(world, json, follow, { reconnect: true });
+}
+
+async function rowsFrom(client: Client, from: Who, prefix: string) {
+  const rows = [];
+  let after: string | undefined;
+  do {
+    const page = after === undefined ? {} : { after };
+    const answer = await client.request("context_list", { ...from, prefix, limit: limits.rowsMax, ...page });
+    if (!answer.ok) throw new Refused(answer);
+    rows.push(...answer.rows);
+    after = answer.next;
+  } while (after !== undefined);
+  return rows;
+}
+
+/** `4000`, `true` and `{"a":1}` are what they look like; anything else is a text. */
+function meant(text: string): JsonValue {
+  try {
+    const value: JsonValue = JSON.parse(text);
+    return value;
+  } catch {
+    // Not JSON, so a text: that is how most people write one.
+    return text;
+  }
+}
+
+function stamp(world: World): string {
+  return clock(world.now(), world.now());
+}

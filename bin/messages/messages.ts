@@ -1,0 +1,159 @@
+/** Commands for messages: send, inbox, ack, broadcast. */
+import { limits } from "../../protocol/limits.ts";
+import type { MessageListReply, MessageRow, MessageSendReply, PostedRow } from "../../protocol/message.ts";
+import { type Acting, actingSession } from "../actor.ts";
+import { type Client, print, printFramed, printJson, screenOf, type World } from "../process-context.ts";
+import { projectOf } from "../project.ts";
+import { inboxView, postedView } from "../view/talk.ts";
+import { clean, counted } from "../view/text.ts";
+import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { who } from "./who.ts";
+
+export interface SendFlags {
+  readonly reply?: string;
+  readonly urgent?: boolean;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** `words`: to whom, then the text; with `--reply` the text alone. Returns the exit code, as all of these do. */
+export async function send(world: World, words: readonly string[], flags: SendFlags): Promise<number> {
+  const json = flags.json === true;
+  const { reply } = flags;
+  const [to, ...rest] = reply === undefined ? words : [undefined, ...words];
+  const text = rest.join(" ");
+  if (text === "" || (to === undefined && reply === undefined)) {
+    fail(world, json, "usage", 'say to whom and what: kite message send alice "the schema is done"');
+    return exitCodes.failed;
+  }
+  const from = await who(world, flags.project);
+  return withDaemon(world, json, async client => {
+    const answer = await client.request("message_send", {
+      ...from,
+      text,
+      ...(to === undefined ? {} : { to }),
+      ...(reply === undefined ? {} : { replyTo: reply }),
+      ...(flags.urgent === true ? { urgent: true } : {}),
+    });
+    if (!answer.ok) throw new Refused(answer);
+    if (json) printJson(world, answer);
+    else print(world, sentTo(answer));
+    return exitCodes.done;
+  });
+}
+
+export async function broadcast(
+  world: World,
+  words: readonly string[],
+  flags: { readonly project?: string; readonly json?: boolean },
+): Promise<number> {
+  const json = flags.json === true;
+  const from = await who(world, flags.project);
+  return withDaemon(world, json, async client => {
+    const answer = await client.request("broadcast", { ...from, message: words.join(" ") });
+    if (!answer.ok) throw new Refused(answer);
+    if (json) printJson(world, answer);
+    else print(world, sentTo(answer));
+    return exitCodes.done;
+  });
+}
+
+export interface InboxFlags {
+  readonly unread?: boolean;
+  readonly thread?: string;
+  readonly ack?: boolean;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** The acting session's inbox; a person, who has none, sees the messages of the project. */
+export async function inbox(world: World, flags: InboxFlags): Promise<number> {
+  const acting = actingSession(world.env);
+  const json = flags.json === true;
+  if (acting === null) return posted(world, flags.project ?? (await projectOf(world.cwd)), json);
+  return withDaemon(world, json, async client => {
+    const { messages, unread } = await inboxOf(client, acting, flags);
+    if (json) printJson(world, { ok: true, messages, unread });
+    else print(world, inboxView(messages, unread, screenOf(world)));
+    // What was printed is done with; what came meanwhile is not.
+    if (flags.ack === true) await acknowledge(client, acting, messages);
+    return exitCodes.done;
+  });
+}
+
+/** Messages by their ids, or with `all` whatever is in the inbox now. */
+export async function ack(
+  world: World,
+  ids: readonly string[],
+  flags: { readonly all?: boolean; readonly json?: boolean },
+): Promise<number> {
+  const json = flags.json === true;
+  const acting = actingSession(world.env);
+  if (acting === null || (ids.length === 0) === (flags.all !== true)) {
+    const error =
+      acting === null
+        ? "a terminal has no inbox; set KITE_SESSION to act for a session"
+        : "name the messages, or say --all";
+    fail(world, json, "usage", error);
+    return exitCodes.failed;
+  }
+  return withDaemon(world, json, async client => {
+    const wanted =
+      flags.all === true ? (await inboxOf(client, acting, {})).messages : ids.map(id => ({ id }));
+    const acknowledged = await acknowledge(client, acting, wanted);
+    if (json) printJson(world, { ok: true, acknowledged });
+    else print(world, [`acknowledged ${counted(acknowledged.length, "message")}`]);
+    return exitCodes.done;
+  });
+}
+
+async function posted(world: World, project: string, json: boolean): Promise<number> {
+  return withDaemon(world, json, async client => {
+    const rows: PostedRow[] = await rowsOf(client, "messages", { project });
+    if (json) printJson(world, { ok: true, rows });
+    else printFramed(world, postedView(rows, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+async function inboxOf(
+  client: Client,
+  acting: Acting,
+  { unread, thread }: InboxFlags,
+): Promise<Pick<MessageListReply, "messages" | "unread">> {
+  const messages: MessageRow[] = [];
+  const wanted = { ...acting, limit: limits.rowsMax, unread: unread === true };
+  let after: string | undefined;
+  for (;;) {
+    const page = after === undefined ? {} : { after };
+    const answer = await client.request("message_list", {
+      ...wanted,
+      ...(thread === undefined ? {} : { thread }),
+      ...page,
+    });
+    if (!answer.ok) throw new Refused(answer);
+    messages.push(...answer.messages);
+    after = answer.next;
+    if (after === undefined) return { messages, unread: answer.unread };
+  }
+}
+
+async function acknowledge(
+  client: Client,
+  acting: Acting,
+  messages: readonly { readonly id: string }[],
+): Promise<readonly string[]> {
+  if (messages.length === 0) return [];
+  const answer = await client.request("message_ack", { ...acting, messages: messages.map(({ id }) => id) });
+  if (!answer.ok) throw new Refused(answer);
+  return answer.acknowledged;
+}
+
+function sentTo({ message: { id, to }, full = [] }: MessageSendReply): string[] {
+  const names = to.slice(0, limits.recipientsNamedMax).map(row => clean(row.name));
+  const more = to.length > names.length ? ` and ${to.length - names.length} more` : "";
+  const whom = to.length === 0 ? "nobody: nobody else is here" : `${names.join(", ")}${more}`;
+  const missed =
+    full.length === 0 ? [] : [`not to ${full.map(row => clean(row.name)).join(", ")}: inbox full`];
+  return [`${clean(id)} sent to ${whom}`, ...missed];
+}

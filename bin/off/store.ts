@@ -1,0 +1,121 @@
+/** Writing what `kite off` and `kite on` say; daemon/config/off-switch.ts has the files' meaning. */
+import { mkdirSync, rmSync, utimesSync } from "node:fs";
+import {
+  holds,
+  nothingSilenced,
+  parseSilenced,
+  type Silence,
+  type Silenced,
+  SilenceReader,
+  silenceFiles,
+} from "../../daemon/config/off-switch.ts";
+import { InstallFailed } from "../../hooks/install/failed.ts";
+import { readText, whileLocked, writeWhole } from "../../hooks/install/file.ts";
+import { limits } from "../../protocol/limits.ts";
+
+export type Scope =
+  | { readonly is: "all" }
+  | { readonly is: "project"; readonly directory: string }
+  | { readonly is: "session"; readonly id: string; readonly name: string | null };
+
+/** Silences one scope, until a wall time in milliseconds or for good. Throws InstallFailed. */
+export async function switchOff(
+  home: string,
+  scope: Scope,
+  until: number | null,
+  now: number,
+): Promise<void> {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  if (scope.is === "all") {
+    const { all } = silenceFiles(home);
+    // Dated after it is there: in the moment between it counts as passed.
+    writeWhole(all, until === null ? "" : `${new Date(until).toISOString()}\n`, 0o600);
+    if (until !== null) utimesSync(all, until / 1000, until / 1000);
+    return;
+  }
+  await change(home, now, ({ projects, sessions }) => {
+    if (scope.is === "project") projects.set(scope.directory, { until });
+    else sessions.set(scope.id, { until, name: scope.name });
+    if (projects.size + sessions.size > limits.silencedMax) {
+      throw new InstallFailed(
+        `${limits.silencedMax} projects and sessions are off already; switch everything off: kite off`,
+      );
+    }
+  });
+}
+
+/** Lets one scope speak again. Returns whether it was silent; a session is found by its name or how its id begins. */
+export async function switchOn(home: string, scope: Scope, now: number): Promise<boolean> {
+  const { all, some } = silenceFiles(home);
+  if (scope.is === "all") {
+    const was = holds(new SilenceReader(home).read().all, now);
+    rmSync(all, { force: true });
+    return was;
+  }
+  if (readText(some, limits.settingsBytes) === null) return false;
+  return change(home, now, ({ projects, sessions }) => {
+    if (scope.is === "project") return projects.delete(scope.directory);
+    const ids = [...sessions].filter(([id, { name }]) => name === scope.id || id.startsWith(scope.id));
+    for (const [id] of ids) sessions.delete(id);
+    return ids.length > 0;
+  });
+}
+
+type Named = {
+  readonly projects: Map<string, Silence>;
+  readonly sessions: Map<string, Silence & { readonly name: string | null }>;
+};
+
+/** Rewrites `off.json` without what has passed. */
+async function change<T>(home: string, now: number, work: (named: Named) => T): Promise<T> {
+  const { some } = silenceFiles(home);
+  return whileLocked(some, () => {
+    const text = readText(some, limits.settingsBytes);
+    const read = text === null ? nothingSilenced : parseSilenced(text);
+    if (read === null) throw new InstallFailed(`${some} cannot be read; remove it, then try again`);
+    const named = { projects: current(read.projects, now), sessions: current(read.sessions, now) };
+    const result = work(named);
+    if (named.projects.size + named.sessions.size === 0) {
+      rmSync(some, { force: true });
+      return result;
+    }
+    const { projects, sessions } = named;
+    const whole = {
+      version: 1,
+      projects: Object.fromEntries(projects),
+      sessions: Object.fromEntries(sessions),
+    };
+    writeWhole(some, `${JSON.stringify(whole, null, 2)}\n`, 0o600);
+    return result;
+  });
+}
+
+function current<S extends Silence>(all: ReadonlyMap<string, S>, now: number): Map<string, S> {
+  return new Map([...all].filter(([, silence]) => holds(silence, now)));
+}
+
+/** What is off now: for each a sentence that says how to switch it on again. */
+export function offSentences(
+  silenced: Silenced,
+  now: number,
+  shown: { readonly time: (at: number) => string; readonly path: (path: string) => string },
+): string[] {
+  const until = (silence: Silence) => (silence.until === null ? "" : ` until ${shown.time(silence.until)}`);
+  const said: string[] = [];
+  if (silenced.all !== null && holds(silenced.all, now)) {
+    said.push(
+      `Kite is off everywhere${until(silenced.all)}: edits are not coordinated. Switch it on: kite on`,
+    );
+  }
+  for (const [directory, silence] of current(silenced.projects, now)) {
+    const path = shown.path(directory);
+    said.push(`Kite is off in ${path}${until(silence)}. Switch it on: kite on --project ${path}`);
+  }
+  for (const [id, silence] of current(silenced.sessions, now)) {
+    const name = silence.name ?? id.slice(0, 8);
+    said.push(
+      `Kite is off for session ${name}${until(silence)}. Switch it on: kite on --session ${id.slice(0, 8)}`,
+    );
+  }
+  return said;
+}

@@ -1,0 +1,102 @@
+/** What the commands need of the process they run in, in one place, so that a test can put its own there. */
+import type { ConnectOptions, KiteClient } from "../client/client.ts";
+import { type KitePaths, kitePaths } from "../protocol/paths.ts";
+import { escaped, frame } from "../protocol/text.ts";
+import { actingSession } from "./actor.ts";
+import { wantsColor } from "./view/color.ts";
+import type { Screen } from "./view/text.ts";
+
+export interface Output {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+  write(text: string): unknown;
+}
+
+/** What commands use of a client. */
+export type Client = Pick<
+  KiteClient,
+  "request" | "subscribe" | "onEvent" | "onLagged" | "onLockLost" | "close" | "closed" | "daemon" | "absence"
+>;
+
+export interface World {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly paths: KitePaths;
+  readonly cwd: string;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Wall time in milliseconds. */
+  readonly now: () => number;
+  /** Calls back every so often until told to stop. */
+  readonly every: (ms: number, tick: () => void) => () => void;
+  readonly connect: (options: Omit<ConnectOptions, "paths">) => Promise<Client>;
+}
+
+/** Throws where `KITE_HOME` is no absolute path. */
+export function processWorld(): World {
+  const paths = kitePaths(process.env);
+  return {
+    env: process.env,
+    paths,
+    cwd: process.cwd(),
+    stdout: process.stdout,
+    stderr: process.stderr,
+    now: () => Date.now(),
+    every: (ms, tick) => {
+      const timer = setInterval(tick, ms);
+      return () => clearInterval(timer);
+    },
+    connect: async options => {
+      const { KiteClient } = await import("../client/client.ts");
+      return KiteClient.connect({ ...options, paths });
+    },
+  };
+}
+
+/** Columns of an output that is no terminal, unless `COLUMNS` says otherwise: the same everywhere. */
+const pipeColumns = 120;
+const columnsMin = 20;
+
+/** The screen that standard output is. */
+export function screenOf(world: World): Screen {
+  const { stdout, env } = world;
+  const isTerminal = stdout.isTTY === true;
+  const asked = Number(env["COLUMNS"]);
+  const pipe = Number.isInteger(asked) && asked > 0 ? asked : pipeColumns;
+  return {
+    width: Math.max(columnsMin, isTerminal ? stdout.columns || 80 : pipe),
+    color: wantsColor(env, isTerminal),
+    now: world.now(),
+    home: env["HOME"] ?? "",
+  };
+}
+
+/** Prints lines on standard output. */
+export function print(world: World, lines: readonly string[]): void {
+  if (lines.length > 0) world.stdout.write(`${lines.join("\n")}\n`);
+}
+
+const framed = new WeakSet<World>();
+
+/** In an agent's shell, says once that what follows was written by others, and what that means. */
+export function printFrame(world: World, output: Output = world.stdout): void {
+  if (actingSession(world.env) === null || framed.has(world)) return;
+  framed.add(world);
+  output.write(`${frame}\n`);
+}
+
+/** Prints lines that show what sessions wrote or named, in an agent's shell behind the frame that says so. */
+export function printFramed(world: World, lines: readonly string[]): void {
+  if (lines.length > 0) printFrame(world);
+  print(world, lines);
+}
+
+/** A value as one line of JSON, with nothing in it that a terminal or a reader would not show. */
+export function jsonLine(value: unknown): string {
+  return escaped(JSON.stringify(value));
+}
+
+/** Prints one JSON value on standard output, on a line of its own. */
+export function printJson(world: World, value: unknown): void {
+  print(world, [jsonLine(value)]);
+}

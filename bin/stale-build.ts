@@ -1,0 +1,10 @@
+import { statSync } from "node:fs";
+import type { KitePaths } from "../protocol/paths.ts";
+import { daemonProgram } from "./program-paths.ts";
+
+/** Whether the daemon's program was built anew since the one that runs began: versions alone do not tell that. */
+export function isRebuilt({ daemonFile }: KitePaths, program: string = daemonProgram): boolean {
+  const began = statSync(daemonFile, { throwIfNoEntry: false });
+  const built = statSync(program, { throwIfNoEntry: false });
+  return began !== undefined && built !== undefined && built.mtimeMs > began.mtimeMs;
+}

@@ -1,0 +1,136 @@
+/** Asking the daemon on behalf of a command. */
+import { NotRunning } from "../client/errors.ts";
+import type { Refusal } from "../protocol/codes.ts";
+import type { RefusalRow } from "../protocol/daemon.ts";
+import { limits } from "../protocol/limits.ts";
+import type { LockRow } from "../protocol/lock.ts";
+import type { HoldRow, PostedRow } from "../protocol/message.ts";
+import type { ParamsOf } from "../protocol/requests.ts";
+import type { SessionRow } from "../protocol/session.ts";
+import type { TaskRow } from "../protocol/task.ts";
+import type { RiskRow, WriteRow } from "../protocol/write.ts";
+import { type Client, printJson, type World } from "./process-context.ts";
+import { clean } from "./view/text.ts";
+
+/** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
+export const exitCodes = { done: 0, failed: 1, notRunning: 3 } as const;
+
+/** They are in the `--help` of every command that asks the daemon. */
+export const exitHelp = "\nExit codes: 0 done, 1 refused or failed, 3 no daemon runs.";
+
+/** The daemon said no to something that a command cannot do without. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.error);
+    this.refusal = refusal;
+  }
+}
+
+/** A command's last words, on standard error; with `json` as an object on standard output. */
+export function fail(world: World, json: boolean, code: string, error: string): void {
+  if (json) printJson(world, { ok: false, code, error });
+  else world.stderr.write(`kite: ${clean(error)}\n`);
+}
+
+export interface AskOptions {
+  /** Comes back after a lost connection. */
+  readonly reconnect?: boolean;
+  /** Says that no daemon runs in the command's own way. */
+  readonly absent?: () => void;
+}
+
+/**
+ * Connects, runs `work` and closes. Returns the exit code: that of `work`, or those for a refusal and for no
+ * daemon, which are said as `fail` says things.
+ */
+export async function withDaemon(
+  world: World,
+  json: boolean,
+  work: (client: Client) => Promise<number>,
+  options: AskOptions = {},
+): Promise<number> {
+  let client: Client;
+  try {
+    client = await world.connect({ name: "kite", reconnect: options.reconnect ?? false });
+  } catch (error) {
+    if (!(error instanceof NotRunning)) throw error;
+    if (options.absent !== undefined) options.absent();
+    else fail(world, json, "not_running", error.message);
+    return exitCodes.notRunning;
+  }
+  try {
+    return await work(client);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (json) printJson(world, error.refusal);
+    else fail(world, false, error.refusal.code, error.message);
+    return exitCodes.failed;
+  } finally {
+    client.close();
+  }
+}
+
+interface Rows {
+  readonly sessions: SessionRow;
+  readonly locks: LockRow;
+  readonly writes: WriteRow;
+  readonly risks: RiskRow;
+  readonly refusals: RefusalRow;
+  readonly tasks: TaskRow;
+  readonly task_ready: TaskRow;
+  readonly task_blocked: TaskRow;
+  readonly messages: PostedRow;
+  readonly holds: HoldRow;
+}
+
+const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy");
+
+/** Where a field is missing that every row has, the daemon is of another version: better said than shown. */
+const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = {
+  sessions: (row): row is SessionRow =>
+    has(row, "id", "name", "project", "worktree", "status", "agents", "task"),
+  locks: (row): row is LockRow => has(row, "file", "path", "project", "kind", "holder", "waiters"),
+  writes: (row): row is WriteRow => has(row, "file", "path", "worktree", "state", "writers", "holder"),
+  risks: (row): row is RiskRow => has(row, "file", "project", "sides"),
+  refusals: (row): row is RefusalRow => has(row, "at", "code", "error"),
+  tasks: isTask,
+  task_ready: isTask,
+  task_blocked: isTask,
+  messages: (row): row is PostedRow => has(row, "id", "from", "to", "text", "thread"),
+  holds: (row): row is HoldRow => has(row, "hold", "files", "by", "leftMs"),
+};
+
+function has(row: unknown, ...names: readonly string[]): boolean {
+  return typeof row === "object" && row !== null && names.every(name => Object.hasOwn(row, name));
+}
+
+/** What rows are asked for; `id` is a session's. */
+export type RowFilter = Pick<ParamsOf<"query">, "id" | "project" | "status" | "assignee" | "label" | "text">;
+
+/** All rows, page by page, at most `max`. Throws `Refused`. */
+export async function rowsOf<T extends keyof Rows>(
+  client: Client,
+  target: T,
+  filter: RowFilter = {},
+  max: number = limits.rowsShownMax,
+): Promise<Rows[T][]> {
+  const rows: Rows[T][] = [];
+  let after: string | undefined;
+  do {
+    const page = after === undefined ? {} : { after };
+    const answer = await client.request("query", { target, limit: limits.rowsMax, ...filter, ...page });
+    if (!answer.ok) throw new Refused(answer);
+    for (const row of answer.rows) {
+      if (!isRow[target](row)) {
+        const error = `the daemon (${client.daemon.version}) speaks of ${target} in a way unknown here; restart it: kite down && kite up`;
+        throw new Refused({ ok: false, code: "unsupported_protocol", error });
+      }
+      rows.push(row);
+    }
+    after = answer.next;
+  } while (after !== undefined && rows.length < max);
+  return rows;
+}

@@ -1,0 +1,311 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { limits } from "../../protocol/limits.ts";
+import { nearest } from "../../protocol/nearest.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
+import { readSmall } from "../facts/prober.ts";
+import { globProblem } from "./glob.ts";
+
+const weekMs = 7 * 24 * 3_600_000;
+/** The answer must be there before the hook gives up and lets the tool run. */
+const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;
+
+function milliseconds(min: number, max: number, because = "") {
+  const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
+  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+}
+
+const glob = z
+  .string()
+  .min(1)
+  .max(limits.globBytes)
+  .refine(text => globProblem(text) === null, { error: ({ input }) => globProblem(String(input)) ?? "" });
+
+/** The keys and their bounds. */
+const schema = z
+  .strictObject({
+    /** How long a hook waits for a lock; longer than the shortest `yieldMs`. */
+    lockWaitMs: milliseconds(2, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
+    /** A turn hold untouched this long yields to a waiter. */
+    yieldMs: milliseconds(1, longestWaitMs),
+    /** The daemon ends itself so long after the last session; 0: never. */
+    idleExitMs: milliseconds(0, weekMs),
+    logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    /** What happens to a git command that would wipe another actor's uncommitted work. */
+    treeGuard: z.enum(["deny", "warn", "off"]),
+    /** What a hold withstands: `turn`, until it was untouched for `yieldMs`; `edit`, while it is being written. */
+    hold: z.enum(["turn", "edit"]),
+    /** Globs of files that hooks do not lock. */
+    ignore: z.array(glob).max(limits.filesMax),
+  })
+  .partial();
+
+type Found = z.infer<typeof schema>;
+export type ConfigKey = keyof Found;
+export type ConfigValues = { readonly [K in ConfigKey]-?: NonNullable<Found[K]> };
+
+const defaults: ConfigValues = {
+  lockWaitMs: limits.hookWaitMs,
+  yieldMs: limits.yieldMs,
+  idleExitMs: limits.idleExitMs,
+  logLevel: "info",
+  treeGuard: "deny",
+  hold: "turn",
+  ignore: [],
+};
+
+/** The source of a `yieldMs` that nobody set, beside a `lockWaitMs` that somebody did. */
+const followsWait = `${defaults.yieldMs / defaults.lockWaitMs} of lockWaitMs`;
+
+/** The `yieldMs` that goes with a wait, as the defaults go with each other: less than `waitMs`, and 1 at least. */
+function yieldAfter(waitMs: number): number {
+  return Math.max(1, Math.floor((waitMs * defaults.yieldMs) / defaults.lockWaitMs));
+}
+
+const variables: Readonly<Record<ConfigKey, string>> = {
+  lockWaitMs: "KITE_LOCK_WAIT_MS",
+  yieldMs: "KITE_YIELD_MS",
+  idleExitMs: "KITE_IDLE_EXIT_MS",
+  logLevel: "KITE_LOG_LEVEL",
+  treeGuard: "KITE_TREE_GUARD",
+  hold: "KITE_HOLD",
+  ignore: "KITE_IGNORE",
+};
+
+/** Variables of Kite that configure something else, or tell. */
+const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT"];
+
+/** What a project may set: more to ignore, what its holds withstand, and a shorter wait. */
+const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "hold", "lockWaitMs"]);
+
+export interface Config {
+  readonly values: ConfigValues;
+  /** Nobody set `yieldMs`: it follows `lockWaitMs`, also where a project lowers that. */
+  readonly yieldFollows: boolean;
+  /**
+   * Where each value comes from: "default", a variable's name, a file, for `yieldMs` perhaps `followsWait`; for
+   * `ignore` possibly two, with ", " between.
+   */
+  readonly sources: Readonly<Record<ConfigKey, string>>;
+  /** A sentence for each thing that was not taken; none is a reason to stop. */
+  readonly problems: readonly string[];
+}
+
+export interface ConfigRequest {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly paths: Pick<KitePaths, "config">;
+  /** The project whose `.kite/config.json` counts. */
+  readonly projectDir?: string;
+  /**
+   * Reads a file, null where it is none or too long; a daemon gives one with a budget: a project's disk may
+   * hang.
+   */
+  readonly read?: (path: string) => Promise<string | null>;
+}
+
+/**
+ * The configuration: variables before the user's file before the defaults; then the project's file, which
+ * only tightens. What is wrong is left out, key by key, and named in `problems`.
+ */
+export async function loadConfig(request: ConfigRequest): Promise<Config> {
+  const read = request.read ?? readSmall;
+  const problems: string[] = [];
+  const env = envValues(request.env, problems);
+  const user = accept(await readObject(request.paths.config, read, problems), request.paths.config, problems);
+  const lockWaitMs = env.lockWaitMs ?? user.lockWaitMs ?? defaults.lockWaitMs;
+  const values = {
+    lockWaitMs,
+    yieldMs: env.yieldMs ?? user.yieldMs ?? yieldAfter(lockWaitMs),
+    idleExitMs: env.idleExitMs ?? user.idleExitMs ?? defaults.idleExitMs,
+    logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
+    treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
+    hold: env.hold ?? user.hold ?? defaults.hold,
+    ignore: env.ignore ?? user.ignore ?? defaults.ignore,
+  };
+  const sourceOf = (key: ConfigKey): string => {
+    if (env[key] !== undefined) return variables[key];
+    return user[key] === undefined ? "default" : request.paths.config;
+  };
+  const sources = {
+    lockWaitMs: sourceOf("lockWaitMs"),
+    yieldMs: sourceOf("yieldMs"),
+    idleExitMs: sourceOf("idleExitMs"),
+    logLevel: sourceOf("logLevel"),
+    treeGuard: sourceOf("treeGuard"),
+    hold: sourceOf("hold"),
+    ignore: sourceOf("ignore"),
+  };
+  let yieldFollows = sources.yieldMs === "default";
+  if (values.yieldMs >= values.lockWaitMs) {
+    const set = values.yieldMs;
+    values.yieldMs = yieldAfter(lockWaitMs);
+    problems.push(
+      `yieldMs (${set}, ${sources.yieldMs}) must be less than lockWaitMs (${lockWaitMs}, ${sources.lockWaitMs}), ` +
+        `or a waiter is refused before the holder yields; ${values.yieldMs} is used`,
+    );
+    yieldFollows = true;
+  }
+  if (yieldFollows) sources.yieldMs = sources.lockWaitMs === "default" ? "default" : followsWait;
+  const config = { values, yieldFollows, sources, problems };
+  if (request.projectDir === undefined) return config;
+  const path = join(request.projectDir, ".kite", "config.json");
+  // Who works in the home directory has one file for both.
+  if (path === request.paths.config) return config;
+  const { values: all, taken } = tighten(config, path, await textOf(path, read, problems), problems);
+  const own = Object.fromEntries(taken.map(key => [key, path]));
+  if (taken.includes("ignore") && sources.ignore !== "default") own["ignore"] = `${sources.ignore}, ${path}`;
+  if (yieldFollows && taken.includes("lockWaitMs")) own["yieldMs"] = followsWait;
+  return { ...config, values: all, sources: { ...sources, ...own } };
+}
+
+/**
+ * The user's values with what a project's file says, which only tightens; `taken` names what counts of it. `text` is
+ * the file's, null where there is none.
+ */
+export function tighten(
+  { values: user, yieldFollows }: Pick<Config, "values" | "yieldFollows">,
+  path: string,
+  text: string | null,
+  problems: string[],
+): { readonly values: ConfigValues; readonly taken: readonly ConfigKey[] } {
+  const raw = text === null ? new Map() : objectIn(text, path, problems);
+  const project = accept(onlyProjectKeys(raw, path, problems), path, problems);
+  const values = { ...user };
+  const taken: ConfigKey[] = [];
+  if (project.ignore !== undefined && project.ignore.length > 0) {
+    values.ignore = [...new Set([...user.ignore, ...project.ignore])];
+    taken.push("ignore");
+  }
+  if (project.hold !== undefined && project.hold !== user.hold) {
+    values.hold = project.hold;
+    taken.push("hold");
+  }
+  const wait = project.lockWaitMs;
+  // A hold of `edit` yields at once, whatever `yieldMs` is.
+  const outlasts = yieldFollows || values.hold === "edit";
+  if (wait !== undefined && wait > user.lockWaitMs) {
+    problems.push(
+      `${path}: lockWaitMs ${wait} is not taken: a project may only lower it (${user.lockWaitMs})`,
+    );
+  } else if (wait !== undefined && !outlasts && wait <= user.yieldMs) {
+    problems.push(
+      `${path}: lockWaitMs ${wait} is not taken: it must be more than yieldMs (${user.yieldMs}), which you set`,
+    );
+  } else if (wait !== undefined && wait < user.lockWaitMs) {
+    values.lockWaitMs = wait;
+    if (yieldFollows) values.yieldMs = yieldAfter(wait);
+    taken.push("lockWaitMs");
+  }
+  return { values, taken };
+}
+
+type Raw = Map<string, unknown>;
+
+function envValues(env: ConfigRequest["env"], problems: string[]): Found {
+  const raw: Raw = new Map();
+  const names = new Map<string, string>(Object.entries(variables).map(([key, name]) => [name, key]));
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith("KITE_") || text === undefined || text === "") continue;
+    const key = names.get(name);
+    if (key !== undefined) {
+      raw.set(
+        key,
+        key === "ignore" ? text.split(":").filter(g => g !== "") : /^\d+$/.test(text) ? Number(text) : text,
+      );
+    } else if (!otherVariables.includes(name)) {
+      // Others may use the prefix too: only what looks like a slip is worth a line.
+      const meant = nearest(name, names.keys());
+      if (meant !== null)
+        problems.push(`the environment variable ${name} is not known; did you mean ${meant}?`);
+    }
+  }
+  return accept(raw, "the environment", problems, key => variables[key]);
+}
+
+async function readObject(
+  path: string,
+  read: (path: string) => Promise<string | null>,
+  problems: string[],
+): Promise<Raw> {
+  const text = await textOf(path, read, problems);
+  return text === null ? new Map() : objectIn(text, path, problems);
+}
+
+/** A file's text; null where there is none, or a problem with it. */
+async function textOf(
+  path: string,
+  read: (path: string) => Promise<string | null>,
+  problems: string[],
+): Promise<string | null> {
+  try {
+    const text = await read(path);
+    if (text === null)
+      problems.push(`${path} is not taken: it is no regular file of at most ${limits.smallFileBytes} bytes`);
+    return text;
+  } catch (error) {
+    // No file is the usual case; whatever else is wrong with it, the daemon goes on without it and says so.
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    if (code !== "ENOENT" && code !== "ENOTDIR") {
+      problems.push(`${path} is not taken: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return null;
+  }
+}
+
+function objectIn(text: string, path: string, problems: string[]): Raw {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return new Map(Object.entries(value));
+    problems.push(`${path} is not taken: it must hold one JSON object`);
+  } catch (error) {
+    // As above: without it, and said.
+    problems.push(`${path} is not taken: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return new Map();
+}
+
+/** What is valid of `raw`; each thing that is not becomes a line. */
+function accept(
+  raw: Raw,
+  where: string,
+  problems: string[],
+  nameOf: (key: ConfigKey) => string = key => key,
+): Found {
+  const parsed = schema.safeParse(Object.fromEntries(raw));
+  if (parsed.success) return parsed.data;
+  const valid = new Map(raw);
+  for (const issue of parsed.error.issues) {
+    const bad = issue.code === "unrecognized_keys" ? issue.keys : [String(issue.path[0])];
+    for (const word of bad) {
+      if (!valid.delete(word)) continue;
+      const key = isKey(word) ? word : null;
+      const meant = nearest(word, Object.keys(defaults));
+      const hint =
+        meant === null ? `known are ${Object.keys(defaults).join(", ")}` : `did you mean ${meant}?`;
+      problems.push(
+        key === null
+          ? `${where}: the key ${JSON.stringify(word)} is not known; ${hint}`
+          : `${where}: ${nameOf(key)} is not taken: ${issue.message}`,
+      );
+    }
+  }
+  const rest = schema.safeParse(Object.fromEntries(valid));
+  return rest.success ? rest.data : {};
+}
+
+function onlyProjectKeys(raw: Raw, path: string, problems: string[]): Raw {
+  const kept: Raw = new Map();
+  for (const [key, value] of raw) {
+    if (projectKeys.has(key) || !isKey(key)) kept.set(key, value);
+    else
+      problems.push(
+        `${path}: a project may not set ${key}; set it in your own config.json or as ${variables[key]}`,
+      );
+  }
+  return kept;
+}
+
+function isKey(word: string): word is ConfigKey {
+  return Object.hasOwn(defaults, word);
+}

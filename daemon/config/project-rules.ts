@@ -1,0 +1,191 @@
+/** What a project's own files say of locks: which files need none, how long its edits wait, when its holds yield. */
+import { dirname } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { Outside, Unreachable } from "../facts/filesystem.ts";
+import type { Repository } from "../facts/repositories.ts";
+import { type Config, tighten } from "./config.ts";
+import { anyGlob } from "./glob.ts";
+
+/** Ignored in every project: git's own files, installed packages, what editors put beside a file. */
+export const alwaysIgnored: readonly string[] = [
+  ".git/",
+  "node_modules/",
+  "*.swp",
+  "*.swo",
+  "*~",
+  ".#*",
+  "#*#",
+];
+
+/** Folders of built things, ignored where the `.gitignore` at the top of the worktree names them. */
+const builtFolders: ReadonlySet<string> = new Set([
+  ".cache",
+  ".gradle",
+  ".mypy_cache",
+  ".next",
+  ".nuxt",
+  ".output",
+  ".parcel-cache",
+  ".pytest_cache",
+  ".svelte-kit",
+  ".tox",
+  ".turbo",
+  ".venv",
+  "__pycache__",
+  "build",
+  "coverage",
+  "dist",
+  "out",
+  "target",
+]);
+
+/** A file's place: the directory whose `.kite/config.json` counts, and the one its globs begin at. */
+export interface RulesPlace {
+  readonly project: string;
+  readonly worktree: string;
+}
+
+export interface Rules {
+  /** Whether the file needs no lock; absolute and real. */
+  ignores(path: string): boolean;
+  readonly lockWaitMs: number;
+  /** What a turn hold that nobody touched withstands a waiter. */
+  readonly yieldMs: number;
+}
+
+export interface ProjectRulesOptions {
+  /** The user's own configuration, which a project's only tightens. */
+  readonly config: Pick<Config, "values" | "yieldFollows">;
+  /** Where that is: who works in the home directory has one file for both. */
+  readonly configFile: string;
+  readonly outside: Outside;
+  readonly repository: (directory: string) => Promise<Repository | Unreachable>;
+  /** Hears what was not taken of a project's file, once for each text of it. */
+  readonly onProblem: (sentence: string) => void;
+}
+
+interface Kept {
+  readonly texts: string;
+  readonly rules: Rules;
+  /** What could not be looked at when they were last asked for: that is told once. */
+  unknown: string | null;
+}
+
+export class ProjectRules {
+  readonly #options: ProjectRulesOptions;
+  readonly #kept = new Map<string, Kept>();
+  readonly #reading = new Map<string, { readonly until: number; readonly rules: Promise<Rules> }>();
+
+  constructor(options: ProjectRulesOptions) {
+    this.#options = options;
+  }
+
+  /** The rules for a file (absolute, real) of one who works in `home`, at most `limits.repositoryKeptMs` old. */
+  async for(path: string, home: RulesPlace | undefined): Promise<Rules> {
+    if (home !== undefined && isBelow(path, home.worktree)) return this.at(home);
+    const repository = await this.#options.repository(dirname(path));
+    if (!("unreachable" in repository)) return this.at(repository);
+    const { onProblem } = this.#options;
+    onProblem(
+      `the project's rules for ${path} are not known, those of the user count: ${repository.unreachable}`,
+    );
+    return this.at({ project: dirname(path), worktree: dirname(path) });
+  }
+
+  at({ project, worktree }: RulesPlace): Promise<Rules> {
+    const id = `${project}\0${worktree}`;
+    const now = this.#options.outside.now();
+    const reading = this.#reading.get(id);
+    if (reading !== undefined && now < reading.until) return reading.rules;
+    if (this.#reading.size >= limits.repositoriesMax) {
+      this.#reading.clear();
+      this.#kept.clear();
+    }
+    const rules = this.#read(id, { project, worktree });
+    this.#reading.set(id, { until: now + limits.repositoryKeptMs, rules });
+    return rules;
+  }
+
+  async #read(id: string, place: RulesPlace): Promise<Rules> {
+    const path = `${place.project}/.kite/config.json`;
+    const found = path === this.#options.configFile ? null : await this.#text(path);
+    const ignored = await this.#text(`${place.worktree}/.gitignore`);
+    const kept = this.#kept.get(id);
+    const unknown = whyUnknown(found) ?? whyUnknown(ignored);
+    if (unknown !== null) {
+      // The next one who asks may be told more.
+      this.#reading.delete(id);
+      if (kept?.unknown !== unknown) this.#tellUnknown(place.project, unknown, kept !== undefined);
+      if (kept !== undefined) {
+        kept.unknown = unknown;
+        return kept.rules;
+      }
+    }
+    const [config, gitignore] = [textOf(found), textOf(ignored)];
+    const texts = JSON.stringify([config, gitignore, unknown]);
+    if (kept?.texts === texts) {
+      kept.unknown = null;
+      return kept.rules;
+    }
+    const problems: string[] = [];
+    const { values } = tighten(this.#options.config, path, config, problems);
+    for (const problem of problems) this.#options.onProblem(problem);
+    const isIgnored = anyGlob([...alwaysIgnored, ...builtGlobs(gitignore ?? ""), ...values.ignore]);
+    const { worktree } = place;
+    const rules = {
+      ignores: (file: string) => isBelow(file, worktree) && isIgnored(file.slice(withSlash(worktree).length)),
+      lockWaitMs: values.lockWaitMs,
+      // 0 is for what no turn holds: 1 ms is as soon as nothing is being written.
+      yieldMs: values.hold === "edit" ? 1 : values.yieldMs,
+    };
+    this.#kept.set(id, { texts, rules, unknown });
+    return rules;
+  }
+
+  #tellUnknown(project: string, unknown: string, isKept: boolean): void {
+    const count = isKept ? "those that were read before count" : "those of the user count";
+    this.#options.onProblem(`the rules of ${project} could not be looked at, ${count}: ${unknown}`);
+  }
+
+  /** A small file's text; null where there is none. */
+  #text(path: string): Promise<string | null | Unreachable> {
+    const { outside } = this.#options;
+    // The folder may be a link to where nobody answers.
+    const how = { maybeElsewhere: true };
+    return outside.fact(budget =>
+      outside.look(path, null, budget, (prober, p) => prober.readSmall(p, limits.smallFileBytes), how),
+    );
+  }
+}
+
+function whyUnknown(text: string | null | Unreachable): string | null {
+  return text !== null && typeof text !== "string" ? text.unreachable : null;
+}
+
+function textOf(text: string | null | Unreachable): string | null {
+  return typeof text === "string" ? text : null;
+}
+
+/** Globs for the folders of built things that a `.gitignore` names as wholes and takes nothing back of. */
+export function builtGlobs(gitignore: string): string[] {
+  const globs: string[] = [];
+  for (const line of gitignore.split("\n").map(l => l.trim())) {
+    if (line.startsWith("!")) {
+      for (const name of line.slice(1).split("/")) {
+        for (const glob of globs.filter(g => g.includes(`${name}/`))) globs.splice(globs.indexOf(glob), 1);
+      }
+      continue;
+    }
+    const [, top, name = ""] = /^(\/?)(?:\*\*\/)?([^/]+?)(?:\/(?:\*\*?)?)?$/.exec(line) ?? [];
+    if (builtFolders.has(name)) globs.push(top === "/" ? `/${name}/` : `${name}/`);
+  }
+  return globs;
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(withSlash(directory));
+}
+
+function withSlash(directory: string): string {
+  return directory === "/" ? "/" : `${directory}/`;
+}

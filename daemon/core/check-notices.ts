@@ -1,0 +1,45 @@
+/** The invariants of notes; part of what `check` asks. */
+import { limits } from "../../protocol/limits.ts";
+import { noteKey } from "./messages/notice-table.ts";
+import type { State } from "./state.ts";
+
+/** What is wrong with the notes, a sentence each. */
+export function* checkNotes({ notes, sessions }: State): Generator<string> {
+  if (notes.pending.size > limits.notedActorsMax) yield "more agents have notes than may";
+  if (notes.conflicts.size > limits.conflictsToldMax) yield "more conflicts are remembered than may be";
+  const bySession = new Map<string, Set<string>>();
+  const given = new Set<number>();
+  for (const [key, pending] of notes.pending) {
+    const { session } = pending;
+    if (key !== noteKey(pending)) yield `the notes of ${key} are those of another agent`;
+    if (!sessions.live.has(session)) yield `${session} has ended and is to be told something`;
+    if (pending.notes.length === 0 || pending.notes.length > limits.fileNotesMax)
+      yield `${key} has ${pending.notes.length} notes`;
+    let last = 0;
+    for (const { n } of pending.notes) {
+      if (n <= last || n > notes.count || given.has(n)) yield `${key} has note ${n} behind ${last}`;
+      given.add(n);
+      last = n;
+    }
+    if (new Set(pending.notes.map(({ note }) => JSON.stringify(note))).size < pending.notes.length)
+      yield `${key} is to be told something twice`;
+    bySession.set(session, (bySession.get(session) ?? new Set()).add(key));
+  }
+  const conflictsOf = new Map<string, Set<string>>();
+  for (const [id, { sides }] of notes.conflicts) {
+    for (const { actor } of sides)
+      conflictsOf.set(actor.session, (conflictsOf.get(actor.session) ?? new Set()).add(id));
+  }
+  if (!sameIndex(notes.bySession, bySession)) yield "the index bySession of the notes is wrong";
+  if (!sameIndex(notes.conflictsOf, conflictsOf)) yield "the index conflictsOf is wrong";
+}
+
+type Index = ReadonlyMap<string, ReadonlySet<string>>;
+
+function sameIndex(a: Index, b: Index): boolean {
+  if (a.size !== b.size) return false;
+  return [...a].every(([at, keys]) => {
+    const others = b.get(at);
+    return others?.size === keys.size && [...keys].every(key => others.has(key));
+  });
+}

@@ -1,0 +1,48 @@
+/** A git command took uncommitted work of others: they are told, each of its own files. */
+
+import { limits } from "../../../protocol/limits.ts";
+import { actorKey } from "../actor.ts";
+import type { Handler } from "../handler.ts";
+import { actorRow } from "../locks/replies.ts";
+import { tellLater } from "../messages/notices.ts";
+import { isAlive, isKin } from "../sessions/kinship.ts";
+import type { FileWork, Writer } from "../state.ts";
+import { pathOfWork } from "./dirty-files.ts";
+
+interface Taken {
+  readonly writer: Writer;
+  readonly works: FileWork[];
+}
+
+export const workTaken: Handler<"work_taken"> = (state, command, _meta, step) => {
+  const { actor, ancestors, how, commit, files } = command;
+  step.reply = { ok: true };
+  const owners = new Map<string, Taken>();
+  for (const { key, seq } of files) {
+    const work = state.writes.files.get(key);
+    for (const writer of work?.writers ?? []) {
+      const isTold =
+        writer.seq <= seq && isAlive(state, writer.actor) && !isKin({ actor, ancestors }, writer);
+      if (work === undefined || !isTold) continue;
+      const owner = actorKey(writer.actor);
+      const taken = owners.get(owner) ?? { writer, works: [] };
+      taken.works.push(work);
+      owners.set(owner, taken);
+    }
+  }
+  const by = { ...actorRow(state, actor), name: command.name };
+  for (const { writer, works } of owners.values()) {
+    const shown = works.slice(0, limits.guardFilesMax);
+    const more = works.length - shown.length;
+    const paths = shown.map(pathOfWork);
+    const lists = { files: shown.map(({ file }) => file), paths, ...(more === 0 ? {} : { more }) };
+    const owner = actorRow(state, writer.actor);
+    step.events.push({
+      event: { event: "work_taken", how, command: command.command, commit, ...lists, by, owner },
+      about: [...new Set([actor.session, writer.actor.session])],
+      project: works[0]?.project ?? "",
+    });
+    const note = { what: how, files: paths, more, other: by.name, command: command.command, commit } as const;
+    tellLater(state, writer.actor, note);
+  }
+};

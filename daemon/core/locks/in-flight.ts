@@ -1,0 +1,104 @@
+/**
+ * Writes in flight.
+ *
+ * A write is in flight from the answer that lets it go on until its end is seen: nothing announces when a person
+ * answers a permission dialog, so a hold with a write in flight does not yield.
+ *
+ * Invariants: a flight belongs to one hold at a time; one whose hold ended before it is among the lapsed ones until its
+ * end is seen, or until `limits.lapsedMax` others came after it.
+ */
+
+import { limits } from "../../../protocol/limits.ts";
+import { type Actor, actorKey, sameActor } from "../actor.ts";
+import { noteWork } from "../files/dirty-files.ts";
+import { noteRisks } from "../files/merge-risk.ts";
+import type { Handler } from "../handler.ts";
+import { tellLater } from "../messages/notices.ts";
+import type { Step } from "../outcome.ts";
+import type { Hold, State } from "../state.ts";
+import { locksOf } from "./by-actor.ts";
+import { passOn } from "./grant.ts";
+import { actorRow, pathOf } from "./replies.ts";
+import { setFlights } from "./table.ts";
+import { yieldLater } from "./yield.ts";
+
+export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, noted }, meta, step) => {
+  step.reply = { ok: true };
+  if (noted !== undefined) {
+    noteWork(state, actor, noted, meta);
+    noteRisks(state, actor, noted.files, step);
+  }
+  endFlights(state, actor, flight, step);
+  if (flight === null) return;
+  const id = useKey(actor, flight);
+  const lapsed = state.locks.lapsed.get(id);
+  // An end that tells of no write may come before the one that does: events that nobody waits for have no order.
+  if (!wrote || lapsed === undefined) return;
+  state.locks.lapsed.delete(id);
+  const holder = holderOf(state, lapsed.key);
+  if (holder !== null && sameActor(holder, actor)) return;
+  const project = state.sessions.live.get(actor.session)?.project ?? "";
+  const path = pathOf(lapsed);
+  const writer = actorRow(state, actor);
+  const holding = holder === null ? null : actorRow(state, holder);
+  step.events.push({
+    event: { event: "lost_update", file: lapsed.file, path, writer, holder: holding },
+    about: holder === null ? [actor.session] : [actor.session, holder.session],
+    project,
+  });
+  const what = "lost_update";
+  tellLater(state, actor, { what, file: path, mine: true, other: holding?.name ?? null });
+  if (holder !== null) tellLater(state, holder, { what, file: path, mine: false, other: writer.name });
+};
+
+export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step) => {
+  step.reply = { ok: true };
+  for (const hold of flyingOf(state, actor)) if (hold.renewed === null) hold.renewed = state.t;
+};
+
+/** Ends one of the actor's flights, or all; holds that may yield now are due for it. */
+export function endFlights(state: State, actor: Actor, flight: string | null, step: Step): void {
+  for (const hold of flyingOf(state, actor)) {
+    const left = flight === null ? [] : hold.flights.filter(f => f !== flight);
+    if (left.length === hold.flights.length) continue;
+    setFlights(state.locks, hold, left);
+    if (left.length === 0) yieldLater(hold, step);
+  }
+  // A descendant may have waited for the write alone: it comes before the actor's next one.
+  passOn(state, step);
+}
+
+/** A tool use by its actor too: nobody promises that the ids of two clients differ. */
+function useKey(actor: Actor, flight: string): string {
+  return `${actorKey(actor)}\n${flight}`;
+}
+
+/** Who holds the file, or a folder that it is in; null: nobody. */
+function holderOf({ locks }: State, key: string): Actor | null {
+  for (const held of locks.heldPaths.overlapping(key, false)) {
+    const hold = locks.holds.get(held);
+    if (hold !== undefined) return hold.actor;
+  }
+  return null;
+}
+
+/** Remembers the writes of a hold that ends before they do. */
+export function lapse(state: State, hold: Hold): void {
+  const { lapsed } = state.locks;
+  for (const flight of hold.flights) {
+    const { actor, key, file, path } = hold;
+    const id = useKey(actor, flight);
+    lapsed.delete(id);
+    lapsed.set(id, { actor, key, path, file, at: state.t });
+  }
+  for (const oldest of lapsed.keys()) {
+    if (lapsed.size <= limits.lapsedMax) break;
+    lapsed.delete(oldest);
+  }
+}
+
+/** The actor's holds with writes in flight; sorted, since their order must not depend on how the index came to be. */
+function flyingOf(state: State, actor: Actor): Hold[] {
+  const flying = locksOf(state.locks.actors, actor)?.flying ?? [];
+  return [...flying].sort().flatMap(key => state.locks.holds.get(key) ?? []);
+}

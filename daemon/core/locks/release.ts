@@ -1,0 +1,275 @@
+/** Giving locks and places up: by their actor, by force, with a connection, at the end of a turn or a session. */
+
+import { refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { type Actor, sameActor } from "../actor.ts";
+import type { Handler } from "../handler.ts";
+import { forgetConflicts } from "../messages/notices.ts";
+import { boundKey, type Origin, originKey } from "../origin.ts";
+import type { Step } from "../outcome.ts";
+import { forgetReply } from "../retries.ts";
+import type { Hold, Loan, State, Waiter } from "../state.ts";
+import { lentBy } from "./blockers.ts";
+import { type ActorLocks, locksOf, rowsOfSession } from "./by-actor.ts";
+import { announceGrant, dismiss, dismissAll, leavePlace } from "./grant.ts";
+import { withoutAnswer } from "./heard.ts";
+import { lapse } from "./in-flight.ts";
+import { dropLoans, loansOf, returnHold, setHeard } from "./inherit.ts";
+import { actorRow, fileLists, tokenText } from "./replies.ts";
+import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./table.ts";
+import { yieldLater } from "./yield.ts";
+
+export const lockRelease: Handler<"lock_release"> = (state, request, meta, step) => {
+  const { locks } = state;
+  const { actor } = request;
+  const { node } = meta.origin;
+  if (request.files === "all") {
+    releaseEverything(state, actor, step);
+    return;
+  }
+  const holds = new Set<Hold>();
+  const loans = new Set<Hold>();
+  const places = new Set<Waiter>();
+  for (const file of request.files) {
+    const hold = ownHold(locks, actor, file, node);
+    const place = ownPlace(locks, actor, file, node);
+    const used = hold === undefined ? namedHold(locks, file, node) : undefined;
+    const lent = used !== undefined && lentBy(used, actor) ? used : undefined;
+    if (hold !== undefined) holds.add(hold);
+    if (place !== undefined) places.add(place);
+    if (lent !== undefined) loans.add(lent);
+    if (hold === undefined && place === undefined && lent === undefined) {
+      const error = `${file.file} is neither held nor waited for by ${actorRow(state, actor).name}; nothing was released`;
+      step.reply = refuse("not_held", error, { file: file.file });
+      return;
+    }
+  }
+  step.reply = { ok: true, released: request.files.map(f => f.file) };
+  for (const hold of loans) endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
+  releaseParts(state, [{ actor, holds: [...holds], places: [...places] }], "unlocked", step);
+};
+
+function releaseEverything(state: State, actor: Actor, step: Step): void {
+  const mine = locksOf(state.locks.actors, actor);
+  if (mine === undefined) {
+    step.reply = { ok: true, released: [] };
+    return;
+  }
+  // Sorted, since their order must not depend on how the index came to be.
+  const lent = [...mine.lent].sort().flatMap(key => state.locks.holds.get(key) ?? []);
+  const released = [...holdsOf(state, mine), ...lent].map(hold => hold.file);
+  const part = { actor, holds: holdsOf(state, mine), places: placesOf(state, mine) };
+  for (const hold of lent) endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
+  releaseParts(state, [part], "unlocked", step);
+  step.reply = { ok: true, released };
+}
+
+/** What a descendant uses does not come back to those lenders: explicit in truth until now, it may yield from now on. */
+export function endLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean, step: Step): Loan[] {
+  const dropped = dropLoans(state, hold, isMeant);
+  if (dropped.length > 0) yieldLater(hold, step);
+  return dropped;
+}
+
+/** The same where their clients are gone: a retry of what took the hold is not told that it has it. */
+export function disconnectLoans(
+  state: State,
+  hold: Hold,
+  isMeant: (loan: Loan) => boolean,
+  step: Step,
+): void {
+  for (const { retry } of endLoans(state, hold, isMeant, step)) if (retry !== null) forgetReply(state, retry);
+}
+
+export const lockRevoke: Handler<"lock_revoke"> = (state, request, meta, step) => {
+  const holds: Hold[] = [];
+  for (const file of request.files) {
+    const hold = namedHold(state.locks, file, meta.origin.node);
+    if (hold === undefined) {
+      step.reply = refuse("not_held", `nobody holds ${file.file}; nothing was released`, { file: file.file });
+      return;
+    }
+    holds.push(hold);
+  }
+  step.reply = { ok: true, released: request.files.map(f => f.file) };
+  for (const hold of new Set(holds)) {
+    // Those to whom it would have come back have lost it too.
+    for (const { actor } of [hold, ...loansOf(hold)]) {
+      const holder = actorRow(state, actor);
+      const event = { event: "lock_revoked" as const, ...fileLists([hold]), holder, by: request.by };
+      step.events.push({ event, about: [actor.session], project: projectOf(state, actor) });
+    }
+    releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "revoked", step);
+  }
+};
+
+export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) => {
+  step.reply = { ok: true };
+  const ticket = state.locks.byOrigin.get(originKey(request.waiter));
+  const waiter = ticket === undefined ? undefined : state.locks.waiters.get(ticket);
+  if (waiter === undefined) {
+    // It was answered before, and nobody can have read that.
+    if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
+    return;
+  }
+  if (waiter.detach) leavePlace(state, waiter, limits.placeMs, step);
+  else {
+    attachWaiter(state.locks, waiter, null);
+    dismiss(state, waiter, refuse("lock_given_up", "the connection closed"), "disconnected", step);
+  }
+};
+
+export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _meta, step) => {
+  step.reply = { ok: true };
+  const { actor } = request;
+  const lost = request.waiter;
+  const holds = request.keys.flatMap(key => {
+    const hold = state.locks.holds.get(key);
+    if (hold === undefined || !sameActor(hold.actor, actor)) return [];
+    const heard = withoutAnswer(hold, lost);
+    if (heard === null) return [hold];
+    hold.origin = heard.origin;
+    hold.askedAgain = heard.askedAgain;
+    return [];
+  });
+  if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
+  for (const key of request.keys) {
+    const hold = state.locks.holds.get(key);
+    if (hold !== undefined) unheardLoans(state, hold, actor, lost, step);
+  }
+  releaseParts(state, [{ actor, holds, places: [] }], "undelivered", step);
+};
+
+/** What the actor lent of the hold does not come back if none of the answers that told of it was delivered. */
+function unheardLoans(state: State, hold: Hold, lender: Actor, lost: Origin, step: Step): void {
+  for (const loan of loansOf(hold)) {
+    const heard = sameActor(loan.actor, lender) ? withoutAnswer(loan, lost) : loan;
+    if (heard === null) disconnectLoans(state, hold, one => one === loan, step);
+    else if (heard !== loan) setHeard(state, hold, loan, heard);
+  }
+}
+
+export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) => {
+  step.reply = { ok: true };
+  const gone = boundKey(request.bound);
+  const isGone = ({ bound }: Pick<Hold, "bound">) => bound !== null && boundKey(bound) === gone;
+  for (const key of [...(state.locks.byBound.get(gone) ?? [])].sort()) {
+    const hold = state.locks.holds.get(key);
+    if (hold === undefined) continue;
+    // First what would come back: of two that are bound to it, the one does not go to the other.
+    disconnectLoans(state, hold, isGone, step);
+    if (isGone(hold))
+      releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "disconnected", step);
+  }
+};
+
+export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
+  step.reply = { ok: true };
+  forgetConflicts(state, request.actor, request.keepPrompt);
+  const mine = locksOf(state.locks.actors, request.actor);
+  if (mine === undefined) return;
+  const isOver = ({ prompt }: Hold | Waiter) => request.keepPrompt === null || prompt !== request.keepPrompt;
+  const holds = holdsAt(state, mine.turnHolds).filter(isOver);
+  const places = placesAt(state, mine.turnWaits).filter(isOver);
+  if (request.keepPrompt === null) endBorrowing(state, request.actor, mine, step);
+  releaseParts(state, [{ actor: request.actor, holds, places }], "turn ended", step);
+};
+
+/** What the actor had borrowed, and lent on, does not come back to it after its turn: it goes to whose it is. */
+function endBorrowing(state: State, actor: Actor, { lent }: ActorLocks, step: Step): void {
+  const isBorrowed = (loan: Loan) => sameActor(loan.actor, actor) && loan.loan !== null;
+  for (const key of [...lent].sort()) {
+    const hold = state.locks.holds.get(key);
+    if (hold !== undefined) endLoans(state, hold, isBorrowed, step);
+  }
+}
+
+/** What one actor gives up. */
+interface Part {
+  readonly actor: Actor;
+  readonly holds: readonly Hold[];
+  readonly places: readonly Waiter[];
+}
+
+/** Everything these actors hold and wait for. */
+export function releaseAll(
+  state: State,
+  rows: readonly ActorLocks[],
+  cause: string,
+  step: Step,
+  final = false,
+): void {
+  const parts = rows.map(row => ({
+    actor: row.actor,
+    holds: holdsOf(state, row),
+    places: placesOf(state, row),
+  }));
+  releaseParts(state, parts, cause, step, final);
+}
+
+/** Everything of a session, or of one of its incarnations. */
+export function releaseSession(
+  state: State,
+  session: string,
+  incarnation: number | null,
+  cause: string,
+  step: Step,
+): void {
+  releaseAll(state, rowsOfSession(state.locks.actors, session, incarnation), cause, step, true);
+}
+
+/** Causes that end a hold while its holder may still be writing. */
+const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost", "disconnected"]);
+/** Causes by which a retry of what took a hold is not told that it has it: the hold went with who was told. */
+const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
+
+/**
+ * Removes every part; what is free then goes on when the step is done, and so to nobody who is leaving as well. What
+ * was borrowed goes back to its lender, unless `final`.
+ */
+export function releaseParts(
+  state: State,
+  parts: readonly Part[],
+  cause: string,
+  step: Step,
+  final = cause === "revoked",
+): void {
+  for (const { actor, holds, places } of parts) {
+    const holder = actorRow(state, actor);
+    const project = projectOf(state, actor);
+    for (const hold of holds) {
+      if (cutShort.has(cause)) lapse(state, hold);
+      if (unheard.has(cause) && hold.retry !== null) forgetReply(state, hold.retry);
+      removeHold(state.locks, hold);
+      const back = final ? null : returnHold(state, hold);
+      if (back !== null)
+        announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
+    }
+    const reply = refuse("lock_given_up", `the wait was given up: ${cause}`, { queued: false });
+    dismissAll(state, actor, places, reply, cause, step);
+    if (holds.length > 0) {
+      const event = { event: "lock_released" as const, ...fileLists(holds), holder, cause };
+      step.events.push({ event, about: [], project });
+    }
+  }
+}
+
+export function holdsOf(state: State, row: ActorLocks): Hold[] {
+  return holdsAt(state, row.holds);
+}
+
+export function placesOf(state: State, row: ActorLocks): Waiter[] {
+  return placesAt(state, row.waits);
+}
+
+function holdsAt(state: State, keys: Iterable<string>): Hold[] {
+  return [...keys].flatMap(key => state.locks.holds.get(key) ?? []);
+}
+
+function placesAt(state: State, tickets: Iterable<number>): Waiter[] {
+  return [...tickets].flatMap(ticket => state.locks.waiters.get(ticket) ?? []);
+}
+
+function projectOf(state: State, actor: Actor): string {
+  return state.sessions.live.get(actor.session)?.project ?? "";
+}

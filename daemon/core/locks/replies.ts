@@ -1,0 +1,123 @@
+/** How locks are named in replies and events. */
+
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { ActorRow } from "../../../protocol/lock.ts";
+import type { Actor } from "../actor.ts";
+import type { FileRef } from "../file-ref.ts";
+import type { Reply } from "../outcome.ts";
+import { agentName } from "../sessions/agents.ts";
+import type { Hold, State, Token, Waiter } from "../state.ts";
+import { type Blocker, lentBy } from "./blockers.ts";
+import type { CycleStep } from "./deadlock.ts";
+
+/** `"<storeId>.<epoch>.<grant>"`, to be compared as the pair of its last two parts. */
+export function tokenText(state: State, token: Token): string {
+  return `${state.storeId}.${token.epoch}.${token.grant}`;
+}
+
+export function actorRow(state: State, actor: Actor): ActorRow {
+  const session = state.sessions.live.get(actor.session)?.name ?? actor.session.slice(0, 8);
+  const again = actor.incarnation === 0 ? "" : `#${actor.incarnation + 1}`;
+  const agent = actor.agent === null ? "" : `/${agentName(state, actor.session, actor.agent)}`;
+  return { id: actor.session, agent: actor.agent, name: `${session}${again}${agent}` };
+}
+
+/** A file by its key, with the key's path as it is spelled where the key is folded. */
+export interface Spelled {
+  readonly key: string;
+  readonly path?: string | undefined;
+}
+
+/** The path of a file as it is spelled; of what is known by its key alone, the folded one. */
+export function pathOf(file: Spelled): string {
+  return file.path ?? (file.key.slice(file.key.indexOf(":") + 1) || "/");
+}
+
+/** File lists of an event, cut at their bound. */
+export function fileLists(files: readonly Pick<FileRef, "file" | "key" | "path">[]): {
+  readonly files: readonly string[];
+  readonly paths: readonly string[];
+  readonly more?: number;
+} {
+  const shown = files.slice(0, limits.eventFilesMax);
+  const lists = { files: shown.map(f => f.file), paths: shown.map(f => pathOf(f)) };
+  return files.length > shown.length ? { ...lists, more: files.length - shown.length } : lists;
+}
+
+export function grantReply(
+  state: State,
+  request: { readonly files: readonly FileRef[]; readonly single: boolean },
+  token: Token,
+  fromQueue: boolean,
+): Reply {
+  const [first] = request.files;
+  const named =
+    request.single && first !== undefined
+      ? { file: first.file, path: pathOf(first) }
+      : { files: request.files.map(f => f.file), paths: request.files.map(f => pathOf(f)) };
+  const reply = { ok: true as const, ...named, token: tokenText(state, token) };
+  return fromQueue ? { ...reply, granted_from_queue: true } : reply;
+}
+
+/** Who is in the way, as fields of a refusal. `locked_ago` is in seconds, as published. */
+export function lockedBy(state: State, blocker: Blocker): Record<string, unknown> {
+  const row = actorRow(state, blocker.actor);
+  const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
+  return {
+    file: blocker.file.file,
+    path: pathOf(blocker.file),
+    locked_by: row.id,
+    locked_by_name: row.name,
+    locked_by_agent: row.agent,
+    locked_ago: Math.floor((state.t - since) / 1000),
+    queued: false,
+  };
+}
+
+/** The refusal of a request by `asker` that does not wait. */
+export function lockHeld(state: State, asker: Actor, blocker: Blocker): Refusal {
+  if (blocker.by === "hold" && lentBy(blocker.hold, asker)) {
+    const [file, user] = [blocker.file.file, actorRow(state, blocker.actor).name];
+    return refuse(
+      "lock_held",
+      `${file} is yours, and ${user}, an agent of yours, uses it; it comes back to you: ask with waitMs to wait`,
+      { ...lockedBy(state, blocker), lent: true },
+    );
+  }
+  const by = blocker.actor.session.slice(0, 8);
+  return refuse(
+    "lock_held",
+    `file locked by ${by}; ask again with waitMs to wait for it`,
+    lockedBy(state, blocker),
+  );
+}
+
+export function queueFull(state: State, blocker: Blocker): Refusal {
+  const by = blocker.actor.session.slice(0, 8);
+  return refuse("lock_queue_full", `file locked by ${by}, queue full`, lockedBy(state, blocker));
+}
+
+export function waitOver(state: State, waiter: Waiter, blocker: Blocker | null): Refusal {
+  const by = blocker === null ? { queued: false } : lockedBy(state, blocker);
+  return refuse("lock_timeout", `lock queue timeout (${waiter.waitMs / 1000}s)`, by);
+}
+
+/** The circle in words: who waits for which file of whom. */
+export function deadlock(state: State, cycle: readonly CycleStep[]): Refusal {
+  const steps = cycle.map((step, i) => {
+    const next = cycle[(i + 1) % cycle.length];
+    const holder = next === undefined ? "?" : actorRow(state, next.actor).name;
+    return { waits: actorRow(state, step.actor).name, file: step.file, for: holder };
+  });
+  const words = steps.map(s => `${s.waits} waits for ${s.file} behind ${s.for}`).join(", ");
+  return refuse("lock_deadlock", `waiting would never end: ${words}; release what you hold first`, {
+    cycle: steps,
+    queued: false,
+  });
+}
+
+/** A hold as an event names its holder. */
+export function holderOf(state: State, hold: Hold): ActorRow {
+  return actorRow(state, hold.actor);
+}

@@ -1,0 +1,245 @@
+/** The request for a lock: granted, refused, or put in line. Everything is checked before anything changes. */
+
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { sameActor } from "../actor.ts";
+import type { LockRequest } from "../commands.ts";
+import type { FileRef } from "../file-ref.ts";
+import type { Handler, Meta } from "../handler.ts";
+import { editHoldOn, editsHeld } from "../messages/freezes.ts";
+import type { Origin } from "../origin.ts";
+import type { Step } from "../outcome.ts";
+import { conflict } from "../retries.ts";
+import { ensureSession } from "../sessions/begin.ts";
+import { noRoom } from "../sessions/room.ts";
+import type { State, Waiter } from "../state.ts";
+import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./blockers.ts";
+import { countOfSession, locksOf } from "./by-actor.ts";
+import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./deadlock.ts";
+import { announceGrant, grantWaiter, take } from "./grant.ts";
+import { toldAgain } from "./heard.ts";
+import { endFlights } from "./in-flight.ts";
+import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./replies.ts";
+import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./table.ts";
+import { yieldForWait } from "./yield.ts";
+
+export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
+  // Who asks for the next write has ended the one before, whatever was or was not heard of it.
+  if (request.flight !== null) endFlights(state, request.actor, null, step);
+  const refused = mayAsk(state, request);
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  const held = editHoldOn(state, request);
+  if (held !== null) {
+    step.reply = editsHeld(state, held, request);
+    return;
+  }
+  const place = placeOf(state, request);
+  if (place?.origin !== undefined && place.origin !== null) {
+    if (request.retry === undefined || place.retry?.requestId !== request.retry.requestId) {
+      step.reply = refuse("already_queued", "already queued for this file", { queued: true });
+      return;
+    }
+    if (place.retry.digest !== request.retry.digest) {
+      step.reply = conflict(request.retry);
+      return;
+    }
+  }
+  if (place !== null && sameFiles(place.files, request.files)) {
+    const isFree = firstBlocker(state.locks, place) === null;
+    const cycle =
+      cycleByReturning(state.locks, place) ?? (isFree ? cycleByGrant(state.locks, request) : null);
+    if (cycle !== null) {
+      step.reply = deadlock(state, cycle);
+      return;
+    }
+    ensureSession(state, request, meta, step);
+    resume(state, place, request, meta, step);
+    return;
+  }
+  joinOrTake(state, request, meta, place, step);
+};
+
+/**
+ * A request that was granted came again and is told so again: what it holds still is its holder's from there. It gets
+ * no more than it was granted: only a request that is looked at for blockers and cycles may lock a folder that was a
+ * file then, or make a lock one that does not yield.
+ */
+export function askedAgain(state: State, request: LockRequest, origin: Origin): void {
+  const { actor, bound, retry } = request;
+  for (const file of request.files) {
+    const hold = state.locks.holds.get(file.key);
+    if (hold === undefined || !sameActor(hold.actor, actor)) continue;
+    if (retry === undefined || hold.retry?.requestId !== retry.requestId) continue;
+    renewHold(state.locks, hold, { file: { ...file, dir: hold.dir }, kind: hold.kind, bound, prompt: null });
+    toldAgain(hold, origin);
+  }
+}
+
+function mayAsk(state: State, request: LockRequest): Refusal | null {
+  const { session, incarnation } = request.actor;
+  const known = state.sessions.live.get(session);
+  const alive =
+    known === undefined ? incarnation === 0 : known.incarnations.some(i => i.ordinal === incarnation);
+  if (!alive) {
+    return refuse("session_ended", `this terminal's part of session ${session} has ended; register again`);
+  }
+  const ended = state.sessions.ended.get(session);
+  if (known === undefined && ended !== undefined && ended + limits.endedMs > state.t) {
+    return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
+  }
+  const full = known === undefined ? noRoom(state, false) : null;
+  if (full !== null) return full;
+  const { held, queued } = countOfSession(state.locks.actors, session);
+  if (request.files.length + held + queued > limits.locksPerSessionMax) {
+    const most = limits.locksPerSessionMax;
+    return refuse(
+      "too_many_locks",
+      `a session may have ${most} locks; lock the directory instead, or unlock some`,
+    );
+  }
+  return null;
+}
+
+/** The actor's own request in line that overlaps what it asks for now. */
+function placeOf(state: State, request: LockRequest): Waiter | null {
+  const { locks } = state;
+  const mine = locksOf(locks.actors, request.actor);
+  if (mine === undefined || mine.waits.size === 0) return null;
+  for (const file of request.files) {
+    for (const ticket of locks.waitersAt.get(file.key)?.keys() ?? []) {
+      const waiter = locks.waiters.get(ticket);
+      if (waiter !== undefined && sameActor(waiter.actor, request.actor)) return waiter;
+    }
+  }
+  return null;
+}
+
+function sameFiles(a: readonly FileRef[], b: readonly FileRef[]): boolean {
+  return a.length === b.length && a.every((file, i) => file.key === b[i]?.key && file.dir === b[i]?.dir);
+}
+
+/** Takes up a place in line again, where it was. */
+function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, step: Step): void {
+  if (place.origin !== null) {
+    const elsewhere = refuse("lock_given_up", "the same request was sent again, and is answered there");
+    step.answers.push({ to: place.origin, reply: elsewhere, grant: null });
+  }
+  // A hook that came back (the daemon went away meanwhile) has waited before: it will not wait that long once more.
+  const goesOn = request.flight !== null && request.flight === place.flight;
+  const end = state.t + request.waitMs;
+  place.waitEnd = goesOn ? Math.min(place.waitEnd, end) : end;
+  takeUpPlace(state.locks, place, request, meta.origin);
+  place.deadline = Math.max(state.t, place.waitEnd);
+  const blocker = firstBlocker(state.locks, place);
+  if (blocker === null) {
+    grantWaiter(state, place, meta.origin, step);
+    return;
+  }
+  announceWait(state, place, blocker, meta, step);
+}
+
+function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waiter | null, step: Step): void {
+  const { locks } = state;
+  const { actor, files, ancestors } = request;
+  const ask: Ask = { actor, files, ancestors, ticket: meta.seq };
+  const blocker = firstBlocker(locks, ask);
+  if (blocker === null) {
+    const cycle = cycleByGrant(locks, request);
+    if (cycle !== null) {
+      step.reply = deadlock(state, cycle);
+      return;
+    }
+    ensureSession(state, request, meta, step);
+    const before = locks.grants;
+    const token = take(state, request, meta.origin, step);
+    const reply = grantReply(state, request, token, false);
+    step.reply = reply;
+    if (locks.grants > before) announceGrant(state, request, String(reply["token"]), 0, step);
+    if (place !== null) removeWaiter(locks, place);
+    return;
+  }
+  const refused = mayWait(state, request, ask, blocker);
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  ensureSession(state, request, meta, step);
+  // A place for other files than those asked for now is given up; it was detached, so nobody waits for its answer.
+  if (place !== null) removeWaiter(locks, place);
+  const waiter: Waiter = {
+    ticket: meta.seq,
+    origin: meta.origin,
+    actor: request.actor,
+    files: request.files,
+    single: request.single,
+    kind: request.kind,
+    prompt: request.prompt,
+    flight: request.flight,
+    yieldMs: request.yieldMs,
+    ancestors: request.ancestors,
+    bound: request.bound,
+    placeMs: request.placeMs,
+    detach: request.detach,
+    progress: request.progress,
+    since: state.t,
+    waitMs: request.waitMs,
+    deadline: state.t + request.waitMs,
+    waitEnd: state.t + request.waitMs,
+    retry: request.retry ?? null,
+    row: null,
+    blockers: null,
+  };
+  addWaiter(locks, waiter);
+  announceWait(state, waiter, blocker, meta, step);
+}
+
+function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
+  if (request.waitMs === 0) return lockHeld(state, request.actor, blocker);
+  const { queued } = countOfSession(state.locks.actors, request.actor.session);
+  if (request.files.length + queued > limits.queuedPerSessionMax) {
+    const most = limits.queuedPerSessionMax;
+    return refuse(
+      "too_many_locks",
+      `a session may wait for ${most} files; wait for a directory, or for fewer`,
+    );
+  }
+  for (const file of request.files) {
+    // Nobody stands before a lender in line, however many there are.
+    if (isCovered(state.locks, ask, file)) continue;
+    let inLine = 0;
+    for (const waiter of waitersOver(state.locks, file)) {
+      if (inLine >= request.depth) break;
+      if (waiter.origin !== null && !sameActor(waiter.actor, request.actor)) inLine += 1;
+    }
+    if (inLine >= request.depth) return queueFull(state, blocker);
+  }
+  const cycle = cycleByWaiting(state.locks, ask);
+  return cycle === null ? null : deadlock(state, cycle);
+}
+
+function announceWait(state: State, waiter: Waiter, blocker: Blocker, meta: Meta, step: Step): void {
+  step.timers.push({ at: waiter.deadline, due: { what: "wait_over", ticket: waiter.ticket } });
+  yieldForWait(state, waiter, step);
+  let position = 1;
+  const counted = new Set<number>();
+  for (const file of waiter.files) {
+    for (const other of waitersOver(state.locks, file)) {
+      if (other.ticket >= waiter.ticket || other.origin === null || counted.has(other.ticket)) continue;
+      counted.add(other.ticket);
+      position += 1;
+    }
+  }
+  const event = {
+    event: "lock_queued" as const,
+    ...fileLists(waiter.files),
+    waiter: actorRow(state, waiter.actor),
+    holder: actorRow(state, blocker.actor),
+    position,
+  };
+  const project = state.sessions.live.get(waiter.actor.session)?.project ?? "";
+  step.events.push({ event, about: [], project });
+  if (waiter.progress) step.events.push({ event, about: [], project, to: meta.origin });
+}

@@ -1,0 +1,253 @@
+/**
+ * Holds and waiters with their indexes: the only file that adds, removes or changes them.
+ *
+ * Invariants: every hold and waiter is in every index it belongs to, and nothing else is; an actor's row exists
+ * exactly while it holds, waits for or lends something; the graph of waits says what holds and waiters say.
+ */
+
+import type { Actor } from "../actor.ts";
+import type { LockKind, LockRequest } from "../commands.ts";
+import type { FileName, FileRef } from "../file-ref.ts";
+import { type Bound, boundKey, type Origin, originKey } from "../origin.ts";
+import type { Hold, Loan, Locks, Waiter } from "../state.ts";
+import { dropIfIdle, enlist, locksOf, rowOf } from "./by-actor.ts";
+import { plainKey } from "./by-words.ts";
+import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./wait-edges.ts";
+
+export function addHold(locks: Locks, hold: Hold): void {
+  if (locks.holds.has(hold.key)) throw new Error(`${hold.key} is held already`);
+  locks.holds.set(hold.key, hold);
+  locks.heldPaths.add(hold.key, hold.dir);
+  locks.heldWords.add(hold, hold.key);
+  const row = enlist(locks.actors, hold.actor);
+  hold.row = row;
+  row.holds.add(hold.key);
+  row.session.held += 1;
+  if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
+  if (hold.flights.length > 0) row.flying.add(hold.key);
+  for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
+  for (let { loan } = hold; loan !== null; loan = loan.loan)
+    enlist(locks.actors, loan.actor).lent.add(hold.key);
+  holdEnters(locks, hold);
+}
+
+export function removeHold(locks: Locks, hold: Hold): void {
+  holdLeaves(locks, hold);
+  locks.holds.delete(hold.key);
+  locks.heldPaths.remove(hold.key, hold.dir);
+  locks.heldWords.remove(hold, hold.key);
+  for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
+  unlend(locks, hold);
+  const row = rowOf(hold);
+  row.holds.delete(hold.key);
+  row.turnHolds.delete(hold.key);
+  row.flying.delete(hold.key);
+  row.session.held -= 1;
+  dropIfIdle(locks.actors, row);
+}
+
+/** The holder asked again: spelling, subtree, kind and connection become those of the latest request. */
+export function renewHold(
+  locks: Locks,
+  hold: Hold,
+  by: { file: FileRef; kind: LockKind; bound: Bound | null; prompt: string | null },
+): void {
+  if (hold.lexical !== by.file.lexical) {
+    locks.heldWords.remove(hold, hold.key);
+    hold.lexical = by.file.lexical;
+    hold.file = by.file.file;
+    if (by.file.path !== undefined) hold.path = by.file.path;
+    locks.heldWords.add(hold, hold.key);
+  }
+  if (by.bound !== null || by.kind === "explicit") {
+    for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
+    hold.bound = by.bound;
+    for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
+  }
+  hold.prompt = by.prompt ?? hold.prompt;
+  const [widens, lasts] = [by.file.dir && !hold.dir, by.kind === "explicit" && hold.kind !== "explicit"];
+  if (!widens && !lasts) return;
+  holdLeaves(locks, hold);
+  if (widens) {
+    locks.heldPaths.remove(hold.key, false);
+    locks.heldPaths.add(hold.key, true);
+    hold.dir = true;
+  }
+  if (lasts) hold.kind = "explicit";
+  if (!goesWithTurn(hold)) rowOf(hold).turnHolds.delete(hold.key);
+  holdEnters(locks, hold);
+}
+
+/** The tool uses that may write the held file from now on. */
+export function setFlights(locks: Locks, hold: Hold, flights: readonly string[]): void {
+  if (flights.length > 0 === hold.flights.length > 0) {
+    hold.flights = flights;
+    return;
+  }
+  holdLeaves(locks, hold);
+  hold.flights = flights;
+  const { flying } = rowOf(hold);
+  if (flights.length > 0) flying.add(hold.key);
+  else flying.delete(hold.key);
+  holdEnters(locks, hold);
+}
+
+/** Whose the hold is in truth from now on: fewer than before. */
+export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
+  holdLeaves(locks, hold);
+  unlend(locks, hold);
+  for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
+  hold.loan = loan;
+  for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
+  for (let lent = loan; lent !== null; lent = lent.loan) enlist(locks.actors, lent.actor).lent.add(hold.key);
+  if (!goesWithTurn(hold)) rowOf(hold).turnHolds.delete(hold.key);
+  holdEnters(locks, hold);
+}
+
+export function addWaiter(locks: Locks, waiter: Waiter): void {
+  locks.waiters.set(waiter.ticket, waiter);
+  for (const file of waiter.files) {
+    locks.waitedPaths.add(file.key, file.dir);
+    locks.waitedWords.add(file, waiter.ticket);
+    const tickets = locks.waitersAt.get(file.key);
+    if (tickets === undefined) locks.waitersAt.set(file.key, new Map([[waiter.ticket, file]]));
+    else tickets.set(waiter.ticket, file);
+  }
+  const row = enlist(locks.actors, waiter.actor);
+  waiter.row = row;
+  row.waits.add(waiter.ticket);
+  if (waiter.kind === "turn") row.turnWaits.add(waiter.ticket);
+  row.session.queued += waiter.files.length;
+  if (waiter.origin !== null) attach(locks, waiter, waiter.origin);
+}
+
+export function removeWaiter(locks: Locks, waiter: Waiter): void {
+  if (waiter.origin !== null) detach(locks, waiter, waiter.origin);
+  locks.waiters.delete(waiter.ticket);
+  for (const file of waiter.files) {
+    locks.waitedPaths.remove(file.key, file.dir);
+    locks.waitedWords.remove(file, waiter.ticket);
+    const tickets = locks.waitersAt.get(file.key);
+    tickets?.delete(waiter.ticket);
+    if (tickets?.size === 0) locks.waitersAt.delete(file.key);
+  }
+  const row = rowOf(waiter);
+  row.waits.delete(waiter.ticket);
+  row.turnWaits.delete(waiter.ticket);
+  row.session.queued -= waiter.files.length;
+  dropIfIdle(locks.actors, row);
+}
+
+/** Another request of its actor takes the place up, attached to `origin`: what it asks for is asked for from now on. */
+export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origin: Origin): void {
+  attachWaiter(locks, waiter, null);
+  const { turnWaits } = rowOf(waiter);
+  if (by.kind === "turn") turnWaits.add(waiter.ticket);
+  else turnWaits.delete(waiter.ticket);
+  const {
+    kind,
+    prompt,
+    flight,
+    bound,
+    single,
+    yieldMs,
+    placeMs,
+    detach,
+    progress,
+    waitMs,
+    retry = null,
+  } = by;
+  const asked = { kind, prompt, flight, bound, single, yieldMs, placeMs, detach, progress, waitMs, retry };
+  Object.assign(waiter, asked satisfies Partial<Waiter>);
+  attachWaiter(locks, waiter, origin);
+}
+
+/** Ties the waiter to where its answer goes, or with null leaves its place without one. */
+export function attachWaiter(locks: Locks, waiter: Waiter, origin: Origin | null): void {
+  if (waiter.origin !== null) detach(locks, waiter, waiter.origin);
+  waiter.origin = origin;
+  if (origin !== null) attach(locks, waiter, origin);
+}
+
+/** A hold of the actor's: by the words it was locked with, else by key. */
+export function ownHold(locks: Locks, actor: Actor, file: FileName, node: string): Hold | undefined {
+  const mine = locksOf(locks.actors, actor)?.holds;
+  if (mine === undefined) return undefined;
+  const found = holdByWords(locks, file, node, key => mine.has(key));
+  if (found !== undefined) return found;
+  return file.key !== null && mine.has(file.key) ? locks.holds.get(file.key) : undefined;
+}
+
+/** Whoever's hold it is: by key, else by the words it was locked with. */
+export function namedHold(locks: Locks, file: FileName, node: string): Hold | undefined {
+  const byKey = file.key === null ? undefined : locks.holds.get(file.key);
+  return byKey ?? holdByWords(locks, file, node, () => true);
+}
+
+/** The actor's earliest request in line for the file, by the words it was asked for with or by key. */
+export function ownPlace(locks: Locks, actor: Actor, file: FileName, node: string): Waiter | undefined {
+  const mine = locksOf(locks.actors, actor)?.waits;
+  if (mine === undefined || mine.size === 0) return undefined;
+  const tickets = [...locks.waitedWords.at(file.lexical)];
+  for (const [ticket, { lexical }] of locks.waitersAt.get(plainKey(node, file.lexical)) ?? []) {
+    if (lexical === file.lexical) tickets.push(ticket);
+  }
+  if (file.key !== null) tickets.push(...(locks.waitersAt.get(file.key)?.keys() ?? []));
+  const [first] = tickets.filter(ticket => mine.has(ticket)).sort((a, b) => a - b);
+  return first === undefined ? undefined : locks.waiters.get(first);
+}
+
+function holdByWords(
+  locks: Locks,
+  { lexical }: FileName,
+  node: string,
+  isMeant: (key: string) => boolean,
+): Hold | undefined {
+  const plain = locks.holds.get(plainKey(node, lexical));
+  if (plain !== undefined && plain.lexical === lexical && isMeant(plain.key)) return plain;
+  const other = locks.heldWords.at(lexical).find(isMeant);
+  return other === undefined ? undefined : locks.holds.get(other);
+}
+
+/** Whether the end of its holder's turn frees it or gives it back. */
+function goesWithTurn({ kind, loan }: Hold): boolean {
+  return kind === "turn" || loan !== null;
+}
+
+function attach(locks: Locks, waiter: Waiter, origin: Origin): void {
+  locks.byOrigin.set(originKey(origin), waiter.ticket);
+  waiterEnters(locks, waiter);
+}
+
+function detach(locks: Locks, waiter: Waiter, origin: Origin): void {
+  locks.byOrigin.delete(originKey(origin));
+  waiterLeaves(locks, waiter);
+}
+
+function unlend(locks: Locks, { key, loan }: Hold): void {
+  for (let lent = loan; lent !== null; lent = lent.loan) {
+    const row = locksOf(locks.actors, lent.actor);
+    if (row === undefined) continue;
+    row.lent.delete(key);
+    dropIfIdle(locks.actors, row);
+  }
+}
+
+/** The connections that the hold, and what comes back of it, are bound to. */
+function boundsOf(hold: Hold): Bound[] {
+  const bounds = hold.bound === null ? [] : [hold.bound];
+  for (let { loan } = hold; loan !== null; loan = loan.loan) if (loan.bound !== null) bounds.push(loan.bound);
+  return bounds;
+}
+
+function bind(locks: Locks, key: string, bound: Bound): void {
+  const keys = locks.byBound.get(boundKey(bound));
+  if (keys === undefined) locks.byBound.set(boundKey(bound), new Set([key]));
+  else keys.add(key);
+}
+
+function unbind(locks: Locks, key: string, bound: Bound): void {
+  const keys = locks.byBound.get(boundKey(bound));
+  keys?.delete(key);
+  if (keys?.size === 0) locks.byBound.delete(boundKey(bound));
+}

@@ -1,0 +1,97 @@
+/**
+ * What a reader does with an inbox: messages go into answers to its events, and are acknowledged.
+ *
+ * Invariants: a message goes into one answer at a time; it counts as read when the actor's next event comes after an
+ * answer that its client got; an answer that got nowhere leaves its messages unread.
+ */
+
+import { refuse } from "../../../protocol/codes.ts";
+import type { MessageRow } from "../../../protocol/message.ts";
+import type { Handler } from "../handler.ts";
+import { actorRow } from "../locks/replies.ts";
+import { noSession } from "../sessions/end.ts";
+import { removeAgent } from "../sessions/table.ts";
+import type { Letter, Message } from "../state.ts";
+import { endHoldsOf } from "./freezes.ts";
+import { closeInboxes, inboxOf, messageRow, unreadIn } from "./inbox.ts";
+import { dropLetter, letterAt, putLetter } from "./table.ts";
+
+export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _meta, step) => {
+  const { messages } = state;
+  const key = inboxOf(actor);
+  const inbox = messages.inboxes.get(key);
+  const rows: MessageRow[] = [];
+  for (const place of [...(inbox?.handed ?? [])]) {
+    const [message, letter] = letterAt(messages, key, place);
+    putLetter(messages, message, { ...letter, state: "read" });
+  }
+  const taken: (readonly [Message, Letter])[] = [];
+  let length = 0;
+  for (const place of inbox?.unread ?? []) {
+    const found = letterAt(messages, key, place);
+    length += found[0].text.length;
+    if (taken.length >= max || (taken.length > 0 && length > chars)) break;
+    taken.push(found);
+  }
+  for (const [message, letter] of taken) {
+    putLetter(messages, message, { ...letter, state: "offered" });
+    rows.push(messageRow(message, letter));
+  }
+  step.reply = { ok: true, messages: rows, unread: unreadIn(messages, key) };
+};
+
+export const inboxTold: Handler<"inbox_told"> = (state, { actor, messages, heard }, _meta, step) => {
+  const key = inboxOf(actor);
+  for (const id of messages) {
+    const message = state.messages.all.get(id);
+    const letter = message?.letters.get(key);
+    if (message === undefined || letter?.state !== "offered") continue;
+    putLetter(state.messages, message, { ...letter, state: heard ? "handed" : "unread" });
+  }
+  step.reply = { ok: true };
+};
+
+export const messageAck: Handler<"message_ack"> = (state, { actor, messages, read }, _meta, step) => {
+  const session = state.sessions.live.get(actor.session);
+  if (session === undefined) {
+    step.reply = noSession(state, actor.session);
+    return;
+  }
+  const key = inboxOf(actor);
+  const found: (readonly [Message, Letter])[] = [];
+  let missing: string | null = null;
+  for (const id of new Set(messages)) {
+    const message = state.messages.all.get(id);
+    const letter = message?.letters.get(key);
+    if (message !== undefined && letter !== undefined) found.push([message, letter]);
+    else missing ??= id;
+  }
+  if (missing !== null) {
+    const error = `${missing} is not in your inbox, or was acknowledged before; message_list shows what is`;
+    step.reply = refuse("unknown_message", error, { message: missing });
+    return;
+  }
+  const by = actorRow(state, actor);
+  for (const [message, letter] of found.sort(([one], [other]) => one.order - other.order)) {
+    if (read === true) {
+      putLetter(state.messages, message, { ...letter, state: "read" });
+      continue;
+    }
+    dropLetter(state.messages, message, letter);
+    const event = { event: "message_acknowledged" as const, message: message.id, by };
+    const about = message.from === null ? [] : [message.from.id];
+    step.events.push({ event, about, project: message.project });
+  }
+  step.reply = { ok: true, acknowledged: messages };
+};
+
+export const agentEnd: Handler<"agent_end"> = (state, { actor }, _meta, step) => {
+  step.reply = { ok: true };
+  const { session, agent } = actor;
+  if (agent === null) return;
+  closeInboxes(state, session, agent, step);
+  endHoldsOf(state, { session, agent }, "ended", step);
+  // Last: what it leaves behind goes back under its name.
+  const live = state.sessions.live.get(session);
+  if (live !== undefined) removeAgent(state.sessions, live, agent);
+};

@@ -1,0 +1,123 @@
+/**
+ * What an agent is to be told with its next event that waits, and of which conflicts it was told: an agent behind hooks
+ * has no connection on which it would hear of them.
+ *
+ * Invariants: a note's session is alive; its number is given once, and rises; an agent has at most
+ * `limits.fileNotesMax` notes, the latest, and no two of the same words; at most `limits.notedActorsMax` agents have
+ * any, those noted last; a note stays until an answer with it reached its client. Two actors that wrote the same file
+ * are told so once in the turns of both; at most `limits.conflictsToldMax` such pairs are remembered, the latest.
+ */
+
+import type { FileNote } from "../../../hooks/seam/notices.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { type Actor, actorKey } from "../actor.ts";
+import type { Handler } from "../handler.ts";
+import type { State } from "../state.ts";
+import type { ConflictSide } from "./notice-commands.ts";
+import {
+  addConflict,
+  addPending,
+  type Conflict,
+  noteKey,
+  removeConflict,
+  removePending,
+  type Whose,
+} from "./notice-table.ts";
+
+export const conflictNoted: Handler<"conflict_noted"> = (state, { key, path, sides }, _meta, step) => {
+  const [first, second] = sides;
+  const names = sides.map(({ actor }) => actorKey(actor)).sort();
+  const id = [...names, key].join("\n");
+  const session = state.sessions.live.get(second.actor.session);
+  const isNew = session !== undefined && !state.notes.conflicts.has(id);
+  step.reply = { ok: true, told: isNew };
+  if (!isNew) return;
+  const [a, b] = [sideOf(first), sideOf(second)];
+  addConflict(state.notes, id, { sides: [a, b] });
+  for (const oldest of state.notes.conflicts.keys()) {
+    if (state.notes.conflicts.size <= limits.conflictsToldMax) break;
+    removeConflict(state.notes, oldest);
+  }
+  const sessions = [first.actor.session, second.actor.session] as const;
+  const event = { event: "file_conflict" as const, file: path, path, sessions };
+  step.events.push({ event, about: sessions, project: session.project });
+  const note = { what: "conflict", file: path, mine: true } as const;
+  tellLater(state, second.actor, { ...note, other: first.name });
+  tellLater(state, first.actor, { ...note, other: second.name });
+};
+
+function sideOf({ actor, prompt }: ConflictSide): ConflictSide {
+  return { actor, prompt };
+}
+
+export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) => {
+  step.reply = { ok: true };
+  const pending = state.notes.pending.get(noteKey(command));
+  const told = new Set(command.notes);
+  if (pending !== undefined && told.size > 0) {
+    const left = pending.notes.filter(({ n }) => !told.has(n));
+    if (left.length === 0) removePending(state.notes, pending);
+    // In its place: setting a key that is there keeps the order.
+    else state.notes.pending.set(noteKey(command), { ...pending, notes: left, dropped: 0 });
+  }
+  for (const id of command.risks) {
+    const risk = state.risks.get(id);
+    if (risk === undefined || risk.told.includes(command.session)) continue;
+    if (risk.sides.every(({ actor }) => actor.session !== command.session)) continue;
+    state.risks.set(id, { ...risk, told: [...risk.told, command.session] });
+  }
+};
+
+/** Keeps a note for the agent's next event that waits. The ended, and those that nobody registered, get none. */
+export function tellLater(state: State, { session, agent }: Whose, note: FileNote): void {
+  if (!state.sessions.live.has(session)) return;
+  const { notes } = state;
+  const key = noteKey({ session, agent });
+  const before = notes.pending.get(key);
+  if (before?.notes.some(known => isSame(known.note, note))) return;
+  notes.count += 1;
+  const all = [...(before?.notes ?? []), { n: notes.count, note }];
+  const kept = all.slice(-limits.fileNotesMax);
+  const dropped = (before?.dropped ?? 0) + all.length - kept.length;
+  if (before !== undefined) removePending(notes, before);
+  addPending(notes, { session, agent, notes: kept, dropped });
+  for (const oldest of notes.pending.values()) {
+    if (notes.pending.size <= limits.notedActorsMax) break;
+    removePending(notes, oldest);
+  }
+}
+
+/** From here on the actor's writes are those of another turn; with `keepPrompt` that prompt's turn goes on. */
+export function forgetConflicts(state: State, actor: Actor, keepPrompt: string | null): void {
+  const { notes } = state;
+  const mine = actorKey(actor);
+  const isOver = (conflict: Conflict) =>
+    conflict.sides.some(
+      side => actorKey(side.actor) === mine && (keepPrompt === null || side.prompt !== keepPrompt),
+    );
+  for (const id of [...(notes.conflictsOf.get(actor.session) ?? [])]) {
+    const conflict = notes.conflicts.get(id);
+    if (conflict !== undefined && isOver(conflict)) removeConflict(notes, id);
+  }
+}
+
+/** The session has ended: nobody is to be told. */
+export function forgetNotes({ notes }: State, session: string): void {
+  for (const key of [...(notes.bySession.get(session) ?? [])]) {
+    const pending = notes.pending.get(key);
+    if (pending !== undefined) removePending(notes, pending);
+  }
+  for (const id of [...(notes.conflictsOf.get(session) ?? [])]) removeConflict(notes, id);
+}
+
+/** The session's process goes on under another id: its main agent is told what it was not told yet. */
+export function moveNotes({ notes }: State, from: string, to: string): void {
+  const pending = notes.pending.get(noteKey({ session: from, agent: null }));
+  if (pending === undefined) return;
+  removePending(notes, pending);
+  addPending(notes, { ...pending, session: to });
+}
+
+function isSame(a: FileNote, b: FileNote): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,98 @@
+/** Whom `to` means: nobody else than who lives in the sender's project. */
+
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { ActorRow } from "../../../protocol/lock.ts";
+import type { Actor } from "../actor.ts";
+import { nameKey, sessionsAlike, sessionsOf, sessionsWithAgent } from "../sessions/table.ts";
+import type { Session, State } from "../state.ts";
+
+/**
+ * The one that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or `Explore`); else
+ * by the beginning of its id. Several of a kind are refused with the list.
+ */
+export function recipientOf(state: State, project: string, to: string): ActorRow | Refusal {
+  const { live, names } = state.sessions;
+  const exact = live.get(to);
+  if (exact?.project === project) return rowOf(exact);
+  const called = live.get(names.get(nameKey(project, to)) ?? "");
+  const agents = some(agentsCalled(state, project, to));
+  const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents];
+  const found = named.length > 0 ? named : some(sessionsAlike(state.sessions, project, to)).map(rowOf);
+  const [only, another] = found;
+  if (only === undefined) return gone(state, project, to);
+  return another === undefined ? only : ambiguous(to, found);
+}
+
+/** Who wrote a message that is answered: that very session, however others are called. */
+export function senderOf(state: State, project: string, { id, agent, name }: ActorRow): ActorRow | Refusal {
+  const session = state.sessions.live.get(id);
+  if (session === undefined || session.project !== project) return gone(state, project, name);
+  return agent === null ? rowOf(session) : { id, agent, name };
+}
+
+/** Every other session of the project, its main agent that is. */
+export function everyoneElse(state: State, project: string, actor: Actor | null): ActorRow[] {
+  const rows: ActorRow[] = [];
+  for (const session of sessionsOf(state.sessions, project))
+    if (session.id !== actor?.session) rows.push(rowOf(session));
+  return rows;
+}
+
+/** A session's or an agent's inbox. */
+export function inboxKey({ id, agent }: Pick<ActorRow, "id" | "agent">): string {
+  return agent === null ? id : `${id}\u0000${agent}`;
+}
+
+/** As many as are named in a refusal, and one more. */
+function some<T>(all: Iterable<T>): T[] {
+  const found: T[] = [];
+  for (const one of all) {
+    found.push(one);
+    if (found.length > limits.recipientsNamedMax) break;
+  }
+  return found;
+}
+
+function rowOf({ id, name }: Session): ActorRow {
+  return { id, agent: null, name };
+}
+
+/** The agents that `to` names, in the order their sessions began; those behind their session's name come last. */
+function* agentsCalled({ sessions }: State, project: string, to: string): Generator<ActorRow, void> {
+  const seen = new Set<Session>();
+  for (const session of sessionsWithAgent(sessions, project, to)) {
+    seen.add(session);
+    yield* agentsOf(session, to);
+  }
+  // Names may have slashes of their own.
+  for (let at = to.indexOf("/"); at !== -1; at = to.indexOf("/", at + 1)) {
+    const session = sessions.live.get(sessions.names.get(nameKey(project, to.slice(0, at))) ?? "");
+    if (session !== undefined && !seen.has(session)) yield* agentsOf(session, to);
+    if (session !== undefined) seen.add(session);
+  }
+}
+
+/** The agents of a session that `to` names: by id, by name, or by name behind their session's. */
+function agentsOf(session: Session, to: string): ActorRow[] {
+  return [...session.agents].flatMap(([agent, name]) => {
+    const full = `${session.name}/${name}`;
+    return to === name || to === full || to === agent ? [{ id: session.id, agent, name: full }] : [];
+  });
+}
+
+function ambiguous(to: string, found: readonly ActorRow[]): Refusal {
+  const matches = found.slice(0, limits.recipientsNamedMax);
+  const more = found.length > matches.length ? " and others" : "";
+  const names = matches.map(m => `${m.name} (${m.agent === null ? m.id : `${m.id}, ${m.agent}`})`).join(", ");
+  const error = `${to} can be ${names}${more}; say which by its id`;
+  return refuse("recipient_ambiguous", error, { to, matches });
+}
+
+function gone(state: State, project: string, to: string): Refusal {
+  const here = some(sessionsOf(state.sessions, project));
+  const names = here.slice(0, limits.recipientsNamedMax).map(s => s.name);
+  const others = names.length === 0 ? "nobody is here" : `here are ${names.join(", ")}`;
+  const why = state.sessions.ended.has(to) ? "has ended" : `is nobody in ${project}`;
+  return refuse("recipient_gone", `${to} ${why}, the message was not sent; ${others}`, { to });
+}

@@ -1,0 +1,172 @@
+/**
+ * How sessions begin, and go on under another id.
+ *
+ * Invariants: a session has at least one incarnation, each with its own anchor; names are unique in a project.
+ */
+
+import { refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Anchor } from "../actor.ts";
+import type { LockRequest, SessionBegin } from "../commands.ts";
+import { renameWriters } from "../files/dirty-files.ts";
+import { renameRisks } from "../files/merge-risk.ts";
+import type { Handler, Meta } from "../handler.ts";
+import { rowsOfSession } from "../locks/by-actor.ts";
+import { holdsOf } from "../locks/release.ts";
+import { addHold, removeHold } from "../locks/table.ts";
+import { enterProject } from "../messages/freezes.ts";
+import { moveInbox } from "../messages/inbox.ts";
+import { moveNotes } from "../messages/notices.ts";
+import type { Step } from "../outcome.ts";
+import type { Session, State } from "../state.ts";
+import { passClaims } from "../tasks/leave.ts";
+import { end } from "./end.ts";
+import { noRoom, whoMakesRoom } from "./room.ts";
+import { addSession, freeName, renameSession, setIncarnations, setSuspended, suspendedAt } from "./table.ts";
+
+export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
+  const { live, ended } = state.sessions;
+  const known = live.get(command.session);
+  if (known === undefined) {
+    const endedAt = ended.get(command.session);
+    if (endedAt !== undefined && endedAt + limits.endedMs > state.t && !command.revive) {
+      step.reply = refuse(
+        "session_ended",
+        `session ${command.session} has ended; a late event does not bring it back`,
+      );
+      return;
+    }
+    const before = command.anchor === null ? undefined : suspendedAt(state.sessions, command.anchor);
+    const full = before === undefined ? noRoom(state, command.anchor !== null) : null;
+    if (full !== null) {
+      step.reply = full;
+      return;
+    }
+    if (before === undefined) begin(state, command, meta, step);
+    else goOn(state, before, command, meta, step);
+  } else {
+    const full = known.incarnations.length >= limits.incarnationsMax;
+    if (full && isNewIncarnation(known, command.anchor)) {
+      const error = `session ${known.id} is open in ${limits.incarnationsMax} places already; close one`;
+      step.reply = refuse("too_many_sessions", error);
+      return;
+    }
+    update(state, known, command, meta, step);
+  }
+  const session = live.get(command.session);
+  if (session === undefined) throw new Error(`session ${command.session} did not begin`);
+  const anchored = session.incarnations.some(i => i.anchor !== null);
+  step.reply = { ok: true, id: session.id, name: session.name, project: session.project, anchored };
+};
+
+/** The process of a suspended session goes on under another id, with its name, its tasks and its explicit locks. */
+function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, step: Step): void {
+  const kept = rowsOfSession(state.locks.actors, before.id, null)
+    .filter(row => row.actor.agent === null)
+    .flatMap(row => holdsOf(state, row));
+  for (const hold of kept) removeHold(state.locks, hold);
+  const actor = { session: command.session, agent: null, incarnation: 0 };
+  passClaims(state, before.id, actor);
+  moveInbox(state, before.id, command.session);
+  renameRisks(state, before.id, command.session);
+  moveNotes(state, before.id, command.session);
+  end(state, before, "continued", step);
+  begin(state, { ...command, name: command.name ?? before.name }, meta, step);
+  renameWriters(state, before.id, command.session);
+  for (const hold of kept) addHold(state.locks, { ...hold, actor });
+}
+
+/** A lock or a claim by an id that nobody registered makes a session without anchor, as published. */
+export function ensureSession(
+  state: State,
+  request: Pick<LockRequest, "actor" | "project" | "cwd" | "wallMs">,
+  meta: Meta,
+  step: Step,
+): void {
+  const session = state.sessions.live.get(request.actor.session);
+  if (session !== undefined) {
+    livesOn(state, session);
+    return;
+  }
+  const { project, cwd, wallMs } = request;
+  const anonymous = {
+    anchor: null,
+    worktree: cwd,
+    branch: null,
+    name: null,
+    revive: false,
+    project,
+    cwd,
+    wallMs,
+  };
+  begin(state, { session: request.actor.session, ...anonymous }, meta, step);
+}
+
+function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, step: Step): void {
+  const { ended } = state.sessions;
+  const { session: id, project, worktree, branch, cwd } = command;
+  const gives = whoMakesRoom(state);
+  if (gives !== undefined) end(state, gives, "made room", step, true);
+  const name = freeName(state.sessions, project, command.name ?? id.slice(0, 8));
+  ended.delete(id);
+  addSession(state.sessions, {
+    id,
+    node: meta.origin.node,
+    begun: meta.seq,
+    registeredAt: command.wallMs,
+    project,
+    worktree,
+    branch,
+    cwd,
+    name,
+    lostAt: null,
+    suspendedUntil: null,
+    incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
+    agents: new Map(),
+  });
+  step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
+}
+
+function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
+  livesOn(state, session);
+  session.worktree = command.worktree;
+  session.branch = command.branch;
+  session.cwd = command.cwd;
+  const wanted = command.name ?? session.name;
+  const moves = command.project !== session.project;
+  if (moves || wanted !== session.name) renameSession(state.sessions, session, command.project, wanted);
+  if (moves) enterProject(state, session.id, step);
+  const { anchor } = command;
+  if (anchor === null) return;
+  const [only] = session.incarnations;
+  if (session.incarnations.length === 1 && only !== undefined && only.anchor === null) {
+    setIncarnations(state.sessions, session, [{ ...only, anchor }]);
+  } else if (isNewIncarnation(session, anchor)) {
+    const ordinal = 1 + Math.max(...session.incarnations.map(i => i.ordinal));
+    const all = [...session.incarnations, { ordinal, begun: meta.seq, anchor }];
+    setIncarnations(state.sessions, session, all);
+    const { id, name, project } = session;
+    const incarnations = all.length;
+    step.events.push({
+      event: { event: "session_duplicated", id, name, project, incarnations },
+      about: [id],
+      project,
+    });
+  }
+}
+
+function isNewIncarnation(session: Session, anchor: Anchor | null): boolean {
+  if (anchor === null || session.incarnations.some(i => i.anchor === null)) return false;
+  return !session.incarnations.some(i => sameAnchor(i.anchor, anchor));
+}
+
+function sameAnchor(a: Anchor | null, b: Anchor): boolean {
+  return a !== null && a.pid === b.pid && a.startTime === b.startTime;
+}
+
+/** It is heard of: it is neither lost nor suspended, and the last of those that make room. */
+function livesOn({ sessions }: State, session: Session): void {
+  session.lostAt = null;
+  setSuspended(sessions, session, null);
+  sessions.touched.add(session.id);
+}

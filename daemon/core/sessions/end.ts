@@ -1,0 +1,126 @@
+/**
+ * How sessions end, are lost, or are suspended.
+ *
+ * Invariants: whatever ends a session releases all that its actors hold and wait for in the same step; an ended id
+ * stays ended for `limits.endedMs` unless it is registered anew.
+ */
+
+import { refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { forgetRisks } from "../files/merge-risk.ts";
+import type { Handler } from "../handler.ts";
+import { rowsOfSession } from "../locks/by-actor.ts";
+import { holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
+import { endHoldsOf } from "../messages/freezes.ts";
+import { closeInboxes } from "../messages/inbox.ts";
+import { forgetNotes } from "../messages/notices.ts";
+import type { Step } from "../outcome.ts";
+import type { State } from "../state.ts";
+import { endClaims } from "../tasks/leave.ts";
+import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
+
+export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  if (session === undefined) {
+    step.reply = unknownSession(command.session);
+    return;
+  }
+  const { incarnation, begun } = command;
+  const isMeant = (i: Incarnation) => i.ordinal === incarnation && (begun === undefined || i.begun === begun);
+  if (incarnation !== null && !session.incarnations.some(isMeant)) {
+    step.reply = refuse("session_ended", `that part of session ${session.id} has ended before`);
+    return;
+  }
+  step.reply = { ok: true };
+  if (incarnation !== null && session.incarnations.length > 1) {
+    const left = session.incarnations.filter(i => i.ordinal !== incarnation);
+    setIncarnations(state.sessions, session, left);
+    releaseSession(state, session.id, incarnation, command.cause, step);
+    endClaims(state, session.id, incarnation, command.cause, step);
+    endHoldsOf(state, { session: session.id, incarnation }, command.cause, step);
+    return;
+  }
+  end(state, session, command.cause, step);
+};
+
+export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  step.reply = { ok: true };
+  if (session === undefined || session.begun !== command.begun || session.lostAt !== null) return;
+  if (session.incarnations.some(i => i.anchor !== null)) return;
+  // Somebody listens for an answer: that is life enough.
+  const rows = rowsOfSession(state.locks.actors, session.id, null);
+  if (rows.some(row => row.attached > 0)) return;
+  session.lostAt = state.t;
+  const { id, begun, name, project } = session;
+  step.timers.push(
+    { at: state.t + limits.lockDelayMs, due: { what: "lost_turns_over", session: id, begun } },
+    { at: state.t + leaseAfterLostMs, due: { what: "lost_leases_over", session: id, begun } },
+    { at: state.t + limits.lostMs, due: { what: "lost_over", session: id, begun } },
+  );
+  step.events.push({ event: { event: "session_lost", id, name, project }, about: [id], project });
+};
+
+export const sessionFound: Handler<"session_found"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  if (session === undefined) {
+    step.reply = unknownSession(command.session);
+    return;
+  }
+  session.lostAt = null;
+  step.reply = { ok: true };
+};
+
+/** The client cleared its conversation: turn holds and places go, the rest waits for its process to go on. */
+export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta, step) => {
+  const session = state.sessions.live.get(command.session);
+  if (session === undefined) {
+    step.reply = unknownSession(command.session);
+    return;
+  }
+  step.reply = { ok: true };
+  const parts = rowsOfSession(state.locks.actors, session.id, null).map(row => ({
+    actor: row.actor,
+    holds: holdsOf(state, row).filter(h => h.kind === "turn" || h.actor.agent !== null),
+    places: placesOf(state, row),
+  }));
+  releaseParts(state, parts, "turn ended", step);
+  const at = state.t + limits.suspendMs;
+  setSuspended(state.sessions, session, at);
+  const { id, begun } = session;
+  step.timers.push({ at, due: { what: "suspend_over", session: id, begun } });
+};
+
+/** Explicit locks of a lost session go this long after it was lost: its lease counts from the last sign of life. */
+export const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
+
+/** Ends the session with all it holds and waits for; `returns`: its next event begins it anew. */
+export function end(state: State, session: Session, cause: string, step: Step, returns = false): void {
+  const { ended } = state.sessions;
+  releaseSession(state, session.id, null, cause, step);
+  endClaims(state, session.id, null, cause, step);
+  endHoldsOf(state, { session: session.id }, cause, step);
+  closeInboxes(state, session.id, undefined, step);
+  forgetRisks(state, session.id);
+  forgetNotes(state, session.id);
+  removeSession(state.sessions, session);
+  ended.delete(session.id);
+  if (!returns) ended.set(session.id, state.t);
+  for (const [id, at] of ended) {
+    if (ended.size <= limits.endedMax && at + limits.endedMs > state.t) break;
+    ended.delete(id);
+  }
+  const { id, name, project } = session;
+  step.events.push({ event: { event: "session_ended", id, name, project, cause }, about: [id], project });
+}
+
+/** Why a session that does not live, or the part of it that asks, cannot act. */
+export function noSession(state: State, id: string): ReturnType<typeof refuse> {
+  return state.sessions.ended.has(id) || state.sessions.live.has(id)
+    ? refuse("session_ended", `session ${id} has ended; register it again before it acts`)
+    : unknownSession(id);
+}
+
+function unknownSession(id: string): ReturnType<typeof refuse> {
+  return refuse("unknown_session", `no session ${id} is registered; send register first`);
+}

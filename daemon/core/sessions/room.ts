@@ -1,0 +1,51 @@
+/**
+ * Room for sessions: anybody may begin one with an id, so those that stand for no process and have nothing give way.
+ *
+ * Invariants: `idle` is every session without a process that has no lock, wait, claim, unread message or hold on edits,
+ * in the order in which they came to that; without a process there are at most `limits.sessionsMax`, in all at most
+ * `limits.sessionsAnchoredMax`. What room costs does not grow with the sessions: what comes and goes is noted by its
+ * session, and looked at when the entry is done.
+ */
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { countUngot } from "../messages/inbox.ts";
+import type { Session, State } from "../state.ts";
+
+/** Why one more session cannot begin, or null. */
+export function noRoom({ sessions: { live, idle } }: State, isAnchored: boolean): Refusal | null {
+  if (live.size < limits.sessionsMax || idle.size > 0) return null;
+  if (!isAnchored)
+    return refuse(
+      "too_many_sessions",
+      `there are ${limits.sessionsMax} sessions, and each has a process, a lock, a wait, a task or an unread message; ` +
+        "end some, or register with the pid of a process of yours",
+    );
+  if (live.size < limits.sessionsAnchoredMax) return null;
+  return refuse("too_many_sessions", `there are ${limits.sessionsAnchoredMax} sessions; end some first`);
+}
+
+/** Who has to end before one more session begins: who has had nothing for longest. */
+export function whoMakesRoom({ sessions: { live, idle } }: State): Session | undefined {
+  const [first] = idle;
+  return live.size < limits.sessionsMax || first === undefined ? undefined : live.get(first);
+}
+
+/** After each entry: sees which of the sessions it touched have nothing now. */
+export function settleRoom(state: State): void {
+  const { touched, idle, live } = state.sessions;
+  if (touched.size === 0) return;
+  for (const id of touched) {
+    idle.delete(id);
+    const session = live.get(id);
+    if (session !== undefined && isIdle(state, session)) idle.add(id);
+  }
+  touched.clear();
+}
+
+/** Nobody would miss it: no process stands for it, and it has nothing. */
+export function isIdle({ locks, tasks, messages, editHolds }: State, { id, incarnations }: Session): boolean {
+  if (incarnations.some(i => i.anchor !== null)) return false;
+  if (locks.actors.bySession.has(id) || tasks.claims.has(id) || editHolds.byOwner.has(id)) return false;
+  for (const key of messages.bySession.get(id) ?? []) if (countUngot(messages, key) > 0) return false;
+  return true;
+}

@@ -1,0 +1,135 @@
+/**
+ * Claims: who works on which task.
+ *
+ * Invariants: a task has at most one claimer, who is alive; it becomes active only when its dependencies are done.
+ */
+
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { DependencyRow } from "../../../protocol/task.ts";
+import { type Actor, sameActor } from "../actor.ts";
+import type { TaskClaim } from "../commands.ts";
+import type { Handler, Meta } from "../handler.ts";
+import type { Step } from "../outcome.ts";
+import { ensureSession } from "../sessions/begin.ts";
+import { noRoom } from "../sessions/room.ts";
+import type { State } from "../state.ts";
+import { giveBack } from "./leave.ts";
+import {
+  blockedBy,
+  blockedRefusal,
+  claimedRefusal,
+  findTask,
+  isTask,
+  stateRefusal,
+  taskRow,
+  tell,
+  whoOf,
+} from "./replies.ts";
+import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
+
+export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
+  const { actor } = command;
+  const found = command.task === null ? bestOf(state, command) : findTask(state.tasks, command.task);
+  if (!isTask(found)) {
+    step.reply = found;
+    return;
+  }
+  const claimer = claimerOf(found);
+  // Asked again, the claim is theirs already.
+  const isTheirs = claimer !== null && sameActor(claimer, actor);
+  const refused = isTheirs ? null : mayBegin(state, found, actor, blockedBy(state.tasks, found));
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  if (!isTheirs) activate(state, found, { ...command, by: actor }, meta, step);
+  step.reply = { ok: true, task: taskRow(state, found) };
+};
+
+export const taskRelease: Handler<"task_release"> = (state, command, _meta, step) => {
+  const { by, wallMs } = command;
+  const task = findTask(state.tasks, command.task);
+  if (!isTask(task)) {
+    step.reply = task;
+    return;
+  }
+  const claimer = claimerOf(task);
+  if (task.state.status !== "active") {
+    step.reply = stateRefusal(state, task, "nobody works on it");
+    return;
+  }
+  if (by !== null && claimer !== null && claimer.session !== by.session) {
+    step.reply = claimedRefusal(state, task, "they release it, or a person does");
+    return;
+  }
+  giveBack(state, task, "released", { by, wallMs, attempts: task.attempts }, step);
+  step.reply = { ok: true, task: taskRow(state, task) };
+};
+
+/** Why the task cannot become active, or null. `open` are its dependencies that are not done. */
+export function mayBegin(
+  state: State,
+  task: Task,
+  by: Actor | null,
+  open: readonly DependencyRow[],
+): Refusal | null {
+  const { status } = task.state;
+  if (status === "active" && (claimerOf(task) !== null || by === null))
+    return claimedRefusal(state, task, "claim another one, or ask them");
+  if (status === "done" || status === "failed")
+    return stateRefusal(state, task, "set it to pending to begin it anew");
+  if (open.length > 0) return blockedRefusal(open);
+  return by === null ? null : mayClaim(state, by);
+}
+
+/** What an activation needs to know. */
+type Activation = Pick<TaskClaim, "project" | "cwd" | "wallMs"> & { readonly by: Actor | null };
+
+/** Everything was looked at: the task becomes active, and the actor's. */
+export function activate(
+  state: State,
+  task: Task,
+  { by, ...rest }: Activation,
+  meta: Meta,
+  step: Step,
+): void {
+  if (by !== null) ensureSession(state, { actor: by, ...rest }, meta, step);
+  setState(state.tasks, task, { status: "active", claimer: by });
+  task.updatedAt = rest.wallMs;
+  tell(step, task, "task_claimed", whoOf(state, by));
+}
+
+/** The first ready task that has all labels. Those with the rarest label are looked at. */
+function bestOf(
+  state: State,
+  { project, labels }: { readonly project: string; readonly labels: readonly string[] },
+): Task | Refusal {
+  const { tasks } = state;
+  const lists = labels.map(label => listOf(tasks, "ready", project, label));
+  const [rarest = listOf(tasks, "ready", project)] = lists.sort((a, b) => a.size - b.size);
+  for (const place of rarest) {
+    const task = taskAt(tasks, place);
+    if (labels.every(label => task.labels.includes(label))) return task;
+  }
+  const [blocked, active] = [listOf(tasks, "blocked", project).size, listOf(tasks, "active", project).size];
+  const kind = labels.length === 0 ? "" : ` with ${labels.join(", ")}`;
+  const error = `no task${kind} of ${project} is ready; ${blocked} blocked and ${active} active in all`;
+  return refuse("no_ready_task", error, { project, blocked, active });
+}
+
+/** Whether the actor may have one more claim: it lives, or begins to, and has not too many. */
+export function mayClaim(state: State, { session, incarnation }: Actor): Refusal | null {
+  const { live, ended } = state.sessions;
+  const known = live.get(session);
+  const endedAt = ended.get(session);
+  const isOver = known === undefined && endedAt !== undefined && endedAt + limits.endedMs > state.t;
+  const isPart = known?.incarnations.some(i => i.ordinal === incarnation) ?? incarnation === 0;
+  if (isOver || !isPart)
+    return refuse("session_ended", `session ${session} has ended; register it again before it claims tasks`);
+  const full = known === undefined ? noRoom(state, false) : null;
+  if (full !== null) return full;
+  if ((state.tasks.claims.get(session)?.size ?? 0) < limits.claimsPerSessionMax) return null;
+  const error = `a session works on ${limits.claimsPerSessionMax} tasks at most; finish or release some`;
+  return refuse("too_many_tasks", error);
+}

@@ -1,0 +1,230 @@
+/**
+ * New tasks, imported ones, and tasks that are forgotten.
+ *
+ * Invariants: of one request all tasks come or go, or none; a dependency is there and not behind the task itself.
+ */
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { NewTask, TaskImport } from "../commands.ts";
+import type { Handler } from "../handler.ts";
+import { circleRefusal, findCircle } from "./cycle.ts";
+import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";
+import {
+  charsOf,
+  classOf,
+  enroll,
+  listOf,
+  setDependencies,
+  strike,
+  type Task,
+  type TaskState,
+  type Tasks,
+} from "./table.ts";
+
+export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) => {
+  const { tasks } = state;
+  const { project, wallMs } = command;
+  const refused = noRoom(
+    tasks,
+    command.tasks.map(t => ({ ...t, project, state: pending })),
+  );
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  const created = numbered(tasks, command.tasks, wallMs);
+  const names = new Map<string, string>();
+  for (const { task, id } of created) {
+    if (task.name === null) continue;
+    if (names.has(task.name)) {
+      const error = `two of the tasks are named ${task.name}; give each a name of its own`;
+      step.reply = refuse("invalid_request", error, { path: "tasks" });
+      return;
+    }
+    names.set(task.name, id);
+  }
+  const resolved = new Map<string, readonly string[]>();
+  for (const { task, id } of created) {
+    const found = findAll(tasks, task.dependsOn, names);
+    if ("ok" in found) {
+      step.reply = found;
+      return;
+    }
+    resolved.set(id, found);
+  }
+  const crowded = tooManyDependents(tasks, [...resolved.values()].flat());
+  if (crowded !== null) {
+    step.reply = crowded;
+    return;
+  }
+  const circle = names.size === 0 ? null : findCircle(resolved.keys(), id => resolved.get(id) ?? []);
+  if (circle !== null) {
+    const nameOf = new Map([...names].map(([name, id]) => [id, name]));
+    step.reply = circleRefusal(circle.map(id => nameOf.get(id) ?? id));
+    return;
+  }
+  const createdBy = whoOf(state, command.by);
+  const added = created.map(({ task: { description, priority, labels }, id, n }) => ({
+    id,
+    n,
+    project,
+    createdAt: wallMs,
+    createdBy,
+    updatedAt: wallMs,
+    description,
+    priority,
+    labels,
+    dependsOn: resolved.get(id) ?? [],
+    attempts: 0,
+    state: pending,
+  }));
+  tasks.created = added.at(-1)?.n ?? tasks.created;
+  enroll(tasks, added);
+  for (const task of added) tell(step, task, "task_created", createdBy);
+  tellReady(
+    step,
+    added.filter(task => classOf(tasks, task) === "ready"),
+  );
+  const [first] = added;
+  step.reply =
+    command.many || first === undefined
+      ? { ok: true, tasks: created.map(({ task, id }) => ({ id, name: task.name, status: "pending" })) }
+      : { ok: true, task: taskRow(state, first) };
+};
+
+export const taskImport: Handler<"task_import"> = (state, command, _meta, step) => {
+  const { tasks } = state;
+  const skipped = command.tasks.filter(({ id }) => tasks.all.has(id)).map(({ id }) => id);
+  const fresh = new Map(command.tasks.filter(({ id }) => !tasks.all.has(id)).map(t => [t.id, t]));
+  const dependencies = [...fresh.values()].flatMap(task => task.dependsOn);
+  const crowded = tooManyDependents(tasks, dependencies);
+  const refused = noRoom(tasks, [...fresh.values()]) ?? missing(tasks, fresh) ?? crowded;
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
+  // What is here already cannot depend on what comes: a circle is among the new alone.
+  const circle = findCircle(fresh.keys(), id => fresh.get(id)?.dependsOn ?? []);
+  if (circle !== null) {
+    step.reply = circleRefusal(circle);
+    return;
+  }
+  const createdBy = whoOf(state, command.by);
+  const added = [...fresh.values()].map((task, i) => ({ ...task, n: tasks.created + i + 1, createdBy }));
+  tasks.created += added.length;
+  enroll(tasks, added);
+  for (const task of added) tell(step, task, "task_created", createdBy);
+  tellReady(
+    step,
+    added.filter(task => classOf(tasks, task) === "ready"),
+  );
+  step.reply = { ok: true, imported: added.length, skipped };
+};
+
+export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) => {
+  const { tasks } = state;
+  const leaving = new Map<string, Task>();
+  for (const name of command.tasks) {
+    const found = findTask(tasks, name);
+    if (!isTask(found)) {
+      step.reply = found;
+      return;
+    }
+    leaving.set(found.id, found);
+  }
+  for (const task of leaving.values()) {
+    const refused = mayLeave(tasks, task);
+    if (refused !== null) {
+      step.reply = refused;
+      return;
+    }
+  }
+  const by = whoOf(state, command.by);
+  for (const task of leaving.values()) {
+    for (const id of [...(tasks.dependents.get(task.id) ?? [])].sort()) {
+      const dependent = tasks.all.get(id);
+      if (dependent !== undefined)
+        setDependencies(
+          tasks,
+          dependent,
+          dependent.dependsOn.filter(other => other !== task.id),
+        );
+    }
+    strike(tasks, task);
+    tell(step, task, "task_removed", by);
+  }
+  step.reply = { ok: true, removed: [...leaving.keys()] };
+};
+
+const pending: TaskState = { status: "pending" };
+
+/** Every new task with its number and id, beginning behind the last one. */
+function numbered(tasks: Tasks, added: readonly NewTask[], wallMs: number) {
+  let n = tasks.created;
+  return added.map(task => {
+    let id: string;
+    do {
+      n += 1;
+      id = `t-${Math.max(0, wallMs).toString(36)}-${n.toString(36)}`;
+    } while (tasks.all.has(id));
+    return { task, id, n };
+  });
+}
+
+function noRoom(
+  tasks: Tasks,
+  added: readonly { readonly project: string; readonly description: string; readonly state: TaskState }[],
+): Refusal | null {
+  const tidy = "remove finished ones: kite task rm --finished";
+  if (tasks.all.size + added.length > limits.tasksMax)
+    return refuse("too_many_tasks", `there is room for ${limits.tasksMax} tasks; ${tidy}`);
+  const counts = new Map<string, number>();
+  let chars = tasks.chars;
+  for (const task of added) {
+    chars += charsOf(task);
+    counts.set(task.project, (counts.get(task.project) ?? 0) + 1);
+  }
+  if (chars > limits.tasksTextChars) {
+    return refuse(
+      "too_many_tasks",
+      `all tasks together may have ${limits.tasksTextChars} characters; ${tidy}`,
+    );
+  }
+  for (const [project, count] of counts) {
+    if (listOf(tasks, "all", project).size + count <= limits.tasksPerProjectMax) continue;
+    const error = `project ${project} has room for ${limits.tasksPerProjectMax} tasks; ${tidy}`;
+    return refuse("too_many_tasks", error);
+  }
+  return null;
+}
+
+/** A dependency that is neither here nor comes along. */
+function missing(tasks: Tasks, fresh: ReadonlyMap<string, TaskImport["tasks"][number]>): Refusal | null {
+  for (const { id, dependsOn } of fresh.values()) {
+    const lacking = dependsOn.find(other => !tasks.all.has(other) && !fresh.has(other));
+    if (lacking === undefined) continue;
+    const error = `${id} depends on ${lacking}, which is neither here nor among the imported; import it first`;
+    return refuse("unknown_task", error, { task: lacking });
+  }
+  return null;
+}
+
+/** What is under way stays, and what it depends on. */
+function mayLeave(tasks: Tasks, task: Task): Refusal | null {
+  if (task.state.status === "pending" || task.state.status === "active") {
+    const error = `${task.id} is ${task.state.status}; only finished tasks can be removed (cancel it first)`;
+    return refuse("task_state", error, { task: task.id });
+  }
+  for (const id of tasks.dependents.get(task.id) ?? []) {
+    const status = tasks.all.get(id)?.state.status;
+    if (status === "done" || status === "failed") continue;
+    return refuse(
+      "task_state",
+      `${id} depends on ${task.id} and is ${status}; remove what depends on it first`,
+      {
+        task: task.id,
+      },
+    );
+  }
+  return null;
+}

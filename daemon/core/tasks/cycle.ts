@@ -1,0 +1,51 @@
+/** Circles of dependencies: found before they are made, and named. */
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+
+/**
+ * A circle that can be reached from `starts`, as the path around it with its first task at the end again; or null.
+ * Every task is looked at once, without recursion: paths may be as long as there are tasks.
+ */
+export function findCircle(
+  starts: Iterable<string>,
+  dependsOn: (id: string) => readonly string[],
+): string[] | null {
+  const done = new Set<string>();
+  for (const start of starts) {
+    if (done.has(start)) continue;
+    const path: { readonly id: string; readonly rest: Iterator<string> }[] = [];
+    const onPath = new Set<string>();
+    const enter = (id: string) => {
+      path.push({ id, rest: dependsOn(id)[Symbol.iterator]() });
+      onPath.add(id);
+    };
+    enter(start);
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const next = top.rest.next();
+      if (next.done === true) {
+        path.pop();
+        onPath.delete(top.id);
+        done.add(top.id);
+      } else if (onPath.has(next.value)) {
+        const ids = path.map(({ id }) => id);
+        return [...ids.slice(ids.indexOf(next.value)), next.value];
+      } else if (!done.has(next.value)) {
+        enter(next.value);
+      }
+    }
+  }
+  return null;
+}
+
+export function circleRefusal(circle: readonly string[]): Refusal {
+  const path = shortened(circle).join(" → ");
+  const error = `${circle[0]} would depend on itself: ${path}; leave one of these dependencies out`;
+  return refuse("task_cycle", error, { cycle: shortened(circle) });
+}
+
+const shownMax = 20;
+
+function shortened(circle: readonly string[]): string[] {
+  if (circle.length <= shownMax) return [...circle];
+  const half = shownMax / 2;
+  return [...circle.slice(0, half), `${circle.length - shownMax} more`, ...circle.slice(-half)];
+}

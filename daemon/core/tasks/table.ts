@@ -1,0 +1,248 @@
+/**
+ * The tasks and what is derived from them, so that no answer costs more because there are many.
+ *
+ * Invariants: dependencies exist and close no circle; an active task's dependencies are done; the indexes equal what
+ * the tasks say. Every change of a task goes through `enroll`, `strike`, `setState`, `setDependencies` or `revise`.
+ */
+
+import type { ActorRow } from "../../../protocol/lock.ts";
+import type { TaskPriority } from "../../../protocol/task.ts";
+import type { Actor } from "../actor.ts";
+import { gather, scatter } from "../sets.ts";
+import { SortedKeys } from "../sorted-keys.ts";
+
+export interface Tasks {
+  /** In the order of their numbers. */
+  readonly all: Map<string, Task>;
+  /** Tasks so far: the next one's number is one more. */
+  created: number;
+  /** derived */
+  readonly ids: SortedKeys;
+  /** derived: the last part of every id, a blank, and the id. */
+  readonly ends: SortedKeys;
+  /** derived: who depends on a task. */
+  readonly dependents: Map<string, Set<string>>;
+  /** derived: how many dependencies are not done, where any are not. */
+  readonly open: Map<string, number>;
+  /** derived: places of tasks, by what they have in common; see `eachList`. */
+  readonly lists: Map<string, SortedKeys>;
+  /** derived: active tasks by the session that claimed them. */
+  readonly claims: Map<string, Set<string>>;
+  /** `Sessions.touched`: claims of a session came or went. */
+  readonly touched: Set<string>;
+  /** derived: length of all texts, in UTF-16 units. */
+  chars: number;
+}
+
+export interface Task {
+  readonly id: string;
+  /** Older ones have smaller numbers. */
+  readonly n: number;
+  readonly project: string;
+  /** Wall time in milliseconds, as all times of tasks. */
+  readonly createdAt: number;
+  readonly createdBy: ActorRow | null;
+  updatedAt: number;
+  description: string;
+  priority: TaskPriority;
+  labels: readonly string[];
+  dependsOn: readonly string[];
+  /** Begun, and failed or left by a session that ended. */
+  attempts: number;
+  state: TaskState;
+}
+
+/** `by` is who did it, under the name it had then. */
+export type TaskState =
+  | { readonly status: "pending" }
+  | { readonly status: "active"; readonly claimer: Actor | null }
+  | { readonly status: "done"; readonly result: string | null; readonly by: ActorRow | null }
+  | { readonly status: "failed"; readonly reason: string | null; readonly by: ActorRow | null };
+
+export function noTasks(touched: Set<string>): Tasks {
+  const [dependents, open, lists, claims] = [new Map(), new Map(), new Map(), new Map()];
+  const [ids, ends] = [new SortedKeys(), new SortedKeys()];
+  return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, touched, chars: 0 };
+}
+
+/** What the lists of tasks are called for. */
+export type ListName = "all" | TaskState["status"] | "ready" | "blocked";
+
+/** The list of a project, or with null of all; `label` tells ready ones apart. */
+export function listOf(tasks: Tasks, name: ListName, project: string | null, label = ""): SortedKeys {
+  return tasks.lists.get(listKey(name, project, label)) ?? nothing;
+}
+
+const nothing = new SortedKeys();
+
+/** The task at a place of a list. */
+export function taskAt(tasks: Tasks, place: string): Task {
+  return taskOf(tasks, place.slice(place.indexOf(" ") + 1));
+}
+
+export function taskOf(tasks: Tasks, id: string): Task {
+  const task = tasks.all.get(id);
+  if (task === undefined) throw new Error(`no task ${id}`);
+  return task;
+}
+
+export function isDone(tasks: Tasks, id: string): boolean {
+  return tasks.all.get(id)?.state.status === "done";
+}
+
+/** Adds tasks, in the order of their numbers; they may depend on each other. */
+export function enroll(tasks: Tasks, added: readonly Task[]): void {
+  for (const task of added) tasks.all.set(task.id, task);
+  for (const task of added) index(tasks, task);
+}
+
+function index(tasks: Tasks, task: Task): void {
+  tasks.ids.add(task.id);
+  tasks.ends.add(endOf(task.id));
+  const place = placeOf(task);
+  putIn(tasks, listKey("all", null, ""), place);
+  putIn(tasks, listKey("all", task.project, ""), place);
+  tasks.chars += charsOf(task);
+  for (const id of task.dependsOn) gather(tasks.dependents, id, task.id);
+  count(tasks, task);
+  shelve(tasks, task);
+}
+
+/** Removes a task; nobody may depend on it any more. */
+export function strike(tasks: Tasks, task: Task): void {
+  unshelve(tasks, task);
+  const place = placeOf(task);
+  takeFrom(tasks, listKey("all", null, ""), place);
+  takeFrom(tasks, listKey("all", task.project, ""), place);
+  for (const id of task.dependsOn) scatter(tasks.dependents, id, task.id);
+  tasks.open.delete(task.id);
+  tasks.chars -= charsOf(task);
+  tasks.ids.delete(task.id);
+  tasks.ends.delete(endOf(task.id));
+  tasks.all.delete(task.id);
+}
+
+/** Moves a task on; returns those that became ready by it, in order. */
+export function setState(tasks: Tasks, task: Task, next: TaskState): Task[] {
+  const wasDone = task.state.status === "done";
+  const wasReady = classOf(tasks, task) === "ready";
+  revise(tasks, task, () => {
+    task.state = next;
+  });
+  const ready = !wasReady && classOf(tasks, task) === "ready" ? [task] : [];
+  if (wasDone === (next.status === "done")) return ready;
+  for (const id of tasks.dependents.get(task.id) ?? []) {
+    const dependent = taskOf(tasks, id);
+    const wasBlocked = classOf(tasks, dependent) === "blocked";
+    unshelve(tasks, dependent);
+    count(tasks, dependent);
+    shelve(tasks, dependent);
+    if (wasBlocked && classOf(tasks, dependent) === "ready") ready.push(dependent);
+  }
+  return ready.sort((a, b) => a.n - b.n);
+}
+
+/** Gives a task other dependencies, which are there and close no circle. */
+export function setDependencies(tasks: Tasks, task: Task, dependsOn: readonly string[]): void {
+  unshelve(tasks, task);
+  for (const id of task.dependsOn) scatter(tasks.dependents, id, task.id);
+  task.dependsOn = dependsOn;
+  for (const id of dependsOn) gather(tasks.dependents, id, task.id);
+  count(tasks, task);
+  shelve(tasks, task);
+}
+
+/** Any change but that of dependencies. */
+export function revise(tasks: Tasks, task: Task, change: () => void): void {
+  unshelve(tasks, task);
+  tasks.chars -= charsOf(task);
+  change();
+  tasks.chars += charsOf(task);
+  shelve(tasks, task);
+}
+
+/** Of `t-mhx3k2p1-1a` `1a t-mhx3k2p1-1a`: what people type. */
+function endOf(id: string): string {
+  return `${id.slice(id.lastIndexOf("-") + 1)} ${id}`;
+}
+
+export function charsOf(task: Pick<Task, "description" | "state">): number {
+  return task.description.length + (resultOf(task.state)?.length ?? 0);
+}
+
+/** What came of a finished task. */
+export function resultOf(state: TaskState): string | null {
+  if (state.status === "done") return state.result;
+  return state.status === "failed" ? state.reason : null;
+}
+
+export function classOf(tasks: Tasks, task: Task): Exclude<ListName, "all" | "pending"> {
+  if (task.state.status !== "pending") return task.state.status;
+  return tasks.open.has(task.id) ? "blocked" : "ready";
+}
+
+/** How many of its dependencies are not done. */
+function count(tasks: Tasks, task: Task): void {
+  let open = 0;
+  for (const id of task.dependsOn) if (!isDone(tasks, id)) open += 1;
+  if (open > 0) tasks.open.set(task.id, open);
+  else tasks.open.delete(task.id);
+}
+
+const ranks: Readonly<Record<TaskPriority, string>> = { high: "0", normal: "1", low: "2" };
+
+/** Where a task stands in a list: by age, ready ones by priority before that. */
+function placeOf({ n, id }: Task): string {
+  return `${n.toString(36).padStart(8, "0")} ${id}`;
+}
+
+/** Every list that changes with the task's status, with its place there. */
+function eachList(tasks: Tasks, task: Task, visit: (key: string, place: string) => void): void {
+  const { project } = task;
+  const own = classOf(tasks, task);
+  const place = placeOf(task);
+  if (own === "ready" || own === "blocked") {
+    visit(listKey("pending", null, ""), place);
+    visit(listKey("pending", project, ""), place);
+  }
+  const ranked = own === "ready" ? ranks[task.priority] + place : place;
+  visit(listKey(own, null, ""), ranked);
+  visit(listKey(own, project, ""), ranked);
+  if (own === "ready") for (const label of task.labels) visit(listKey(own, project, label), ranked);
+}
+
+function listKey(name: ListName, project: string | null, label: string): string {
+  return project === null ? name : `${name}\n${project}\n${label}`;
+}
+
+function putIn(tasks: Tasks, key: string, place: string): void {
+  const list = tasks.lists.get(key);
+  if (list !== undefined) list.add(place);
+  else tasks.lists.set(key, new SortedKeys(place));
+}
+
+function takeFrom(tasks: Tasks, key: string, place: string): void {
+  const list = tasks.lists.get(key);
+  list?.delete(place);
+  if (list?.size === 0) tasks.lists.delete(key);
+}
+
+function shelve(tasks: Tasks, task: Task): void {
+  eachList(tasks, task, (key, place) => putIn(tasks, key, place));
+  const session = claimerOf(task)?.session;
+  if (session === undefined) return;
+  gather(tasks.claims, session, task.id);
+  tasks.touched.add(session);
+}
+
+function unshelve(tasks: Tasks, task: Task): void {
+  eachList(tasks, task, (key, place) => takeFrom(tasks, key, place));
+  const session = claimerOf(task)?.session;
+  if (session === undefined) return;
+  scatter(tasks.claims, session, task.id);
+  tasks.touched.add(session);
+}
+
+export function claimerOf(task: Task): Actor | null {
+  return task.state.status === "active" ? task.state.claimer : null;
+}

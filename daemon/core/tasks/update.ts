@@ -1,0 +1,182 @@
+/**
+ * Changes of one task: its words, what it depends on, and its way from pending to active, done and failed, and back.
+ *
+ * Invariants: pending goes to active, done and failed; active to done, failed and pending; done and failed to
+ * pending. What is not done begins nothing and ends nothing that depends on it; what an active task depends on stays
+ * done.
+ */
+
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { TaskStatus } from "../../../protocol/task.ts";
+import type { Actor } from "../actor.ts";
+import type { TaskUpdate } from "../commands.ts";
+import type { Handler, Meta } from "../handler.ts";
+import type { Step } from "../outcome.ts";
+import { leadsTo } from "../reach.ts";
+import type { State } from "../state.ts";
+import { activate, mayBegin, mayClaim } from "./claim.ts";
+import { circleRefusal, findCircle } from "./cycle.ts";
+import { finish, giveBack } from "./leave.ts";
+import {
+  assigneeOf,
+  blockedRefusal,
+  claimedRefusal,
+  findAll,
+  findTask,
+  isTask,
+  stateRefusal,
+  taskRow,
+  tell,
+  tellReady,
+  tooManyDependents,
+  whoOf,
+} from "./replies.ts";
+import { isDone, resultOf, revise, setDependencies, type Task, taskOf } from "./table.ts";
+
+export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
+  const { tasks } = state;
+  const task = findTask(tasks, command.task);
+  if (!isTask(task)) {
+    step.reply = task;
+    return;
+  }
+  const dependsOn = command.dependsOn === null ? task.dependsOn : findAll(tasks, command.dependsOn);
+  const refused = "ok" in dependsOn ? dependsOn : mayChange(state, task, command, dependsOn);
+  if (refused !== null || "ok" in dependsOn) {
+    step.reply = refused;
+    return;
+  }
+  const wasBlocked = tasks.open.has(task.id);
+  if (command.dependsOn !== null) setDependencies(tasks, task, dependsOn);
+  revise(tasks, task, () => {
+    task.description = command.description ?? task.description;
+    task.priority = command.priority ?? task.priority;
+    task.labels = command.labels ?? task.labels;
+    task.updatedAt = command.wallMs;
+  });
+  const stays = command.status === null || command.status === task.state.status;
+  if (stays) revised(state, task, command, meta, step);
+  else move(state, task, command, meta, step);
+  const isFree = wasBlocked && !tasks.open.has(task.id) && task.state.status === "pending";
+  if (stays && isFree) tellReady(step, [task]);
+  step.reply = { ok: true, task: taskRow(state, task) };
+};
+
+/** Everything that is against the update, looked at before anything changes. */
+function mayChange(
+  state: State,
+  task: Task,
+  command: TaskUpdate,
+  dependsOn: readonly string[],
+): Refusal | null {
+  const { tasks } = state;
+  if (command.dependsOn !== null) {
+    const closes = leadsTo(
+      dependsOn,
+      [task.id],
+      id => taskOf(tasks, id).dependsOn,
+      id => tasks.dependents.get(id) ?? [],
+    );
+    const after = (id: string) => (id === task.id ? dependsOn : taskOf(tasks, id).dependsOn);
+    const circle = closes ? findCircle([task.id], after) : null;
+    if (circle !== null) return circleRefusal(circle);
+    const before = new Set(task.dependsOn);
+    const crowded = tooManyDependents(
+      tasks,
+      dependsOn.filter(id => !before.has(id)),
+    );
+    if (crowded !== null) return crowded;
+  }
+  const { status, result } = command;
+  const next = status ?? task.state.status;
+  if (result !== null && next !== "done" && next !== "failed") {
+    const error = "a result comes with status done (what came of it) or failed (why)";
+    return refuse("invalid_request", error, { path: "result" });
+  }
+  const more =
+    lengthOver(command.description, task.description) + lengthOver(result, resultOf(task.state) ?? "");
+  if (more > 0 && tasks.chars + more > limits.tasksTextChars) {
+    const error = `all tasks together may have ${limits.tasksTextChars} characters; remove finished ones`;
+    return refuse("too_many_tasks", error);
+  }
+  const open = dependsOn
+    .filter(id => !isDone(tasks, id))
+    .map(id => ({ task: id, status: taskOf(tasks, id).state.status }));
+  if (open.length > 0 && (next === "active" || (status === "done" && task.state.status !== "done")))
+    return blockedRefusal(open);
+  if (status === null) return null;
+  if (status === task.state.status) return mayRepeat(state, task, command.by);
+  return status === "active" ? mayBegin(state, task, command.by, open) : mayMove(state, task, status);
+}
+
+function lengthOver(next: string | null, before: string): number {
+  return next === null ? 0 : next.length - before.length;
+}
+
+/** To say again what was said before is fine for who said it, and for a person. */
+function mayRepeat(state: State, task: Task, by: Actor | null): Refusal | null {
+  const assignee = assigneeOf(state, task);
+  if (by === null || task.state.status === "pending") return null;
+  if (assignee?.id === by.session && assignee.agent === by.agent) return null;
+  if (task.state.status !== "active") return stateRefusal(state, task, "there is nothing left to do");
+  if (assignee === null) return mayClaim(state, by);
+  return claimedRefusal(state, task, "claim another one, or ask them");
+}
+
+function mayMove(state: State, task: Task, status: TaskStatus): Refusal | null {
+  const now = task.state.status;
+  if (now === "failed" && status === "done")
+    return stateRefusal(state, task, "retry it first: status pending");
+  if (now === "done" && status === "failed")
+    return stateRefusal(state, task, "reopen it first: status pending");
+  if (now !== "done") return null;
+  // What somebody builds on stays done.
+  for (const id of state.tasks.dependents.get(task.id) ?? []) {
+    if (taskOf(state.tasks, id).state.status !== "active") continue;
+    return stateRefusal(state, task, `${id} depends on it and is active; release that first`);
+  }
+  return null;
+}
+
+/** The status is as before. */
+function revised(state: State, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
+  const { by, result } = command;
+  const before = assigneeOf(state, task);
+  if (command.status === "active" && before === null && by !== null) {
+    activate(state, task, command, meta, step);
+    return;
+  }
+  if (result !== null) {
+    revise(state.tasks, task, () => {
+      const now = task.state;
+      if (now.status === "done") task.state = { ...now, result };
+      if (now.status === "failed") task.state = { ...now, reason: result };
+    });
+  }
+  tell(step, task, "task_updated", whoOf(state, by), before);
+}
+
+/** The task goes on to another status. */
+function move(state: State, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
+  const { status, by, wallMs, result } = command;
+  const before = assigneeOf(state, task);
+  const doer = whoOf(state, by) ?? before;
+  const { attempts } = task;
+  if (status === "active") {
+    activate(state, task, command, meta, step);
+  } else if (status === "done") {
+    const ready = finish(state, task, { status, result, by: doer }, { wallMs, attempts });
+    tell(step, task, "task_completed", doer, before);
+    tellReady(step, ready);
+  } else if (status === "failed") {
+    const again = Math.min(attempts + 1, limits.taskAttemptsMax);
+    finish(state, task, { status, reason: result, by: doer }, { wallMs, attempts: again });
+    tell(step, task, "task_failed", doer, before);
+  } else if (task.state.status === "active") {
+    giveBack(state, task, "released", { by, wallMs, attempts }, step);
+  } else {
+    // Somebody looked at it: it has all its attempts again.
+    giveBack(state, task, "reopened", { by, wallMs, attempts: 0 }, step);
+  }
+}

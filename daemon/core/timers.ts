@@ -1,0 +1,203 @@
+/**
+ * What passes with time. The core has no timers: it says when something is due, the shell proposes it by name, and
+ * here it is compared with what is true by then; what no longer fits is refused.
+ */
+
+import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Due } from "./commands.ts";
+import { endItem, itemKey } from "./context.ts";
+import type { Handler } from "./handler.ts";
+import { firstBlocker } from "./locks/blockers.ts";
+import { rowsOfSession } from "./locks/by-actor.ts";
+import { answerWaiter, dismiss, leavePlace } from "./locks/grant.ts";
+import { loansOf } from "./locks/inherit.ts";
+import { disconnectLoans, holdsOf, releaseParts } from "./locks/release.ts";
+import { waitOver } from "./locks/replies.ts";
+import { removeWaiter } from "./locks/table.ts";
+import { leaseMsOf, yieldAt } from "./locks/yield.ts";
+import { endEditHold } from "./messages/freezes.ts";
+import type { Step, Timer } from "./outcome.ts";
+import { end, leaseAfterLostMs } from "./sessions/end.ts";
+import type { Hold, Session, State, Waiter } from "./state.ts";
+
+/** When `due` is due as things stand (core time, ms), or null where it no longer means anything. */
+export function dueAt(state: State, due: Due): number | null {
+  switch (due.what) {
+    case "wait_over": {
+      const waiter = state.locks.waiters.get(due.ticket);
+      return waiter === undefined || waiter.origin === null ? null : waiter.deadline;
+    }
+    case "place_over": {
+      const waiter = state.locks.waiters.get(due.ticket);
+      return waiter === undefined || waiter.origin !== null ? null : waiter.deadline;
+    }
+    case "turn_lease_over": {
+      const hold = meant(state, due);
+      if (hold === null || hold.kind !== "turn") return null;
+      return Math.max(hold.touched, hold.renewed ?? 0) + leaseMsOf(hold);
+    }
+    case "yield_over": {
+      const hold = meant(state, due);
+      return hold === null ? null : yieldAt(hold);
+    }
+    case "grants_left":
+      return state.locks.graph.freeCount > 0 ? state.t : null;
+    case "suspend_over": {
+      const session = state.sessions.live.get(due.session);
+      return session === undefined || session.begun !== due.begun ? null : session.suspendedUntil;
+    }
+    case "context_over": {
+      const item = state.context.items.get(itemKey(due.project, due.key));
+      return item === undefined || item.version !== due.version ? null : item.endsAt;
+    }
+    case "edit_hold_over":
+      return state.editHolds.all.get(due.hold)?.until ?? null;
+    case "bound_over": {
+      const bound = boundPart(state, due)?.bound ?? null;
+      const start = bound === null ? undefined : state.nodes.get(bound.node);
+      if (start === undefined || bound?.epoch === start.epoch) return null;
+      return start.at + limits.boundGraceMs;
+    }
+    case "lost_turns_over":
+      return lostSince(state, due, limits.lockDelayMs);
+    case "lost_leases_over":
+      return lostSince(state, due, leaseAfterLostMs);
+    case "lost_over":
+      return lostSince(state, due, limits.lostMs);
+  }
+}
+
+/** Everything that will be due, for a start from a snapshot. */
+export function allDue(state: State): Timer[] {
+  const dues: Due[] = [];
+  for (const { ticket } of state.locks.waiters.values()) {
+    dues.push({ what: "wait_over", ticket }, { what: "place_over", ticket });
+  }
+  for (const hold of state.locks.holds.values()) {
+    const { key, first, kind } = hold;
+    const named = { key, first: first.grant };
+    if (kind === "turn") dues.push({ what: "turn_lease_over", ...named }, { what: "yield_over", ...named });
+    for (const { bound, first: part } of [hold, ...loansOf(hold)])
+      if (bound !== null) dues.push({ what: "bound_over", key, first: part.grant });
+  }
+  for (const { id: session, begun, lostAt, suspendedUntil } of state.sessions.live.values()) {
+    if (suspendedUntil !== null) dues.push({ what: "suspend_over", session, begun });
+    if (lostAt === null) continue;
+    dues.push({ what: "lost_turns_over", session, begun });
+    dues.push({ what: "lost_leases_over", session, begun }, { what: "lost_over", session, begun });
+  }
+  for (const { project, key, version, endsAt } of state.context.items.values()) {
+    if (endsAt !== null) dues.push({ what: "context_over", project, key, version });
+  }
+  for (const hold of state.editHolds.all.keys()) dues.push({ what: "edit_hold_over", hold });
+  dues.push({ what: "grants_left" });
+  return dues.flatMap(due => {
+    const at = dueAt(state, due);
+    return at === null ? [] : [{ at, due }];
+  });
+}
+
+export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
+  const at = dueAt(state, due);
+  if (at === null || at > state.t) {
+    step.reply = refuse("invalid_request", `${due.what} is not due`);
+    return;
+  }
+  step.reply = { ok: true };
+  switch (due.what) {
+    case "wait_over":
+      return waitIsOver(state, waiterOf(state, due.ticket), step);
+    case "place_over":
+      return removeWaiter(state.locks, waiterOf(state, due.ticket));
+    case "turn_lease_over":
+      return dropHold(state, meant(state, due), "lease over", step);
+    case "yield_over":
+      return dropHold(state, meant(state, due), "yielded", step);
+    case "grants_left":
+      // Every step ends with passing on.
+      return;
+    case "suspend_over":
+      return end(state, sessionOf(state, due.session), "ended", step);
+    case "context_over": {
+      const item = state.context.items.get(itemKey(due.project, due.key));
+      return item === undefined ? undefined : endItem(state, item, step);
+    }
+    case "edit_hold_over": {
+      const hold = state.editHolds.all.get(due.hold);
+      return hold === undefined ? undefined : endEditHold(state, hold, "over", step);
+    }
+    case "bound_over": {
+      const hold = meant(state, due);
+      if (hold !== null) return dropHold(state, hold, "disconnected", step);
+      const used = state.locks.holds.get(due.key);
+      const part = boundPart(state, due);
+      return used === undefined ? undefined : disconnectLoans(state, used, loan => loan === part, step);
+    }
+    case "lost_turns_over":
+      return releaseKind(state, due.session, "turn", step);
+    case "lost_leases_over":
+      return releaseKind(state, due.session, "explicit", step);
+    case "lost_over":
+      return end(state, sessionOf(state, due.session), "lost", step);
+  }
+};
+
+function waitIsOver(state: State, waiter: Waiter, step: Step): void {
+  const reply = waitOver(state, waiter, firstBlocker(state.locks, waiter));
+  if (waiter.placeMs === 0) {
+    dismiss(state, waiter, reply, "timed out", step);
+  } else {
+    answerWaiter(state, waiter, reply, false, step);
+    leavePlace(state, waiter, waiter.placeMs, step);
+  }
+}
+
+function dropHold(state: State, hold: Hold | null, cause: string, step: Step): void {
+  if (hold !== null) releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], cause, step);
+}
+
+function releaseKind(state: State, session: string, kind: Hold["kind"], step: Step): void {
+  const parts = rowsOfSession(state.locks.actors, session, null).map(row => ({
+    actor: row.actor,
+    holds: holdsOf(state, row).filter(h => h.kind === kind),
+    places: [],
+  }));
+  releaseParts(state, parts, "lost", step);
+}
+
+function meant(state: State, due: { readonly key: string; readonly first: number }): Hold | null {
+  const hold = state.locks.holds.get(due.key);
+  return hold !== undefined && hold.first.grant === due.first ? hold : null;
+}
+
+/** The hold that is meant, or what will come back of one that is lent. */
+function boundPart(
+  state: State,
+  due: { readonly key: string; readonly first: number },
+): Pick<Hold, "bound"> | undefined {
+  const hold = state.locks.holds.get(due.key);
+  return hold && [hold, ...loansOf(hold)].find(({ first }) => first.grant === due.first);
+}
+
+function lostSince(
+  state: State,
+  due: { readonly session: string; readonly begun: number },
+  ms: number,
+): number | null {
+  const session = state.sessions.live.get(due.session);
+  if (session === undefined || session.begun !== due.begun || session.lostAt === null) return null;
+  return session.lostAt + ms;
+}
+
+function waiterOf(state: State, ticket: number): Waiter {
+  const waiter = state.locks.waiters.get(ticket);
+  if (waiter === undefined) throw new Error(`no waiter ${ticket}`);
+  return waiter;
+}
+
+function sessionOf(state: State, id: string): Session {
+  const session = state.sessions.live.get(id);
+  if (session === undefined) throw new Error(`no session ${id}`);
+  return session;
+}

@@ -1,0 +1,110 @@
+import type { Due } from "../core/commands.ts";
+import type { Timer } from "../core/outcome.ts";
+
+/**
+ * What will be due, earliest first: a binary heap. What no longer matters is found out when it comes up, or by `sweep`.
+ *
+ * Of several times for the same thing only the earliest counts: who takes it asks anew when it is due.
+ */
+export class Deadlines {
+  readonly #heap: Timer[] = [];
+  /** When each thing comes up. */
+  readonly #times = new Map<string, number>();
+  /** Where in the heap the next sweep begins. */
+  #swept = 0;
+
+  /** Not later than the next thing is due; null where there is nothing. */
+  get next(): number | null {
+    return this.#heap[0]?.at ?? null;
+  }
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  add(timer: Timer): void {
+    const name = nameOf(timer.due);
+    const known = this.#times.get(name);
+    if (known !== undefined && known <= timer.at) return;
+    this.#times.set(name, timer.at);
+    this.#rise(this.#heap.length, timer);
+  }
+
+  /** Removes and returns the earliest one due at `now`, or null. */
+  take(now: number): Timer | null {
+    for (;;) {
+      const [first] = this.#heap;
+      if (first === undefined || first.at > now) return null;
+      const last = this.#heap.pop();
+      if (last !== undefined && last !== first) this.#sink(0, last);
+      const name = nameOf(first.due);
+      // An earlier time for the same thing was added after it, and has been taken.
+      if (this.#times.get(name) !== first.at) continue;
+      this.#times.delete(name);
+      return first;
+    }
+  }
+
+  /**
+   * Looks at `count` timers and drops those that are over. The next call goes on where this one ended, so that every
+   * timer has its turn.
+   */
+  sweep(count: number, isOver: (due: Due) => boolean): void {
+    for (let left = Math.min(count, this.#heap.length); left > 0; left -= 1) {
+      if (this.#swept >= this.#heap.length) this.#swept = 0;
+      const timer = this.#heap[this.#swept];
+      if (timer === undefined) return;
+      if (isOver(timer.due)) this.#drop(this.#swept, timer);
+      else this.#swept += 1;
+    }
+  }
+
+  clear(): void {
+    this.#heap.length = 0;
+    this.#times.clear();
+  }
+
+  #drop(i: number, timer: Timer): void {
+    const name = nameOf(timer.due);
+    if (this.#times.get(name) === timer.at) this.#times.delete(name);
+    const last = this.#heap.pop();
+    if (last === undefined || last === timer) return;
+    if (last.at < timer.at) this.#rise(i, last);
+    else this.#sink(i, last);
+  }
+
+  /** Puts the timer in its place, from `i` upwards. */
+  #rise(from: number, timer: Timer): void {
+    const heap = this.#heap;
+    let i = from;
+    while (i > 0) {
+      const up = (i - 1) >> 1;
+      const parent = heap[up];
+      if (parent === undefined || parent.at <= timer.at) break;
+      heap[i] = parent;
+      i = up;
+    }
+    heap[i] = timer;
+  }
+
+  /** The same downwards. */
+  #sink(from: number, timer: Timer): void {
+    const heap = this.#heap;
+    let i = from;
+    for (;;) {
+      const left = 2 * i + 1;
+      const a = heap[left];
+      const b = heap[left + 1];
+      if (a === undefined) break;
+      const [child, at] = b !== undefined && b.at < a.at ? [b, left + 1] : [a, left];
+      if (child.at >= timer.at) break;
+      heap[i] = child;
+      i = at;
+    }
+    heap[i] = timer;
+  }
+}
+
+function nameOf(due: Due): string {
+  return Object.values(due).join("\n");
+}

@@ -1,0 +1,94 @@
+import { limits } from "../../protocol/limits.ts";
+import type { Command, Due } from "../core/commands.ts";
+import type { Reply, Timer } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
+import { allDue, dueAt } from "../core/timers.ts";
+import type { Clock } from "./clock.ts";
+import { Deadlines } from "./deadline-heap.ts";
+
+export interface AgendaOptions {
+  readonly clock: Clock;
+  /** Core time now. */
+  readonly now: () => number;
+  readonly state: () => State;
+  readonly submit: (command: Command, caller: { answer(reply: Reply): void }) => void;
+}
+
+/**
+ * Proposes what is due, with one timer. What the core said would be due is asked for again when it comes up: what no
+ * longer means anything costs no entry, what has moved waits on.
+ *
+ * Most locks end long before their time. So that a busy daemon does not keep the timers of all locks of the latest ten
+ * minutes, each new timer has `limits.timersSwept` others looked at: about a third of all at most mean nothing any more.
+ */
+export class Agenda {
+  readonly #options: AgendaOptions;
+  readonly #deadlines = new Deadlines();
+  #cancel: (() => void) | null = null;
+  #armedAt = Number.POSITIVE_INFINITY;
+  #closed = false;
+
+  constructor(options: AgendaOptions) {
+    this.#options = options;
+  }
+
+  add(timers: readonly Timer[]): void {
+    for (const timer of timers) this.#deadlines.add(timer);
+    if (this.#deadlines.size <= limits.timersUnsweptMax) return;
+    const state = this.#options.state();
+    this.#deadlines.sweep(timers.length * limits.timersSwept, due => dueAt(state, due) === null);
+  }
+
+  /** How many timers it keeps. */
+  get size(): number {
+    return this.#deadlines.size;
+  }
+
+  /** Begins again from the state: after a start or a rebuild. */
+  reset(): void {
+    this.#deadlines.clear();
+    this.add(allDue(this.#options.state()));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+  }
+
+  /** Sets the timer to what is due next. */
+  arm(): void {
+    const next = this.#deadlines.next ?? Number.POSITIVE_INFINITY;
+    if (this.#closed || next === this.#armedAt) return;
+    this.#cancel?.();
+    this.#cancel = null;
+    this.#armedAt = next;
+    if (next === Number.POSITIVE_INFINITY) return;
+    this.#cancel = this.#options.clock.at(next, () => {
+      this.#armedAt = Number.POSITIVE_INFINITY;
+      this.proposeDue();
+    });
+  }
+
+  /** Proposes everything that is due by now. */
+  proposeDue(): void {
+    const now = this.#options.now();
+    for (let timer = this.#deadlines.take(now); timer !== null; timer = this.#deadlines.take(now)) {
+      this.#propose(timer.due, now);
+    }
+    this.arm();
+  }
+
+  #propose(due: Due, now: number): void {
+    const at = dueAt(this.#options.state(), due);
+    if (at === null) return;
+    if (at > now) this.#deadlines.add({ at, due });
+    else this.#options.submit({ type: "elapse", due }, { answer: reply => this.#elapsed(due, reply) });
+  }
+
+  /** What could not be stored, or came too early by the log's clock, is tried again. */
+  #elapsed(due: Due, reply: Reply): void {
+    if (reply.ok || this.#closed || dueAt(this.#options.state(), due) === null) return;
+    this.#deadlines.add({ at: this.#options.now() + limits.fullRetryMs, due });
+    this.arm();
+  }
+}

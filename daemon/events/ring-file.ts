@@ -1,0 +1,60 @@
+/**
+ * The ring of events over a stop in order: the journal is read from its snapshot on, and says nothing of what came
+ * before. Whether the file still fits the journal shows when the first entry tells what the latest event was.
+ */
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import type { KiteEvent } from "../../protocol/events.ts";
+import { limits } from "../../protocol/limits.ts";
+import { type Kept, Published } from "./ring.ts";
+
+/** One event in the file. */
+interface Stored {
+  readonly cursor: string;
+  readonly entry: number;
+  readonly about: readonly string[];
+  readonly project: string;
+  readonly event: KiteEvent;
+}
+
+/** Puts it in place as a whole; null: there is nothing to keep. */
+export function saveEvents(path: string, kept: Kept | null): void {
+  if (kept === null) {
+    rmSync(path, { force: true });
+    return;
+  }
+  const lines = kept.events.map(({ cursor, entry, about, project, event }) =>
+    JSON.stringify({ cursor, entry, about, project, event } satisfies Stored),
+  );
+  writeFileSync(`${path}.new`, `${[JSON.stringify({ floor: kept.floor }), ...lines].join("\n")}\n`, {
+    mode: 0o600,
+  });
+  renameSync(`${path}.new`, path);
+}
+
+/** Null where there is none that can be read: then clients that come back are told to look anew. */
+export function loadEvents(path: string): Kept | null {
+  try {
+    const stat = statSync(path);
+    if (!stat.isFile() || stat.size > limits.eventFileBytes) return null;
+    const [head = "", ...lines] = readFileSync(path, "utf8").trimEnd().split("\n");
+    const { floor }: { floor?: unknown } = JSON.parse(head);
+    const stored: unknown[] = lines.map(line => JSON.parse(line));
+    if (typeof floor !== "string" || !stored.every(isStored)) return null;
+    return { floor, events: stored.map(one => new Published(one.cursor, one.entry, one)) };
+  } catch {
+    return null; // Absent or damaged: it is worth as much as none.
+  }
+}
+
+function isStored(value: unknown): value is Stored {
+  if (typeof value !== "object" || value === null) return false;
+  const { cursor, entry, about, project, event }: Partial<Record<keyof Stored, unknown>> = value;
+  const named = typeof event === "object" && event !== null && "event" in event;
+  return (
+    named &&
+    typeof cursor === "string" &&
+    typeof entry === "number" &&
+    typeof project === "string" &&
+    Array.isArray(about)
+  );
+}

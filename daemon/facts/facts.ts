@@ -1,0 +1,82 @@
+import type { AgentFile } from "../../hooks/seam/plan.ts";
+import type { TreeChange } from "../../protocol/guard.ts";
+import type { Anchor } from "../core/actor.ts";
+import { parentAgent } from "./agent-parent.ts";
+import type { Outside, Unreachable } from "./filesystem.ts";
+import { type Changed, ChangeFacts } from "./git-changes.ts";
+import { CommitFacts, type CommitMark } from "./git-commits.ts";
+import type { GitChild, GitPlace } from "./git-process.ts";
+import { type FileState, WorkFacts } from "./git-status.ts";
+import type { PathFact } from "./path-cache.ts";
+import { PathFacts, type Stamped } from "./paths.ts";
+import { isAlive, processAnchor } from "./processes.ts";
+import { GitFacts, type Repository } from "./repositories.ts";
+import type { Allowance } from "./work-clock.ts";
+
+/** Facts of the outside world, gathered before a command is made. */
+export interface Facts {
+  /** The name as an absolute path, in words alone. */
+  lexical(cwd: string, file: string): string;
+  /** The answer where it can be had without waiting, else null. */
+  pathNow(cwd: string, file: string): PathFact | null;
+  path(cwd: string, file: string): Promise<PathFact | Unreachable>;
+  /** What the file is now; null when it cannot be looked at in time. */
+  stamped(path: string): Promise<Stamped | null>;
+  /** The same when it can be had without waiting, else null. */
+  stampedNow(lexical: string, path: string): Stamped | null;
+  /** The parent that a client's own file about a nested agent names; null where it names none. */
+  parentAgent(file: string): Promise<string | null | Unreachable>;
+  repository(cwd: string): Promise<Repository | Unreachable>;
+  /** What is uncommitted among `files` (relative to the worktree). */
+  work(
+    place: GitPlace,
+    files: readonly string[],
+    allowance?: Allowance,
+  ): Promise<ReadonlyMap<string, FileState> | Unreachable>;
+  /** What looks at several places may spend together. */
+  allowance(): Allowance;
+  /** Which of `files` a command would change that puts other commits into the working tree. */
+  change(place: GitPlace, change: TreeChange, files: readonly string[]): Promise<Changed | Unreachable>;
+  /** The text of an alias of git's where a command runs; null where there is none. */
+  alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable>;
+  /** The worktree of a command in `cwd` that was given a git directory of its own; null where there is none. */
+  worktreeOf(cwd: string, gitDir: string): Promise<string | null | Unreachable>;
+  /** Where a repository stands, for `commits` to go on from. */
+  commitMark(place: GitPlace): Promise<CommitMark | Unreachable>;
+  /** Files among `files` that are in commits made since `mark`, with the abbreviated id of each one's latest. */
+  commits(
+    place: GitPlace,
+    mark: CommitMark,
+    files: readonly string[],
+  ): Promise<ReadonlyMap<string, string> | Unreachable>;
+  /** The process as an anchor, if the daemon itself can see it and it is the user's. */
+  anchor(pid: number): Anchor | null;
+  isAlive(anchor: Anchor): boolean;
+}
+
+/** The facts of this machine, all under one budget. */
+export function outsideFacts(outside: Outside, gitChild: GitChild, agentFile: AgentFile | null): Facts {
+  const paths = new PathFacts({ outside });
+  const git = new GitFacts({ outside, paths });
+  const work = new WorkFacts(outside, gitChild);
+  const changes = new ChangeFacts(outside, gitChild);
+  const commits = new CommitFacts(outside, gitChild);
+  return {
+    lexical: (cwd, file) => paths.lexical(cwd, file),
+    pathNow: (cwd, file) => paths.resolveNow(cwd, file),
+    path: (cwd, file) => paths.resolve(cwd, file),
+    stamped: path => paths.stamped(path),
+    stampedNow: (lexical, path) => paths.stampedNow(lexical, path),
+    work: (place, files, allowance) => work.look(place, files, allowance),
+    allowance: () => work.allowance(),
+    change: (place, change, files) => changes.look(place, change, files),
+    commitMark: place => commits.mark(place),
+    commits: (place, mark, files) => commits.commits(place, mark, files),
+    alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
+    worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
+    repository: cwd => git.repositoryOf(cwd),
+    parentAgent: async file => (agentFile === null ? null : parentAgent(outside, agentFile, file)),
+    anchor: processAnchor,
+    isAlive,
+  };
+}

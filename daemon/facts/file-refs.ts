@@ -1,0 +1,73 @@
+/** Names of files as keys, by which locks are found. */
+
+import { resolve } from "node:path";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import type { FileName, FileRef } from "../core/file-ref.ts";
+import type { Facts } from "./facts.ts";
+import type { PathFact } from "./path-cache.ts";
+
+/** What a look at a name needs. */
+interface Looking {
+  readonly node: string;
+  readonly facts: Facts;
+}
+
+/** The files as keys where all can be had without waiting, each once; else null. */
+export function refsNow(services: Looking, cwd: string, names: readonly string[]): FileRef[] | null {
+  const found: FileRef[] = [];
+  for (const file of names) {
+    const fact = services.facts.pathNow(cwd, file);
+    if (fact === null) return null;
+    found.push(refOf(services, file, fact));
+  }
+  return found.length === 1 ? found : once(found);
+}
+
+/** The files as keys, or a refusal that names the one that could not be looked at. */
+export async function refs(
+  services: Looking,
+  cwd: string,
+  names: readonly string[],
+): Promise<FileRef[] | Refusal> {
+  const found: FileRef[] = [];
+  for (const file of names) {
+    let fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
+    // A stall of this process (a suspended or overloaded machine) uses a budget up as a hung mount does: ask twice.
+    if ("unreachable" in fact) fact = await services.facts.path(cwd, file);
+    if ("unreachable" in fact) {
+      return refuse("path_unreachable", `${file} could not be looked at: ${fact.unreachable}; try again`, {
+        file,
+      });
+    }
+    found.push(refOf(services, file, fact));
+  }
+  return once(found);
+}
+
+/** The file as a key; without one where it could not be looked at. */
+export async function fileName(services: Looking, cwd: string, file: string): Promise<FileName> {
+  const fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
+  return "unreachable" in fact
+    ? { file, lexical: resolve(cwd, file), key: null }
+    : refOf(services, file, fact);
+}
+
+/** The reference made of a fact: facts are kept, and so are the keys that locks are found by. */
+const refsMade = new WeakMap<PathFact, FileRef>();
+
+function refOf({ node }: Looking, file: string, fact: PathFact): FileRef {
+  const made = refsMade.get(fact);
+  if (made !== undefined && made.file === file) return made;
+  const { lexical, real, key, dir } = fact;
+  const path = key === real ? undefined : real;
+  const ref = { file, lexical, key: `${node}:${key === "/" ? "" : key}`, dir, path };
+  refsMade.set(fact, ref);
+  return ref;
+}
+
+/** Of two names for one file the first counts, unless another one asks for the subtree. */
+export function once<F extends FileName & { readonly dir?: boolean }>(refs: readonly F[]): F[] {
+  const found = new Map<string | null, F>();
+  for (const ref of refs) if (ref.dir || !found.has(ref.key)) found.set(ref.key, ref);
+  return [...found.values()];
+}

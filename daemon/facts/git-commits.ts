@@ -1,0 +1,113 @@
+/** Which commits came about while a command ran, by what git's own records say. */
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { limits } from "../../protocol/limits.ts";
+import type { Outside, Unreachable } from "./filesystem.ts";
+import { type GitAnswer, GitChild, type GitPlace } from "./git-process.ts";
+import { Allowance } from "./work-clock.ts";
+
+/** Where a repository stood. */
+export interface CommitMark {
+  /** The commit that was checked out; null: nothing was committed yet. */
+  readonly head: string | null;
+  /** How long the log of HEAD was, in bytes; null where there is none. */
+  readonly logBytes: number | null;
+}
+
+export class CommitFacts {
+  readonly #outside: Outside;
+  readonly #git: GitChild;
+
+  constructor(outside: Outside, git: GitChild = new GitChild()) {
+    this.#outside = outside;
+    this.#git = git;
+  }
+
+  /** Where the repository stands now. */
+  async mark(place: GitPlace): Promise<CommitMark | Unreachable> {
+    const log = await this.#outside.fact(budget =>
+      this.#outside.look(logOf(place), null, budget, (prober, path) => prober.lstat(path)),
+    );
+    if (log !== null && "unreachable" in log) return log;
+    const head = await this.#head(place);
+    if (head !== null && typeof head === "object") return head;
+    return { head, logBytes: log?.isFile() ? Number(log.size) : null };
+  }
+
+  /**
+   * The files among `files` (relative to the worktree) that are in commits made since `mark`, each with the abbreviated
+   * id of the latest. Looks at the latest `limits.guardCommitsMax` commits alone.
+   */
+  async commits(
+    place: GitPlace,
+    mark: CommitMark,
+    files: readonly string[],
+  ): Promise<ReadonlyMap<string, string> | Unreachable> {
+    const commits = await this.#since(place, mark);
+    if ("unreachable" in commits) return commits;
+    const found = new Map<string, string>();
+    for (const commit of commits) {
+      const asked = files.filter(file => !found.has(file));
+      if (asked.length === 0) break;
+      const args = ["diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", commit, "--"];
+      const { code, out, said } = await this.#run(place, ["--literal-pathspecs", ...args, ...asked]);
+      if (code !== 0) return unreachable(said);
+      const id = commit.slice(0, limits.commitIdChars);
+      for (const file of out.split("\0")) if (file !== "") found.set(file, id);
+    }
+    return found;
+  }
+
+  /** Commits made after the mark, the latest first: by the log of HEAD; without one, what is checked out now. */
+  async #since(place: GitPlace, { head, logBytes }: CommitMark): Promise<readonly string[] | Unreachable> {
+    const log = await this.#outside.fact(budget =>
+      this.#outside.look(logOf(place), null, budget, (_prober, path) => textFrom(path, logBytes ?? 0)),
+    );
+    if (log !== null && typeof log === "object") return log;
+    if (log !== null) {
+      const made = [...log.matchAll(/^[0-9a-f]+ ([0-9a-f]{40,64}) [^\t\n]*\tcommit\b/gm)];
+      const ids = made.flatMap(([, id]) => id ?? []);
+      return [...new Set(ids.reverse())].slice(0, limits.guardCommitsMax);
+    }
+    const now = await this.#head(place);
+    if (now !== null && typeof now === "object") return now;
+    return now === null || now === head ? [] : [now];
+  }
+
+  async #head(place: GitPlace): Promise<string | null | Unreachable> {
+    const { code, out, said } = await this.#run(place, ["rev-parse", "--verify", "--quiet", "HEAD"]);
+    if (code === 1) return null;
+    return code === 0 ? out.trim() : unreachable(said);
+  }
+
+  #run({ worktree, gitDir }: GitPlace, args: readonly string[]): Promise<GitAnswer> {
+    const at = [`--git-dir=${gitDir}`, `--work-tree=${worktree}`];
+    return this.#git.run(
+      [...at, ...args],
+      worktree,
+      new Allowance(this.#outside.clock, limits.guardMs, limits.guardTimeMs),
+    );
+  }
+}
+
+/** Each worktree has its own. */
+function logOf({ gitDir }: GitPlace): string {
+  return `${gitDir}/logs/HEAD`;
+}
+
+/** A regular file's text from `start` on, at most `limits.smallFileBytes`; null where it is none. */
+async function textFrom(path: string, start: number): Promise<string | null> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    if (!(await handle.stat()).isFile()) return null;
+    const buffer = Buffer.alloc(limits.smallFileBytes);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+function unreachable(said: string): Unreachable {
+  return { unreachable: said.trim().split("\n")[0] || "git did not answer" };
+}

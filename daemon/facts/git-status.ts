@@ -1,0 +1,265 @@
+import { createHash } from "node:crypto";
+import { type BigIntStats, constants } from "node:fs";
+import { open, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { Budget, Look, Outside, Unreachable } from "./filesystem.ts";
+import type { GitChild, GitPlace } from "./git-process.ts";
+import { Allowance } from "./work-clock.ts";
+
+/** What git knows of one file. All false: there is nothing in it that is not committed. */
+export interface FileState {
+  /** The index is not what the commit is. */
+  readonly staged: boolean;
+  /** The file is not what the index is. */
+  readonly changed: boolean;
+  /** It is in neither, and not ignored. */
+  readonly untracked: boolean;
+  /** Git ignores it. */
+  readonly ignored: boolean;
+}
+
+interface Staged {
+  readonly mode: string;
+  readonly oid: string;
+  /** Sparse: it is not in the working tree, and is not missed. */
+  readonly isSkipped: boolean;
+  readonly isUnmerged: boolean;
+  /** What the file was when it was last seen to equal this: change time, modification time, inode, size. */
+  readonly stat: string;
+  readonly mtimeNs: bigint;
+}
+
+/** What git said of the files it was `asked` about, in one state of the index. */
+interface Index {
+  readonly stamp: string;
+  readonly mtimeNs: bigint;
+  readonly entries: ReadonlyMap<string, Staged>;
+  readonly asked: ReadonlySet<string>;
+}
+
+/**
+ * What is uncommitted among a few files, as `git status` would say, but without its walk and without running the
+ * filters that a repository configures: git tells what index and commit hold, and the files are compared with that
+ * here, by the index's own notes and else by content. Where a filter or an end-of-line conversion applies, a file
+ * that was touched and is the same again counts as changed until git looks at it itself.
+ */
+export class WorkFacts {
+  readonly #outside: Outside;
+  readonly #git: GitChild;
+  readonly #indexes = new Map<string, Index>();
+
+  constructor(outside: Outside, git: GitChild) {
+    this.#outside = outside;
+    this.#git = git;
+  }
+
+  /** What one look may spend; who looks at several places lets them share one. */
+  allowance(): Allowance {
+    return new Allowance(this.#outside.clock, limits.guardMs, limits.guardTimeMs);
+  }
+
+  /** The states of `files` (relative to the worktree), within the allowance. */
+  async look(
+    place: GitPlace,
+    files: readonly string[],
+    allowance: Allowance = this.allowance(),
+  ): Promise<ReadonlyMap<string, FileState> | Unreachable> {
+    const [index, commit] = await Promise.all([
+      this.#index(place, files, allowance),
+      this.#commit(place, files, allowance),
+    ]);
+    if ("unreachable" in index) return index;
+    if ("unreachable" in commit) return commit;
+    const found = await this.#outside.fact(async budget => {
+      const states = new Map<string, FileState>();
+      for (const file of files) {
+        const path = join(place.worktree, file);
+        const stat = await this.#stat(path, budget);
+        const entry = index.entries.get(file);
+        const staged =
+          entry === undefined
+            ? commit.has(file)
+            : entry.isUnmerged || commit.get(file) !== `${entry.mode} ${entry.oid}`;
+        const changed = entry !== undefined && (await this.#isChanged(path, entry, stat, index, budget));
+        const untracked = entry === undefined && stat !== null;
+        states.set(file, { staged, changed, untracked, ignored: false });
+      }
+      return states;
+    });
+    return "unreachable" in found ? found : this.#withoutIgnored(place, found, allowance);
+  }
+
+  /** The top of the worktree that a command given a git directory of its own works on; null where there is none. */
+  async top(cwd: string, gitDir: string): Promise<string | null | Unreachable> {
+    const args = [`--git-dir=${gitDir}`, "rev-parse", "--show-toplevel"];
+    const { code, out, said } = await this.#git.run(args, cwd, this.allowance());
+    if (code === null) return unreachable(said);
+    const top = out.replace(/\n$/, "");
+    return code === 0 && top !== "" ? top : null;
+  }
+
+  /** The text of `alias.<name>` for a command in `cwd`; null where there is none. */
+  async alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable> {
+    const given = gitDir === null ? [] : [`--git-dir=${gitDir}`];
+    const args = [...given, "config", "--get", `alias.${name}`];
+    const { code, out, said } = await this.#git.run(args, cwd, this.allowance());
+    if (code === null) return unreachable(said);
+    return code === 0 ? out.replace(/\n$/, "") : null;
+  }
+
+  /** Of a large index git reads all for a few files: what it said is kept until the index is another one. */
+  async #index(
+    place: GitPlace,
+    files: readonly string[],
+    allowance: Allowance,
+  ): Promise<Index | Unreachable> {
+    const path = join(place.gitDir, "index");
+    const before = await this.#outside.fact(budget => this.#stat(path, budget));
+    if (before !== null && "unreachable" in before) return before;
+    const stamp = before === null ? "" : statText(before);
+    const kept = this.#indexes.get(place.gitDir);
+    const known = kept?.stamp === stamp && kept.asked.size < limits.guardIndexMax ? kept : null;
+    const index = known ?? { stamp, mtimeNs: before?.mtimeNs ?? 0n, entries: new Map(), asked: new Set() };
+    const fresh = files.filter(file => !index.asked.has(file));
+    if (fresh.length === 0) return index;
+    const args = [
+      ...at(place),
+      "--literal-pathspecs",
+      "ls-files",
+      "-s",
+      "-t",
+      "-z",
+      "--debug",
+      "--",
+      ...fresh,
+    ];
+    const { code, out, said } = await this.#git.run(args, place.worktree, allowance);
+    if (code !== 0) return unreachable(said);
+    const entries = new Map([...index.entries, ...entriesOf(out)]);
+    const grown = { ...index, entries, asked: new Set([...index.asked, ...fresh]) };
+    const after = await this.#outside.fact(budget => this.#stat(path, budget));
+    const isSame = after !== null && !("unreachable" in after) && statText(after) === stamp;
+    if (isSame) this.#keep(place.gitDir, grown);
+    return grown;
+  }
+
+  #keep(gitDir: string, index: Index): void {
+    this.#indexes.delete(gitDir);
+    this.#indexes.set(gitDir, index);
+    for (const oldest of this.#indexes.keys()) {
+      if (this.#indexes.size <= limits.guardIndexesMax) break;
+      this.#indexes.delete(oldest);
+    }
+  }
+
+  /** Mode and content of each file in the commit; none where nothing is committed yet. */
+  async #commit(place: GitPlace, files: readonly string[], allowance: Allowance) {
+    const args = [
+      ...at(place),
+      "--literal-pathspecs",
+      "ls-tree",
+      "-r",
+      "-z",
+      "--full-tree",
+      "HEAD",
+      "--",
+      ...files,
+    ];
+    const { code, out, said } = await this.#git.run(args, place.worktree, allowance);
+    if (code !== 0 && !said.includes("Not a valid object name HEAD")) return unreachable(said);
+    const committed = new Map<string, string>();
+    for (const [, mode, oid, file] of out.matchAll(/(\d{6}) \w+ ([0-9a-f]+)\t([^\0]*)\0/g)) {
+      if (file !== undefined) committed.set(file, `${mode} ${oid}`);
+    }
+    return committed;
+  }
+
+  async #isChanged(
+    path: string,
+    entry: Staged,
+    stat: BigIntStats | null,
+    { mtimeNs }: Index,
+    budget: Budget,
+  ): Promise<boolean> {
+    if (entry.isSkipped) return false;
+    if (entry.isUnmerged || stat === null) return true;
+    // What was written when the index was, or later, may have changed since without a trace.
+    if (statText(stat) === entry.stat && entry.mtimeNs < mtimeNs) return false;
+    if (stat.size > limits.hashBytes) return true;
+    const content = await this.#outside.look(path, stat.dev, budget, () => contentOf(path, stat), inWorktree);
+    return content === null || oidOf(content, entry.oid.length) !== entry.oid;
+  }
+
+  async #withoutIgnored(
+    place: GitPlace,
+    states: Map<string, FileState>,
+    allowance: Allowance,
+  ): Promise<ReadonlyMap<string, FileState> | Unreachable> {
+    const untracked = [...states].filter(([, state]) => state.untracked).map(([file]) => file);
+    if (untracked.length === 0) return states;
+    const names = untracked.map(file => `./${file}\0`).join("");
+    const args = [...at(place), "check-ignore", "--no-index", "-z", "--stdin"];
+    const { code, out, said } = await this.#git.run(args, place.worktree, allowance, names);
+    if (code !== 0 && code !== 1) return unreachable(said);
+    for (const name of out.split("\0")) {
+      const state = states.get(name.slice(2));
+      if (state !== undefined) states.set(name.slice(2), { ...state, untracked: false, ignored: true });
+    }
+    return states;
+  }
+
+  #stat(path: string, budget: Budget): Promise<BigIntStats | null> {
+    return this.#outside.look(path, null, budget, (prober, p) => prober.lstat(p), inWorktree);
+  }
+}
+
+/** A folder of a worktree may have become a link since its files were written. */
+const inWorktree: Look = { maybeElsewhere: true };
+
+function at({ worktree, gitDir }: GitPlace): string[] {
+  return [`--git-dir=${gitDir}`, `--work-tree=${worktree}`];
+}
+
+function unreachable(said: string): Unreachable {
+  return { unreachable: said.trim().split("\n")[0] || "git did not answer" };
+}
+
+const entryPattern =
+  /(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]*)\0 {2}ctime: (\d+):(\d+)\n {2}mtime: (\d+):(\d+)\n {2}dev: \d+\tino: (\d+)\n[^\n]*\n {2}size: (\d+)\t[^\n]*\n/g;
+
+/** The index as `ls-files -s -t -z --debug` writes it. */
+function entriesOf(out: string): Map<string, Staged> {
+  const found = new Map<string, Staged>();
+  for (const [, tag, mode = "", oid = "", stage, file = "", ...numbers] of out.matchAll(entryPattern)) {
+    const [cs = "0", cns = "0", ms = "0", mns = "0", ino = "0", size = "0"] = numbers;
+    const mtimeNs = BigInt(ms) * 1_000_000_000n + BigInt(mns);
+    const stat = `${BigInt(cs) * 1_000_000_000n + BigInt(cns)} ${mtimeNs} ${ino} ${size}`;
+    found.set(file, { mode, oid, isSkipped: tag === "S", isUnmerged: stage !== "0", stat, mtimeNs });
+  }
+  return found;
+}
+
+/** As the index notes it, which has 32 bits for each number. */
+function statText({ ctimeNs, mtimeNs, ino, size }: BigIntStats): string {
+  return `${ctimeNs} ${mtimeNs} ${ino & 0xffffffffn} ${size & 0xffffffffn}`;
+}
+
+/** What git would store of the file; null where it is nothing that git stores. */
+async function contentOf(path: string, stat: BigIntStats): Promise<Buffer | null> {
+  if (stat.isSymbolicLink()) return Buffer.from(await readlink(path));
+  if (!stat.isFile()) return null;
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const buffer = Buffer.alloc(Number(stat.size));
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+    return bytesRead === buffer.length ? buffer : null;
+  } finally {
+    await handle.close();
+  }
+}
+
+function oidOf(content: Buffer, length: number): string {
+  const hash = createHash(length === 64 ? "sha256" : "sha1");
+  return hash.update(`blob ${content.length}\0`).update(content).digest("hex");
+}

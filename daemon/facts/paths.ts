@@ -1,0 +1,342 @@
+import { type BigIntStats, lstatSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import { type Directory, exact, type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
+import { type Budget, Outside, type Unreachable } from "./filesystem.ts";
+import { Names, type PathFact } from "./path-cache.ts";
+
+/** What a file was when it was last looked at. */
+export interface Stamped {
+  /** Changes when the file does; null where there is none. */
+  readonly stamp: string | null;
+  /** When it was last changed in any way, by the system's clock, in milliseconds. */
+  readonly changedAt: number;
+}
+
+export interface PathFactsOptions {
+  readonly outside?: Outside;
+  readonly platform?: NodeJS.Platform;
+}
+
+/** A directory on a local filesystem, and its real path when it was last looked at. */
+interface LocalDirectory {
+  readonly real: string;
+  readonly key: string;
+  /** How it folds names that are plain ASCII; null: not asked yet. */
+  readonly names: Folding | null;
+  /** Another one wherever one of these is another one. */
+  readonly id: string;
+  readonly until: number;
+  readonly refreshAt: number;
+  /** The turn of the event loop in which `real` was last seen to hold. */
+  turn: number;
+}
+
+/** A directory on the way. */
+interface Place extends Directory {
+  readonly key: string;
+  /** How the directory above it folds names, if it is of the same device. */
+  readonly above: Folding;
+  /** Null: it is the root. */
+  readonly up: Place | null;
+}
+
+type Walked =
+  | { readonly kind: "directory"; readonly real: string; readonly key: string; readonly place: Place }
+  | {
+      readonly kind: "other" | "absent";
+      readonly real: string;
+      readonly key: string;
+      readonly names: Folding;
+    };
+
+const root: Place = { path: "/", key: "/", device: null, stat: null, above: exact, up: null };
+
+/**
+ * Filesystems of Linux that answer from this machine alone: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs,
+ * tmpfs, ramfs, overlay, jfs, reiserfs, nilfs, vfat, exfat, ntfs3, erofs, squashfs. Whatever else (nfs, cifs,
+ * fuse, 9p, autofs, a type yet unknown) may hang, and is asked asynchronously only.
+ */
+const localTypes: ReadonlySet<number> = new Set([
+  0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0xca451a4e, 0x2fc12fc1, 0x01021994, 0x858458f6, 0x794c7630,
+  0x3153464a, 0x52654973, 0x3434, 0x4d44, 0x2011bab0, 0x7366746e, 0xe0f5e1e2, 0x73717368,
+]);
+
+/**
+ * The volumes macOS itself runs from; of others nothing is known without a table of types that Apple does not
+ * keep.
+ */
+const darwinVolumes = ["/", "/System/Volumes/Data"];
+
+/**
+ * Real paths, within a budget and without being stopped by a mount that hangs.
+ *
+ * `resolve` walks the path word by word, each question in the lane of the device it concerns, so a link into
+ * a hung mount is charged to that mount. `resolveNow` answers at once where the parent directory was found on
+ * a local filesystem within `limits.directoryKeptMs`: the parent's real path is compared with the remembered
+ * one once in each turn of the event loop (so a directory that was moved, or swapped for a link, before a
+ * request was sent is always seen), and one `lstat` answers for the file. Two things are taken on trust
+ * meanwhile: that nobody mounts or links something that hangs at a path used within those seconds, and that
+ * the file itself is not a mount point that hangs.
+ */
+export class PathFacts {
+  readonly #outside: Outside;
+  readonly #platform: NodeJS.Platform;
+  readonly #foldings: Foldings;
+  readonly #directories = new Map<string, LocalDirectory>();
+  readonly #walks = new Map<string, { readonly turn: number; readonly walk: Promise<Walked> }>();
+  readonly #named = new Names();
+  #turn = 0;
+  #turnNow = 0;
+  #turnKnown = false;
+
+  constructor(options: PathFactsOptions = {}) {
+    this.#outside = options.outside ?? new Outside();
+    this.#platform = options.platform ?? process.platform;
+    this.#foldings = new Foldings(this.#outside, this.#platform);
+  }
+
+  /** The name as an absolute path, in words alone. */
+  lexical(cwd: string, file: string): string {
+    return this.#named.get(cwd, file).lexical;
+  }
+
+  /**
+   * The fact at once, or null where only `resolve` can tell. Never waits for anything but a local filesystem.
+   */
+  resolveNow(cwd: string, file: string): PathFact | null {
+    const named = this.#named.get(cwd, file);
+    const { lexical, parent } = named;
+    const directory = this.#directories.get(parent);
+    if (directory === undefined || directory.names === null || lexical === parent) return null;
+    this.#newTurn();
+    if (directory.turn !== this.#turn && !this.#stillThere(parent, directory)) {
+      this.#directories.delete(parent);
+      return null;
+    }
+    if (named.directory !== directory.id) {
+      const name = lexical.slice(parent === "/" ? 1 : parent.length + 1);
+      // Whether these fold may not have been seen yet.
+      if (!isAscii(name)) return null;
+      named.directory = directory.id;
+      named.path = below(directory.real, name);
+      named.key =
+        directory.id === directory.real ? named.path : below(directory.key, folded(name, directory.names));
+      named.fact = null;
+    }
+    try {
+      const stat = lstatSync(named.path, { throwIfNoEntry: false });
+      if (stat?.isSymbolicLink()) return null;
+      const dir = stat?.isDirectory() === true || file.endsWith("/");
+      if (named.fact?.dir !== dir) named.fact = { lexical, real: named.path, key: named.key, dir };
+      return named.fact;
+    } catch {
+      // A name that is too long, a NUL, a failing disk: `resolve` finds the words for it.
+      return null;
+    }
+  }
+
+  /** The fact, or why it cannot be had within `limits.factMs` (waiting behind other facts not counted). */
+  resolve(cwd: string, file: string): Promise<PathFact | Unreachable> {
+    const lexical = resolve("/", cwd, file);
+    return this.#outside.fact(async budget => {
+      const { real, key, kind } = await this.#file(lexical, budget);
+      return { lexical, real, key, dir: kind === "directory" || file.endsWith("/") };
+    });
+  }
+
+  /**
+   * What the file is now: a stamp that changes whenever the file does (time of change, size, inode), and the time of
+   * the change, which is not to be had of what is gone. Null when it cannot be told.
+   */
+  async stamped(real: string): Promise<Stamped | null> {
+    const found = await this.#outside.fact(async budget =>
+      stampOf(await this.#outside.look(real, null, budget, (prober, path) => prober.lstat(path))),
+    );
+    return "unreachable" in found ? null : found;
+  }
+
+  /**
+   * `stamped` at once, of a file by its name in words (`lexical`) and its real path; null when only `stamped` can
+   * tell. Never waits for anything but a local filesystem.
+   */
+  stampedNow(lexical: string, real: string): Stamped | null {
+    const parent = dirname(lexical);
+    const directory = this.#directories.get(parent);
+    if (directory === undefined || directory.real !== dirname(real)) return null;
+    this.#newTurn();
+    if (directory.turn !== this.#turn && !this.#stillThere(parent, directory)) return null;
+    try {
+      return stampOf(lstatSync(real, { bigint: true, throwIfNoEntry: false }) ?? null);
+    } catch {
+      // A failing disk, or a directory that may not be searched: `stamped` tells which.
+      return null;
+    }
+  }
+
+  async #file(lexical: string, budget: Budget): Promise<Walked> {
+    const parentPath = dirname(lexical);
+    const parent = await this.#directory(parentPath, budget);
+    if (lexical === parentPath) return parent;
+    const name = basename(lexical);
+    if (parent.kind === "directory") {
+      const walked = await this.#walk(parent.place, name, budget);
+      const kept = this.#directories.get(parentPath);
+      // What the file's name has told, or what is taken for it.
+      if (kept?.real === parent.real && kept.names === null && walked.kind !== "directory")
+        this.#remember(parentPath, { ...parent, names: walked.names });
+      return walked;
+    }
+    if (!isAscii(name)) return this.#walk(root, lexical, budget);
+    const { names } = parent;
+    return {
+      kind: "absent",
+      real: below(parent.real, name),
+      key: below(parent.key, folded(name, names)),
+      names,
+    };
+  }
+
+  /**
+   * Walks to a directory and remembers it if it is a local one; who asks in the same turn shares the walk.
+   */
+  #directory(path: string, budget: Budget): Promise<Walked> {
+    this.#newTurn();
+    const turn = this.#turn;
+    const shared = this.#walks.get(path);
+    if (shared?.turn === turn) return shared.walk;
+    const walk = this.#walk(root, path, budget)
+      .then(async walked => {
+        if (walked.kind === "directory" && (await this.#isLocal(walked.place, budget))) {
+          const { real, key, place } = walked;
+          const before = this.#directories.get(path);
+          const kept = before?.real === real && before.key === key ? before.names : null;
+          this.#remember(path, { real, key, names: this.#foldings.known(place) ?? kept });
+        } else this.#directories.delete(path);
+        return walked;
+      })
+      .finally(() => {
+        if (this.#walks.get(path)?.walk === walk) this.#walks.delete(path);
+      });
+    this.#walks.set(path, { turn, walk });
+    return walk;
+  }
+
+  async #walk(from: Place, words: string, budget: Budget): Promise<Walked> {
+    let at = from;
+    let links = 0;
+    const todo = words.split("/").reverse();
+    for (let word = todo.pop(); word !== undefined; word = todo.pop()) {
+      if (word === "" || word === ".") continue;
+      if (word === "..") {
+        at = at.up ?? root;
+        continue;
+      }
+      const path = below(at.path, word);
+      const stat = await this.#outside.look(path, at.device, budget, (prober, p) => prober.lstat(p));
+      if (stat?.isSymbolicLink()) {
+        if (++links > limits.symlinksMax) {
+          this.#outside.noAnswer(
+            `${path} leads through more than ${limits.symlinksMax} symbolic links; remove the circle`,
+          );
+        }
+        const target = await this.#outside.look(path, at.device, budget, (prober, p) => prober.readlink(p));
+        if (target !== null) {
+          if (target.startsWith("/")) at = root;
+          todo.push(...target.split("/").reverse());
+          continue;
+        }
+      }
+      const plain = isAscii(word) && (stat?.isDirectory() === true || todo.every(isAscii));
+      const names = await this.#foldings.of(at, at.above, { name: word, plain, stat }, budget);
+      const key = below(at.key, folded(word, names));
+      if (stat?.isDirectory()) {
+        const above = stat.dev === at.device || at.device === null ? names : exact;
+        at = { path, key, device: stat.dev, stat, above, up: at };
+        continue;
+      }
+      const rest = todo.reverse().filter(name => name !== "" && name !== ".");
+      const kind = stat !== null && rest.length === 0 ? "other" : "absent";
+      const real = join(path, ...rest);
+      // How what does not exist yet will fold is not to be seen: it is taken to do as the directory it would be in.
+      return { kind, real, key: join(key, ...rest.map(name => folded(name, names))), names };
+    }
+    return { kind: "directory", real: at.path, key: at.key, place: at };
+  }
+
+  async #isLocal({ path, device }: Place, budget: Budget): Promise<boolean> {
+    if (this.#platform === "linux") {
+      const type = await this.#outside.look(path, device, budget, (prober, p) => prober.filesystem(p));
+      return type !== null && localTypes.has(type);
+    }
+    if (this.#platform !== "darwin") return false;
+    for (const volume of darwinVolumes) {
+      const stat = await this.#outside.look(volume, null, budget, (prober, path) => prober.lstat(path));
+      if (stat !== null && stat.dev === device) {
+        this.#outside.knowLocal(stat.dev);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  #remember(path: string, { real, key, names }: Pick<LocalDirectory, "real" | "key" | "names">): void {
+    const id = real === key && names?.case !== true ? real : `${real}\0${key}\0${names?.case}`;
+    this.#directories.delete(path);
+    if (this.#directories.size >= limits.directoriesMax) {
+      for (const oldest of this.#directories.keys()) {
+        this.#directories.delete(oldest);
+        break;
+      }
+    }
+    const now = this.#outside.now();
+    const refreshAt = now + limits.directoryKeptMs / 2;
+    this.#directories.set(path, {
+      real,
+      key,
+      names,
+      id,
+      until: now + limits.directoryKeptMs,
+      refreshAt,
+      turn: -1,
+    });
+  }
+
+  /** Whether a remembered directory counts, its real path looked at anew. */
+  #stillThere(path: string, directory: LocalDirectory): boolean {
+    if (this.#turnNow > directory.until) return false;
+    if (this.#turnNow > directory.refreshAt && !this.#walks.has(path)) {
+      // Begun in time, so that a directory in use does not send a crowd of requests the long way at once.
+      void this.#outside.fact(budget => this.#directory(path, budget));
+    }
+    try {
+      if (realpathSync.native(path) !== directory.real) return false;
+    } catch {
+      // It went away or cannot be read: `resolve` finds out which.
+      return false;
+    }
+    directory.turn = this.#turn;
+    return true;
+  }
+
+  /** Counts the turns of the event loop: what was looked at in this turn need not be looked at again. */
+  #newTurn(): void {
+    if (this.#turnKnown) return;
+    this.#turnKnown = true;
+    this.#turnNow = this.#outside.now();
+    setImmediate(() => {
+      this.#turnKnown = false;
+      this.#turn++;
+    });
+  }
+}
+
+function stampOf(stat: BigIntStats | null): Stamped {
+  if (stat === null) return { stamp: null, changedAt: Number.POSITIVE_INFINITY };
+  const { mtimeNs, size, ino, ctimeNs } = stat;
+  return { stamp: `${mtimeNs}-${size}-${ino}`, changedAt: Number(ctimeNs / 1_000_000n) };
+}
+
+function below(directory: string, name: string): string {
+  return directory === "/" ? `/${name}` : `${directory}/${name}`;
+}

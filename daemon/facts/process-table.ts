@@ -1,0 +1,182 @@
+import { execFile, spawnSync } from "node:child_process";
+import { readFileSync, readlinkSync } from "node:fs";
+import { promisify } from "node:util";
+import { limits } from "../../protocol/limits.ts";
+
+/** One process as the system shows it. `startTime` together with the pid names it for good. */
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parent: number;
+  /** Ended, but not yet collected by its parent. */
+  readonly zombie: boolean;
+  readonly startTime: string;
+}
+
+/** The system's table of processes. */
+export interface ProcessTable {
+  /** One look, synchronous. "unknown": the table could not be read, which is no proof of anybody's death. */
+  row(pid: number): ProcessRow | "absent" | "unknown";
+  /** Whether the process is this user's, and its pid one of the daemon's own pid namespace. */
+  isOurs(pid: number): boolean;
+  /** Those of `pids` that exist; null where the table could not be read. */
+  rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null>;
+}
+
+/**
+ * Linux: `/proc`. A start time is `<clock ticks since boot>@<boot id>`, because after a reboot the same pid
+ * can begin at the same tick.
+ */
+export class ProcTable implements ProcessTable {
+  readonly #boot: string;
+  readonly #namespace: string | null;
+  readonly #usable: boolean;
+
+  constructor() {
+    this.#boot = (readProc("/proc/sys/kernel/random/boot_id") ?? "").trim().slice(0, 8);
+    this.#namespace = linkOf("/proc/self/ns/pid");
+    // A /proc of another pid namespace shows other processes under our numbers.
+    this.#usable = linkOf("/proc/self") === String(process.pid);
+  }
+
+  row(pid: number): ProcessRow | "absent" | "unknown" {
+    if (!this.#usable) return "unknown";
+    try {
+      return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"), this.#boot) ?? "unknown";
+    } catch (error) {
+      // Only these say that it is gone; too many open files, say, does not.
+      const code = error instanceof Error && "code" in error ? error.code : null;
+      return code === "ENOENT" || code === "ESRCH" ? "absent" : "unknown";
+    }
+  }
+
+  isOurs(pid: number): boolean {
+    const status = readProc(`/proc/${pid}/status`);
+    if (status === null || !this.#usable) return false;
+    const uid = status.match(/^Uid:\s+(\d+)/m)?.[1];
+    if (uid === undefined || Number(uid) !== process.getuid?.()) return false;
+    // One number a namespace: a process in an inner one has more than we have.
+    const depth = (text: string | null): number =>
+      text
+        ?.match(/^NSpid:(.*)$/m)?.[1]
+        ?.trim()
+        .split(/\s+/).length ?? 0;
+    if (depth(status) !== depth(readProc("/proc/self/status"))) return false;
+    const namespace = linkOf(`/proc/${pid}/ns/pid`);
+    return namespace === null || this.#namespace === null || namespace === this.#namespace;
+  }
+
+  async rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null> {
+    const found = new Map<number, ProcessRow>();
+    for (let i = 0; i < pids.length; i += limits.anchorBatchMax) {
+      if (i > 0) await new Promise(resolve => setImmediate(resolve));
+      for (const pid of pids.slice(i, i + limits.anchorBatchMax)) {
+        const row = this.row(pid);
+        if (row === "unknown") return null;
+        if (row !== "absent") found.set(pid, row);
+      }
+    }
+    return found;
+  }
+}
+
+/**
+ * `/proc/<pid>/stat`: `pid (name) state ppid ...`, the start time being field 22. The name may hold blanks
+ * and parentheses, so the fields are counted from the last one.
+ */
+export function parseStat(text: string, boot: string): ProcessRow | null {
+  const pid = Number.parseInt(text, 10);
+  const [state, parent, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const ticks = rest[17];
+  if (state === undefined || ticks === undefined || Number.isNaN(pid)) return null;
+  return { pid, parent: Number(parent), zombie: "ZXx".includes(state), startTime: `${ticks}@${boot}` };
+}
+
+/** Elsewhere: `ps`, its times in UTC and its words in English so that they compare. */
+export class PsTable implements ProcessTable {
+  row(pid: number): ProcessRow | "absent" | "unknown" {
+    const seen = this.#look(pid);
+    return seen === "unknown" ? seen : (seen.rows.get(pid) ?? "absent");
+  }
+
+  isOurs(pid: number): boolean {
+    const seen = this.#look(pid);
+    return seen !== "unknown" && seen.uids.get(pid) === process.getuid?.();
+  }
+
+  async rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null> {
+    if (pids.length === 0) return new Map();
+    try {
+      const { stdout } = await promisify(execFile)("ps", psArguments(pids), psOptions);
+      return parsePs(stdout).rows;
+    } catch (error) {
+      // `ps` says 1 where none of them is left; any other failure says nothing about the processes.
+      return error instanceof Error && "code" in error && error.code === 1 ? new Map() : null;
+    }
+  }
+
+  #look(pid: number): PsRows | "unknown" {
+    const ran = spawnSync("ps", psArguments([pid]), psOptions);
+    if (ran.error !== undefined || (ran.status !== 0 && ran.status !== 1)) return "unknown";
+    return parsePs(ran.stdout);
+  }
+}
+
+interface PsRows {
+  readonly rows: ReadonlyMap<number, ProcessRow>;
+  readonly uids: ReadonlyMap<number, number>;
+}
+
+const psOptions = {
+  encoding: "utf8" as const,
+  timeout: limits.anchorPollMs,
+  maxBuffer: limits.lineBytes,
+  env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", TZ: "UTC" },
+};
+
+/** One `-o` a column: a list with empty headings is one heading to the `ps` of the BSDs. */
+function psArguments(pids: readonly number[]): string[] {
+  const columns = ["pid", "ppid", "uid", "stat", "lstart"].flatMap(name => ["-o", `${name}=`]);
+  return [...columns, "-p", pids.join(",")];
+}
+
+/** Lines `pid ppid uid stat lstart`. */
+export function parsePs(text: string): PsRows {
+  const rows = new Map<number, ProcessRow>();
+  const uids = new Map<number, number>();
+  for (const line of text.split("\n")) {
+    const [pid, parent, uid, state, ...start] = line.trim().split(/\s+/);
+    if (pid === undefined || state === undefined || start.length === 0) continue;
+    const row = {
+      pid: Number(pid),
+      parent: Number(parent),
+      zombie: state.startsWith("Z"),
+      startTime: start.join(" "),
+    };
+    rows.set(row.pid, row);
+    uids.set(row.pid, Number(uid));
+  }
+  return { rows, uids };
+}
+
+/** The table of this system. */
+export function systemTable(): ProcessTable {
+  return process.platform === "linux" ? new ProcTable() : new PsTable();
+}
+
+function readProc(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // No such process, or hidden from us: the same thing here.
+    return null;
+  }
+}
+
+function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // Readable only where we may trace the process.
+    return null;
+  }
+}

@@ -1,0 +1,158 @@
+import { basename, dirname, resolve } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import { type Budget, Outside, type Unreachable } from "./filesystem.ts";
+import { PathFacts } from "./paths.ts";
+
+/**
+ * Where a session works. `project` is what its sessions share: of a repository the real path of the git
+ * common directory, so that all worktrees are one project; where that is called `.git`, the directory around
+ * it, because that is the name people know. (A submodule is a project of its own, `.../.git/modules/NAME`.)
+ * Without a repository it is the real path of the working directory.
+ */
+export interface Repository {
+  readonly project: string;
+  /** Top of the working tree; of a bare repository the repository. */
+  readonly worktree: string;
+  /** Null without a repository and where HEAD is detached. */
+  readonly branch: string | null;
+  readonly gitDir: string | null;
+}
+
+export interface GitFactsOptions {
+  readonly outside?: Outside;
+  readonly paths?: PathFacts;
+}
+
+interface Kept {
+  readonly until: number;
+  readonly repository: Promise<Repository | Unreachable>;
+}
+
+/**
+ * Finds repositories by reading what git would read: `.git` upwards from the working directory, on its
+ * filesystem; `gitdir:`, `commondir`, `HEAD`. Git itself is not started. What is no repository (an empty
+ * `.git`, a `.git` file of nonsense, one that points nowhere) is passed over.
+ */
+export class GitFacts {
+  readonly #outside: Outside;
+  readonly #paths: PathFacts;
+  readonly #kept = new Map<string, Kept>();
+
+  /**
+   * `outside` and `paths` must be those that the other facts use, or a device gets more than its share of
+   * probes.
+   */
+  constructor(options: GitFactsOptions = {}) {
+    this.#outside = options.outside ?? new Outside();
+    this.#paths = options.paths ?? new PathFacts({ outside: this.#outside });
+  }
+
+  /** The repository around `cwd` (absolute), at most `limits.repositoryKeptMs` old. */
+  repositoryOf(cwd: string): Promise<Repository | Unreachable> {
+    const now = this.#outside.now();
+    const kept = this.#kept.get(cwd);
+    if (kept !== undefined && now < kept.until) return kept.repository;
+    if (this.#kept.size >= limits.repositoriesMax) this.#kept.clear();
+    const repository = this.#find(cwd);
+    const fresh = { until: now + limits.repositoryKeptMs, repository };
+    this.#kept.set(cwd, fresh);
+    // Who asks again is to be told what is then, not that it could not be told a moment ago.
+    const forget = () => {
+      if (this.#kept.get(cwd) === fresh) this.#kept.delete(cwd);
+    };
+    repository.then(found => "unreachable" in found && forget(), forget);
+    return repository;
+  }
+
+  async #find(cwd: string): Promise<Repository | Unreachable> {
+    const fact = await this.#paths.resolve("/", cwd);
+    if ("unreachable" in fact) return fact;
+    return this.#outside.fact(async budget => {
+      const from = await this.#spelled(fact.real, budget);
+      const start = await this.#stat(from, budget);
+      for (let at = from; start !== null; at = dirname(at)) {
+        const here = at === from ? start : await this.#stat(at, budget);
+        if (here?.dev !== start.dev) break;
+        const gitDir = await this.#gitDirAt(at, here.dev, budget);
+        if (gitDir !== null) return this.#describe(at, gitDir, budget);
+        if (at === "/") break;
+      }
+      return { project: from, worktree: from, branch: null, gitDir: null };
+    });
+  }
+
+  /** One spelling for all, or a directory named in another case would be another project. */
+  async #spelled(real: string, budget: Budget): Promise<string> {
+    return (await this.#outside.look(real, null, budget, (prober, path) => prober.realpath(path))) ?? real;
+  }
+
+  /**
+   * The git directory of a working tree that begins at `at`, or `at` itself where it is a bare repository.
+   */
+  async #gitDirAt(at: string, device: bigint, budget: Budget): Promise<string | null> {
+    const dotGit = resolve(at, ".git");
+    const stat = await this.#outside.look(dotGit, device, budget, (prober, path) => prober.lstat(path));
+    if (stat?.isFile()) {
+      const text = await this.#read(dotGit, budget);
+      const target = text?.match(/^gitdir: (.+)/)?.[1];
+      if (target !== undefined) {
+        const gitDir = await this.#real(resolve(at, target), budget);
+        if (await this.#isGitDir(gitDir, budget)) return gitDir;
+      }
+    } else if (stat !== null) {
+      const gitDir = await this.#real(dotGit, budget);
+      if (await this.#isGitDir(gitDir, budget)) return gitDir;
+    }
+    return (await this.#isGitDir(at, budget)) ? at : null;
+  }
+
+  async #isGitDir(path: string, budget: Budget): Promise<boolean> {
+    if ((await this.#stat(`${path}/HEAD`, budget)) === null) return false;
+    if ((await this.#stat(`${path}/commondir`, budget))?.isFile()) return true;
+    const objects = await this.#stat(`${path}/objects`, budget);
+    const refs = await this.#stat(`${path}/refs`, budget);
+    return objects !== null && refs?.isDirectory() === true;
+  }
+
+  async #describe(worktree: string, gitDir: string, budget: Budget): Promise<Repository> {
+    const commonText = await this.#read(`${gitDir}/commondir`, budget);
+    const words = commonText?.replace(/\n+$/, "") ?? "";
+    const common = words === "" ? gitDir : await this.#real(resolve(gitDir, words), budget);
+    const ref = await this.#headOf(gitDir, budget);
+    return {
+      project: basename(common) === ".git" ? dirname(common) : common,
+      worktree,
+      // Repositories that keep their refs elsewhere write a branch here that cannot exist.
+      branch: ref === null || ref === "refs/heads/.invalid" ? null : ref.replace(/^refs\/heads\//, ""),
+      gitDir,
+    };
+  }
+
+  /** The ref that HEAD stands for, or null. In old repositories HEAD is a symbolic link. */
+  async #headOf(gitDir: string, budget: Budget): Promise<string | null> {
+    const path = `${gitDir}/HEAD`;
+    if ((await this.#stat(path, budget))?.isSymbolicLink()) {
+      return this.#outside.look(path, null, budget, (prober, p) => prober.readlink(p));
+    }
+    const text = await this.#read(path, budget);
+    return text?.match(/^ref:\s*(.+)/)?.[1]?.trim() ?? null;
+  }
+
+  #stat(path: string, budget: Budget) {
+    return this.#outside.look(path, null, budget, (prober, p) => prober.lstat(p));
+  }
+
+  async #read(path: string, budget: Budget): Promise<string | null> {
+    if (!(await this.#stat(path, budget))?.isFile()) return null;
+    return this.#outside.look(path, null, budget, (prober, p) => prober.readSmall(p, limits.smallFileBytes));
+  }
+
+  async #real(path: string, budget: Budget): Promise<string> {
+    const { clock } = this.#outside;
+    const before = clock.workedMs;
+    const fact = await this.#paths.resolve("/", path);
+    if ("unreachable" in fact) return this.#outside.noAnswer(fact.unreachable);
+    budget.localMs -= clock.workedMs - before;
+    return fact.real;
+  }
+}

@@ -1,0 +1,119 @@
+/** What the acts of a hook's event share. */
+
+import type { LockNote } from "../../hooks/seam/notices.ts";
+import type { HookAction, HookOutcome, HookPlan, PlainAction } from "../../hooks/seam/plan.ts";
+import type { Refusal } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Rules } from "../config/project-rules.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Command } from "../core/commands.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import { firstBlocker, waitersOver } from "../core/locks/blockers.ts";
+import { pathOf } from "../core/locks/replies.ts";
+import { yieldAt } from "../core/locks/yield.ts";
+import { type Call, isRefusal } from "../server/call.ts";
+import { actorOf } from "../sessions/commands.ts";
+import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
+import type { Delivery } from "./delivery.ts";
+import type { HookServices } from "./hook-services.ts";
+
+export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
+
+export interface Run {
+  readonly services: HookServices;
+  readonly call: Call;
+  readonly plan: HookPlan;
+  readonly delivery: Delivery;
+}
+
+export function isLive({ services }: Run, session: string): boolean {
+  return services.engine.state.sessions.live.has(session);
+}
+
+export function actorOfAction(
+  { services }: Run,
+  { session, agent, pid }: { readonly session: string; readonly agent?: string; readonly pid?: number },
+): Actor {
+  return actorOf(services, session, agent ?? null, pid ?? null);
+}
+
+export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
+  return { did, ok: false, refusal, holder: null };
+}
+
+/** Proposes a command of which nothing is told but whether it was refused. */
+export async function propose({ services }: Run, did: PlainAction, command: Command): Promise<HookOutcome> {
+  const reply = await services.engine.ask(command);
+  return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
+}
+
+/** An agent, and those it works for as far as its event told. */
+interface Working {
+  readonly session: string;
+  readonly agent?: string;
+  readonly ancestors: readonly (string | null)[];
+  readonly parentFile: string | null;
+}
+
+/** A nested agent's parents are known to the client alone: its own file names them. */
+export async function ancestorsOf(
+  services: HookServices,
+  { session, agent, ancestors, parentFile }: Working,
+): Promise<readonly (string | null)[]> {
+  const row = agent === undefined ? undefined : services.presence.of(session).agents.get(agent);
+  if (row === undefined) return ancestors;
+  if (parentFile !== null && row.parent === null) {
+    const parent = await services.facts.parentAgent(parentFile);
+    // What could not be looked at now is looked at again: who began an agent counts for all of its life.
+    if (typeof parent === "string" || parent === null) row.parent ??= parent ?? "";
+  }
+  return [...new Set([...ancestors, ...services.presence.ancestors(session, agent ?? null)])];
+}
+
+/** What is told of who has the files that were refused. */
+export function contested(
+  did: "lock" | "guard",
+  services: HookServices,
+  actor: Actor,
+  files: readonly FileRef[],
+  refusal: Refusal,
+): Extract<HookOutcome, { ok: false }> {
+  const { state, now } = services.engine;
+  const ask = { actor, files, ancestors: [], ticket: Number.POSITIVE_INFINITY };
+  const blocker = firstBlocker(state.locks, ask);
+  const file = blocker?.file ?? files[0];
+  if (file === undefined) return { did, ok: false, refusal, holder: null };
+  const line = [...waitersOver(state.locks, file)].sort((a, b) => a.ticket - b.ticket);
+  const index = line.findIndex(w => w.actor.session === actor.session && w.actor.agent === actor.agent);
+  const place = index === -1 ? {} : { place: index + 1 };
+  if (blocker === null) return { did, ok: false, refusal, holder: null, ...place };
+  const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
+  const yields = blocker.by === "hold" ? yieldAt(blocker.hold) : null;
+  const holder: LockNote = {
+    file: pathOf(blocker.by === "hold" ? blocker.hold : file),
+    holder: nameOf(services, blocker.actor),
+    heldMs: Math.max(0, now - since),
+    waiters: line.length,
+    ...doingOf(services, blocker.actor),
+    yieldsInMs: yields === null ? null : Math.max(0, yields - now),
+  };
+  return { did, ok: false, refusal, holder, ...place };
+}
+
+/** The task that an actor works on. */
+export function taskOf({ engine }: HookServices, { session, agent }: Actor): string | null {
+  const [own] = [...workedOn(engine.state, session, agent), ...workedOn(engine.state, session)];
+  return own === undefined ? null : `works on "${own.description}"`;
+}
+
+/** The task that an actor works on, else what its session did last, as far as it is known. */
+function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" | "edited"> {
+  const doing = taskOf(services, actor);
+  const files = doing === null ? [...services.presence.of(actor.session).files.values()] : [];
+  return { doing, edited: files.slice(-limits.doingFilesMax) };
+}
+
+/** What the file's project says of it. */
+export function rulesFor({ rules, engine }: HookServices, session: string, file: FileRef): Promise<Rules> {
+  return rules.for(pathOf(file), engine.state.sessions.live.get(session));
+}

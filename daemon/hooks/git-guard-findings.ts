@@ -1,0 +1,230 @@
+/**
+ * What the commands of a guarded line reach of others' work, and what of that the actor was not told yet.
+ *
+ * What could not be looked at counts as in reach. A command that is told first passes when the very same line is sent
+ * again over the same contents; what counts as told is only what a delivered answer said.
+ */
+
+import { resolve } from "node:path";
+import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actorKey } from "../core/actor.ts";
+import { latestOf } from "../core/files/dirty-files.ts";
+import type { Kin } from "../core/sessions/kinship.ts";
+import type { Changed } from "../facts/git-changes.ts";
+import type { GitPlace } from "../facts/git-process.ts";
+import { nameOf } from "../views/sessions-and-locks.ts";
+import { wouldChange } from "../worktree/changed-by.ts";
+import { isWithin } from "../worktree/pathspec.ts";
+import { reaches } from "../worktree/reach.ts";
+import { type Foreign, foreignIn, foreignKnown, lookAt, ownIn, type Seen } from "../worktree/uncommitted.ts";
+import { taskOf } from "./action.ts";
+import type { Versions } from "./git-guard-memory.ts";
+import type { HookServices } from "./hook-services.ts";
+import type { Reached } from "./running-git-commands.ts";
+
+/** A command with the repository it works on; `base`: where its paths begin, relative to the worktree. */
+export interface Placed {
+  readonly n: number;
+  readonly command: GuardedCommand;
+  readonly place: GitPlace;
+  readonly base: string;
+  /** The place is only supposed: why it could not be looked at. */
+  readonly blind?: string;
+  /** Of others' files, only these are in its reach. */
+  readonly changed?: Changed;
+}
+
+interface Look {
+  readonly foreign: readonly Foreign[];
+  readonly own: readonly string[];
+  readonly seen: Seen;
+}
+
+/** What is seen in each place, by `placeKey`. */
+export type Looks = ReadonlyMap<string, Look>;
+
+/** What is to be seen in each place, once. */
+export async function looksAt(services: HookServices, me: Kin, placed: readonly Placed[]): Promise<Looks> {
+  const looks = new Map<string, Look>();
+  for (const one of placed) {
+    const key = placeKey(one);
+    if (looks.has(key)) continue;
+    looks.set(
+      key,
+      one.blind === undefined ? await lookFor(services, me, one.place, placed) : blindLook(services, me, one),
+    );
+  }
+  return looks;
+}
+
+export function placeKey({ place: { worktree, gitDir }, blind = "" }: Placed): string {
+  return [worktree, gitDir, blind].join("\n");
+}
+
+async function lookFor(
+  services: HookServices,
+  me: Kin,
+  place: GitPlace,
+  placed: readonly Placed[],
+): Promise<Look> {
+  const foreign = wipedOnly(await foreignIn(services, me, place), placed, place);
+  if (foreign.length === 0) return { foreign, own: [], seen: { states: new Map(), unseen: null } };
+  const own = ownIn(services, me, place.worktree).slice(0, limits.guardFilesMax);
+  const files = foreign.filter(f => !f.dir).map(f => f.file);
+  return { foreign, own, seen: await lookAt(services, place, [...new Set([...files, ...own])]) };
+}
+
+/** What is known of a place that could not be looked at. */
+export function blindLook(services: HookServices, me: Kin, one: Placed): Look {
+  const foreign = wipedOnly(foreignKnown(services, me, one.place), [one], one.place);
+  return { foreign, own: [], seen: { states: new Map(), unseen: one.blind ?? null } };
+}
+
+/** What the ended left may be committed by anybody, since nothing is lost then: only what wipes it reaches it. */
+function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place: GitPlace): Foreign[] {
+  const isWiping = placed.some(
+    one =>
+      one.command.reach === "tree" &&
+      one.place.worktree === place.worktree &&
+      one.place.gitDir === place.gitDir,
+  );
+  return foreign.filter(({ left }) => left === null || isWiping);
+}
+
+/** One command's finding, with what it is about; `versions` null: nothing confirms it. */
+export interface Candidate {
+  readonly one: Placed;
+  readonly finding: GuardFinding;
+  readonly foreign: readonly Foreign[];
+}
+
+export interface Found {
+  readonly all: readonly Candidate[];
+  readonly unseen: string | null;
+  /** Uncommitted work of others that the line takes where it runs. */
+  readonly reached: readonly Reached[];
+}
+
+/** What each command reaches of what was seen. */
+export function findingsOf(services: HookServices, placed: readonly Placed[], looks: Looks): Found {
+  const all: Candidate[] = [];
+  const reached: Reached[] = [];
+  let unseen: string | null = null;
+  for (const one of placed) {
+    const look = looks.get(placeKey(one));
+    if (look === undefined || look.foreign.length === 0) continue;
+    unseen ??= look.seen.unseen;
+    const foreign = inReach(one, look);
+    if (foreign.length === 0) continue;
+    all.push({ one, finding: findingOf(services, one, look, foreign), foreign });
+    reached.push(...takable(services, one, look, foreign, committerOf(one, placed)));
+  }
+  return { all, unseen, reached };
+}
+
+/** What each file is now, for this command of the line: whose, and which contents. */
+export async function versionsOf(
+  { engine, facts }: HookServices,
+  { one: { n, command, place }, foreign }: Candidate,
+): Promise<Versions> {
+  const { files } = engine.state.writes;
+  const versions = foreign.map(async ({ key, file, actor, dir }) => {
+    const work = files.get(key);
+    const stamp = dir ? "" : (await facts.stamped(`${place.worktree}/${file}`))?.stamp;
+    const version = [actorKey(actor), work === undefined ? 0 : latestOf(work).seq, stamp].join(" ");
+    return [[n, command.name, key].join(" "), version] as const;
+  });
+  return new Map(await Promise.all(versions));
+}
+
+/** The command that commits what this one reaches: itself, or a later one of the line, where this one adds it. */
+function committerOf({ n, command, place }: Placed, placed: readonly Placed[]): GuardedCommand | null {
+  if (command.reach === "tree") return null;
+  const committing = placed.find(
+    one =>
+      one.n >= n && one.command.commits && one.command.reach !== "tree" && one.place.gitDir === place.gitDir,
+  );
+  return committing?.command ?? null;
+}
+
+/** Of what is in reach, the uncommitted work that the line commits or may wipe. */
+function takable(
+  { engine }: HookServices,
+  { command, place }: Placed,
+  { seen }: Look,
+  foreign: readonly Foreign[],
+  committer: GuardedCommand | null,
+): Reached[] {
+  if (command.reach !== "tree" && committer === null) return [];
+  return foreign.flatMap(({ key, file }) => {
+    const state = seen.states.get(file);
+    const work = engine.state.writes.files.get(key);
+    if (work === undefined || state === undefined) return [];
+    if (!(state.staged || state.changed || state.untracked)) return [];
+    const name = committer?.name ?? command.name;
+    return [{ place, key, file, seq: latestOf(work).seq, command: name, commits: committer !== null }];
+  });
+}
+
+function inReach(one: Placed, { foreign, seen }: Look): Foreign[] {
+  const { command, base, changed } = one;
+  return foreign.filter(({ file, held, dir, left }) => {
+    if (left !== null && command.reach !== "tree") return false;
+    if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
+      return false;
+    const state = dir ? null : seen.states.get(file);
+    if (changed !== undefined && changed.loses !== "all")
+      return wouldChange({ ...one, changed }, { file, held }, state);
+    // What was not looked at may be anything.
+    return state === undefined ? seen.unseen !== null : reaches(command, state, held);
+  });
+}
+
+function isInPaths({ command: { paths }, place, base }: Placed, file: string): boolean {
+  return paths === null || isWithin(file, paths, base, place.worktree);
+}
+
+/** Whether a path that a command names lies in the directory that is held. */
+function isBelow(path: string, dir: string, base: string): boolean {
+  return dir === "" || resolve("/", base, path).startsWith(`/${dir}/`);
+}
+
+function findingOf(
+  services: HookServices,
+  one: Placed,
+  look: Look,
+  reached: readonly Foreign[],
+): GuardFinding {
+  const { clock } = services;
+  const { unseen, states } = look.seen;
+  const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir, left, yours }) => ({
+    file: dir ? `${file}/` : file,
+    who: left?.name ?? nameOf(services, actor),
+    // What it edits is named here already.
+    doing: left === null ? taskOf(services, actor) : null,
+    held,
+    yours,
+    leftMs: left === null ? null : Math.max(0, clock.wall() - left.wallMs),
+  }));
+  const mine = look.own.filter(file => {
+    const state = states.get(file);
+    return isInPaths(one, file) && state !== undefined && reaches(one.command, state, false);
+  });
+  const isLiving = reached.some(({ left }) => left === null);
+  return {
+    command: one.n,
+    verdict: one.command.reach === "tree" && isLiving ? "deny" : "tell_first",
+    foreign: shown,
+    more: reached.length - shown.length,
+    own: mine.filter(file => !reached.some(f => f.file === file)),
+    worktree: one.place.worktree,
+    ...(unseen === null || reached.some(f => states.has(f.file)) ? {} : { unseen }),
+  };
+}
+
+/** The work of others that a command reaches, for the trail. */
+export function workOf({ foreign, more }: GuardFinding): string {
+  const files = foreign.map(({ file, who, leftMs }) => `${file} (${who}${leftMs === null ? "" : ", ended"})`);
+  return `uncommitted work: ${files.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+}

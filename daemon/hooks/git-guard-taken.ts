@@ -1,0 +1,131 @@
+/**
+ * What guarded shell lines took of others' uncommitted work: noted before such a line runs, looked for when it has
+ * ended, and told to whose work it was.
+ */
+
+import type { Actor } from "../core/actor.ts";
+import type { GitPlace } from "../facts/git-process.ts";
+import { nameOf } from "../views/sessions-and-locks.ts";
+import type { HookServices } from "./hook-services.ts";
+import type { Before, Line, Reached, Repository } from "./running-git-commands.ts";
+
+/** Looks at what the line reaches, before it runs. */
+export async function lineFor(
+  services: HookServices,
+  places: readonly GitPlace[],
+  reached: readonly Reached[],
+): Promise<Line> {
+  const found = new Map<string, Map<string, Reached>>();
+  for (const one of reached) {
+    const files = found.get(placeKey(one.place)) ?? new Map<string, Reached>();
+    const id = `${one.commits} ${one.key}`;
+    if (!files.has(id)) files.set(id, one);
+    found.set(placeKey(one.place), files);
+  }
+  const repositories = [...found.values()].map(files => before(services, [...files.values()]));
+  return { places, repositories: await Promise.all(repositories) };
+}
+
+async function before(services: HookServices, files: readonly Reached[]): Promise<Repository> {
+  const [first] = files;
+  if (first === undefined) throw new Error("a repository without files is looked at");
+  const { place } = first;
+  const mark = files.some(({ commits }) => commits) ? await services.facts.commitMark(place) : null;
+  const stamped = files.map(async one => ({
+    ...one,
+    stamp: (await services.facts.stamped(pathIn(one)))?.stamp,
+  }));
+  const isTold = mark !== null && !("unreachable" in mark);
+  return { place, mark: isTold ? mark : null, files: await Promise.all(stamped) };
+}
+
+/** What became of one file. */
+interface Taken {
+  readonly file: Before;
+  readonly how: "committed" | "discarded";
+  readonly commit: string | null;
+  /** Git wrote the file, or removed it. */
+  readonly isChanged: boolean;
+}
+
+/**
+ * The line has ended: whoever's work it took is told. Returns the keys of files that git changed: nothing else in the line
+ * did.
+ */
+export async function tellTaken(
+  services: HookServices,
+  actor: Actor,
+  ancestors: readonly (string | null)[],
+  { repositories }: Line,
+): Promise<ReadonlySet<string>> {
+  const changed = new Set<string>();
+  for (const repository of repositories) {
+    const groups = new Map<string, Taken[]>();
+    for (const taken of await takenFrom(services, repository)) {
+      const { how, commit, file, isChanged } = taken;
+      const group = `${how} ${commit} ${file.command}`;
+      groups.set(group, [...(groups.get(group) ?? []), taken]);
+      if (isChanged) changed.add(file.key);
+    }
+    for (const group of groups.values()) await tell(services, actor, ancestors, group);
+  }
+  return changed;
+}
+
+async function tell(
+  services: HookServices,
+  actor: Actor,
+  ancestors: readonly (string | null)[],
+  group: readonly Taken[],
+): Promise<void> {
+  const [first] = group;
+  if (first === undefined) return;
+  const { how, commit, file } = first;
+  const files = group.map(({ file: { key, seq } }) => ({ key, seq }));
+  const what = { how, commit, command: file.command, files } as const;
+  await services.engine.ask({
+    type: "work_taken",
+    actor,
+    name: nameOf(services, actor),
+    ancestors,
+    ...what,
+  });
+}
+
+/** What of a repository's files is in a commit now, or not in the working tree any more. */
+async function takenFrom(
+  services: HookServices,
+  { place, mark, files }: Repository,
+): Promise<readonly Taken[]> {
+  const { facts } = services;
+  const swept = files.filter(({ commits }) => commits).map(({ file }) => file);
+  const [commits, states] = await Promise.all([
+    swept.length === 0 || mark === null ? none : facts.commits(place, mark, swept),
+    facts.work(place, [...new Set(files.map(({ file }) => file))]),
+  ]);
+  const ids = "unreachable" in commits ? none : commits;
+  const found = new Map<string, Taken>();
+  for (const file of files) {
+    const state = "unreachable" in states ? undefined : states.get(file.file);
+    const isClean =
+      state !== undefined && !(state.staged || state.changed || state.untracked || state.ignored);
+    const now = isClean && file.stamp !== undefined ? await facts.stamped(pathIn(file)) : null;
+    const isChanged = now !== null && now.stamp !== file.stamp;
+    const commit = (file.commits ? ids.get(file.file) : undefined) ?? null;
+    if (commit !== null) found.set(file.key, { file, how: "committed", commit, isChanged });
+    else if (!isClean || found.has(file.key)) continue;
+    else if (isChanged && !file.commits) found.set(file.key, { file, how: "discarded", commit, isChanged });
+    else if (!isChanged && file.commits) found.set(file.key, { file, how: "committed", commit, isChanged });
+  }
+  return [...found.values()];
+}
+
+const none: ReadonlyMap<string, string> = new Map();
+
+function pathIn({ place, file }: Reached): string {
+  return `${place.worktree}/${file}`;
+}
+
+function placeKey({ worktree, gitDir }: GitPlace): string {
+  return `${worktree}\n${gitDir}`;
+}

@@ -1,0 +1,390 @@
+import { dirname, join } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { Entry } from "../core/commands.ts";
+import { Batches, closedFailure, failAll, type Soon, type Waiting } from "./batches.ts";
+import { type Disk, nodeDisk, SyncFailed } from "./disk.ts";
+import { fullFailure, Reserve, Space } from "./disk-full.ts";
+import { claimEpoch } from "./epoch.ts";
+import { brokenFailure, lostText, tooLargeFailure } from "./failures.ts";
+import { journalFiles } from "./file-names.ts";
+import {
+  type Journal,
+  type JournalHealth,
+  type Opened,
+  type ProposeFailure,
+  type Snapshot,
+  StoreLost,
+} from "./journal.ts";
+import type { Manifest } from "./manifest.ts";
+import { encodeEntry } from "./segment.ts";
+import { SegmentWriter, TailUnknown } from "./segment-writer.ts";
+import { readChain } from "./segments.ts";
+import { prune, readSnapshot, writeSnapshot } from "./snapshot-file.ts";
+
+export interface FileJournalOptions {
+  /** Made where it is missing. One process at a time: the caller sees to that. */
+  readonly dir: string;
+  readonly disk?: Disk;
+  /** When a batch is written; `setImmediate` unless told. */
+  readonly soon?: Soon;
+  /** Runs a task after `ms`; returns how to cancel it. Does not keep the process alive. */
+  readonly later?: (ms: number, task: () => void) => () => void;
+  readonly bounds?: Partial<FileJournalBounds>;
+}
+
+/** See `limits` for each. */
+export interface FileJournalBounds {
+  readonly segmentBytes: number;
+  readonly recordBytes: number;
+  readonly snapshotsKept: number;
+  readonly reserveBytes: number;
+  readonly fullRetryMs: number;
+}
+
+/**
+ * The log in files of one directory (file-names.ts says which, segment.ts what is in them).
+ *
+ * - Everything proposed in one turn of the event loop is one write; it is delivered in the same turn, after the
+ *   write succeeded, so nothing is applied that is not stored.
+ * - One sync is under way at a time; those who ask meanwhile share the next one.
+ * - A segment is synced before its successor is created: only the last one can be torn.
+ * - After each write and each sync the segment is looked for at its path: nothing is delivered and nothing becomes
+ *   durable that a start would not find. What is removed after that look, a few microseconds before the answers
+ *   leave, was there when it was acknowledged.
+ * - `open` → (full ⇄ not full) → `closed`; or `broken` for good, once a sync or the undoing of a write failed, or
+ *   the segment is not in its place: what the disk holds is not known then, and only a new start can find out.
+ */
+export class FileJournal implements Journal {
+  readonly #dir: string;
+  readonly #disk: Disk;
+  readonly #bounds: FileJournalBounds;
+  readonly #batches: Batches;
+  readonly #reserve: Reserve;
+  readonly #space: Space;
+  readonly #onDurable: ((seq: number) => void)[] = [];
+  readonly #onFatal: ((error: Error) => void)[] = [];
+  /** Snapshots that could not be read; the next one stored replaces them. */
+  readonly #damaged = new Set<string>();
+  #phase: "new" | "open" | "broken" | "closed" = "new";
+  #fatal: Error | null = null;
+  #epoch = 0;
+  #lastSeq = 0;
+  #durableSeq = 0;
+  #bytes = 0;
+  #rotateAt: number;
+  /** After a write was undone: how many of its proposals are to be refused; null when there was none. */
+  #noRoomFor: number | null = null;
+  #segment: SegmentWriter | null = null;
+  #manifest: Manifest | null = null;
+  #deliver: (batch: readonly Entry[]) => void = () => {};
+  #syncing: Promise<void> | null = null;
+  #syncAgain = false;
+  #rotating: Promise<void> | null = null;
+  #saving: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | null = null;
+
+  constructor(options: FileJournalOptions) {
+    this.#dir = options.dir;
+    this.#disk = options.disk ?? nodeDisk;
+    this.#bounds = { ...limits, ...options.bounds };
+    this.#rotateAt = this.#bounds.segmentBytes;
+    this.#reserve = new Reserve(this.#disk, this.#dir, this.#bounds.reserveBytes);
+    this.#space = new Space({
+      reserve: this.#reserve,
+      retryMs: this.#bounds.fullRetryMs,
+      later: options.later ?? laterUnref,
+      onError: error => this.#break(error),
+    });
+    this.#batches = new Batches(options.soon ?? (task => void setImmediate(task)), batch =>
+      this.#commit(batch),
+    );
+  }
+
+  get durableSeq(): number {
+    return this.#durableSeq;
+  }
+
+  get health(): JournalHealth {
+    return { bytes: this.#bytes, full: this.#space.full };
+  }
+
+  onDurable(callback: (durableSeq: number) => void): void {
+    this.#onDurable.push(callback);
+  }
+
+  onFatal(callback: (error: Error) => void): void {
+    this.#onFatal.push(callback);
+    if (this.#fatal !== null) callback(this.#fatal);
+  }
+
+  async loadSnapshot(): Promise<Snapshot | null> {
+    this.#disk.mkdir(this.#dir);
+    for (const snapshot of journalFiles(this.#disk, this.#dir).snapshots) {
+      const bytes = readSnapshot(this.#disk, this.#dir, snapshot);
+      if (bytes !== null) return { seq: snapshot.seq, bytes };
+      this.#damaged.add(snapshot.name);
+    }
+    return null;
+  }
+
+  async open(after: number, deliver: (batch: readonly Entry[]) => void): Promise<Opened> {
+    if (this.#phase !== "new") throw new Error("a journal is opened once");
+    this.#disk.mkdir(this.#dir);
+    await this.#disk.syncDir(dirname(this.#dir));
+    const claim = await claimEpoch(this.#disk, this.#dir, after, this.#reserve);
+    const { chain, epoch, segment, manifest } = claim;
+    for (const name of chain.files.unfinished) this.#disk.unlink(join(this.#dir, name));
+    this.#segment = segment;
+    this.#manifest = manifest;
+    this.#epoch = epoch;
+    this.#lastSeq = chain.last;
+    this.#durableSeq = chain.last;
+    this.#bytes = chain.newBytes;
+    this.#deliver = deliver;
+    this.#phase = "open";
+    this.#space.begin();
+    return { epoch, entries: chain.entries };
+  }
+
+  verify(): void {
+    if (this.#phase === "open") this.#isInPlace();
+  }
+
+  propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"]): void {
+    if (this.#phase === "new") throw new Error("open the journal before proposing");
+    this.#batches.add(proposals, failed);
+  }
+
+  barrier(): Promise<void> {
+    return this.#batches.barrier();
+  }
+
+  sync(): void {
+    const segment = this.#segment;
+    if (this.#phase !== "open" || segment === null || !segment.unsynced) return;
+    if (this.#syncing !== null) this.#syncAgain = true;
+    else this.#syncing = this.#runSync();
+  }
+
+  /** One at a time; a snapshot is stored only after its entries, so that the log never ends before it. */
+  saveSnapshot(seq: number, bytes: Buffer): Promise<void> {
+    const saved = this.#saving.then(() => this.#save(seq, bytes));
+    // Its failure is the caller's to hear; the next one may go on.
+    this.#saving = saved.catch(() => {});
+    return saved;
+  }
+
+  async read(after: number): Promise<readonly Entry[]> {
+    return after >= this.#lastSeq ? [] : readChain(this.#disk, this.#dir, after).entries;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** Stores and delivers; returns what has to wait until a write that was undone is undone durably. */
+  #commit(batch: readonly Waiting[]): readonly Waiting[] {
+    let rest = this.#begin(batch);
+    while (rest.length > 0) {
+      const segment = this.#segment;
+      if (this.#phase !== "open" || segment === null) {
+        failAll(rest, this.#phase === "broken" ? brokenFailure(this.#fatal, "not_stored") : closedFailure);
+        return [];
+      }
+      rest = this.#space.admit(rest);
+      const { entries, text, bytes, taken } = this.#encode(rest);
+      const outcome = entries.length === 0 ? "stored" : this.#append(segment, text);
+      if (outcome === "full") {
+        this.#noRoomFor = this.#space.full ? taken : 0;
+        this.#space.ranOut();
+        void this.#settleCut();
+        return rest;
+      }
+      if (outcome === "stored") this.#stored(entries, bytes);
+      else failAll(rest.slice(0, taken), brokenFailure(this.#fatal, outcome));
+      rest = rest.slice(taken);
+    }
+    this.#rotateIfDue();
+    return [];
+  }
+
+  /** After an undone write the batch begins with what was in it: that is not tried the same way again. */
+  #begin(batch: readonly Waiting[]): readonly Waiting[] {
+    const refused = this.#noRoomFor;
+    this.#noRoomFor = null;
+    if (refused === null) this.#space.tryFor(batch);
+    else if (this.#phase === "open") {
+      failAll(batch.slice(0, refused), fullFailure);
+      return batch.slice(refused);
+    }
+    return batch;
+  }
+
+  /** Nobody is refused before that is certain: until the cut is durable, a power cut could undo it. */
+  async #settleCut(): Promise<void> {
+    this.#batches.hold();
+    await this.#settled();
+    this.#batches.release();
+  }
+
+  #append(segment: SegmentWriter, text: string): "stored" | "full" | ProposeFailure["outcome"] {
+    try {
+      if (!segment.append(text)) return "full";
+      // Not in its place, it may still be found where somebody moved it to.
+      return this.#isInPlace() ? "stored" : "unknown";
+    } catch (error) {
+      this.#break(error);
+      return error instanceof TailUnknown ? "unknown" : "not_stored";
+    }
+  }
+
+  /** As many of `batch` as one write should hold. One that is too large for the log is refused alone. */
+  #encode(batch: readonly Waiting[]): { entries: Entry[]; text: string; bytes: number; taken: number } {
+    const entries: Entry[] = [];
+    let text = "";
+    let bytes = 0;
+    for (const { proposal, failed } of batch) {
+      const { origin, at, command } = proposal;
+      const entry: Entry = { seq: this.#lastSeq + entries.length + 1, at, origin, command };
+      const line = encodeEntry(entry);
+      const lineBytes = Buffer.byteLength(line);
+      if (lineBytes > this.#bounds.recordBytes && entries.length === 0) {
+        failed(proposal, tooLargeFailure(this.#bounds.recordBytes));
+        return { entries, text, bytes, taken: 1 };
+      }
+      if (bytes + lineBytes > this.#bounds.recordBytes) break;
+      entries.push(entry);
+      text += line;
+      bytes += lineBytes;
+    }
+    return { entries, text, bytes, taken: entries.length };
+  }
+
+  #stored(entries: readonly Entry[], bytes: number): void {
+    if (entries.length === 0) return;
+    this.#lastSeq += entries.length;
+    this.#bytes += bytes;
+    this.#deliver(entries);
+  }
+
+  async #runSync(): Promise<void> {
+    try {
+      do {
+        this.#syncAgain = false;
+        const upTo = this.#lastSeq;
+        await this.#segment?.sync();
+        if (!this.#isInPlace()) return;
+        this.#manifest?.reached(upTo);
+        this.#rise(upTo);
+      } while (this.#syncAgain && this.#phase === "open" && this.#segment?.unsynced);
+    } catch (error) {
+      this.#break(error);
+    } finally {
+      this.#syncing = null;
+    }
+  }
+
+  /** Whether the segment is where a start would look for it; else the journal is broken from here on. */
+  #isInPlace(): boolean {
+    if (this.#segment?.isInPlace) return true;
+    this.#break(new StoreLost(lostText(this.#dir)));
+    return false;
+  }
+
+  #rise(durableSeq: number): void {
+    if (durableSeq === this.#durableSeq) return;
+    this.#durableSeq = durableSeq;
+    for (const callback of this.#onDurable) callback(durableSeq);
+  }
+
+  /** Resolves when entries up to `seq` are durable, or the journal is open no more. */
+  async #durableTo(seq: number): Promise<void> {
+    while (this.#phase === "open" && this.#durableSeq < seq) {
+      this.sync();
+      await this.#syncing;
+    }
+  }
+
+  /** Resolves when everything is durable, cuts as well, or the journal is open no more; while nothing is written. */
+  async #settled(): Promise<void> {
+    while (this.#phase === "open" && (this.#segment?.unsynced || this.#syncing !== null)) {
+      this.sync();
+      await this.#syncing;
+    }
+  }
+
+  #rotateIfDue(): void {
+    if (this.#rotating !== null || this.#phase !== "open") return;
+    if ((this.#segment?.size ?? 0) < this.#rotateAt) return;
+    this.#rotating = this.#rotate().finally(() => {
+      this.#rotating = null;
+    });
+  }
+
+  /** Syncs the bulk while writing goes on; only for what came meanwhile writing has to wait. */
+  async #rotate(): Promise<void> {
+    await this.#durableTo(this.#lastSeq);
+    this.#batches.hold();
+    try {
+      await this.#settled();
+      this.verify();
+      if (this.#phase !== "open") return;
+      const next = await SegmentWriter.create(this.#disk, this.#dir, this.#epoch, this.#lastSeq + 1);
+      await this.#manifest?.begin(this.#epoch, this.#lastSeq + 1);
+      this.#segment?.close();
+      this.#segment = next;
+      this.#rotateAt = this.#bounds.segmentBytes;
+    } catch (error) {
+      if (error instanceof SyncFailed) this.#break(error);
+      // It could not be created; a longer segment does no harm.
+      else this.#rotateAt += this.#bounds.segmentBytes;
+    } finally {
+      this.#batches.release();
+    }
+  }
+
+  async #save(seq: number, bytes: Buffer): Promise<void> {
+    if (seq > this.#lastSeq) throw new Error(`entry ${seq} was not delivered yet`);
+    const covered = this.#bytes;
+    await this.#durableTo(seq);
+    // By its name a snapshot could get into a folder that is another journal's by now.
+    this.verify();
+    if (this.#phase !== "open") throw new Error(`the journal is ${this.#phase}: no snapshot was stored`);
+    try {
+      await writeSnapshot(this.#disk, this.#dir, this.#epoch, seq, bytes);
+    } catch (error) {
+      if (error instanceof SyncFailed) this.#break(error);
+      throw error;
+    }
+    this.#bytes -= covered;
+    prune(this.#disk, this.#dir, this.#bounds.snapshotsKept, this.#damaged);
+  }
+
+  #break(error: unknown): void {
+    if (this.#fatal !== null) return;
+    const fatal = error instanceof Error ? error : new Error(String(error));
+    this.#fatal = fatal;
+    if (this.#phase === "open") this.#phase = "broken";
+    this.#space.stop();
+    for (const callback of this.#onFatal) callback(fatal);
+  }
+
+  async #close(): Promise<void> {
+    const wasOpen = this.#phase === "open";
+    this.#phase = "closed";
+    this.#space.stop();
+    this.#batches.flush();
+    await this.#rotating;
+    await this.#syncing;
+    await this.#saving;
+    if (wasOpen && this.#fatal === null && this.#segment?.unsynced) await this.#runSync();
+    if (wasOpen && this.#fatal === null && this.#isInPlace()) this.#manifest?.reached(this.#durableSeq, true);
+    this.#segment?.close();
+  }
+}
+
+function laterUnref(ms: number, task: () => void): () => void {
+  const timer = setTimeout(task, ms).unref();
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import { type Disk, type DiskFile, isNoSpace, synced } from "./disk.ts";
+import { segmentName } from "./file-names.ts";
+
+/** A write failed and what it left could not be cut off: what is in the file is not known. */
+export class TailUnknown extends Error {
+  override readonly name = "TailUnknown";
+}
+
+/** The segment that is written to. Its content always ends with the last whole write. */
+export class SegmentWriter {
+  readonly name: string;
+  readonly #path: string;
+  readonly #file: DiskFile;
+  #size = 0;
+  #unsynced = false;
+
+  private constructor(dir: string, name: string, file: DiskFile) {
+    this.name = name;
+    this.#path = join(dir, name);
+    this.#file = file;
+  }
+
+  /** Creates a segment; when this resolves its name survives a power cut. EEXIST where there is one, else `SyncFailed`. */
+  static async create(disk: Disk, dir: string, epoch: number, first: number): Promise<SegmentWriter> {
+    const name = segmentName(epoch, first);
+    const file = disk.create(join(dir, name));
+    try {
+      await synced(file.syncAll());
+      await synced(disk.syncDir(dir));
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+    return new SegmentWriter(dir, name, file);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Something was written or cut since the last sync began. */
+  get unsynced(): boolean {
+    return this.#unsynced;
+  }
+
+  /**
+   * Appends all of `text`, or nothing and returns false where there is no space. Anything else is thrown, with
+   * nothing appended unless it is `TailUnknown`.
+   */
+  append(text: string): boolean {
+    let failure: unknown = null;
+    this.#unsynced = true;
+    try {
+      const written = this.#file.append(text);
+      if (written === Buffer.byteLength(text)) {
+        this.#size += written;
+        return true;
+      }
+    } catch (error) {
+      failure = error;
+    }
+    this.#cutBack();
+    if (failure !== null && !isNoSpace(failure)) throw failure;
+    return false;
+  }
+
+  /** Whether a start would find this segment: one look at its path. False where nobody may look. */
+  get isInPlace(): boolean {
+    try {
+      return this.#file.isAt(this.#path);
+    } catch {
+      // Its folder is closed to us: a start could not read it either.
+      return false;
+    }
+  }
+
+  /** Makes durable what was appended before; throws `SyncFailed`. */
+  async sync(): Promise<void> {
+    this.#unsynced = false;
+    await synced(this.#file.syncData());
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  #cutBack(): void {
+    try {
+      this.#file.truncate(this.#size);
+    } catch (error) {
+      throw new TailUnknown(`a write to ${this.name} failed and could not be undone`, { cause: error });
+    }
+  }
+}

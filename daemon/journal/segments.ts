@@ -1,0 +1,118 @@
+import { join } from "node:path";
+import type { Entry } from "../core/commands.ts";
+import type { Disk } from "./disk.ts";
+import {
+  compareSegments,
+  type JournalFiles,
+  journalFiles,
+  type ManifestName,
+  type SegmentName,
+  segmentName,
+} from "./file-names.ts";
+import { JournalDamaged } from "./journal.ts";
+import { scanSegment } from "./segment.ts";
+
+/**
+ * The segments of a directory as one log. Every segment is synced before the next one is created, so only the
+ * last one can have been torn by a crash or a power cut, at its end and by one write; a fault anywhere else is
+ * damage, and so is a log that ends before the place that its manifest names. The start stops then, rather than drop
+ * what was acknowledged.
+ */
+export interface Chain {
+  readonly files: JournalFiles;
+  /** Entries after `after`, in order. */
+  readonly entries: readonly Entry[];
+  /** The last stored entry; 0 for none. */
+  readonly last: number;
+  /** Bytes of `entries`. */
+  readonly newBytes: number;
+  /** The last segment, and where its last entry ends. */
+  readonly tail: { readonly path: string; readonly goodBytes: number; readonly tornBytes: number } | null;
+}
+
+/** Reads the entries after `after`; throws `JournalDamaged`, which names file and line. Changes nothing. */
+export function readChain(disk: Disk, dir: string, after: number): Chain {
+  const files = journalFiles(disk, dir);
+  const needed = neededSegments(files.segments, after);
+  const entries: Entry[] = [];
+  let last = after;
+  let newBytes = 0;
+  let tail: Chain["tail"] = null;
+  checkLastSegment(dir, files);
+  checkSuccessors(disk, dir, files.segments);
+  checkBegin(dir, files, needed[0], after);
+  for (const [i, segment] of needed.entries()) {
+    const path = join(dir, segment.name);
+    if (i > 0 && segment.first !== last + 1) {
+      throw damaged(dir, `${path} begins with entry ${segment.first}, but entry ${last + 1} comes next`);
+    }
+    const bytes = disk.read(path);
+    const scan = scanSegment(bytes, segment.first, after, entries);
+    if (scan.fault !== null && !(scan.fault.torn && i === needed.length - 1)) {
+      throw damaged(dir, `${path}: line ${scan.fault.line} ${scan.fault.reason}`);
+    }
+    last = scan.last;
+    newBytes += scan.newBytes;
+    tail = { path, goodBytes: scan.goodBytes, tornBytes: bytes.length - scan.goodBytes };
+  }
+  if (last < after) {
+    throw damaged(dir, `the log ends with entry ${last}, but the snapshot holds entries up to ${after}`);
+  }
+  for (const manifest of files.manifests) {
+    if (manifest.durable <= last) continue;
+    const what = `the log ends with entry ${last}, but entries up to ${manifest.durable} were safe on disk`;
+    throw damaged(dir, what, manifest);
+  }
+  return { files, entries, last, newBytes, tail };
+}
+
+/** Segments that may hold entries after `after`, and in any case the last one. */
+function neededSegments(segments: readonly SegmentName[], after: number): readonly SegmentName[] {
+  const behind = segments.findLastIndex(segment => segment.first <= after + 1);
+  return segments.slice(Math.max(behind, 0));
+}
+
+/** The segment that a manifest names was durable, and is removed only when a later one is there. */
+function checkLastSegment(dir: string, { segments, manifests }: JournalFiles): void {
+  const there = segments.at(-1);
+  const manifest = manifests.at(-1);
+  if (manifest === undefined || (there !== undefined && compareSegments(there, manifest) >= 0)) return;
+  const path = join(dir, segmentName(manifest.epoch, manifest.first));
+  throw damaged(dir, `its last segment ${path} is missing, with entries from ${manifest.first} on`, manifest);
+}
+
+/** Two writers at once would leave two segments that begin with the same entry. */
+function checkSuccessors(disk: Disk, dir: string, segments: readonly SegmentName[]): void {
+  for (const [i, { name, first }] of segments.entries()) {
+    const next = segments[i + 1];
+    if (next === undefined || next.first > first) continue;
+    const path = join(dir, name);
+    if (next.first === first && (disk.size(path) ?? 0) === 0) continue;
+    throw damaged(
+      dir,
+      `entry ${next.first} is both in ${path} and in ${next.name}: two daemons wrote at once`,
+    );
+  }
+}
+
+function checkBegin(dir: string, files: JournalFiles, first: SegmentName | undefined, after: number): void {
+  const next = after + 1;
+  if (first === undefined) {
+    if (after === 0) return;
+    throw damaged(dir, `there is a snapshot of entry ${after}, but no log`);
+  }
+  if (first.first <= next) return;
+  const missing = `entries ${next} to ${first.first - 1} are missing: the log begins with ${first.name}`;
+  const [newest] = files.snapshots;
+  if (newest === undefined || newest.seq <= after) throw damaged(dir, missing);
+  throw damaged(dir, `${missing}, and ${join(dir, newest.name)} is damaged`);
+}
+
+/** With a `manifest`, what is missing is known from it alone: without it a start goes on with what there is. */
+function damaged(dir: string, what: string, manifest?: ManifestName): JournalDamaged {
+  const without =
+    manifest === undefined ? "" : `. To go on without what is missing, remove ${join(dir, manifest.name)}`;
+  return new JournalDamaged(
+    `the journal is damaged: ${what}. Restore ${dir} from a backup, or move it away to begin with an empty store${without}`,
+  );
+}

@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { type Disk, type DiskFile, synced } from "./disk.ts";
+import { journalFiles, type SnapshotName, snapshotName } from "./file-names.ts";
+import { checksum, hex, isIntact } from "./segment.ts";
+
+/**
+ * A snapshot is its content, a newline, and one line as in a segment that holds `{"seq","length","crc"}` of it.
+ * It is written beside its place, synced, and only then given its name: under that name there is all or nothing,
+ * unless the disk itself fails, and then the checksum tells.
+ */
+export async function writeSnapshot(
+  disk: Disk,
+  dir: string,
+  epoch: number,
+  seq: number,
+  bytes: Buffer,
+): Promise<void> {
+  const path = join(dir, snapshotName(epoch, seq));
+  const unfinished = `${path}.tmp`;
+  const file = disk.create(unfinished);
+  try {
+    try {
+      const crc = await appendAll(file, bytes);
+      const json = JSON.stringify({ seq, length: bytes.length, crc: hex(crc) });
+      await appendAll(file, Buffer.from(`\n${checksum(json)} ${json}\n`));
+      await synced(file.syncAll());
+    } finally {
+      file.close();
+    }
+    disk.rename(unfinished, path);
+  } catch (error) {
+    disk.unlink(unfinished);
+    throw error;
+  }
+  await synced(disk.syncDir(dir));
+}
+
+/** The content of a snapshot, or null where it is damaged. */
+export function readSnapshot(disk: Disk, dir: string, { name, seq }: SnapshotName): Buffer | null {
+  const file = disk.read(join(dir, name));
+  const end = file.length - 1;
+  const newline = end > 0 ? file.lastIndexOf(0x0a, end - 1) : -1;
+  if (newline === -1 || file[end] !== 0x0a || !isIntact(file, newline + 1, end)) return null;
+  const bytes = file.subarray(0, newline);
+  const json = JSON.stringify({ seq, length: bytes.length, crc: checksum(bytes) });
+  return file.toString("utf8", newline + 10, end) === json ? bytes : null;
+}
+
+/**
+ * Removes what neither the newest `kept` snapshots nor the log after the oldest of them need. With fewer than
+ * `kept`, the whole log is needed: it is what remains should they turn out damaged.
+ */
+export function prune(disk: Disk, dir: string, kept: number, damaged: ReadonlySet<string>): void {
+  const { segments, snapshots } = journalFiles(disk, dir);
+  const keep = snapshots.filter(({ name }) => !damaged.has(name)).slice(0, kept);
+  for (const snapshot of snapshots) {
+    if (!keep.includes(snapshot)) disk.unlink(join(dir, snapshot.name));
+  }
+  const floor = keep.length < kept ? 0 : (keep.at(-1)?.seq ?? 0);
+  for (const [i, { name }] of segments.entries()) {
+    const next = segments[i + 1];
+    if (next === undefined || next.first > floor + 1) return;
+    disk.unlink(join(dir, name));
+  }
+}
+
+/** In pieces, so that neither the write nor the checksum of a large state holds up the event loop. */
+async function appendAll(file: DiskFile, bytes: Buffer): Promise<number> {
+  let crc = 0;
+  for (let start = 0; start < bytes.length; ) {
+    const piece = bytes.subarray(start, start + 1024 * 1024);
+    const written = await file.appendLarge(piece);
+    if (written === 0) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    crc = crc32(piece.subarray(0, written), crc);
+    start += written;
+  }
+  return crc;
+}

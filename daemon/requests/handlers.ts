@@ -1,0 +1,61 @@
+/** The handler of each request. */
+import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
+import type { Call } from "../server/call.ts";
+import { contextDelete, contextGet, contextList, contextSet } from "./context.ts";
+import { hello, ping, query, shutdown, stats, subscribe } from "./daemon.ts";
+import type { DaemonServices, RequestHandler } from "./handler.ts";
+import { hook } from "./hook.ts";
+import { fileCheck, fileLock, fileTouch, fileUnlock } from "./locks.ts";
+import { broadcast, messageAck, messageList, messageSend, resume } from "./messages.ts";
+import { deregister, heartbeat, register } from "./sessions.ts";
+import { taskClaim, taskCreate, taskGet, taskImport, taskRelease, taskRemove, taskUpdate } from "./tasks.ts";
+import { whoami } from "./whoami.ts";
+
+/** What the handlers use, all together. */
+export type HandlerServices = DaemonServices & HookServices;
+
+type RequestHandlers = { readonly [T in RequestType]: RequestHandler<T, HandlerServices> };
+
+const handlers: RequestHandlers = {
+  hello,
+  register,
+  heartbeat,
+  deregister,
+  whoami,
+  file_lock: fileLock,
+  file_unlock: fileUnlock,
+  file_check: fileCheck,
+  file_touch: fileTouch,
+  context_set: contextSet,
+  context_get: contextGet,
+  context_list: contextList,
+  context_delete: contextDelete,
+  message_send: messageSend,
+  message_list: messageList,
+  message_ack: messageAck,
+  broadcast,
+  resume,
+  task_create: taskCreate,
+  task_update: taskUpdate,
+  task_get: taskGet,
+  task_claim: taskClaim,
+  task_release: taskRelease,
+  task_remove: taskRemove,
+  task_import: taskImport,
+  hook,
+  subscribe,
+  query,
+  stats,
+  ping,
+  shutdown,
+};
+
+export function run<T extends RequestType>(
+  services: HandlerServices,
+  type: T,
+  request: RequestOf<T>,
+  call: Call,
+): Promise<void> | undefined {
+  return handlers[type](services, request, call);
+}

@@ -1,0 +1,244 @@
+/** file_lock, file_unlock, file_check, file_touch: paths become keys here, and rules are the core's. */
+
+import { isAbsolute } from "node:path";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import { type Actor, sameActor } from "../core/actor.ts";
+import type { FileName, FileRef } from "../core/file-ref.ts";
+import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
+import { ownHold } from "../core/locks/table.ts";
+import type { Reply } from "../core/outcome.ts";
+import { fileName, once, refs, refsNow } from "../facts/file-refs.ts";
+import { type Call, isRefusal, retryOf } from "../server/call.ts";
+import type { Services } from "../services.ts";
+import { actorOf, lockCommand, signOfLife } from "../sessions/commands.ts";
+import { noteLock } from "../trail/decisions.ts";
+import { sessionProject } from "./caller.ts";
+import type { DaemonServices, RequestHandler } from "./handler.ts";
+
+export const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
+  const actor = actorOf(
+    services,
+    request.id,
+    request.agent ?? null,
+    call.connection.sessions.get(request.id) ?? null,
+  );
+  const names = namesOf(request);
+  const cwd = cwdFor(services, request.id, names);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return undefined;
+  }
+  const go = (files: readonly FileRef[] | Refusal) => {
+    if (isRefusal(files)) call.reply(files);
+    // Nobody would hear of the lock.
+    else if (!call.connection.isClosed) proposeLock(services, request, call, actor, files, cwd);
+  };
+  const now = refsNow(services, cwd, names);
+  if (now !== null) {
+    go(now);
+    return undefined;
+  }
+  return refs(services, cwd, names).then(go);
+};
+
+export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
+  const id = request.id ?? "";
+  const actor = actorOf(services, id, request.agent ?? null, call.connection.sessions.get(id) ?? null);
+  const retry = retryOf(request, call);
+  if (request.id !== undefined) signOfLife(services, id, request.agent ?? null);
+  const told = (reply: Reply) => {
+    noteLock(services, "file_unlock", actor, namesOf(request)[0] ?? "all", reply, 0);
+    return reply;
+  };
+  if (request.all === true) {
+    call.propose({ type: "lock_release", actor, files: "all", ...retry }, told);
+    return undefined;
+  }
+  const names = namesOf(request);
+  const cwd = cwdFor(services, id, names);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return undefined;
+  }
+  const go = (files: readonly FileName[]) => {
+    if (request.force === true) {
+      const by =
+        request.id === undefined ? "a person at a terminal" : actorRow(services.engine.state, actor).name;
+      call.propose({ type: "lock_revoke", by, files, ...retry }, told);
+    } else call.propose({ type: "lock_release", actor, files, ...retry }, told);
+  };
+  const now = heldNow(services, actor, cwd, names) ?? refsNow(services, cwd, names);
+  if (now !== null) {
+    go(now);
+    return undefined;
+  }
+  return Promise.all(names.map(name => fileName(services, cwd, name))).then(go);
+};
+
+export const fileCheck: RequestHandler<"file_check"> = (services, request, call) => {
+  const actor = actorOf(
+    services,
+    request.id,
+    request.agent ?? null,
+    call.connection.sessions.get(request.id) ?? null,
+  );
+  const cwd = cwdFor(services, request.id, [request.file]);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return undefined;
+  }
+  signOfLife(services, request.id, request.agent ?? null);
+  return fileName(services, cwd, request.file).then(name =>
+    services.engine.read(() => call.reply(checkToken(services, actor, name, request.token))),
+  );
+};
+
+export const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (services, request, call) => {
+  await services.engine.read(() => {});
+  const cwd = cwdFor(services, request.id, [request.file]);
+  if (typeof cwd !== "string") {
+    call.reply(cwd);
+    return;
+  }
+  const session = services.engine.state.sessions.live.get(request.id);
+  if (session === undefined) {
+    call.reply(refuse("unknown_session", `no session ${request.id} is registered; send register first`));
+    return;
+  }
+  signOfLife(services, request.id, request.agent ?? null);
+  const { lexical, key, path: spelled } = await fileName(services, cwd, request.file);
+  const path = key === null ? lexical : pathOf({ key, path: spelled });
+  // The reply first: published clients take the next line for it.
+  call.reply({ ok: true });
+  for (const other of services.presence.alsoOpen(request.id, key ?? path)) {
+    if (!services.engine.state.sessions.live.has(other)) continue;
+    const sessions = [request.id, other];
+    const conflict = { event: "file_conflict", file: request.file, path, sessions };
+    services.events.tell(conflict, sessions, session.project);
+  }
+  services.presence.touched(request.id, path, key ?? path);
+};
+
+function proposeLock(
+  services: Services,
+  request: RequestOf<"file_lock">,
+  call: Call,
+  actor: Actor,
+  files: readonly FileRef[],
+  cwd: string,
+): void {
+  const { connection } = call;
+  const { node, engine, clock } = services;
+  signOfLife(services, request.id, request.agent ?? null);
+  const bound = request.bind === true ? { node, epoch: engine.epoch, connection: connection.number } : null;
+  const began = clock.now();
+  const command = lockCommand(
+    services,
+    {
+      actor,
+      files,
+      single: request.file !== undefined,
+      kind: "explicit",
+      waitMs: request.waitMs ?? limits.waitMs,
+      detach: request.detach ?? false,
+      progress: request.progress ?? false,
+      ancestors: services.presence.ancestors(request.id, actor.agent),
+      bound,
+      ...retryOf(request, call),
+    },
+    cwd,
+    request.project ?? sessionProject(services, call),
+  );
+  call.propose(command, reply => {
+    noteLock(services, "file_lock", actor, files[0]?.file ?? "", reply, clock.now() - began);
+    return reply;
+  });
+  // Behind the request in the log, so that the end of the connection finds the lock wherever it falls.
+  if (bound !== null) bindOnce(services, call);
+}
+
+/** Locks bound to a connection go with it. */
+function bindOnce(services: Services, { connection }: Call): void {
+  const { node, engine } = services;
+  const bound = { node, epoch: engine.epoch, connection: connection.number };
+  if (connection.bound && !connection.isClosed) return;
+  connection.bound = true;
+  connection.tie(() => engine.insist({ type: "lock_unbind", bound }));
+}
+
+function checkToken(services: Services, actor: Actor, name: FileName, token: string): Reply {
+  const { state } = services.engine;
+  const hold =
+    ownHold(state.locks, actor, name, services.node) ??
+    (name.key === null ? undefined : state.locks.holds.get(name.key));
+  const [, epoch, grant] = /\.(\d+)\.(\d+)$/.exec(token) ?? [];
+  const valid =
+    hold !== undefined &&
+    sameActor(hold.actor, actor) &&
+    token.startsWith(`${state.storeId}.`) &&
+    isWithin(Number(epoch), Number(grant), hold.first, hold.token);
+  if (valid) {
+    return { ok: true, file: name.file, path: pathOf(hold), token: tokenText(state, hold.token) };
+  }
+  const holder = hold === undefined ? null : actorRow(state, hold.actor);
+  const who = holder === null ? "nobody holds it now" : `${holder.name} holds it now`;
+  return refuse(
+    "lease_lost",
+    `the lock on ${name.file} was lost; ${who}; lock it again and read the file anew`,
+    {
+      file: name.file,
+      holder,
+    },
+  );
+}
+
+type Pair = { readonly epoch: number; readonly grant: number };
+
+/** Whether the token lies between the first and the latest one of a hold. */
+function isWithin(epoch: number, grant: number, first: Pair, last: Pair): boolean {
+  const before = epoch < first.epoch || (epoch === first.epoch && grant < first.grant);
+  const after = epoch > last.epoch || (epoch === last.epoch && grant > last.grant);
+  return Number.isInteger(epoch) && Number.isInteger(grant) && !before && !after;
+}
+
+function namesOf(request: {
+  readonly file?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+}): string[] {
+  return request.file !== undefined ? [request.file] : [...(request.files ?? [])];
+}
+
+/** The directory relative names start from, or a refusal where there is none. */
+function cwdFor(services: Services, id: string, names: readonly string[]): string | Refusal {
+  const cwd = services.engine.state.sessions.live.get(id)?.cwd;
+  if (cwd !== undefined) return cwd;
+  const relative = names.find(name => !isAbsolute(name));
+  if (relative === undefined) return "/";
+  return refuse(
+    "invalid_request",
+    `${relative} is relative, and no session ${id} says to what; register it or give an absolute path`,
+  );
+}
+
+/**
+ * The files under the keys the actor's locks on them were stored with, where it holds them all by these very words:
+ * what is given up need not be looked at again. Else null.
+ */
+function heldNow(
+  services: Services,
+  actor: Actor,
+  cwd: string,
+  names: readonly string[],
+): readonly FileName[] | null {
+  const { locks } = services.engine.state;
+  const found: FileName[] = [];
+  for (const file of names) {
+    const lexical = services.facts.lexical(cwd, file);
+    const hold = ownHold(locks, actor, { file, lexical, key: null }, services.node);
+    if (hold === undefined) return null;
+    found.push({ file, lexical, key: hold.key });
+  }
+  return found.length === 1 ? found : once(found);
+}

@@ -1,0 +1,60 @@
+/** register, heartbeat, deregister. */
+import { isAbsolute } from "node:path";
+import { refuse } from "../../protocol/codes.ts";
+import type { Reply } from "../core/outcome.ts";
+import { retryOf } from "../server/call.ts";
+import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
+import type { RequestHandler } from "./handler.ts";
+
+export const register: RequestHandler<"register"> = async (services, request, call) => {
+  const { connection } = call;
+  if (!isAbsolute(request.cwd)) {
+    const error = `register: cwd: ${request.cwd} is relative, and nobody knows to what; give an absolute path`;
+    call.reply(refuse("invalid_request", error, { path: "cwd" }));
+    return;
+  }
+  const command = await beginCommand(services, {
+    session: request.id,
+    cwd: request.cwd,
+    pid: request.pid ?? null,
+    project: request.project ?? null,
+    worktree: request.worktree ?? null,
+    branch: request.branch ?? null,
+    name: request.name ?? null,
+    revive: true,
+  });
+  await endDeadIncarnations(services, request.id);
+  services.presence.seen(request.id);
+  const isLive = (id: string) => services.engine.state.sessions.live.has(id);
+  const { unplaced } = services.presence.of(request.id);
+  call.propose({ ...command, ...retryOf(request, call) }, reply => {
+    if (reply.ok) connection.registered(request.id, request.pid ?? null, isLive);
+    return reply.ok && unplaced !== null ? { ...reply, unplaced } : reply;
+  });
+  // What follows on this connection may speak of the session: it waits until it is there.
+  await services.engine.read(() => {});
+};
+
+/** A lock or an end that came before on this connection may begin or end the session. */
+export const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) =>
+  services.engine.read(state => {
+    const known = state.sessions.live.has(request.id);
+    call.reply(known ? signOfLife(services, request.id) : unknown(request.id));
+  });
+
+export const deregister: RequestHandler<"deregister"> = (services, request, call) => {
+  const incarnation = incarnationAt(services, request.id, request.pid ?? null);
+  call.connection.deregistered(request.id);
+  call.propose({
+    type: "session_end",
+    session: request.id,
+    incarnation,
+    cause: "deregistered",
+    ...retryOf(request, call),
+  });
+  return undefined;
+};
+
+function unknown(id: string): Reply {
+  return refuse("unknown_session", `no session ${id} is registered; send register first`);
+}

@@ -1,0 +1,185 @@
+/** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import. */
+
+import { limits } from "../../protocol/limits.ts";
+import type { ImportedTask, NewTaskParams } from "../../protocol/task.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Command, NewTask, TaskImport } from "../core/commands.ts";
+import { actorRow } from "../core/locks/replies.ts";
+import type { Reply } from "../core/outcome.ts";
+import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
+import type { TaskState } from "../core/tasks/table.ts";
+import { type Call, retryOf } from "../server/call.ts";
+import type { Services } from "../services.ts";
+import { signOfLife } from "../sessions/commands.ts";
+import { type Asking, actorOfId, askerOf, projectOf } from "./caller.ts";
+import type { RequestHandler } from "./handler.ts";
+
+export const taskCreate: RequestHandler<"task_create"> = (services, request, call) => {
+  const { description } = request;
+  const many = request.tasks !== undefined;
+  const asked = request.tasks ?? (description === undefined ? [] : [{ ...request, description }]);
+  const project = projectOf(services, request, call);
+  const by = askerOf(services, request, call);
+  const wallMs = services.clock.wall();
+  return propose(services, request, call, by, {
+    type: "task_create",
+    by,
+    tasks: asked.map(newTask),
+    many,
+    project,
+    wallMs,
+    ...retryOf(request, call),
+  });
+};
+
+export const taskImport: RequestHandler<"task_import"> = (services, request, call) => {
+  const project = projectOf(services, request, call);
+  const by = askerOf(services, request, call);
+  const wallMs = services.clock.wall();
+  const tasks = request.tasks.map(task => imported(task, project, wallMs));
+  return propose(services, request, call, by, { type: "task_import", by, tasks, ...retryOf(request, call) });
+};
+
+export const taskUpdate: RequestHandler<"task_update"> = (services, request, call) => {
+  const by = askerOf(services, request, call);
+  return propose(services, request, call, by, {
+    type: "task_update",
+    by,
+    task: request.task,
+    status: request.status ?? null,
+    result: request.result ?? null,
+    dependsOn: request.dependsOn ?? null,
+    description: request.description ?? null,
+    priority: request.priority ?? null,
+    labels: request.labels === undefined ? null : once(request.labels),
+    ...placeOf(services, request, call),
+    ...retryOf(request, call),
+  });
+};
+
+export const taskGet: RequestHandler<"task_get"> = (services, request, call) =>
+  services.engine.read(state => {
+    const found = findTask(state.tasks, request.task);
+    call.reply(isTask(found) ? { ok: true, task: taskRow(state, found) } : found);
+  });
+
+export const taskClaim: RequestHandler<"task_claim"> = (services, request, call) => {
+  const actor = actorOfId(services, request.id, request.agent, call);
+  return propose(services, request, call, actor, {
+    type: "task_claim",
+    actor,
+    task: request.task ?? null,
+    labels: once(request.labels),
+    ...placeOf(services, request, call),
+    ...retryOf(request, call),
+  });
+};
+
+export const taskRelease: RequestHandler<"task_release"> = (services, request, call) => {
+  const by = askerOf(services, request, call);
+  const wallMs = services.clock.wall();
+  const { task } = request;
+  return propose(services, request, call, by, {
+    type: "task_release",
+    by,
+    task,
+    wallMs,
+    ...retryOf(request, call),
+  });
+};
+
+export const taskRemove: RequestHandler<"task_remove"> = (services, request, call) => {
+  const by = askerOf(services, request, call);
+  const { tasks } = request;
+  return propose(services, request, call, by, { type: "task_remove", by, tasks, ...retryOf(request, call) });
+};
+
+function newTask(task: Omit<NewTaskParams, "name"> & { readonly name?: string | undefined }): NewTask {
+  return {
+    name: task.name ?? null,
+    description: task.description,
+    priority: task.priority ?? "normal",
+    labels: once(task.labels),
+    dependsOn: once(task.dependsOn),
+  };
+}
+
+function imported(task: ImportedTask, project: string, wallMs: number): TaskImport["tasks"][number] {
+  const createdAt = task.createdAt ?? wallMs;
+  return {
+    id: task.id,
+    project: task.project ?? project,
+    createdAt,
+    updatedAt: task.updatedAt ?? createdAt,
+    description: task.description,
+    priority: task.priority ?? "normal",
+    labels: once(task.labels),
+    dependsOn: once(task.dependsOn),
+    attempts: task.attempts ?? 0,
+    state: importedState(task),
+  };
+}
+
+function importedState({ status, result = null }: ImportedTask): TaskState {
+  if (status === "done") return { status, result, by: null };
+  if (status === "failed") return { status, reason: result, by: null };
+  return { status: "pending" };
+}
+
+function once(values: readonly string[] | null | undefined): readonly string[] {
+  return [...new Set(values)];
+}
+
+/** Where a session that nobody registered would begin. */
+function placeOf(services: Services, request: Asking, call: Call) {
+  const project = projectOf(services, request, call);
+  return { project, cwd: "/", wallMs: services.clock.wall() };
+}
+
+/** Proposes a command of a task, and writes down what came of it. */
+function propose(
+  services: Services,
+  request: Asking,
+  call: Call,
+  by: Actor | null,
+  command: Command,
+): undefined {
+  if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
+  call.propose(command, reply => {
+    note(services, call.type, by, reply);
+    return reply;
+  });
+  return undefined;
+}
+
+/** A line in the trail: who did what to which task; without its words, which are content. */
+function note(services: Services, type: string, by: Actor | null, reply: Reply): void {
+  const { engine, clock, recorder } = services;
+  const at = clock.wall();
+  const id = by?.session ?? null;
+  const agent = by?.agent ?? null;
+  const name = by === null ? null : actorRow(engine.state, by).name;
+  const project = id === null ? null : (engine.state.sessions.live.get(id)?.project ?? null);
+  const line = { at, event: type, id, agent, name, project, type, file: null } as const;
+  if (reply.ok) {
+    recorder.note({ ...line, decision: "allow", why: named(reply) });
+    return;
+  }
+  const { code, error } = reply;
+  recorder.note({ ...line, decision: "deny", code, why: error });
+}
+
+/** Which tasks a reply is about. */
+function named(reply: Reply): string {
+  const { task, tasks, removed } = reply as { task?: unknown; tasks?: unknown; removed?: unknown };
+  const all = [task, ...(Array.isArray(tasks) ? tasks : []), ...(Array.isArray(removed) ? removed : [])];
+  const ids = all.flatMap(one => (typeof one === "string" ? [one] : idOf(one)));
+  const shown = ids.slice(0, limits.tasksNamedMax).join(", ");
+  return ids.length > limits.tasksNamedMax ? `${shown} and ${ids.length - limits.tasksNamedMax} more` : shown;
+}
+
+function idOf(row: unknown): string[] {
+  if (typeof row !== "object" || row === null || !("id" in row)) return [];
+  const status = "status" in row ? ` ${String(row.status)}` : "";
+  return [`${String(row.id)}${status}`];
+}

@@ -1,0 +1,47 @@
+/** whoami: who makes a call that came through a process shared by many. */
+
+import { refuse } from "../../protocol/codes.ts";
+import type { Session, State } from "../core/state.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
+import { actorOf } from "../sessions/commands.ts";
+import { nameOf } from "../views/sessions-and-locks.ts";
+import type { RequestHandler } from "./handler.ts";
+
+export const whoami: RequestHandler<"whoami", HookServices> = (
+  services,
+  { toolUse, id: of, typed, pid = null },
+  call,
+) =>
+  services.engine.read(state => {
+    const { toolUses } = services;
+    const by = typed === undefined ? "tool_use" : "typed";
+    const use =
+      toolUse !== undefined
+        ? toolUses.of(toolUse)
+        : of !== undefined && typed !== undefined
+          ? toolUses.typed(of, typed)
+          : null;
+    const user = use === null ? undefined : state.sessions.live.get(use.session);
+    const session = user ?? (pid === null ? undefined : sessionAt(state, pid));
+    if (session === undefined) {
+      const error = "no session is known by this tool use or process; register one";
+      call.reply(refuse("unknown_session", error));
+      return;
+    }
+    const known = user !== undefined && use !== null;
+    const agent = known ? use.agent : null;
+    const { id, project } = session;
+    const name = nameOf(services, actorOf(services, id, agent, pid));
+    const cwd = known ? use.cwd : session.cwd;
+    call.reply({ ok: true, id, agent, name, project, cwd, by: known ? by : "process" });
+  });
+
+/** After its client cleared the conversation a process has the session that began last. */
+function sessionAt(state: State, pid: number): Session | undefined {
+  let latest: Session | undefined;
+  for (const session of state.sessions.live.values()) {
+    if (!session.incarnations.some(i => i.anchor?.pid === pid)) continue;
+    if (latest === undefined || session.begun > latest.begun) latest = session;
+  }
+  return latest;
+}

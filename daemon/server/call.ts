@@ -1,0 +1,172 @@
+/** One request under way: its reply, and how a command is proposed for it. */
+
+import { createHash } from "node:crypto";
+import type { Refusal } from "../../protocol/codes.ts";
+import type { RequestType } from "../../protocol/requests.ts";
+import type { Command } from "../core/commands.ts";
+import type { Retry } from "../core/origin.ts";
+import type { CoreEvent, Grant, Reply } from "../core/outcome.ts";
+import type { Caller } from "../engine/answers.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Connection, Slot } from "./connection.ts";
+import type { Steps, Turns } from "./turns.ts";
+
+/** What a request's way to its reply needs of the daemon. */
+export interface CallServices {
+  readonly engine: Engine;
+  readonly turns: Turns;
+  readonly counters: { refused: number };
+}
+
+export class Call {
+  readonly connection: Connection;
+  readonly type: RequestType;
+  readonly #services: CallServices;
+  readonly #slot: Slot;
+
+  readonly #onBug: (call: Call, error: unknown) => void;
+
+  /** `onBug` answers for a handler that threw. */
+  constructor(
+    services: CallServices,
+    connection: Connection,
+    slot: Slot,
+    type: RequestType,
+    onBug: (call: Call, error: unknown) => void,
+  ) {
+    this.#services = services;
+    this.connection = connection;
+    this.#slot = slot;
+    this.type = type;
+    this.#onBug = onBug;
+  }
+
+  /** Answers. `delivered` hears whether a living client got it. */
+  reply(reply: Reply | object, delivered: ((ok: boolean) => void) | null = null): void {
+    if ("ok" in reply && reply.ok === false) this.#services.counters.refused += 1;
+    this.connection.reply(this.#slot, reply, delivered);
+  }
+
+  /** Answers with bytes in place of a line, and ends the connection. */
+  replyRaw(text: string, delivered: ((ok: boolean) => void) | null): void {
+    this.connection.replyText(this.#slot, text, delivered);
+    this.connection.end();
+  }
+
+  /**
+   * Answers with what `make` makes of the state, step by step, when the client has read what was sent before and when
+   * this connection has its turn. What is made is the reply as JSON, or a reply.
+   */
+  async replyLong(make: () => Steps<string | Reply>): Promise<void> {
+    const { connection } = this;
+    const { engine, turns } = this.#services;
+    await connection.room();
+    for (;;) {
+      await engine.upToDate();
+      const { state } = engine;
+      const reply = await turns.make(connection, make());
+      if (reply === null) return;
+      await engine.heard();
+      // A state that was mended meanwhile: what was made of the torn one is none.
+      if (engine.state !== state) continue;
+      if (typeof reply === "string") this.connection.replyJson(this.#slot, reply);
+      else this.reply(reply);
+      return;
+    }
+  }
+
+  /** Lets a handler go on by itself; the connection's next requests do not wait for it. */
+  alone(work: Promise<void>): void {
+    work.catch(error => this.#onBug(this, error));
+  }
+
+  park(): void {
+    this.connection.park(this.#slot);
+  }
+
+  /**
+   * Proposes a command whose answer is this request's reply. `shape` makes the reply of the answer; `parked` hears
+   * that it has to wait. A lock request that waits gives up its place when the connection closes.
+   */
+  propose(command: Command, shape: (reply: Reply) => Reply = asItIs, parked: () => void = nothing): void {
+    const { engine } = this.#services;
+    const asked = new Asked(this, engine, command, shape, parked);
+    asked.number = engine.submit(command, asked);
+  }
+}
+
+/** A request's command on its way through the log. */
+class Asked implements Caller {
+  /** By which the engine knows it. */
+  number = 0;
+  readonly #call: Call;
+  readonly #engine: Engine;
+  readonly #lock: Grant | null;
+  readonly #retry: Retry | undefined;
+  readonly #shape: (reply: Reply) => Reply;
+  readonly #parked: () => void;
+  #untie: () => void = nothing;
+
+  constructor(
+    call: Call,
+    engine: Engine,
+    command: Command,
+    shape: (reply: Reply) => Reply,
+    parked: () => void,
+  ) {
+    this.#call = call;
+    this.#engine = engine;
+    this.#lock = command.type === "lock_request" ? command : null;
+    this.#retry = "retry" in command ? command.retry : undefined;
+    this.#shape = shape;
+    this.#parked = parked;
+  }
+
+  answer(reply: Reply): void {
+    this.#untie();
+    const undo = reply.ok ? this.#lock !== null : this.#retry !== undefined;
+    this.#call.reply(this.#shape(reply), undo ? got => !got && this.#lost(reply) : null);
+  }
+
+  /** Nobody can have read the answer. */
+  #lost(reply: Reply): void {
+    const { number } = this;
+    if (!reply.ok) {
+      if (this.#retry !== undefined) this.#engine.unheard(number, this.#retry);
+    } else if (this.#lock !== null) this.#engine.undelivered(number, this.#lock, this.#retry);
+  }
+
+  parked(): void {
+    const { connection } = this.#call;
+    this.#untie = connection.tie(() => this.#engine.abandon(this.number));
+    if (connection.isClosed) return;
+    this.#call.park();
+    this.#parked();
+  }
+
+  event({ event }: CoreEvent): void {
+    this.#call.connection.push(`${JSON.stringify({ type: "event", ...event })}\n`);
+  }
+}
+
+function asItIs(reply: Reply): Reply {
+  return reply;
+}
+
+function nothing(): void {}
+
+/** A retry's identity, where the request carries a `requestId`. Its type is part of its body. */
+export function retryOf(
+  request: { readonly requestId?: string | undefined; readonly id?: string | undefined },
+  { type, connection }: Pick<Call, "type" | "connection">,
+): { readonly retry?: Retry } {
+  if (request.requestId === undefined) return {};
+  const { rid: _rid, requestId, ...body } = request as Record<string, unknown> & { requestId: string };
+  const text = JSON.stringify({ ...body, type });
+  const digest = createHash("sha256").update(text).digest("base64url").slice(0, 22);
+  return { retry: { by: request.id ?? connection.client ?? "", requestId, digest } };
+}
+
+export function isRefusal(reply: object): reply is Refusal {
+  return "ok" in reply && reply.ok === false;
+}

@@ -1,0 +1,141 @@
+/** Commands that are made of a session and of what is known of it. */
+
+import { limits } from "../../protocol/limits.ts";
+import { plain } from "../../protocol/text.ts";
+import type { Actor } from "../core/actor.ts";
+import type { LockRequest, SessionBegin } from "../core/commands.ts";
+import type { Reply } from "../core/outcome.ts";
+import { needsName } from "../core/sessions/agents.ts";
+import type { Repository } from "../facts/repositories.ts";
+import type { Services } from "../services.ts";
+
+/** The part of a session that acts: by the process it came from, else the first one alive. */
+export function actorOf(
+  services: Pick<Services, "engine">,
+  session: string,
+  agent: string | null,
+  pid: number | null,
+): Actor {
+  const incarnations = services.engine.state.sessions.live.get(session)?.incarnations;
+  const own = incarnations?.find(i => pid !== null && i.anchor?.pid === pid);
+  return { session, agent, incarnation: (own ?? incarnations?.[0])?.ordinal ?? 0 };
+}
+
+/** The command for a lock; also what a hook's lock is made of. */
+export function lockCommand(
+  services: Pick<Services, "clock"> & { readonly engine: Pick<Services["engine"], "state"> },
+  of: Pick<LockRequest, "actor" | "files" | "single" | "kind" | "waitMs"> & Partial<LockRequest>,
+  cwd: string,
+  project: string | undefined,
+): LockRequest & { readonly type: "lock_request" } {
+  const known = services.engine.state.sessions.live.get(of.actor.session)?.project;
+  const command = {
+    type: "lock_request" as const,
+    actor: of.actor,
+    files: of.files,
+    single: of.single,
+    kind: of.kind,
+    waitMs: of.waitMs,
+    depth: of.depth ?? limits.queueDepth,
+    placeMs: of.placeMs ?? 0,
+    detach: of.detach ?? false,
+    progress: of.progress ?? false,
+    prompt: of.prompt ?? null,
+    flight: of.flight ?? null,
+    yieldMs: of.yieldMs ?? limits.yieldMs,
+    ancestors: of.ancestors ?? [],
+    bound: of.bound ?? null,
+    project: project ?? known ?? "default",
+    cwd,
+    wallMs: services.clock.wall(),
+  };
+  return of.retry === undefined ? command : { ...command, retry: of.retry };
+}
+
+/** What is known of a session that begins; the rest is looked up. */
+export interface Beginning {
+  readonly session: string;
+  readonly cwd: string;
+  readonly pid: number | null;
+  readonly project: string | null;
+  readonly worktree: string | null;
+  readonly branch: string | null;
+  readonly name: string | null;
+  readonly revive: boolean;
+}
+
+/** The command that registers a session, with its repository and its process. */
+export async function beginCommand(
+  services: Services,
+  beginning: Beginning,
+): Promise<SessionBegin & { readonly type: "session_begin" }> {
+  const { facts, clock } = services;
+  const repository = await repositoryOf(services, beginning);
+  return {
+    type: "session_begin",
+    session: beginning.session,
+    anchor: beginning.pid === null ? null : facts.anchor(beginning.pid),
+    cwd: beginning.cwd,
+    project: beginning.project ?? repository.project,
+    worktree: beginning.worktree ?? repository.worktree,
+    branch: beginning.branch ?? repository.branch,
+    name: beginning.name === null ? null : plain(beginning.name) || "unnamed",
+    revive: beginning.revive,
+    wallMs: clock.wall(),
+  };
+}
+
+/**
+ * Where a session works. A directory that could not be looked at in time is still where it works: what was known of it
+ * before counts, else it is a project of its own; that is shown, and looked at again with the session's next event.
+ */
+async function repositoryOf(
+  { facts, engine, presence }: Services,
+  { session, cwd, project }: Beginning,
+): Promise<Pick<Repository, "project" | "worktree" | "branch">> {
+  const found = await facts.repository(cwd);
+  const row = presence.of(session);
+  if (!("unreachable" in found)) {
+    row.unplaced = null;
+    return found;
+  }
+  // Who said which project it is has no need of the look.
+  row.unplaced = project === null ? found.unreachable : null;
+  return engine.state.sessions.live.get(session) ?? { project: cwd, worktree: cwd, branch: null };
+}
+
+/**
+ * A sign of life; a session that counted as lost is found again. An agent within it that is not known yet begins, under
+ * the name that its client gives it, if any.
+ */
+export function signOfLife(
+  services: Services,
+  session: string,
+  agent: string | null = null,
+  name: string | null = null,
+): Reply {
+  services.presence.seen(session, agent);
+  const known = services.engine.state.sessions.live.get(session);
+  if (agent !== null && known !== undefined && needsName(known, agent, name)) {
+    services.engine.insist({ type: "agent_begin", session, agent, name });
+  }
+  if (known !== undefined && known.lostAt !== null) {
+    services.engine.insist({ type: "session_found", session });
+  }
+  return { ok: true };
+}
+
+/** Incarnations whose process is gone end before a new one begins, so that it does not count as a second terminal. */
+export async function endDeadIncarnations(services: Services, session: string): Promise<void> {
+  const known = services.engine.state.sessions.live.get(session);
+  const dead = known?.incarnations.filter(i => i.anchor !== null && !services.facts.isAlive(i.anchor)) ?? [];
+  for (const { ordinal: incarnation, begun } of dead) {
+    await services.engine.ask({ type: "session_end", session, incarnation, begun, cause: "anchor_gone" });
+  }
+}
+
+/** The incarnation of a process, or null for the whole session. */
+export function incarnationAt(services: Services, session: string, pid: number | null): number | null {
+  const known = services.engine.state.sessions.live.get(session);
+  return known?.incarnations.find(i => pid !== null && i.anchor?.pid === pid)?.ordinal ?? null;
+}

@@ -1,0 +1,139 @@
+/**
+ * Watches who lives: anchor processes, silence, the daemon's own reason to run. It proposes; the core decides.
+ */
+import { limits } from "../../protocol/limits.ts";
+import { rowsOfSession } from "../core/locks/by-actor.ts";
+import type { Session } from "../core/state.ts";
+import type { AnchorWatch } from "../facts/processes.ts";
+import type { Services } from "../services.ts";
+
+export interface LifeOptions {
+  readonly services: Services;
+  readonly anchors: AnchorWatch;
+  /** 0: never. */
+  readonly idleExitMs: number;
+  /** Whether socket and lock file are still this daemon's. */
+  readonly stillOurs: () => boolean;
+  /** Looks whether the journal is still in its place; what is wrong ends the daemon. */
+  readonly verifyJournal: () => void;
+  /** Called with every look: the event loop turns, so whoever asks is answered. */
+  readonly onAlive: () => void;
+  /** Whether any client is connected. */
+  readonly isConnected: () => boolean;
+  /** Hears of each session that has ended. */
+  readonly forget: (session: string) => void;
+  /** Ends the daemon. */
+  readonly stop: (why: string) => void;
+}
+
+export class Life {
+  readonly #options: LifeOptions;
+  /** What is watched, by session. */
+  readonly #watched = new Map<string, Set<string>>();
+  readonly #proposed = new Set<string>();
+  #lastBusyAt: number;
+  #cancel: (() => void) | null = null;
+
+  constructor(options: LifeOptions) {
+    this.#options = options;
+    this.#lastBusyAt = options.services.clock.now();
+    options.anchors.onGone(key => this.#gone(key));
+    for (const session of options.services.engine.state.sessions.live.values()) this.#watch(session);
+    this.#arm();
+  }
+
+  /** Keeps up with a session that began, changed or ended. */
+  follow(id: string): void {
+    const session = this.#options.services.engine.state.sessions.live.get(id);
+    if (session === undefined) this.#drop(id);
+    else this.#watch(session);
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#options.anchors.close();
+  }
+
+  #arm(): void {
+    const { clock } = this.#options.services;
+    this.#cancel = clock.at(clock.now() + limits.anchorPollMs, () => {
+      this.#tick();
+      this.#arm();
+    });
+  }
+
+  #tick(): void {
+    const { services, stillOurs, verifyJournal, onAlive, idleExitMs } = this.#options;
+    const { engine, clock, presence } = services;
+    if (!stillOurs()) {
+      this.#options.stop("the socket or the lock file is no longer this daemon's");
+      return;
+    }
+    verifyJournal();
+    onAlive();
+    presence.keepOnly(engine.state.sessions.live);
+    for (const session of engine.state.sessions.live.values()) {
+      if (session.lostAt === null && session.node === services.node && this.#isSilent(session))
+        this.#lost(session);
+    }
+    if (engine.state.sessions.live.size > 0 || this.#hasClients()) this.#lastBusyAt = clock.now();
+    else if (idleExitMs > 0 && clock.now() - this.#lastBusyAt >= idleExitMs)
+      this.#options.stop("no session for a while");
+  }
+
+  #hasClients(): boolean {
+    return this.#options.isConnected();
+  }
+
+  /** No anchor, nothing heard for long, and no request of it waits here. */
+  #isSilent(session: Session): boolean {
+    const { presence, engine } = this.#options.services;
+    if (session.incarnations.some(i => i.anchor !== null)) return false;
+    if (presence.silentMs(session.id) < limits.silenceMs) return false;
+    const { locks } = engine.state;
+    return rowsOfSession(locks.actors, session.id, null).every(row => row.attached === 0);
+  }
+
+  #lost({ id, begun }: Session): void {
+    if (this.#proposed.has(id)) return;
+    this.#proposed.add(id);
+    const command = { type: "session_lost", session: id, begun } as const;
+    this.#options.services.engine.submit(command, { answer: () => this.#proposed.delete(id) });
+  }
+
+  #watch(session: Session): void {
+    const { anchors, services } = this.#options;
+    if (session.node !== services.node) return;
+    const before = this.#watched.get(session.id) ?? new Set();
+    const alive = new Set<string>();
+    for (const { ordinal, begun, anchor } of session.incarnations) {
+      if (anchor === null) continue;
+      const key = `${ordinal} ${begun} ${session.id}`;
+      alive.add(key);
+      if (!before.has(key)) anchors.add(key, anchor);
+    }
+    for (const key of before) if (!alive.has(key)) anchors.remove(key);
+    if (alive.size > 0) this.#watched.set(session.id, alive);
+    else this.#watched.delete(session.id);
+  }
+
+  #gone(key: string): void {
+    const [incarnation, begun, ...id] = key.split(" ");
+    this.#watched.get(id.join(" "))?.delete(key);
+    this.#options.services.engine.insist({
+      type: "session_end",
+      session: id.join(" "),
+      incarnation: Number(incarnation),
+      begun: Number(begun),
+      cause: "anchor_gone",
+    });
+  }
+
+  #drop(id: string): void {
+    const { anchors, services } = this.#options;
+    for (const key of this.#watched.get(id) ?? []) anchors.remove(key);
+    this.#watched.delete(id);
+    services.presence.forget(id);
+    this.#options.forget(id);
+  }
+}

@@ -1,0 +1,104 @@
+import { readdir } from "node:fs/promises";
+import { limits } from "../../protocol/limits.ts";
+
+/**
+ * One decision. There is no field for content: no prompt, no file's text, of a shell command at most its
+ * first word (in `type`). Only these fields are written, whatever else an object carries.
+ */
+export interface TrailLine {
+  /** Wall time in milliseconds. */
+  readonly at: number;
+  /** The request or the hook's event. */
+  readonly event: string;
+  readonly id: string | null;
+  readonly agent: string | null;
+  readonly name: string | null;
+  readonly project: string | null;
+  /** The tool, or the kind of lock. */
+  readonly type: string | null;
+  readonly file: string | null;
+  readonly decision: "allow" | "deny" | "wait" | "note";
+  /** A refusal's code. */
+  readonly code?: string;
+  /** A short reason, for a person. */
+  readonly why?: string;
+  /** How long it took. */
+  readonly ms?: number;
+}
+
+export const newline = 0x0a;
+
+/** The trail's files are numbered, the newest has the highest number. */
+export function fileName(n: number): string {
+  return `trail-${n}.ndjson`;
+}
+
+/** Numbers of the trail's files, newest first. */
+export async function trailFiles(dir: string): Promise<number[]> {
+  try {
+    const names = await readdir(dir);
+    return names
+      .map(name => Number(name.match(/^trail-(\d{1,15})\.ndjson$/)?.[1] ?? Number.NaN))
+      .filter(n => !Number.isNaN(n))
+      .sort((a, b) => b - a);
+  } catch (error) {
+    // Nothing was written yet.
+    if (isAbsence(error)) return [];
+    throw error;
+  }
+}
+
+/** Whether a file was simply not there. */
+export function isAbsence(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+/** The line as it is stored. What is undefined is left out. */
+export function encode(line: TrailLine): string {
+  const known = {
+    at: line.at,
+    event: clip(line.event),
+    id: clip(line.id),
+    agent: clip(line.agent),
+    name: clip(line.name),
+    project: clip(line.project),
+    type: clip(line.type),
+    file: clip(line.file),
+    decision: line.decision,
+    code: line.code,
+    why: clip(line.why),
+    ms: line.ms,
+  };
+  return `${JSON.stringify(known)}\n`;
+}
+
+function clip<T extends string | null | undefined>(text: T): T | string {
+  return typeof text === "string" && text.length > limits.trailFieldChars
+    ? text.slice(0, limits.trailFieldChars)
+    : text;
+}
+
+const decisions: ReadonlySet<unknown> = new Set(["allow", "deny", "wait", "note"]);
+
+/** A stored line, or null where it is none (torn by a crash). */
+export function decode(text: string): TrailLine | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isTrailLine(value) ? value : null;
+  } catch {
+    // Torn by a crash.
+    return null;
+  }
+}
+
+function isTrailLine(value: unknown): value is TrailLine {
+  if (typeof value !== "object" || value === null) return false;
+  const line = new Map<string, unknown>(Object.entries(value));
+  const texts = ["id", "agent", "name", "project", "type", "file"].map(name => line.get(name));
+  return (
+    typeof line.get("at") === "number" &&
+    typeof line.get("event") === "string" &&
+    decisions.has(line.get("decision")) &&
+    texts.every(text => text === null || typeof text === "string")
+  );
+}

@@ -1,0 +1,90 @@
+/** Uncommitted work as `query` shows it. */
+
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { RiskRow, WriteRow } from "../../protocol/write.ts";
+import { isOpen, sideRow } from "../core/files/merge-risk.ts";
+import { isAlive } from "../core/sessions/kinship.ts";
+import type { FileWork } from "../core/state.ts";
+import type { FileState } from "../facts/git-status.ts";
+import type { Services } from "../services.ts";
+import { lookAt, worksIn } from "../worktree/uncommitted.ts";
+import { actorRowOf, type Keyed } from "./sessions-and-locks.ts";
+
+/** How git sees what was written, by key; what it finds committed is forgotten on the way. */
+export type WorkStates = ReadonlyMap<string, FileState>;
+
+/** Asks git about all work of a project (null: of all), worktree after worktree, as far as the bounds go. */
+export async function workStates(services: Services, project: string | null): Promise<WorkStates> {
+  const found = new Map<string, FileState>();
+  let left: number = limits.whoseWorktreesMax;
+  // One for all: who asked waits for the last of them.
+  const allowance = services.facts.allowance();
+  for (const worktree of [...services.engine.state.writes.byWorktree.keys()]) {
+    const works = worksIn(services, worktree);
+    if (project !== null && works[0]?.project !== project) continue;
+    left -= 1;
+    if (left < 0) break;
+    const repository = await services.facts.repository(worktree);
+    if ("unreachable" in repository || repository.gitDir === null) continue;
+    const { states } = await lookAt(
+      services,
+      { worktree, gitDir: repository.gitDir },
+      works.map(work => work.file),
+      allowance,
+    );
+    for (const { key, file } of works) {
+      const state = states.get(file);
+      if (state !== undefined) found.set(key, state);
+    }
+  }
+  return found;
+}
+
+/** Files in the order of their latest writes, without those that git ignores. */
+export function* writeRows(services: Services, states: WorkStates): Generator<Keyed<WriteRow>, void> {
+  for (const work of services.engine.state.writes.files.values()) {
+    if (states.get(work.key)?.ignored) continue;
+    const place = work.writers.at(-1)?.seq ?? 0;
+    yield { place, key: work.key, row: () => rowOf(services, work, states.get(work.key)) };
+  }
+}
+
+/** Files with work in two worktrees, the oldest first. They have no order but that, so all are at one place. */
+export function* riskRows({ engine }: Pick<Services, "engine">): Generator<Keyed<RiskRow>, void> {
+  const { state } = engine;
+  for (const [id, risk] of state.risks) {
+    const { file, project, sides } = risk;
+    if (!isOpen(state, risk)) continue;
+    const [a, b] = sides;
+    // An id may be longer than `after` can be.
+    const key = createHash("sha256").update(id).digest("base64url");
+    yield { place: 0, key, row: () => ({ file, project, sides: [sideRow(state, a), sideRow(state, b)] }) };
+  }
+}
+
+function rowOf(services: Services, work: FileWork, seen: FileState | undefined): WriteRow {
+  const { state } = services.engine;
+  const hold = state.locks.holds.get(work.key);
+  const writers = work.writers.map(({ actor, name, by, wallMs }) => {
+    const live = isAlive(state, actor);
+    const row = live ? actorRowOf(services, actor) : { id: actor.session, agent: actor.agent, name };
+    return { ...row, live, by, at: wallMs };
+  });
+  return {
+    file: work.file,
+    path: join(work.worktree, work.file),
+    project: work.project,
+    worktree: work.worktree,
+    state: wordFor(seen),
+    writers: writers.reverse(),
+    holder: hold === undefined ? null : actorRowOf(services, hold.actor),
+  };
+}
+
+function wordFor(state: FileState | undefined): WriteRow["state"] {
+  if (state === undefined) return "unknown";
+  if (state.untracked) return "untracked";
+  return state.changed || !state.staged ? "changed" : "staged";
+}

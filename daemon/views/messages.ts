@@ -1,0 +1,85 @@
+/** Inboxes and holds on edits as they are shown. */
+import { limits } from "../../protocol/limits.ts";
+import type { HoldRow, PostedRow } from "../../protocol/message.ts";
+import { holdRow } from "../core/messages/freezes.ts";
+import { messageRow, stateOf } from "../core/messages/inbox.ts";
+import { lettersOf } from "../core/messages/table.ts";
+import type { Message, State } from "../core/state.ts";
+import type { Steps } from "../server/turns.ts";
+import { passedCost, unwantedCost } from "./paging.ts";
+import type { Keyed } from "./sessions-and-locks.ts";
+
+export interface InboxWanted {
+  readonly unread?: boolean | undefined;
+  readonly thread?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/**
+ * The reply with a page of an inbox, oldest first, behind the message with the order `behind`: at most `limit` messages, and about
+ * `limits.lineBytes` of them (one at least).
+ */
+export function* inboxPage(
+  state: State,
+  key: string,
+  { unread: onlyUnread = false, thread, limit: max = limits.rowsDefault }: InboxWanted,
+  behind: number,
+): Steps<string> {
+  const messages: string[] = [];
+  let unread = 0;
+  let size = 0;
+  let last: string | undefined;
+  let next: string | undefined;
+  for (const [message, letter] of lettersOf(state.messages, key)) {
+    if (stateOf(letter) === "unread") unread += 1;
+    const isWanted =
+      next === undefined &&
+      message.order > behind &&
+      (thread === undefined || message.thread === thread) &&
+      (!onlyUnread || stateOf(letter) === "unread");
+    if (!isWanted) {
+      yield passedCost;
+      continue;
+    }
+    const row = JSON.stringify(messageRow(message, letter));
+    size += row.length;
+    if (last !== undefined && (messages.length === max || size > limits.lineBytes / 2)) next = last;
+    else {
+      messages.push(row);
+      last = message.id;
+    }
+    yield row.length + unwantedCost;
+  }
+  const more = next === undefined ? "" : `,"next":${JSON.stringify(next)}`;
+  return `{"ok":true,"messages":[${messages.join(",")}],"unread":${unread}${more}}`;
+}
+
+/** Messages that are in some inbox, in the order they were sent. */
+export function* postedRows({ messages }: State): Generator<Keyed<PostedRow>, void> {
+  for (const message of messages.all.values()) {
+    const { id: key, order: place } = message;
+    yield { place, key, row: () => postedRow(message) };
+  }
+}
+
+/** Holds on edits, in the order they began. */
+export function* holdRows(engine: {
+  readonly state: State;
+  readonly now: number;
+}): Generator<Keyed<HoldRow>, void> {
+  for (const hold of engine.state.editHolds.all.values()) {
+    const place = Number.parseInt(hold.id.slice("h-".length), 36);
+    yield { place, key: hold.id, row: () => holdRow(hold, engine.now) };
+  }
+}
+
+function postedRow(message: Message): PostedRow {
+  const { id, from, project, text, replyTo, thread, urgent, broadcast, at } = message;
+  const to = [...message.letters.values()].map(letter => ({ ...letter.to, state: stateOf(letter) }));
+  return { id, from, to, project, text, replyTo, thread, urgent, broadcast, at };
+}
+
+/** The number in a message's id, or null where it is none. */
+export function orderOf(id: string): number | null {
+  return /^m-[0-9a-z]{1,11}$/.test(id) ? Number.parseInt(id.slice(2), 36) : null;
+}

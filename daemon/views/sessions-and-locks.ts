@@ -1,0 +1,158 @@
+/** The state as `query` shows it. */
+
+import { limits } from "../../protocol/limits.ts";
+import type { ActorRow, LockRow } from "../../protocol/lock.ts";
+import type { SessionRow, WorkedOn } from "../../protocol/session.ts";
+import type { Actor } from "../core/actor.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import { waitersOver } from "../core/locks/blockers.ts";
+import { rowsOfSession } from "../core/locks/by-actor.ts";
+import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
+import { agentName } from "../core/sessions/agents.ts";
+import type { Hold, Session, State, Waiter } from "../core/state.ts";
+import { claimsOf } from "../core/tasks/leave.ts";
+import { claimerOf } from "../core/tasks/table.ts";
+import type { PresenceTable } from "../sessions/presence.ts";
+
+/** What rows are made of. */
+export interface RowSource {
+  readonly engine: { readonly state: State; readonly now: number };
+  readonly presence: PresenceTable;
+}
+
+/** A row with its place: rows come in the order of `place`, and `key` tells those of one place apart. */
+export interface Keyed<Row> {
+  readonly place: number;
+  readonly key: string;
+  /** Made when it is wanted: a page of a million locks makes a page of rows. */
+  readonly row: () => Row;
+}
+
+export function* sessionRows({ engine, presence }: RowSource): Generator<Keyed<SessionRow>, void> {
+  const { state, now } = engine;
+  for (const session of state.sessions.live.values()) {
+    yield { place: session.begun, key: session.id, row: () => sessionRow(state, session, presence, now) };
+  }
+}
+
+function sessionRow(state: State, session: Session, presence: PresenceTable, now: number): SessionRow {
+  const seen = presence.of(session.id);
+  const shares = lockShares(state, session.id);
+  const own = shares.get(null) ?? noShare;
+  const known = new Set([...session.agents.keys(), ...seen.agents.keys(), ...shares.keys()]);
+  const agents = [...known].flatMap(agent => {
+    if (agent === null) return [];
+    const share = shares.get(agent) ?? noShare;
+    // After a restart nothing was seen of it yet: what has a lock or waits for one is at work.
+    const active = seen.agents.get(agent)?.active ?? shares.has(agent);
+    const name = agentName(state, session.id, agent);
+    return [{ agent, name, status: active ? ("active" as const) : ("idle" as const), ...share }];
+  });
+  return {
+    id: session.id,
+    name: session.name,
+    project: session.project,
+    worktree: session.worktree,
+    branch: session.branch,
+    cwd: session.cwd,
+    pid: session.incarnations.find(i => i.anchor !== null)?.anchor?.pid ?? null,
+    status: session.lostAt !== null ? "lost" : seen.active ? "active" : "idle",
+    registeredAt: session.registeredAt,
+    lastSeenMs: Math.max(0, now - seen.seenAt),
+    incarnations: session.incarnations.length,
+    agents,
+    files: [...seen.files.values()].slice(-limits.eventFilesMax),
+    locks: own.locks,
+    waitingFor: own.waitingFor,
+    waitingForPath: own.waitingForPath,
+    attention: seen.attention?.text ?? null,
+    ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
+    task: workedOn(state, session.id)[0] ?? null,
+  };
+}
+
+/** What one agent of a session holds, and the first file that it waits for. */
+interface LockShare {
+  readonly locks: number;
+  readonly waitingFor: string | null;
+  readonly waitingForPath: string | null;
+}
+
+const noShare: LockShare = { locks: 0, waitingFor: null, waitingForPath: null };
+
+/** By agent; null: the session's main agent, in all its terminals. */
+function lockShares(state: State, session: string): Map<string | null, LockShare> {
+  const shares = new Map<string | null, LockShare>();
+  for (const { actor, holds, waits } of rowsOfSession(state.locks.actors, session, null)) {
+    const before = shares.get(actor.agent) ?? noShare;
+    let waited: FileRef | null = null;
+    for (const ticket of waits) {
+      const waiter = state.locks.waiters.get(ticket);
+      if (waiter !== undefined && waiter.origin !== null) waited ??= waiter.files[0] ?? null;
+    }
+    shares.set(actor.agent, {
+      locks: before.locks + holds.size,
+      waitingFor: before.waitingFor ?? waited?.file ?? null,
+      waitingForPath: before.waitingForPath ?? (waited === null ? null : pathOf(waited)),
+    });
+  }
+  return shares;
+}
+
+/** What a session works on, or one agent of it: its claims, the latest first. */
+export function workedOn(state: State, session: string, agent?: string | null): WorkedOn[] {
+  const claims = claimsOf(state, session).filter(
+    task => agent === undefined || claimerOf(task)?.agent === agent,
+  );
+  return claims
+    .sort((a, b) => b.updatedAt - a.updatedAt || b.n - a.n)
+    .map(({ id, description }) => ({ id, description: description.slice(0, limits.quoteChars) }));
+}
+
+/** Places of files that are only waited for come after those of all grants. */
+const waitingFrom = 2 ** 52;
+
+/** Held files in the order they were taken, then files that are only waited for. */
+export function* lockRows(source: RowSource): Generator<Keyed<LockRow>, void> {
+  const { state } = source.engine;
+  for (const hold of state.locks.holds.values())
+    yield { place: hold.first.grant, key: hold.key, row: () => lockRow(source, hold, hold) };
+  for (const waiter of state.locks.waiters.values()) {
+    for (const file of waiter.files) {
+      const isFirst = state.locks.waitersAt.get(file.key)?.keys().next().value === waiter.ticket;
+      const [held] = state.locks.heldPaths.overlapping(file.key, file.dir);
+      const place = waitingFrom + waiter.ticket;
+      if (isFirst && held === undefined)
+        yield { place, key: file.key, row: () => lockRow(source, file, null) };
+    }
+  }
+}
+
+function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
+  const { state, now } = source.engine;
+  const waiters: Waiter[] = state.locks.waiters.size === 0 ? [] : [...waitersOver(state.locks, file)];
+  const [first] = waiters;
+  const session = hold?.actor.session ?? first?.actor.session ?? "";
+  return {
+    file: file.file,
+    path: pathOf(file),
+    project: state.sessions.live.get(session)?.project ?? "",
+    kind: hold?.kind ?? first?.kind ?? "explicit",
+    holder: hold === null ? null : actorRowOf(source, hold.actor),
+    token: hold === null ? null : tokenText(state, hold.token),
+    heldMs: hold === null ? 0 : now - hold.since,
+    waiters: waiters
+      .sort((a, b) => a.ticket - b.ticket)
+      .map(w => ({ ...actorRowOf(source, w.actor), waitedMs: now - w.since, attached: w.origin !== null })),
+  };
+}
+
+/** What people call an actor: its session's name, and its agent's behind a slash. */
+export function nameOf({ engine }: Pick<RowSource, "engine">, actor: Actor): string {
+  return actorRow(engine.state, actor).name;
+}
+
+/** An actor under the name that people see. */
+export function actorRowOf({ engine }: Pick<RowSource, "engine">, actor: Actor): ActorRow {
+  return actorRow(engine.state, actor);
+}

@@ -1,0 +1,51 @@
+/** Tasks as `query` shows them: page by page, from the list that fits best. */
+import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import type { State } from "../core/state.ts";
+import { assigneeOf, taskRow } from "../core/tasks/replies.ts";
+import { type ListName, listOf, type Task, taskAt } from "../core/tasks/table.ts";
+import type { Steps } from "../server/turns.ts";
+import { pageText, passedCost, unwantedCost } from "./paging.ts";
+
+const targets: Readonly<Record<string, ListName>> = { task_ready: "ready", task_blocked: "blocked" };
+
+/**
+ * The reply with a page of tasks behind `after`, which is a place in the list: ready ones in the order in which they are
+ * claimed, others by age. At most `limit` rows, about `limits.lineBytes` together, found among `limits.tasksScannedMax`:
+ * a page may be short, or empty, and have a `next`.
+ */
+export function* taskPage(state: State, request: RequestOf<"query">): Steps<string> {
+  const { limit: max = limits.rowsDefault, after, project = null, label = "" } = request;
+  const name = targets[request.target] ?? request.status ?? "all";
+  const byLabel = name === "ready" && project !== null ? label : "";
+  const rows: string[] = [];
+  let size = 0;
+  let scanned = 0;
+  let last = after;
+  let places = listOf(state.tasks, name, project, byLabel).from(last ?? "");
+  for (let next = places.next(); next.done !== true; next = places.next()) {
+    const place = next.value;
+    if (place === last) continue;
+    const task = taskAt(state.tasks, place);
+    const row = isWanted(state, task, request) ? JSON.stringify(taskRow(state, task)) : null;
+    size += row?.length ?? 0;
+    const isFull = rows.length > 0 && row !== null && (rows.length === max || size > limits.lineBytes);
+    if (last !== undefined && (isFull || scanned === limits.tasksScannedMax)) return pageText(rows, last);
+    if (row !== null) rows.push(row);
+    scanned += 1;
+    last = place;
+    const interrupted = yield row === null ? passedCost : row.length + unwantedCost;
+    // Tasks came and went meanwhile: the list is looked up again behind the last place.
+    if (interrupted === true) places = listOf(state.tasks, name, project, byLabel).from(last);
+  }
+  return pageText(rows);
+}
+
+function isWanted(state: State, task: Task, { assignee, label, text, status }: RequestOf<"query">): boolean {
+  if (status !== undefined && task.state.status !== status) return false;
+  if (label !== undefined && !task.labels.includes(label)) return false;
+  if (assignee !== undefined && assigneeOf(state, task)?.id !== assignee) return false;
+  if (text === undefined) return true;
+  const part = text.toLowerCase();
+  return task.id.includes(part) || task.description.toLowerCase().includes(part);
+}

@@ -1,0 +1,196 @@
+/** Whose uncommitted work is in a worktree, as git sees it now. */
+
+import { dirname, relative } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { Actor } from "../core/actor.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import { latestOf } from "../core/files/dirty-files.ts";
+import { pathOf } from "../core/locks/replies.ts";
+import { isAlive, isKin, type Kin } from "../core/sessions/kinship.ts";
+import type { FileWork, Hold, Writer } from "../core/state.ts";
+import type { GitPlace } from "../facts/git-process.ts";
+import type { FileState } from "../facts/git-status.ts";
+import type { Allowance } from "../facts/work-clock.ts";
+import type { Services } from "../services.ts";
+
+/** A file that others hold or have work in. */
+export interface Foreign {
+  readonly key: string;
+  /** Relative to the worktree. */
+  readonly file: string;
+  /** Its holder, else who wrote it last. */
+  readonly actor: Actor;
+  /** Whose work it is that has ended: nobody living wrote the file since. null: whose it is lives. */
+  readonly left: Writer | null;
+  /** The asking one has work in it as well. */
+  readonly yours: boolean;
+  readonly held: boolean;
+  /** A directory is held with all that is in it: git is not asked. */
+  readonly dir: boolean;
+}
+
+/** What others hold or have work in, in this worktree: that of the living first, the latest first. */
+export async function foreignIn(services: Services, me: Kin, place: GitPlace): Promise<Foreign[]> {
+  const found = new Map<string, Foreign>();
+  for (const hold of await foreignHolds(services, me, place)) {
+    const path = pathOf(hold);
+    const repository = await services.facts.repository(hold.dir ? path : dirname(path));
+    // A worktree, a submodule or another repository further in is not touched by commands of this one. Where that
+    // cannot be looked at, it lies below this one as far as is known.
+    const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
+    const isElsewhere = !("unreachable" in repository) && repository.worktree !== place.worktree;
+    if (!isAbove && isElsewhere) continue;
+    const file = isAbove ? "" : relative(place.worktree, path);
+    const { key, actor, dir } = hold;
+    const yours = isOwn(me, services.engine.state.writes.files.get(key));
+    found.set(key, { key, file, actor, held: true, dir, left: null, yours });
+  }
+  const left = addWork(services, me, place.worktree, found);
+  return [...found.values(), ...left];
+}
+
+/** The same by what the daemon remembers, without a look at anything: folders of other repositories count too. */
+export function foreignKnown(services: Services, me: Kin, place: GitPlace): Foreign[] {
+  const found = new Map<string, Foreign>();
+  const [below, git] = [keyFor(services, place.worktree), keyFor(services, place.gitDir)];
+  for (const hold of holdsBelow(services, me, below, git)) {
+    const path = pathOf(hold);
+    const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
+    const file = isAbove ? "" : relative(place.worktree, path);
+    const { key, actor, dir } = hold;
+    const yours = isOwn(me, services.engine.state.writes.files.get(key));
+    found.set(key, { key, file, actor, held: true, dir, left: null, yours });
+  }
+  const left = addWork(services, me, place.worktree, found);
+  return [...found.values(), ...left];
+}
+
+/** Adds the work of the living to `found`, and returns what the ended left. */
+function addWork(services: Services, me: Kin, worktree: string, found: Map<string, Foreign>): Foreign[] {
+  const left: Foreign[] = [];
+  for (const work of worksIn(services, worktree)) {
+    const { key, file } = work;
+    if (found.has(key)) continue;
+    const rest = { key, file, held: false, dir: false, yours: isOwn(me, work) };
+    const writer = work.writers.findLast(w => isForeign(services, me, w));
+    const ended = writer === undefined ? endedWriter(services, me, work) : null;
+    if (writer !== undefined) found.set(key, { ...rest, actor: writer.actor, left: null });
+    else if (ended !== null) left.push({ ...rest, actor: ended.actor, left: ended });
+  }
+  return left;
+}
+
+/** Whose session ended after it was the last to write the file; null where that is no other one's. */
+function endedWriter({ engine }: Services, me: Kin, work: FileWork): Writer | null {
+  const latest = latestOf(work);
+  const isOwn = latest.actor.session === me.actor.session;
+  return isOwn || isAlive(engine.state, latest.actor) ? null : latest;
+}
+
+async function foreignHolds(services: Services, me: Kin, place: GitPlace): Promise<Hold[]> {
+  const below = await keyOf(services, place.worktree);
+  return holdsBelow(services, me, below, await keyOf(services, place.gitDir));
+}
+
+function holdsBelow(services: Services, me: Kin, below: string, gitDir: string): Hold[] {
+  const { locks } = services.engine.state;
+  return [...locks.heldPaths.overlapping(below, true)].flatMap(key => {
+    const hold = locks.holds.get(key);
+    const isGits = key.startsWith(`${gitDir}/`);
+    return hold === undefined || isGits || !isForeign(services, me, hold) ? [] : [hold];
+  });
+}
+
+/** The key of a directory, or its path as a key where it cannot be looked at now. */
+async function keyOf(services: Services, directory: string): Promise<string> {
+  const { facts } = services;
+  const fact = facts.pathNow("/", directory) ?? (await facts.path("/", directory));
+  return keyFor(services, "unreachable" in fact ? directory : fact.key);
+}
+
+function keyFor({ node }: Services, key: string): string {
+  return `${node}:${key === "/" ? "" : key}`;
+}
+
+/** Files of the worktree with work in them, the latest first. */
+export function worksIn({ engine }: Services, worktree: string): FileWork[] {
+  const { files, byWorktree } = engine.state.writes;
+  const works = [...(byWorktree.get(worktree) ?? [])].flatMap(key => files.get(key) ?? []);
+  return works.sort((a, b) => latestOf(b).seq - latestOf(a).seq);
+}
+
+/**
+ * Whether it is another one's who is alive. What an agent does that works for the asking one is its own, unless that
+ * agent is at work just now; what those do that the asking one works for is its own, too.
+ */
+function isForeign(
+  { engine, presence }: Services,
+  me: Kin,
+  other: Pick<Writer, "actor" | "ancestors">,
+): boolean {
+  if (!isAlive(engine.state, other.actor)) return false;
+  if (!isKin(me, other)) return true;
+  const { agent, session } = other.actor;
+  if (agent === null || agent === me.actor.agent || me.ancestors.includes(agent)) return false;
+  return presence.of(session).agents.get(agent)?.active ?? false;
+}
+
+/** Files of the worktree in which the actor, or one it works for or that works for it, has work; the latest first. */
+export function ownIn(services: Services, me: Kin, worktree: string): string[] {
+  return worksIn(services, worktree)
+    .filter(work => isOwn(me, work))
+    .map(work => work.file);
+}
+
+function isOwn(me: Kin, work: FileWork | undefined): boolean {
+  return work?.writers.some(w => isKin(me, w)) ?? false;
+}
+
+/** How git sees some files; `unseen` says why not all could be looked at. */
+export interface Seen {
+  readonly states: ReadonlyMap<string, FileState>;
+  readonly unseen: string | null;
+}
+
+/** Asks git about the files; what it finds committed is forgotten as anybody's work. */
+export async function lookAt(
+  services: Services,
+  place: GitPlace,
+  files: readonly string[],
+  allowance?: Allowance,
+): Promise<Seen> {
+  const asked = bounded(files);
+  if (asked.length === 0) return { states: new Map(), unseen: null };
+  const before = new Map(worksIn(services, place.worktree).map(work => [work.file, work]));
+  const states = await services.facts.work(place, asked, allowance);
+  if ("unreachable" in states) return { states: new Map(), unseen: states.unreachable };
+  const settled = [...states].flatMap(([file, { staged, changed, untracked, ignored }]) => {
+    const work = before.get(file);
+    if (staged || changed || untracked || work === undefined) return [];
+    // What git ignores is never committed: it is somebody's work for as long as that one lives.
+    if (ignored && work.writers.some(({ actor }) => isAlive(services.engine.state, actor))) return [];
+    return [{ key: work.key, seq: latestOf(work).seq }];
+  });
+  if (settled.length > 0) await services.engine.ask({ type: "writes_settled", settled });
+  const left = files.length - asked.length;
+  return { states, unseen: left === 0 ? null : `${left} more files were not looked at` };
+}
+
+/** As many as fit into a command line. */
+function bounded(files: readonly string[]): string[] {
+  const fitting: string[] = [];
+  let bytes = 0;
+  for (const file of files.slice(0, limits.guardPathsMax)) {
+    bytes += Buffer.byteLength(file) + 1;
+    if (bytes > limits.guardPathsBytes) break;
+    fitting.push(file);
+  }
+  return fitting;
+}
+
+/** The index of a repository as a file to lock. */
+export function indexOf({ node }: Services, { gitDir, worktree }: GitPlace): FileRef {
+  const path = `${gitDir}/index`;
+  const near = relative(worktree, path);
+  return { file: near.startsWith("..") ? path : near, lexical: path, key: `${node}:${path}`, dir: false };
+}

@@ -1,0 +1,20 @@
+import { limits } from "../../protocol/limits.ts";
+import type { AgentFile } from "../seam/plan.ts";
+
+const pattern = /\/projects\/[^/]+\/[\w-]+\/subagents\/agent-[\w-]+\.meta\.json$/;
+
+/** What the client keeps of a session's agents, beside the session's transcript. */
+export const agentFile: AgentFile = {
+  isOne: path => pattern.test(path) && !path.includes("/../"),
+  parentIn: text => {
+    try {
+      const value: unknown = JSON.parse(text);
+      const parent =
+        typeof value === "object" && value !== null ? Reflect.get(value, "parentAgentId") : undefined;
+      return typeof parent === "string" && parent.length <= limits.idBytes ? parent : null;
+    } catch {
+      // Half written, or of another client: the agent counts as the main one's own.
+      return null;
+    }
+  },
+};

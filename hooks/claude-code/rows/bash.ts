@@ -1,0 +1,40 @@
+import { guardShell } from "../../git/commands.ts";
+import type { HookAction } from "../../seam/plan.ts";
+import { ancestorsOf, parentFile } from "../agents.ts";
+import { guardAnswer } from "../answers/guard.ts";
+import { withInbox } from "../answers/inbox.ts";
+import { field, inputText } from "../payload.ts";
+import { atWork, begin, type Row } from "../plan-parts.ts";
+import { otherEvent } from "./session.ts";
+
+/** A shell line asks for nothing unless it has git commands that reach the working tree or the index. */
+export const preShell: Row = (event, actor, context) => {
+  const line = inputText(event, "command");
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
+  const { commands, aliases, unread } = guardShell(line, cwd);
+  if (commands.length === 0 && aliases.length === 0 && unread === null) {
+    return otherEvent(event, actor, context);
+  }
+  const { waitMs } = context;
+  const guard: HookAction = {
+    do: "guard",
+    ...actor,
+    cwd,
+    toolUseId,
+    promptId: field(event, "prompt_id"),
+    waitMs,
+    commands,
+    aliases,
+    unread,
+    ancestors: ancestorsOf(actor.agent),
+    parentFile: parentFile(event, actor),
+    line: commands[0]?.name ?? "git",
+    typed: line,
+  };
+  return withInbox("PreToolUse", actor, cwd, {
+    actions: [...begin(event, actor), atWork(event, actor), guard],
+    answer: outcomes => guardAnswer({ commands, waitMs, cwd }, outcomes),
+  });
+};

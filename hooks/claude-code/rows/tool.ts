@@ -1,0 +1,186 @@
+/** Events of tools. The client waits for PreToolUse alone; the others may come late, so they only end things. */
+
+import { limits } from "../../../protocol/limits.ts";
+import { nearPath, quote } from "../../../protocol/text.ts";
+import type { HookAction } from "../../seam/plan.ts";
+import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
+import { changedLines } from "../answers/changed-lines.ts";
+import { withInbox, withNotes } from "../answers/inbox.ts";
+import { lockAnswer } from "../answers/lock.ts";
+import { type Event, field, innerId, inputPath, isId, within } from "../payload.ts";
+import { agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "../plan-parts.ts";
+import { preShell } from "./bash.ts";
+import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
+import { otherEvent } from "./session.ts";
+
+/** Which field of a writing tool's input names the file. */
+const writes: ReadonlyMap<string, string> = new Map([
+  ["Edit", "file_path"],
+  ["Write", "file_path"],
+  ["NotebookEdit", "notebook_path"],
+]);
+
+export const preToolUse: Row = (event, actor, context) => {
+  const tool = toolOf(event);
+  if (isOwnTool(tool)) return ownTool(event, actor, context);
+  if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
+  if (!writes.has(tool)) return otherEvent(event, actor, context);
+  const file = writtenFile(event);
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  if (file === null || toolUseId === null || cwd === null) return idle;
+  const { waitMs } = context;
+  const lock: HookAction = {
+    do: "lock",
+    ...actor,
+    file,
+    cwd,
+    promptId: field(event, "prompt_id"),
+    toolUseId,
+    waitMs,
+    ancestors: ancestorsOf(actor.agent),
+    parentFile: parentFile(event, actor),
+    overwrites: tool !== "Edit",
+  };
+  return withInbox("PreToolUse", actor, cwd, {
+    file,
+    actions: [...begin(event, actor), atWork(event, actor), lock],
+    answer: outcomes => lockAnswer({ tool, file, cwd, waitMs }, outcomes),
+  });
+};
+
+export const postToolUse: Row = (event, actor) => {
+  const tool = toolOf(event);
+  const plan = writes.has(tool)
+    ? written(event, actor, true)
+    : { actions: [...shellEnd(event, actor), ...endOfAgent(event, tool, actor), wentOn(actor)] };
+  return withNotes("PostToolUse", actor, field(event, "cwd") ?? "", plan);
+};
+
+/** A failed Agent call does not name the agent: its StopFailure did. */
+export const postToolUseFailure: Row = (event, actor) =>
+  withNotes(
+    "PostToolUseFailure",
+    actor,
+    field(event, "cwd") ?? "",
+    writes.has(toolOf(event))
+      ? written(event, actor, false)
+      : { actions: [...shellEnd(event, actor), wentOn(actor)] },
+  );
+
+/**
+ * Comes after calls that were refused, too. Ends those it names and no others: it may come when the next one runs.
+ */
+export const postToolBatch: Row = (event, actor) => {
+  const calls: unknown = event["tool_calls"];
+  const cwd = field(event, "cwd");
+  const ends = (Array.isArray(calls) ? calls : []).flatMap((call): readonly HookAction[] => {
+    const toolUseId = within(call, "tool_use_id");
+    const isWrite = writes.has(String(within(call, "tool_name")));
+    return isWrite && isId(toolUseId) && cwd !== null ? [flightEnd(actor, cwd, toolUseId)] : [];
+  });
+  return { actions: [...ends.slice(0, limits.batchWritesMax), wentOn(actor)] };
+};
+
+/** A dialog waits for a person. What the actor is about to write stays its own meanwhile. */
+export const permissionRequest: Row = (event, actor) => {
+  const tool = toolOf(event);
+  const file = writtenFile(event);
+  const name = /^[\w-]+$/.test(tool) ? tool : quote(tool, limits.nameBytes);
+  const of = file === null ? "" : ` of ${quote(nearPath(file, field(event, "cwd") ?? ""))}`;
+  const kept: readonly HookAction[] = writes.has(tool)
+    ? [{ do: "renew", ...actor }]
+    : tool === "Bash"
+      ? [{ do: "index_end", ...actor }]
+      : [];
+  return { actions: [...kept, seen(actor, { attention: `permission for ${name}${of}` })] };
+};
+
+/** The client's own check refused a call, which will not run: nothing else tells that it is over. */
+export const permissionDenied: Row = (event, actor, context) => {
+  const tool = toolOf(event);
+  if (writes.has(tool)) return written(event, actor, false);
+  const rest = otherEvent(event, actor, context).actions;
+  return { actions: tool === "Bash" ? [{ do: "index_end", ...actor }, ...rest] : rest };
+};
+
+/** A write ended; `wrote` says whether it changed the file. */
+function written(event: Event, actor: Actor, wrote: boolean): Plan {
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  const file = writtenFile(event);
+  if (toolUseId === null || cwd === null) return { actions: [wentOn(actor)] };
+  const lines = wrote ? changedLines(event) : null;
+  const end = { ...flightEnd(actor, cwd, toolUseId), wrote, file, lines };
+  return { ...(file === null ? {} : { file }), actions: [end, wentOn(actor)] };
+}
+
+function flightEnd(actor: Actor, cwd: string, toolUseId: string) {
+  const ancestors = ancestorsOf(actor.agent);
+  return {
+    do: "flight_end",
+    ...actor,
+    toolUseId,
+    wrote: false,
+    file: null,
+    cwd,
+    lines: null,
+    ancestors,
+  } as const;
+}
+
+/** A shell command ended, well or not. One in the background goes on, and nothing tells when it is done. */
+function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
+  const toolUseId = field(event, "tool_use_id");
+  const cwd = field(event, "cwd");
+  if (toolOf(event) !== "Bash" || toolUseId === null || cwd === null) return [];
+  const ran = event["duration_ms"];
+  const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
+  return [{ do: "shell_end", ...actor, toolUseId, cwd, ranMs, ancestors: ancestorsOf(actor.agent) }];
+}
+
+/** A subagent that gave its result, or was stopped, is no more, whether it said so itself or not. */
+function endOfAgent(event: Event, tool: string, actor: Actor): readonly HookAction[] {
+  const response = event["tool_response"];
+  const agent =
+    tool === "Agent" && within(response, "status") === "completed"
+      ? innerId(event, "tool_response", "agentId")
+      : tool === "TaskStop"
+        ? (innerId(event, "tool_input", "task_id") ?? innerId(event, "tool_response", "task_id"))
+        : null;
+  if (agent !== null && isAgent(agent)) return agentOver({ ...mainOf(actor), agent });
+  return endOfTeammate(event, tool, actor);
+}
+
+/**
+ * A teammate of the same process was stopped by its name, or agreed to shut down. Its last turn ends by its own event,
+ * which may come before this one or after it. If it is woken again, it begins anew.
+ */
+function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookAction[] {
+  const response = event["tool_response"];
+  if (tool === "TaskStop" && within(response, "task_type") === "in_process_teammate") {
+    const agentName = within(response, "command");
+    return isId(agentName) ? [seen(mainOf(actor), { agentName, ended: true })] : [];
+  }
+  const said = within(event["tool_input"], "message");
+  const agreed =
+    tool === "SendMessage" &&
+    within(said, "type") === "shutdown_response" &&
+    within(said, "approve") === true &&
+    within(response, "success") === true;
+  return agreed && actor.agent !== undefined ? [seen(actor, { ended: true, attention: null })] : [];
+}
+
+/** Whatever the actor was asked about is answered. */
+function wentOn(actor: Actor): HookAction {
+  return seen(actor, { attention: null });
+}
+
+function toolOf(event: Event): string {
+  return field(event, "tool_name") ?? "";
+}
+
+function writtenFile(event: Event): string | null {
+  const name = writes.get(toolOf(event));
+  return name === undefined ? null : inputPath(event, name);
+}

@@ -1,0 +1,194 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { limits } from "../../../protocol/limits.ts";
+import type { KitePaths } from "../../../protocol/paths.ts";
+import {
+  backUp,
+  digest,
+  named,
+  readText,
+  refuseLinked,
+  removeText,
+  replaceText,
+  retried,
+  whileLocked,
+} from "../../install/file.ts";
+import { programPaths, putProgram, removeIfEmpty, removeProgram } from "../../install/program.ts";
+import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
+import { type ClientName, groupsFor } from "./command.ts";
+import { type Install, readInstalls, writeInstalls } from "./installs.ts";
+import { linkTarget } from "./project.ts";
+import { addHooks, type Created, isEmpty, removeHooks } from "./settings-text.ts";
+
+/** Where there is no settings file yet. */
+const noSettings = "{}\n";
+
+export interface InstallOptions {
+  readonly paths: KitePaths;
+  /** The settings file as the client names it; may be a link. */
+  readonly settings: string;
+  /** Where the bundled hook clients lie, and the Node that is to run one of them. */
+  readonly dist: string;
+  readonly node: string;
+  /** What of it a daemon needs goes into the launcher. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly client: ClientName;
+  /** `KITE_HOME`, where it is set. */
+  readonly home: string | null;
+  /** Also the events that come with every message and every batch of calls. */
+  readonly everyEvent: boolean;
+  /** Allow Kite's tools without asking a person each time. */
+  readonly allow: boolean;
+}
+
+export interface Installed {
+  readonly file: string;
+  /** False: everything was there already. */
+  readonly changed: boolean;
+  readonly backup: string | null;
+  readonly events: readonly string[];
+}
+
+type Wanted = Pick<InstallOptions, "paths" | "client" | "home" | "everyEvent" | "allow">;
+
+function wantedGroups({ paths, client, home, everyEvent }: Wanted): ReturnType<typeof groupsFor> {
+  return groupsFor({ program: programPaths(paths.bin), client, home, everyEvent });
+}
+
+/** What the settings file would hold after `install`. Writes nothing. */
+export function preview(options: Wanted & Pick<InstallOptions, "settings">): string {
+  const file = linkTarget(options.settings);
+  return named(file, () => planned(readText(file, limits.settingsBytes) ?? noSettings, options, null).text);
+}
+
+/** The settings as they are to be; `before` is what an earlier install made in them. */
+function planned(text: string, wanted: Wanted, before: Created | null): ReturnType<typeof addHooks> {
+  const hooks = addHooks(text, wantedGroups(wanted), wanted.paths.bin, before);
+  if (!wanted.allow) return hooks;
+  const allowed = addAllow(hooks.text, toolsRule);
+  if (allowed.made === null) return hooks;
+  const created = { ...(hooks.created ?? { hooks: false, events: [] }), allow: allowed.made };
+  return { text: allowed.text, created };
+}
+
+/**
+ * Puts Kite's hooks into a settings file: program first, so that no entry ever points to nothing. A second call
+ * changes nothing. Throws with a sentence for the person where the file cannot be used; it is then as before.
+ */
+export async function install(options: InstallOptions): Promise<Installed> {
+  const { paths, settings, dist, node, env } = options;
+  const file = linkTarget(settings);
+  const groups = wantedGroups(options);
+  const plan = (text: string, before: Install | undefined) =>
+    named(file, () => planned(text, options, before?.created ?? null));
+  const now = readText(file, limits.settingsBytes);
+  if (plan(now ?? noSettings, undefined).text !== now) refuseLinked(file);
+  const programChanged = putProgram({ paths, dist, node, env });
+  return await whileLocked(paths.installs, async () => {
+    const installs = readInstalls(paths.installs);
+    const known = installs.find(i => i.file === file);
+    const record = (install: Install) =>
+      writeInstalls(paths.installs, [...installs.filter(i => i !== known), install]);
+    const madeFolder = mkdirSync(dirname(file), { recursive: true }) !== undefined;
+    const { backup, changed } = await whileLocked(file, () =>
+      retried(file, () => putHooks({ file, known, madeFolder, plan, record })),
+    );
+    const events = [...new Set(groups.map(([event]) => event))];
+    return { file, changed: changed || programChanged, backup, events };
+  });
+}
+
+interface Put {
+  readonly file: string;
+  readonly known: Install | undefined;
+  readonly madeFolder: boolean;
+  readonly plan: (text: string, before: Install | undefined) => ReturnType<typeof addHooks>;
+  readonly record: (install: Install) => void;
+}
+
+/** Records first and writes after: after a crash in between, uninstalling looks and finds nothing to undo. */
+function putHooks({ file, known, madeFolder, plan, record }: Put): {
+  readonly backup: string | null;
+  readonly changed: boolean;
+} | null {
+  const old = readText(file, limits.settingsBytes);
+  const before = old === null ? undefined : known;
+  const { text, created } = plan(old ?? noSettings, before);
+  if (text === old) {
+    if (before === undefined) {
+      record({ file, backup: null, madeFile: false, madeFolder: false, sha256: null, created });
+    }
+    return { backup: before?.backup ?? null, changed: false };
+  }
+  const copy = old === null || before?.madeFile || before?.backup ? null : backUp(file, old);
+  const backup = before?.backup ?? copy;
+  const othersWrote = before !== undefined && old !== null && digest(old) !== before.sha256;
+  record({
+    file,
+    backup,
+    madeFile: before?.madeFile ?? old === null,
+    madeFolder: before?.madeFolder ?? madeFolder,
+    sha256: othersWrote ? null : digest(text),
+    created,
+  });
+  if (replaceText(file, text, 0o644, old)) return { backup, changed: true };
+  if (copy !== null) rmSync(copy, { force: true });
+  return null;
+}
+
+export interface Uninstalled {
+  readonly file: string;
+  /** `restored`: byte for byte as before; `edited`: others wrote meanwhile, so only Kite's entries went. */
+  readonly result: "restored" | "edited" | "nothing_there";
+}
+
+/** Takes Kite's hooks out of one settings file, and what `install` put beside it. Throws as `install` does. */
+export async function uninstall(paths: KitePaths, settings: string): Promise<Uninstalled> {
+  const file = linkTarget(settings);
+  if (!existsSync(paths.home)) return await takeOut(paths, file, undefined);
+  return await whileLocked(paths.installs, async () => {
+    const installs = readInstalls(paths.installs);
+    const before = installs.find(i => i.file === file);
+    const done = await takeOut(paths, file, before);
+    const others = installs.filter(i => i !== before);
+    if (others.length > 0) {
+      writeInstalls(paths.installs, others);
+    } else if (before !== undefined || done.result !== "nothing_there") {
+      rmSync(paths.installs, { force: true });
+      removeProgram(paths.bin);
+    }
+    return done;
+  });
+}
+
+/** The settings files that hold Kite's hooks, as far as they were recorded. */
+export function installedFiles(paths: KitePaths): readonly string[] {
+  return readInstalls(paths.installs).map(i => i.file);
+}
+
+async function takeOut(paths: KitePaths, file: string, before: Install | undefined): Promise<Uninstalled> {
+  const result = existsSync(file)
+    ? await whileLocked(file, () => retried(file, () => takeOutNow(paths.bin, file, before)))
+    : "nothing_there";
+  if (before?.backup) rmSync(before.backup, { force: true });
+  if (before?.madeFolder && existsSync(dirname(file))) removeIfEmpty(dirname(file));
+  return { file, result };
+}
+
+function takeOutNow(bin: string, file: string, before: Install | undefined): Uninstalled["result"] | null {
+  const old = readText(file, limits.settingsBytes);
+  if (old === null) return "nothing_there";
+  const original = before?.backup ? readText(before.backup, limits.settingsBytes) : null;
+  const untouched = before !== undefined && digest(old) === before.sha256;
+  if (untouched && before.madeFile) return removeText(file, old) ? "restored" : null;
+  if (untouched && original !== null) return replaceText(file, original, 0o644, old) ? "restored" : null;
+  const text = named(file, () => {
+    const without = removeHooks(old, bin, before?.created ?? null);
+    const made = before?.created?.allow;
+    return made === undefined ? without : removeAllow(without, toolsRule, made);
+  });
+  if (text === old) return "nothing_there";
+  const isGone = before?.madeFile && isEmpty(text);
+  const done = isGone ? removeText(file, old) : replaceText(file, text, 0o644, old);
+  return done ? "edited" : null;
+}

@@ -1,0 +1,103 @@
+/** Kite's tools in the client's own file of servers, as text: every byte that is not Kite's stays. */
+import { SettingsRefused } from "../../install/failed.ts";
+import {
+  append,
+  member,
+  type ObjectNode,
+  parseObject,
+  readValue,
+  remove,
+  replace,
+} from "../../install/json-text.ts";
+
+export const serverName = "kite";
+
+/** How the client starts the server. */
+export interface ServerEntry {
+  readonly type: "stdio";
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What was made on the way to the entry, to be undone with it. */
+export interface Made {
+  /** Of the objects around the entry, the first that was not there, counted from the root; null: all were. */
+  readonly from: number | null;
+  /** The object that was there and empty, as it was written; null where it was not empty. */
+  readonly empty: string | null;
+}
+
+/**
+ * The text with the entry under `path` (names of objects, from the root). Returns the same text where it is there.
+ * Throws SettingsRefused where the text is no JSON object, or another server has the name.
+ */
+export function addServer(
+  text: string,
+  path: readonly string[],
+  entry: ServerEntry,
+  bin: string,
+): { readonly text: string; readonly made: Made | null } {
+  const { node, depth } = deepest(text, path);
+  if (depth === path.length) {
+    const there = member(node, serverName)?.value;
+    if (there !== undefined) {
+      const found = readValue(text, there);
+      if (!isOurServer(found, bin)) {
+        throw new SettingsRefused(`it has a server of another kind under the name "${serverName}"`);
+      }
+      const same = JSON.stringify(found) === JSON.stringify(entry);
+      return { text: same ? text : replace(text, there, entry), made: null };
+    }
+  }
+  const empty = node.children.length === 0 ? text.slice(node.start, node.end) : null;
+  const [key = serverName, ...inner] = [...path.slice(depth), serverName];
+  const value = inner.reduceRight<unknown>((below, name) => ({ [name]: below }), entry);
+  const from = depth === path.length ? null : depth;
+  return { text: append(text, node, key, value), made: { from, empty } };
+}
+
+/** The text without the entry, and without what was made for it and holds nothing now. */
+export function removeServer(text: string, path: readonly string[], bin: string, made: Made | null): string {
+  const { node, depth } = deepest(text, path);
+  const there = depth === path.length ? member(node, serverName)?.value : undefined;
+  if (there === undefined || !isOurServer(readValue(text, there), bin)) return text;
+  let next = without(text, path, serverName);
+  const first = made?.from ?? path.length;
+  for (let level = path.length; level > first; level -= 1) {
+    const object = deepest(next, path.slice(0, level));
+    if (object.depth < level || object.node.children.length > 0) return next;
+    next = without(next, path.slice(0, level - 1), path[level - 1] ?? "");
+  }
+  const around = deepest(next, path.slice(0, first)).node;
+  const isEmpty = around.children.length === 0 && typeof made?.empty === "string";
+  return isEmpty ? next.slice(0, around.start) + made.empty + next.slice(around.end) : next;
+}
+
+/** Whether an entry starts a program in Kite's `bin` folder. */
+export function isOurServer(entry: unknown, bin: string): boolean {
+  if (typeof entry !== "object" || entry === null) return false;
+  const { command }: { command?: unknown } = entry;
+  return typeof command === "string" && command.startsWith(`${bin}/`);
+}
+
+/** The last object of the path that is there, and how many names lead to it. */
+function deepest(
+  text: string,
+  path: readonly string[],
+): { readonly node: ObjectNode; readonly depth: number } {
+  let node = parseObject(text);
+  for (const [depth, name] of path.entries()) {
+    const next = member(node, name)?.value;
+    if (next === undefined) return { node, depth };
+    if (next.kind !== "object") throw new SettingsRefused(`"${name}" is not an object`);
+    node = next;
+  }
+  return { node, depth: path.length };
+}
+
+function without(text: string, path: readonly string[], key: string): string {
+  const { node } = deepest(text, path);
+  const index = node.children.findLastIndex(child => child.key === key);
+  return index === -1 ? text : remove(text, node, index);
+}

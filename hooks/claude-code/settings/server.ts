@@ -1,0 +1,142 @@
+/**
+ * Tells the client of Kite's tools, and takes that back. The client keeps its servers in a file that it writes itself
+ * all the time: so the file is written under the client's own lock, as a whole, and no copy of it (it holds more than
+ * settings) is kept: what was added is taken out again.
+ */
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { limits } from "../../../protocol/limits.ts";
+import type { KitePaths } from "../../../protocol/paths.ts";
+import {
+  named,
+  readText,
+  refuseLinked,
+  removeText,
+  replaceText,
+  retried,
+  whileLocked,
+} from "../../install/file.ts";
+import { mcpPath } from "../../install/launcher.ts";
+import { linkTarget, projectRoot } from "./project.ts";
+import { addServer, type Made, removeServer, type ServerEntry } from "./server-text.ts";
+import { readServers, type ServerRecord, writeServers } from "./servers.ts";
+import { isEmpty } from "./settings-text.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where the client looks for servers: `project` is null for all projects. */
+export interface ServerPlace {
+  readonly file: string;
+  readonly project: string | null;
+}
+
+/** The user's servers: in `CLAUDE_CONFIG_DIR`, else in the home directory. */
+export function userServers(env: Env): ServerPlace {
+  const dir = env["CLAUDE_CONFIG_DIR"] || env["HOME"] || homedir();
+  return { file: join(resolve(dir), ".claude.json"), project: null };
+}
+
+/** The user's own for one project and all its worktrees. */
+export function projectServers(env: Env, dir: string): ServerPlace {
+  return { file: userServers(env).file, project: mainRoot(projectRoot(dir)) };
+}
+
+/** Adds the server. True where something was written. Throws InstallFailed where the file cannot be used. */
+export async function addTools(paths: KitePaths, place: ServerPlace): Promise<boolean> {
+  const file = linkTarget(place.file);
+  mkdirSync(dirname(file), { recursive: true });
+  const entry: ServerEntry = { type: "stdio", command: mcpPath(paths.bin), args: [], env: {} };
+  return await change(paths, { ...place, file }, (old, record) => {
+    const { text, made } = addServer(old ?? "{}\n", pathOf(place), entry, paths.bin);
+    const before: Pick<ServerRecord, "made" | "madeFile"> | undefined = record;
+    const fresh = { made: made ?? before?.made ?? null, madeFile: before?.madeFile ?? old === null };
+    return { text, record: { ...place, file, ...fresh } };
+  });
+}
+
+/** Takes it out. True where it was there. */
+export async function removeTools(paths: KitePaths, place: ServerPlace): Promise<boolean> {
+  const file = linkTarget(place.file);
+  const there = readText(file, limits.clientFileBytes);
+  const isIn =
+    there !== null && named(file, () => removeServer(there, pathOf(place), paths.bin, null)) !== there;
+  // Nothing is made, not even a lock, where there is nothing to undo.
+  if (!isIn && !existsSync(paths.servers)) return false;
+  return await change(paths, { ...place, file }, (old, record) => {
+    const made: Made | null = record?.made ?? null;
+    const text = removeServer(old ?? "{}", pathOf(place), paths.bin, made);
+    return { text: record?.madeFile === true && isEmpty(text) ? null : text, record: null };
+  });
+}
+
+/** Whether the entry is there, with which the client starts Kite's tools. */
+export function hasTools(paths: KitePaths, place: ServerPlace): boolean {
+  try {
+    const text = readText(linkTarget(place.file), limits.clientFileBytes);
+    return text !== null && removeServer(text, pathOf(place), paths.bin, null) !== text;
+  } catch {
+    return false; // What Kite cannot read, the client cannot either.
+  }
+}
+
+/** Where servers were added, as far as it was recorded. */
+export function placesWithTools(paths: KitePaths): readonly ServerPlace[] {
+  return readServers(paths.servers).map(({ file, project }) => ({ file, project }));
+}
+
+type Change = (
+  old: string | null,
+  record: ServerRecord | undefined,
+) => {
+  /** Null: the file goes. */
+  readonly text: string | null;
+  readonly record: ServerRecord | null;
+};
+
+async function change(paths: KitePaths, place: ServerPlace, work: Change): Promise<boolean> {
+  mkdirSync(paths.home, { recursive: true, mode: 0o700 });
+  return await whileLocked(paths.servers, () =>
+    whileLocked(place.file, () => {
+      const records = readServers(paths.servers);
+      return retried(place.file, () => changeNow(paths, place, work, records));
+    }),
+  );
+}
+
+/** `records` are those from before the first try. True where something was written; null where somebody else wrote. */
+function changeNow(
+  paths: KitePaths,
+  { file, project }: ServerPlace,
+  work: Change,
+  records: readonly ServerRecord[],
+): boolean | null {
+  const old = readText(file, limits.clientFileBytes);
+  const known = records.find(r => r.file === file && r.project === project);
+  const { text, record } = named(file, () => work(old, known));
+  if (text !== old) refuseLinked(file);
+  // Whoever is left has to take away a file that was made for the first.
+  const inherits = (r: ServerRecord) => record === null && known?.madeFile === true && r.file === file;
+  const others = records.filter(r => r !== known).map(r => (inherits(r) ? { ...r, madeFile: true } : r));
+  writeServers(paths.servers, record === null ? others : [...others, record]);
+  if (text === old) return false;
+  const done = text === null ? old === null || removeText(file, old) : replaceText(file, text, 0o600, old);
+  return done ? true : null;
+}
+
+function pathOf({ project }: ServerPlace): readonly string[] {
+  return project === null ? ["mcpServers"] : ["projects", project, "mcpServers"];
+}
+
+/** A worktree's repository, as the client knows it: all its worktrees are one project. */
+function mainRoot(root: string): string {
+  const pointer = fileText(join(root, ".git"));
+  const [, main] = /^gitdir: (.+)\/\.git\/worktrees\/[^/]+\s*$/.exec(pointer) ?? [];
+  return main === undefined ? root : resolve(root, main);
+}
+
+/** A small regular file's text; nothing where it is a folder, which is the main worktree's, or anything else. */
+function fileText(path: string): string {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return "";
+  return readText(path, limits.smallFileBytes) ?? "";
+}

@@ -1,0 +1,212 @@
+/**
+ * Git commands that put other commits into the working tree, or take them out.
+ *
+ * Without force git refuses them where they would overwrite what is uncommitted, but for files that it ignores: in their
+ * reach is only what they change. With force, with `--merge` (which writes both sides into the files and takes from the
+ * index what is staged), with a stash of their own or with words that only the shell knows they may do anything.
+ */
+import type { TreeChange } from "../../protocol/guard.ts";
+import type { Value } from "../shell/variables.ts";
+import { type Arguments, has, type Options, readArguments } from "./options.ts";
+import { all, index, only, onlyOrAll, type Reach, type Rule, tree } from "./reach.ts";
+
+const changeless = {
+  by: "target",
+  revisions: [],
+  orPath: false,
+  loses: "nothing",
+  during: [],
+  stashes: [],
+} as const;
+
+/** In reach is only what changes; all of it where a word is known to the shell alone, which may be any option. */
+function changing(name: string, words: readonly Value[], change: Partial<TreeChange>): Reach {
+  const reach = tree(name);
+  return words.every(({ known }) => known) ? { ...reach, changes: { ...changeless, ...change } } : reach;
+}
+
+/** It does nothing unless one of these is in the repository's directory. */
+export function whileThere(
+  reach: Reach,
+  during: readonly string[],
+  loses: TreeChange["loses"] = "all",
+): Reach {
+  return { ...reach, changes: { ...changeless, loses, during } };
+}
+
+/** `-` is the branch before this one. */
+function revision({ text }: Value): string {
+  return text === "-" ? "@{-1}" : text;
+}
+
+const checkout: Rule = args => {
+  const given = readArguments(args, {
+    short: "bB",
+    long: ["--orphan", "--conflict", "--pathspec-from-file"],
+  });
+  const { words, after } = given;
+  const isForced = has(given, "-f", "--force", "-p", "--patch", "-m", "--merge", "--conflict");
+  if (after !== null && after.length > 0) return tree("checkout", only(after));
+  if (has(given, "--pathspec-from-file")) return tree("checkout", { paths: null, unclear: true });
+  if (has(given, "-b", "-B", "--orphan", "-d", "--detach")) return fromHead("checkout", words, isForced);
+  const [first] = words;
+  if (first === undefined) return isForced ? tree("checkout") : null;
+  if (words.length > 1 || isPath(first) || has(given, "--ours", "--theirs")) {
+    return tree("checkout", only(words));
+  }
+  if (isForced) return tree("checkout");
+  const orPath = after === null && !has(given, "-t", "--track");
+  return isHead(first) ? null : changing("checkout", words, { revisions: [revision(first)], orPath });
+};
+
+const switchTo: Rule = args => {
+  const given = readArguments(args, {
+    short: "cC",
+    long: ["--create", "--force-create", "--orphan", "--conflict"],
+  });
+  const { words } = given;
+  const isForced = has(given, "-f", "--force", "--discard-changes", "-m", "--merge", "--conflict");
+  // It takes all files out.
+  if (has(given, "--orphan")) return isForced ? tree("switch") : changing("switch", [], { revisions: [""] });
+  if (has(given, "-c", "-C", "--create", "--force-create", "-d", "--detach")) {
+    return fromHead("switch", words, isForced);
+  }
+  if (words.length === 0) return null;
+  if (isForced) return tree("switch");
+  return changing("switch", words, { revisions: words.slice(0, 1).map(revision), orPath: true });
+};
+
+/** A branch that begins where one stands leaves every file as it is. */
+function fromHead(name: string, words: readonly Value[], isForced: boolean): Reach | null {
+  const [start] = words;
+  if (isForced) return tree(name);
+  if (start === undefined || isHead(start)) return null;
+  return changing(name, words, { revisions: [revision(start)] });
+}
+
+function isHead({ text, known }: Value): boolean {
+  return known && (text === "HEAD" || text === "@");
+}
+
+/** What no branch can be called: `.`, `src/`, `*.ts`, `./a`, `.gitignore`. */
+function isPath({ text, known }: Value): boolean {
+  return known && /[*?[ ]|\/$|^[/:]|(?:^|\/)\./.test(text);
+}
+
+const reset: Rule = args => {
+  const given = readArguments(args, { long: ["--pathspec-from-file"] });
+  const modes = ["--soft", "--mixed", "--hard", "--merge", "--keep"];
+  const asked = given.options.findLast(({ name }) => modes.some(mode => matches(name, mode)))?.name;
+  const mode = modes.find(each => asked !== undefined && matches(asked, each));
+  if (mode === "--soft") return null;
+  if (mode === undefined || mode === "--mixed") return index("reset", onlyOrAll(given.after ?? []));
+  if (mode === "--hard") return tree("reset --hard");
+  const { words } = given;
+  const loses = mode === "--merge" ? "staged" : "nothing";
+  const revisions = words.length === 0 ? ["HEAD"] : words.slice(0, 1).map(revision);
+  return changing(`reset ${mode}`, words, { revisions, loses });
+};
+
+function matches(name: string, mode: string): boolean {
+  return has({ words: [], after: null, options: [{ name, value: null }] }, mode);
+}
+
+/** The settings of these names, unless the command says itself that it stashes nothing. */
+function stashes(given: Arguments, ...keys: readonly string[]): readonly string[] {
+  return has(given, "--no-autostash") ? [] : keys;
+}
+
+const upstream = "@{upstream}";
+
+const merge: Rule = args => {
+  const given = readArguments(args, {
+    short: "mFXs",
+    long: ["--message", "--file", "--strategy", "--strategy-option", "--into-name", "--cleanup"],
+  });
+  if (has(given, "--quit")) return null;
+  if (has(given, "--continue")) return index("merge --continue", all, true);
+  if (has(given, "--abort")) return whileThere(tree("merge"), ["MERGE_HEAD"], "staged");
+  if (has(given, "--autostash")) return tree("merge");
+  const { words } = given;
+  const revisions = words.length === 0 ? [upstream] : words.map(revision);
+  return changing("merge", words, { by: "merge", revisions, stashes: stashes(given, "merge.autostash") });
+};
+
+const rebase: Rule = args => {
+  const given = readArguments(args, {
+    short: "xXsC",
+    attached: "S",
+    long: ["--exec", "--onto", "--strategy", "--strategy-option", "--whitespace", "--empty"],
+  });
+  if (has(given, "--quit", "--edit-todo", "--show-current-patch")) return null;
+  if (has(given, "--continue")) return index("rebase --continue", all, true);
+  if (has(given, "--abort", "--skip")) return whileThere(tree("rebase"), ["rebase-merge", "rebase-apply"]);
+  // What it runs between the commits may be anything.
+  if (has(given, "--autostash", "-x", "--exec")) return tree("rebase");
+  const { words } = given;
+  const onto = given.options.findLast(({ name }) => name === "--onto")?.value ?? null;
+  const isRoot = has(given, "--root");
+  const [base, branch] = isRoot ? [null, words[0]] : [words[0] ?? null, words[1]];
+  const first = onto ?? base;
+  const target = first === null ? (isRoot ? "" : upstream) : revision(first);
+  return changing("rebase", onto === null ? words : [...words, onto], {
+    revisions: branch === undefined ? [target] : [target, revision(branch)],
+    stashes: stashes(given, "rebase.autostash"),
+  });
+};
+
+/** What it will fetch is not known: what is known of the branch counts. */
+const pull: Rule = args => {
+  const given = readArguments(args, {
+    short: "sXjo",
+    long: ["--strategy", "--strategy-option", "--depth", "--jobs", "--server-option", "--upload-pack"],
+  });
+  if (has(given, "--dry-run")) return null;
+  if (has(given, "--autostash")) return tree("pull");
+  const { words } = given;
+  const [remote, ...refs] = words;
+  const named = refs.map(({ text }) => `refs/remotes/${remote?.text ?? ""}/${text.replace(/^\+|:.*$/g, "")}`);
+  return changing("pull", words, {
+    by: "merge",
+    revisions: refs.length === 0 ? [upstream] : named,
+    stashes: stashes(given, "merge.autostash", "rebase.autostash"),
+  });
+};
+
+/** Commits taken over, or taken back, one by one. */
+function picking(name: string, head: string): Rule {
+  const options: Options = {
+    short: "mX",
+    attached: "S",
+    long: ["--mainline", "--strategy", "--strategy-option"],
+  };
+  return args => {
+    const given = readArguments(args, options);
+    if (has(given, "--quit")) return null;
+    if (has(given, "--continue")) return index(`${name} --continue`, all, true);
+    if (has(given, "--abort", "--skip")) return whileThere(tree(name), [head, "sequencer"], "staged");
+    const { words } = given;
+    return changing(name, words, { by: "commits", revisions: words.map(revision) });
+  };
+}
+
+/** What a patch changes is not known, but git applies none to a file with changes in it. */
+const am: Rule = args => {
+  const given = readArguments(args, { short: "pC", attached: "S" });
+  if (has(given, "--quit", "--show-current-patch")) return null;
+  if (has(given, "--continue", "--resolved", "-r")) return index("am --continue", all, true);
+  if (has(given, "--abort", "--skip")) return whileThere(tree("am"), ["rebase-apply"]);
+  return changing("am", given.words, {});
+};
+
+export const changeRules: ReadonlyMap<string, Rule> = new Map([
+  ["checkout", checkout],
+  ["switch", switchTo],
+  ["reset", reset],
+  ["merge", merge],
+  ["rebase", rebase],
+  ["pull", pull],
+  ["cherry-pick", picking("cherry-pick", "CHERRY_PICK_HEAD")],
+  ["revert", picking("revert", "REVERT_HEAD")],
+  ["am", am],
+]);

@@ -1,0 +1,153 @@
+/** One call of git: where it works, and what it may touch there. */
+
+import { asValue, directory, hole, type Value } from "../shell/variables.ts";
+import type { Invocation } from "../shell/walk.ts";
+import { programOf } from "../shell/wrappers.ts";
+import { indexRules } from "./index-rules.ts";
+import { has, readArguments } from "./options.ts";
+import { operands, type Reach } from "./reach.ts";
+import { treeRules } from "./tree-rules.ts";
+
+/** Where a git command works; null: only the shell knows, or nobody said. */
+export interface Place {
+  readonly dir: string | null;
+  readonly gitDir: string | null;
+  readonly workTree: string | null;
+}
+
+/** A call of git with its own options read: the command's name, and the words after it. */
+export interface GitCall {
+  readonly place: Place;
+  readonly name: Value;
+  readonly args: readonly Value[];
+  /** What the call itself sets (`-c alias.x=...`), by names in small letters. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+/** Options of git itself, in front of the command's name, whose value may be the next word. */
+const valued: ReadonlySet<string> = new Set([
+  "-C",
+  "-c",
+  "--git-dir",
+  "--work-tree",
+  "--namespace",
+  "--super-prefix",
+  "--config-env",
+  "--attr-source",
+]);
+
+/** With one of these git does nothing but tell. */
+const telling =
+  /^(?:-v|--version|-h|--help|--html-path|--man-path|--info-path|--exec-path|--list-cmds(?:=.*)?)$/;
+
+/** null where git runs no command. */
+export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
+  const fromEnv = { gitDir: exported.get("GIT_DIR"), workTree: exported.get("GIT_WORK_TREE") };
+  let at = dir;
+  // A variable that is set, nobody knows to what, may lead anywhere.
+  let isLost = [fromEnv.gitDir, fromEnv.workTree].some(value => value?.includes(hole));
+  let gitDir: string | null = isLost ? null : (fromEnv.gitDir ?? null);
+  let workTree: string | null = isLost ? null : (fromEnv.workTree ?? null);
+  const settings = new Map(settingsOf(exported));
+  for (let i = 1; i < values.length; i += 1) {
+    const word = values[i];
+    if (word === undefined) break;
+    if (!/^-./.test(word.text)) {
+      const place = { dir: isLost ? null : at, gitDir, workTree };
+      return { place, name: word, args: values.slice(i + 1), settings };
+    }
+    if (word.known && telling.test(word.text)) return null;
+    const equals = word.text.startsWith("--") ? word.text.indexOf("=") : -1;
+    const option = equals === -1 ? word.text : word.text.slice(0, equals);
+    if (!valued.has(option)) continue;
+    const value = equals === -1 ? values[++i] : { ...word, text: word.text.slice(equals + 1) };
+    if (value === undefined) return null;
+    if (option === "-C") at = directory(at, value);
+    else if (option === "-c") note(settings, value.whole);
+    else if (option === "--config-env") note(settings, value.text.replace(/=.*$/s, `=${hole}`));
+    else if (option === "--git-dir" || option === "--work-tree") {
+      isLost ||= !value.known;
+      if (option === "--git-dir") gitDir = value.text;
+      else workTree = value.text;
+    }
+  }
+  return null;
+}
+
+/** A setting without a value is set to true. */
+function note(settings: Map<string, string>, setting: string): void {
+  const equals = setting.indexOf("=");
+  const key = equals === -1 ? setting : setting.slice(0, equals);
+  settings.set(key.toLowerCase(), equals === -1 ? "true" : setting.slice(equals + 1));
+}
+
+/** Settings may come through the environment, one pair of variables each. */
+function settingsOf(exported: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
+  return [...exported].flatMap(([variable, key]) => {
+    const [, number] = /^GIT_CONFIG_KEY_(\d+)$/.exec(variable) ?? [];
+    if (number === undefined) return [];
+    return [[key.toLowerCase(), exported.get(`GIT_CONFIG_VALUE_${number}`) ?? hole] as const];
+  });
+}
+
+/** What `git config` sets or, with a value of null, takes away; null where it does neither. */
+export function settingOf({
+  name,
+  args,
+}: GitCall): { readonly key: string; readonly value: string | null } | null {
+  if (name.text !== "config") return null;
+  const given = readArguments(args, {
+    short: "f",
+    long: ["--file", "--blob", "--type", "--default", "--comment"],
+  });
+  const words = operands(given);
+  const [verb] = words;
+  const [key, value] = verb?.text === "set" || verb?.text === "unset" ? words.slice(1) : words;
+  if (key?.known !== true) return null;
+  const isUnset = verb?.text === "unset" || has(given, "--unset", "--unset-all");
+  if (isUnset) return { key: key.text.toLowerCase(), value: null };
+  return value === undefined ? null : { key: key.text.toLowerCase(), value: value.whole };
+}
+
+/** The words of a call of git, which may be by a program that is one command of it: `git-stash`. null: another program. */
+export function gitWords(values: readonly Value[]): readonly Value[] | null {
+  const program = programOf(values);
+  if (program === "git") return values;
+  const [, name] = /^git-(.+)$/.exec(program ?? "") ?? [];
+  if (name === undefined || !(treeRules.has(name) || indexRules.has(name))) return null;
+  return [asValue("git"), asValue(name), ...values.slice(1)];
+}
+
+/** What the call may touch; null: neither files nor index. */
+export function reachOf({ name, args }: GitCall): Reach | null {
+  if (!name.known || isAskingForHelp(args)) return null;
+  return (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args) ?? null;
+}
+
+/** Only in the first place can it be no option's value. */
+function isAskingForHelp([first]: readonly Value[]): boolean {
+  return first?.known === true && (first.text === "-h" || first.text === "--help");
+}
+
+/** The place a command reaches: a worktree that is removed is not the one it is called from. */
+export function placeOf({ place }: GitCall, { elsewhere }: Reach): Place {
+  if (elsewhere === undefined) return place;
+  return { dir: directory(place.dir, elsewhere), gitDir: null, workTree: null };
+}
+
+/** Whether git itself has a command of this name, so that it cannot be an alias. Not all of them: the usual ones. */
+export function isGitsOwn(name: string): boolean {
+  return treeRules.has(name) || indexRules.has(name) || harmless.has(name);
+}
+
+const harmless: ReadonlySet<string> = new Set(
+  (
+    "annotate archive blame branch bundle cat-file check-attr check-ignore cherry clone column commit-graph " +
+    "commit-tree config count-objects credential describe diff diff-files diff-index diff-tree difftool " +
+    "fast-export fast-import fetch for-each-ref for-each-repo format-patch fsck gc grep hash-object help " +
+    "init interpret-trailers lfs log ls-files ls-remote ls-tree maintenance merge-base merge-file merge-tree " +
+    "mergetool mktree name-rev notes pack-refs prune push range-diff reflog remote repack replace rerere " +
+    "rev-list rev-parse shortlog show show-branch show-ref status stripspace symbolic-ref tag update-ref " +
+    "var verify-commit verify-tag version whatchanged worktree write-tree"
+  ).split(" "),
+);

@@ -1,0 +1,181 @@
+/**
+ * The git commands in a shell line that reach the working tree or the index.
+ *
+ * Seen is what the line itself shows. Not seen: what scripts, `make`, interpreters and programs not known here run in
+ * turn; words that come from files, from programs other than the few of `shell/output.ts`, or from variables, functions
+ * and aliases set elsewhere; a variable that has another value on either way of an `if`; other machines.
+ */
+
+import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
+import { limits } from "../../protocol/limits.ts";
+import { walkShell } from "../shell/line.ts";
+import { readShell } from "../shell/parser.ts";
+import { asValue, hole, type Value } from "../shell/variables.ts";
+import { type Budget, type Invocation, wholeBudget } from "../shell/walk.ts";
+import { type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf, settingOf } from "./command.ts";
+import type { Reach } from "./reach.ts";
+
+/** A guarded command, and whether its paths could not be told, so that it counts as reaching everything. */
+export interface Guarded extends GuardedCommand {
+  readonly unclear: boolean;
+}
+
+export interface ShellGuard {
+  readonly commands: readonly Guarded[];
+  /** Git commands by names that git itself does not have. */
+  readonly aliases: readonly AliasedCommand[];
+  /** Why not all of the line could be read; what could not passes. null: all of it was. */
+  readonly unread: string | null;
+}
+
+interface Found {
+  readonly commands: Guarded[];
+  readonly aliases: AliasedCommand[];
+  unread: string | null;
+  /** What the line itself sets in git's configuration, by names in small letters. */
+  readonly set: Map<string, string>;
+  /** How many aliases led here. */
+  readonly depth: number;
+  readonly budget: Budget;
+}
+
+function nothingYet(set: Map<string, string> = new Map(), depth = 0, budget = wholeBudget()): Found {
+  return { commands: [], aliases: [], unread: null, set, depth, budget };
+}
+
+/** Reads a line that begins in `dir`. Never throws, whatever the line holds; bounded in time and in what it gives. */
+export function guardShell(line: string, dir: string): ShellGuard {
+  const found = nothingYet();
+  look(found, line, dir);
+  const { commands, aliases, unread } = found;
+  return { commands, aliases, unread };
+}
+
+/** `args` are `$1` and so on; null: not known. */
+function look(found: Found, line: string, dir: string, args: readonly string[] | null = null): void {
+  const { node, unread } = readShell(line);
+  found.unread ??= unread;
+  const run = (invocation: Invocation): void => {
+    const values = gitWords(invocation.values);
+    if (values !== null) take(found, { ...invocation, values });
+  };
+  const tooMuch = walkShell(node, dir, run, args, found.budget);
+  found.unread ??= tooMuch;
+}
+
+function take(found: Found, invocation: Invocation): void {
+  const call = gitCall(invocation);
+  if (call === null) return;
+  if (found.commands.length + found.aliases.length >= limits.guardedCommandsMax) {
+    found.unread ??= "it has too many git commands";
+    return;
+  }
+  if (!call.name.known) {
+    found.unread ??= onlyShell;
+    return;
+  }
+  const { text: name } = call.name;
+  if (name === "submodule") {
+    const guarded = inSubmodules(call);
+    if (guarded !== null) return void found.commands.push(guarded);
+  }
+  const set = settingOf(call);
+  if (set !== null) note(found, set);
+  const reach = reachOf(call);
+  if (reach !== null) {
+    const { elsewhere: _, unclear = false, ...rest } = inLine(found, call, reach);
+    const guarded = { ...rest, ...placeOf(call, reach), unclear };
+    // Relative to a folder that is not known, paths may be any.
+    found.commands.push(
+      invocation.isBelow && rest.paths !== null ? { ...guarded, paths: null, unclear: true } : guarded,
+    );
+  } else if (!isGitsOwn(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
+}
+
+const onlyShell = "which git command it runs is known to the shell alone";
+
+function note({ set }: Found, { key, value }: { readonly key: string; readonly value: string | null }): void {
+  if (value === null) set.delete(key);
+  else if (set.size < limits.shellNamesMax) set.set(key, value);
+}
+
+/** What the line says itself of a command that else changes little: that it stashes, or loses what was just staged. */
+function inLine({ commands, set }: Found, { settings }: GitCall, reach: Reach): Reach {
+  const { changes, ...whole } = reach;
+  if (changes === undefined) return reach;
+  const left = changes.stashes.filter(key => (settings.get(key) ?? set.get(key)) === undefined);
+  const isStashing = changes.stashes.some(key => !isFalse(settings.get(key) ?? set.get(key) ?? "false"));
+  const isStaged = changes.loses === "staged" && commands.some(one => one.reach !== "tree");
+  if (isStashing || isStaged) return whole;
+  // What has to be in progress may begin on the line itself: but git begins nothing over what it would lose at its end.
+  return { ...reach, changes: { ...changes, stashes: left } };
+}
+
+/** As git reads a setting. */
+function isFalse(value: string): boolean {
+  return /^(?:false|no|off|0|)$/i.test(value);
+}
+
+/** What the line itself says of the alias counts; what git's configuration says is asked for later. */
+function takeAlias(found: Found, call: GitCall, name: string): void {
+  const key = `alias.${name.toLowerCase()}`;
+  const text = call.settings.get(key) ?? found.set.get(key);
+  if (text === undefined) {
+    found.aliases.push(aliased(found, call, name));
+    return;
+  }
+  const inner = comesTo(found, call, text);
+  found.commands.push(...inner.commands);
+  found.aliases.push(...inner.aliases);
+  found.unread ??= inner.unread;
+}
+
+/** `submodule foreach` hands its words to a shell in every submodule. */
+function inSubmodules({ place, args }: GitCall): Guarded | null {
+  const [sub, ...words] = args.filter(({ text }, i) => !text.startsWith("-") || isAfterWord(args, i));
+  if (sub?.text !== "foreach") return null;
+  const inner = nothingYet();
+  look(inner, words.map(({ whole }) => whole).join(" "), "/");
+  if (!inner.commands.some(({ reach }) => reach === "tree")) return null;
+  const name = "git submodule foreach";
+  return { name, ...place, reach: "tree", commits: false, paths: null, untracked: true, unclear: false };
+}
+
+/** Whether an option belongs to the command that is run, not to `foreach` in front of it. */
+function isAfterWord(args: readonly Value[], i: number): boolean {
+  return args.slice(0, i).filter(({ text }) => !text.startsWith("-")).length > 1;
+}
+
+function aliased({ set, depth }: Found, call: GitCall, name: string): AliasedCommand {
+  const inner = (text: string) => comesTo(nothingYet(set, depth), call, text);
+  return {
+    name,
+    ...call.place,
+    commandsOf: text => inner(text).commands,
+    aliasesOf: text => inner(text).aliases,
+  };
+}
+
+/** Git puts an alias's text in place of its name; with a `!` in front it is a line for a shell. */
+function comesTo({ set, depth, budget }: Found, call: GitCall, text: string): Found {
+  const { place, args } = call;
+  const { dir, gitDir, workTree } = place;
+  const found = nothingYet(set, depth + 1, budget);
+  if (text.includes(hole)) found.unread = onlyShell;
+  if (found.depth > limits.aliasDepthMax) return found;
+  if (text.startsWith("!")) {
+    const words = args.map(({ whole }) => whole);
+    look(found, `${text.slice(1)} "$@"`, dir ?? "/", words);
+    // It runs at the top of the worktree, with the words that come after it.
+    const commands = found.commands.map(each => ({ ...each, paths: null, ...(dir === null ? { dir } : {}) }));
+    return { ...found, commands };
+  }
+  const values: Value[] = [asValue("git")];
+  const { node } = readShell(text);
+  walkShell(node, "/", ({ values: words }) => values.push(...words), null, budget);
+  // What the call itself sets holds for what its alias comes to.
+  const settings = [...call.settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
+  const [git = asValue("git"), ...rest] = values;
+  take(found, { values: [git, ...settings, ...rest, ...args], dir, isBelow: false, exported: new Map() });
+  return { ...found, commands: found.commands.map(each => ({ ...each, gitDir, workTree })) };
+}

@@ -1,0 +1,76 @@
+/** Git commands that write the index or a commit: whose changes they may take in. */
+import { has, type Options, readArguments } from "./options.ts";
+import { all, index, only, onlyOrAll, operands, type Rule, takeAll } from "./reach.ts";
+
+const unclear = { paths: null, unclear: true } as const;
+
+/** Named paths are taken as they are, and a folder is named like a file: so any form may take in what others changed. */
+const add: Rule = args => {
+  const given = readArguments(args, { long: ["--chmod", "--pathspec-from-file"] });
+  const paths = operands(given);
+  if (has(given, "-n", "--dry-run", "--refresh")) return null;
+  const isPicking = has(
+    given,
+    "-p",
+    "--patch",
+    "-i",
+    "--interactive",
+    "-e",
+    "--edit",
+    "-N",
+    "--intent-to-add",
+  );
+  if (isPicking) return index("add", onlyOrAll(paths));
+  const whole = has(given, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
+  const name = whole ?? (has(given, "-u", "--update") ? "add -u" : "add");
+  const isKnownOnly = name === "add -u" || has(given, "--renormalize");
+  if (has(given, "--pathspec-from-file")) return takeAll(name, unclear, false, !isKnownOnly);
+  if (paths.length > 0) return takeAll(name, only(paths), false, !isKnownOnly);
+  return name === "add" && !isKnownOnly ? null : takeAll(name, all, false, !isKnownOnly);
+};
+
+const committing: Options = {
+  short: "mFCct",
+  attached: "Su",
+  long: [
+    "--message",
+    "--file",
+    "--reuse-message",
+    "--reedit-message",
+    "--template",
+    "--author",
+    "--date",
+    "--cleanup",
+    "--fixup",
+    "--squash",
+    "--trailer",
+    "--pathspec-from-file",
+  ],
+};
+
+/** With paths it commits these alone, whatever else is staged. */
+const commit: Rule = args => {
+  const given = readArguments(args, committing);
+  const paths = operands(given);
+  if (has(given, "--dry-run", "--short", "--porcelain", "--long")) return null;
+  const includes = has(given, "-i", "--include");
+  if (has(given, "-a", "--all")) return takeAll("commit -a", all, true);
+  if (has(given, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
+  if (has(given, "-p", "--patch", "--interactive")) return index("commit", onlyOrAll(paths), true);
+  if (paths.length > 0) return takeAll(includes ? "commit -i" : "commit", only(paths), includes);
+  return index("commit", all, !has(given, "-o", "--only"));
+};
+
+const updateIndex: Rule = args => {
+  const given = readArguments(args, { long: ["--chmod", "--cacheinfo"] });
+  const paths = operands(given);
+  const isLooking = paths.length === 0 && has(given, "--refresh", "--really-refresh");
+  return args.length === 0 || isLooking ? null : index("update-index", onlyOrAll(paths));
+};
+
+export const indexRules: ReadonlyMap<string, Rule> = new Map([
+  ["add", add],
+  ["stage", add],
+  ["commit", commit],
+  ["update-index", updateIndex],
+]);

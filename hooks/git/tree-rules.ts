@@ -1,0 +1,161 @@
+/** Git commands that write the working tree: what uncommitted work they may wipe. */
+
+import type { Value } from "../shell/variables.ts";
+import { changeRules, whileThere } from "./change-rules.ts";
+import { has, type Options, readArguments } from "./options.ts";
+import { all, index, only, onlyOrAll, operands, type Reach, type Rule, tree } from "./reach.ts";
+
+const restore: Rule = args => {
+  const given = readArguments(args, {
+    short: "s",
+    long: ["--source", "--conflict", "--pathspec-from-file"],
+  });
+  const paths = operands(given);
+  const isUnclear = has(given, "--pathspec-from-file");
+  if (paths.length === 0 && !isUnclear && !has(given, "-p", "--patch")) return null;
+  const reached = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(paths);
+  const isStaged = has(given, "-S", "--staged") && !has(given, "-W", "--worktree");
+  return isStaged ? index("restore --staged", reached) : tree("restore", reached);
+};
+
+const stash: Rule = args => {
+  const [first] = args;
+  if (first !== undefined && !first.known) return { ...tree("stash"), unclear: true };
+  const isPush = first === undefined || first.text.startsWith("-");
+  const sub = isPush ? "push" : first.text;
+  switch (sub) {
+    case "push":
+      return pushed(isPush ? args : args.slice(1));
+    case "save":
+      return { ...tree("stash save", all, isUntracked(args)), ...ignoredToo(args) };
+    case "pop":
+    case "apply":
+    case "branch":
+    case "drop":
+    case "clear":
+      return tree(`stash ${sub}`);
+    default:
+      return null;
+  }
+};
+
+const stashed: Options = { short: "m", long: ["--message", "--pathspec-from-file"] };
+
+function pushed(args: readonly Value[]): Reach {
+  const given = readArguments(args, stashed);
+  const isUnclear = has(given, "--pathspec-from-file");
+  const paths = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(operands(given));
+  return { ...tree("stash push", paths, isUntracked(args)), ...ignoredToo(args) };
+}
+
+function ignoredToo(args: readonly Value[]): { readonly ignored?: true } {
+  return has(readArguments(args, stashed), "-a", "--all") ? { ignored: true } : {};
+}
+
+function isUntracked(args: readonly Value[]): boolean {
+  return has(readArguments(args, stashed), "-u", "--include-untracked", "-a", "--all");
+}
+
+const clean: Rule = args => {
+  const given = readArguments(args, { short: "e", long: ["--exclude"] });
+  if (has(given, "-n", "--dry-run")) return null;
+  const ignored = has(given, "-x", "-X") ? { ignored: true } : {};
+  // With the large one it leaves alone what is new.
+  return { ...tree("clean", onlyOrAll(operands(given)), !has(given, "-X")), ...ignored };
+};
+
+const remove: Rule = args => {
+  const given = readArguments(args, { long: ["--pathspec-from-file"] });
+  const paths = operands(given);
+  const isUnclear = has(given, "--pathspec-from-file");
+  if (has(given, "-n", "--dry-run") || (paths.length === 0 && !isUnclear)) return null;
+  const reached = isUnclear ? ({ paths: null, unclear: true } as const) : only(paths);
+  return has(given, "--cached") ? index("rm --cached", reached) : tree("rm", reached);
+};
+
+const move: Rule = args => {
+  const given = readArguments(args, {});
+  const paths = operands(given);
+  return has(given, "-n", "--dry-run") || paths.length < 2 ? null : tree("mv", only(paths));
+};
+
+/** Backwards it takes work out of the files; forwards it goes beside what is there. */
+const apply: Rule = args => {
+  const given = readArguments(args, {
+    short: "pC",
+    long: ["--directory", "--exclude", "--include", "--build-fake-ancestor"],
+  });
+  const isLooking = has(given, "--check", "--stat", "--numstat", "--summary") && !has(given, "--apply");
+  if (isLooking) return null;
+  if (has(given, "-R", "--reverse") && !has(given, "--cached")) return tree("apply -R");
+  return has(given, "--cached", "--index", "-3", "--3way") ? index("apply --index") : null;
+};
+
+const checkoutIndex: Rule = args => {
+  const given = readArguments(args, { long: ["--prefix", "--stage"] });
+  if (!has(given, "-f", "--force") || has(given, "--prefix", "--temp")) return null;
+  if (has(given, "-a", "--all", "--stdin")) return tree("checkout-index -f");
+  const paths = operands(given);
+  return paths.length === 0 ? null : tree("checkout-index -f", only(paths));
+};
+
+const readTree: Rule = args => {
+  const given = readArguments(args, { long: ["--prefix", "--index-output", "--exclude-per-directory"] });
+  if (has(given, "-n", "--dry-run", "--index-output")) return null;
+  const isWriting = has(given, "-u") && has(given, "-m", "--reset");
+  return isWriting ? tree("read-tree -u") : index("read-tree");
+};
+
+const bisect: Rule = ([sub, ...args]) => {
+  if (sub === undefined) return null;
+  if (!sub.known) return { ...tree("bisect"), unclear: true };
+  if (/^(?:log|view|visualize|terms|help)$/.test(sub.text)) return null;
+  const long = ["--term-new", "--term-bad", "--term-old", "--term-good"];
+  const given = readArguments(args, { long });
+  if (sub.text === "reset") return whileThere(tree("bisect"), ["BISECT_START"]);
+  // It begins when it knows a bad and a good one.
+  if (sub.text === "start" && (given.words.length < 2 || has(given, "--no-checkout"))) return null;
+  return tree("bisect");
+};
+
+const submodule: Rule = args => {
+  const long = ["--reference", "--depth", "--jobs", "--filter", "--branch", "--name"];
+  const given = readArguments(args, { short: "jb", long });
+  const [sub, ...words] = given.words;
+  if (sub === undefined) return null;
+  if (!sub.known) return { ...tree("submodule"), unclear: true };
+  const paths = onlyOrAll([...words, ...(given.after ?? [])]);
+  if (sub.text === "update") return tree("submodule update", paths);
+  if (sub.text === "deinit") return tree("submodule deinit", paths, true);
+  return sub.text === "add" ? index("submodule add") : null;
+};
+
+const sparseCheckout: Rule = ([sub]) => {
+  if (sub === undefined) return null;
+  if (!sub.known) return { ...tree("sparse-checkout"), unclear: true };
+  return /^(?:init|set|add|reapply|disable|clean)$/.test(sub.text) ? tree("sparse-checkout") : null;
+};
+
+const worktree: Rule = ([sub, ...args]) => {
+  if (sub?.known !== true || sub.text !== "remove") return null;
+  const [elsewhere] = operands(readArguments(args, {}));
+  return elsewhere === undefined ? null : { ...tree("worktree remove", all, true), ignored: true, elsewhere };
+};
+
+export const treeRules: ReadonlyMap<string, Rule> = new Map([
+  ...changeRules,
+  ["restore", restore],
+  ["stash", stash],
+  ["clean", clean],
+  ["rm", remove],
+  ["mv", move],
+  ["apply", apply],
+  ["checkout-index", checkoutIndex],
+  ["read-tree", readTree],
+  ["bisect", bisect],
+  ["submodule", submodule],
+  ["sparse-checkout", sparseCheckout],
+  ["worktree", worktree],
+  ["filter-branch", () => tree("filter-branch")],
+  ["filter-repo", () => tree("filter-repo")],
+]);

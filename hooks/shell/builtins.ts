@@ -1,0 +1,137 @@
+/** What the shell's own commands do to what it knows. */
+import { limits } from "../../protocol/limits.ts";
+import { readOptions } from "./options.ts";
+import {
+  assign,
+  boundedArgs,
+  boundedList,
+  directory,
+  exportTo,
+  hole,
+  type State,
+  unknown,
+  unset,
+  type Value,
+  withNamed,
+  without,
+} from "./variables.ts";
+
+/** null: nothing comes after it. */
+export function builtin(name: string | null, args: readonly Value[], state: State): State | null {
+  switch (name) {
+    case "exit":
+    case "return":
+    case "break":
+    case "continue":
+      return null;
+    case "cd":
+    case "chdir":
+      return moved(args, state);
+    case "pushd":
+      return pushed(args, state);
+    case "popd":
+      return { ...state, dir: state.stack[0] ?? null, before: state.dir, stack: state.stack.slice(1) };
+    case "export":
+    case "declare":
+    case "typeset":
+    case "readonly":
+    case "local":
+      return declared(name, args, state);
+    case "unset":
+      return args.reduce((now, { text }) => (isName(text) ? unset(now, text) : now), state);
+    case "read":
+      return taken(args, state);
+    case "mapfile":
+    case "readarray":
+      return listed(args, state);
+    case "set":
+      return reset(args, state);
+    case "shift":
+      return { ...state, args: state.args?.slice(Number(args[0]?.text ?? 1)) ?? null };
+    case "alias":
+      return aliased(args, state);
+    case "unalias":
+      return args.some(({ text }) => text === "-a")
+        ? { ...state, aliases: new Map() }
+        : { ...state, aliases: args.reduce((all, { text }) => without(all, text), state.aliases) };
+    default:
+      return state;
+  }
+}
+
+function moved(args: readonly Value[], state: State): State {
+  const to = args.find(({ text }) => !/^-[LPe@-]/.test(text));
+  const dir = to?.known && to.text === "-" ? state.before : directory(state.dir, to ?? unknown);
+  return { ...state, dir, before: state.dir };
+}
+
+/** Without a directory, or by number, it goes around in what is on the stack. */
+function pushed(args: readonly Value[], state: State): State {
+  const [to] = args;
+  if (to === undefined || /^[+-]/.test(to.text)) return { ...state, dir: null, before: state.dir, stack: [] };
+  return { ...moved(args, state), stack: [state.dir, ...state.stack].slice(0, limits.shellDepthMax) };
+}
+
+function declared(name: string, args: readonly Value[], state: State): State {
+  const isExport = name === "export" || args.some(({ text }) => /^-\w*x/.test(text));
+  return args.reduce((now, { whole }) => {
+    const [, variable, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(whole) ?? [];
+    if (variable === undefined) return now;
+    const given = value ?? now.variables.get(variable) ?? hole;
+    return isExport ? exportTo(now, variable, given) : assign(now, variable, given);
+  }, state);
+}
+
+const reading = { short: "adeinNptu" };
+
+/** The next line, cut into the variables that are named. */
+function taken(args: readonly Value[], state: State): State {
+  const { options, rest } = readOptions(args, reading);
+  const names = rest.filter(({ text }) => isName(text)).map(({ text }) => text);
+  const { input } = state;
+  const isPlain = options.every(({ name }) => /^-[rsp]$/.test(name));
+  if (input === null || !isPlain || input.includes(hole)) {
+    return names.reduce<State>((now, name) => assign(now, name, hole), { ...state, input: null });
+  }
+  const [line = ""] = input.split("\n", 1);
+  const next: State = { ...state, input: input.slice(line.length + 1) };
+  if (line.includes("\\")) return names.reduce((now, name) => assign(now, name, hole), next);
+  const words = line.trim();
+  if (names.length <= 1) return assign(next, names[0] ?? "REPLY", words);
+  const parts = words.split(/[ \t]+/);
+  return names.reduce(
+    (now, name, i) => assign(now, name, i < names.length - 1 ? (parts[i] ?? "") : parts.slice(i).join(" ")),
+    next,
+  );
+}
+
+/** Each line is an element, without its end where `-t` says so. */
+function listed(args: readonly Value[], state: State): State {
+  const { options, rest } = readOptions(args, { short: "dnOsuCc" });
+  const name = rest[0]?.text ?? "MAPFILE";
+  const { input } = state;
+  const isPlain = options.length === 1 && options[0]?.name === "-t";
+  const lines = input === null || !isPlain ? [hole] : input.replace(/\n$/, "").split("\n");
+  return { ...state, lists: withNamed(state.lists, name, boundedList(lines)) };
+}
+
+/** `set -- a b` gives the shell its words anew. */
+function reset(args: readonly Value[], state: State): State {
+  const at = args.findIndex(({ whole }) => whole === "--");
+  const [first] = args;
+  if (at === -1 && (first === undefined || /^[-+]/.test(first.text))) return state;
+  return { ...state, args: boundedArgs(args.slice(at + 1).map(({ whole }) => whole)) };
+}
+
+function aliased(args: readonly Value[], state: State): State {
+  let { aliases } = state;
+  for (const { whole } of args) {
+    const [, name, text] = /^([^=\0]+)=(.*)$/s.exec(whole) ?? [];
+    if (name !== undefined && text !== undefined) aliases = withNamed(aliases, name, text);
+  }
+  return { ...state, aliases };
+}
+
+function isName(text: string): boolean {
+  return /^[A-Za-z_]\w*$/.test(text);
+}

@@ -1,0 +1,138 @@
+/** The words that a shell makes of one: braces, variables, fields. */
+
+import type { Part, Word } from "./ast.ts";
+import { asValue, bounded, hole, type State, type Value } from "./variables.ts";
+
+/** Patterns of file names stay as they are. */
+export function expand(word: Word, state: State): readonly Value[] {
+  return braces(word).flatMap(each => fields(each, state));
+}
+
+/** A word as one value, as in an assignment: nothing in it is split. */
+export function single(word: Word, state: State): Value {
+  const quoted = word.map(part =>
+    part.kind === "variable" || part.kind === "value" ? { ...part, quoted: true } : part,
+  );
+  // Here the elements of a list are one text, too.
+  return asValue(
+    bounded(
+      fields(quoted, state)
+        .map(({ whole }) => whole)
+        .join(" "),
+    ),
+  );
+}
+
+/** The fields of one word, as they grow. */
+class Fields {
+  readonly done: string[] = [];
+  #now = "";
+  #isThere = false;
+
+  add(text: string, isThere: boolean): void {
+    this.#now = bounded(this.#now + text);
+    this.#isThere ||= isThere || text !== "";
+  }
+
+  end(): void {
+    if (this.#isThere) this.done.push(this.#now);
+    this.#now = "";
+    this.#isThere = false;
+  }
+
+  /** A list without elements: the quotes around it are no word either. */
+  vanish(): void {
+    if (this.#now === "") this.#isThere = false;
+  }
+
+  /** Text that ends a field at every blank. */
+  split(text: string): void {
+    for (const [i, each] of text.split(/[ \t\n]+/).entries()) {
+      if (i > 0) this.end();
+      this.add(each, false);
+    }
+  }
+}
+
+function fields(word: Word, state: State): Value[] {
+  const all = new Fields();
+  for (const [i, part] of word.entries()) {
+    const texts = i === 0 && isTilde(part) ? tilde(part) : textsOf(part, state);
+    const isQuoted = part.kind === "text" || isInQuotes(part);
+    if (texts.length === 0) all.vanish();
+    for (const [n, text] of texts.entries()) {
+      if (n > 0) all.end();
+      if (isQuoted) all.add(text, isInQuotes(part));
+      else all.split(text);
+    }
+  }
+  all.end();
+  return all.done.map(asValue);
+}
+
+function isInQuotes(part: Part): boolean {
+  return "quoted" in part && part.quoted;
+}
+
+/** `~` and `~name`: somebody's home. */
+function isTilde(part: Part): part is Extract<Part, { kind: "text" }> {
+  return part.kind === "text" && !part.quoted && part.text.startsWith("~");
+}
+
+function tilde({ text }: Extract<Part, { kind: "text" }>): readonly string[] {
+  return [text.replace(/^[^/]*/, hole)];
+}
+
+/** One text, or those of a list's elements. */
+function textsOf(part: Part, state: State): readonly string[] {
+  if (part.kind === "text" || part.kind === "value") return [part.text];
+  return part.kind === "variable" ? variable(part.name, part.quoted, state) : [hole];
+}
+
+function variable(name: string, quoted: boolean, state: State): readonly string[] {
+  const { dir, before, variables, lists, args, zero } = state;
+  if (/^\d+$/.test(name))
+    return [name === "0" ? zero : args === null ? hole : (args[Number(name) - 1] ?? "")];
+  if (name === "@" || name === "*") return several(args, name, quoted);
+  const [, array, index] = /^(\w+)\[(.+)\]$/.exec(name) ?? [];
+  if (array !== undefined && index !== undefined) {
+    const list = lists.get(array) ?? null;
+    if (index === "@" || index === "*") return several(list, index, quoted);
+    return [list === null ? hole : (list[Number(index)] ?? "")];
+  }
+  if (name === "PWD") return [dir ?? hole];
+  if (name === "OLDPWD") return [before ?? hole];
+  return [variables.get(name) ?? lists.get(name)?.[0] ?? (name === "IFS" ? " \t\n" : hole)];
+}
+
+function several(
+  list: readonly string[] | null,
+  name: "@" | "*" | string,
+  quoted: boolean,
+): readonly string[] {
+  if (list === null) return [hole];
+  return name === "*" && quoted ? [list.join(" ")] : list;
+}
+
+/** `a{b,c}` is two words. What is more involved is not known. */
+function braces(word: Word): readonly Word[] {
+  const at = word.findIndex(
+    part => part.kind === "text" && !part.quoted && /\{[^{}]*(?:,|\.\.)/.test(part.text),
+  );
+  const part = word[at];
+  if (part?.kind !== "text") return isBroken(word) ? [[...word, { kind: "opaque", commands: [] }]] : [word];
+  const [, head, inside, tail] = /^([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)$/.exec(part.text) ?? [];
+  if (head === undefined || inside === undefined || tail === undefined || word.length > 1) {
+    return [[{ kind: "opaque", commands: [] }]];
+  }
+  return inside.split(",").map(text => [{ ...part, text: head + text + tail }]);
+}
+
+/** Whether a brace that opens is followed by quotes or variables before its comma. */
+function isBroken(word: Word): boolean {
+  const open = word.findIndex(part => part.kind === "text" && !part.quoted && /\{[^}]*$/.test(part.text));
+  return (
+    open !== -1 &&
+    word.slice(open + 1).some(part => part.kind === "text" && !part.quoted && /[,}]/.test(part.text))
+  );
+}

@@ -1,0 +1,130 @@
+/** Programs that run others: with words that they read (`xargs`), or that they find (`find -exec`). */
+
+import { limits } from "../../protocol/limits.ts";
+import { type Option, readOptions } from "./options.ts";
+import { wordsIn } from "./split.ts";
+import { asValue, hole, type Value } from "./variables.ts";
+
+/** Commands that a program starts, each with its words. */
+export interface Launched {
+  readonly commands: readonly (readonly Value[])[];
+  /** They run below the directory, who knows where. */
+  readonly isBelow: boolean;
+}
+
+/**
+ * null: the program starts nothing. `input` is what it reads, `textOf` what a file holds that it names; both null where
+ * the line does not tell.
+ */
+export function launched(
+  name: string | null,
+  args: readonly Value[],
+  input: string | null,
+  textOf: (file: Value) => string | null,
+): Launched | null {
+  if (name === "find" || name === "gfind") return found(args);
+  return name === "xargs" || name === "gxargs" ? fed(args, input, textOf) : null;
+}
+
+/** Every `-exec` with its words; what is found is not known. */
+function found(args: readonly Value[]): Launched {
+  const commands: Value[][] = [];
+  let isBelow = false;
+  let current: Value[] | null = null;
+  for (const arg of args) {
+    if (current === null) {
+      if (!/^-(?:exec|ok)(?:dir)?$/.test(arg.text)) continue;
+      isBelow ||= arg.text.endsWith("dir");
+      current = [];
+    } else if (arg.known && (arg.text === ";" || (arg.text === "+" && current.at(-1)?.whole === hole))) {
+      commands.push(current);
+      current = null;
+    } else current.push(asValue(arg.whole.replaceAll("{}", hole)));
+  }
+  return { commands, isBelow };
+}
+
+const names = {
+  short: "EILPadns",
+  attached: "eil",
+  long: ["--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-procs", "--process-slot-var"],
+};
+
+function fed(args: readonly Value[], input: string | null, textOf: (file: Value) => string | null): Launched {
+  const { options, rest } = readOptions(args, names);
+  const command = rest.length === 0 ? [asValue("echo")] : rest;
+  const last = (...of: readonly string[]) => options.findLast(({ name }) => of.includes(name));
+  const file = last("-a", "--arg-file")?.value;
+  const text = file ? textOf(file) : input;
+  const replaced = marker(last("-I", "-i", "--replace"));
+  const isUnclear = last("-E", "-e", "--eof") !== undefined;
+  const commands = text === null || isUnclear ? null : each(command, text, options, replaced);
+  const any = replaced === null ? [...command, asValue(hole)] : filled(command, replaced, hole);
+  return { commands: commands ?? [any], isBelow: false };
+}
+
+/** What stands for a line: `{}` unless said; null where nothing does. */
+function marker(option: Option | undefined): string | null {
+  if (option === undefined) return null;
+  return option.value === null || !option.value.known ? "{}" : option.value.text;
+}
+
+function filled(command: readonly Value[], replaced: string, text: string): readonly Value[] {
+  return replaced === "" ? command : command.map(({ whole }) => asValue(whole.replaceAll(replaced, text)));
+}
+
+/** The commands for a text that is known; null where they would be too many, or cannot be told. */
+function each(
+  command: readonly Value[],
+  text: string,
+  options: readonly Option[],
+  replaced: string | null,
+): readonly (readonly Value[])[] | null {
+  const last = (...of: readonly string[]) => options.findLast(({ name }) => of.includes(name));
+  const delimiter = last("-0", "--null") ? "\\0" : (last("-d", "--delimiter")?.value?.text ?? null);
+  const lines = wordsOf(text, delimiter, replaced !== null);
+  if (lines === null) return null;
+  if (replaced !== null) {
+    if (lines.length > limits.shellRoundsMax) return null;
+    return lines.map(line => filled(command, replaced, line.join(" ")));
+  }
+  const words = lines.flat();
+  const isIdle = words.length === 0 && last("-r", "--no-run-if-empty") !== undefined;
+  if (isIdle) return [];
+  const size = Number(last("-n", "--max-args")?.value?.text ?? 0);
+  const perLine = last("-L", "-l", "--max-lines");
+  const groups =
+    perLine !== undefined
+      ? chunks(lines, Number(perLine.value?.text ?? 1)).map(chunk => chunk.flat())
+      : size > 0
+        ? chunks(words, size)
+        : [words];
+  if (groups.length > limits.shellRoundsMax) return null;
+  return groups.map(group => [...command, ...group.map(asValue)]);
+}
+
+function chunks<T>(all: readonly T[], size: number): T[][] {
+  const step = Math.max(1, Math.floor(size) || 1);
+  const found: T[][] = [];
+  for (let at = 0; at < all.length; at += step) found.push(all.slice(at, at + step));
+  return found;
+}
+
+/** Words, a list for each line; with `isWhole` a line is one word. null: it has a quote without an end. */
+function wordsOf(text: string, delimiter: string | null, isWhole: boolean): string[][] | null {
+  if (delimiter !== null) {
+    // What is between zero bytes, which a text of the line cannot hold, is known to nobody.
+    if (/^\\(?:0|x0)/.test(delimiter)) return text === "" ? [] : null;
+    const character = delimiter === "\\n" ? "\n" : delimiter === "\\t" ? "\t" : delimiter.charAt(0);
+    const parts = text.split(character);
+    if (parts.at(-1) === "") parts.pop();
+    return parts.map(part => [part]);
+  }
+  const lines: string[][] = [];
+  for (const line of text.split("\n")) {
+    const words = isWhole ? wordsIn(line.replace(/^[ \t]+/, ""), true) : wordsIn(line);
+    if (words === null) return null;
+    if (words.length > 0) lines.push(words);
+  }
+  return lines;
+}

@@ -1,0 +1,164 @@
+/** A command without further commands in its grammar: its words, and what the program that they name runs in turn. */
+
+import type { Assignment, Node, Word } from "./ast.ts";
+import { builtin } from "./builtins.ts";
+import { single } from "./expand.ts";
+import { launched } from "./launch.ts";
+import { outputOf } from "./output.ts";
+import { readShell } from "./parser.ts";
+import {
+  assign,
+  begun,
+  boundedArgs,
+  boundedList,
+  exportTo,
+  hole,
+  type State,
+  type Value,
+  withNamed,
+  without,
+} from "./variables.ts";
+import type { Walk } from "./walk.ts";
+import { programOf, type Run, scriptOf, unwrapped } from "./wrappers.ts";
+
+type Simple = Extract<Node, { kind: "simple" }>;
+
+export function runSimple(walk: Walk, node: Simple, state: State): State | null {
+  const aliased = expandedAlias(walk, node, state);
+  if (aliased !== null) {
+    const { name, node: inner } = aliased;
+    const after = walk.deeper(() => walk.step(inner, { ...state, aliases: without(state.aliases, name) }));
+    return after === null ? null : { ...after, aliases: state.aliases };
+  }
+  for (const aside of node.asides) walk.settled(aside, state);
+  const given = node.assignments.map(each => [each, valuesOf(walk, each, state)] as const);
+  const values = walk.words(node.words, state);
+  if (values.length === 0) return given.reduce((now, [each, list]) => assigned(now, each, list), state);
+  const told = given.reduce((now, [{ name }, list]) => exportTo(now, name, list.join(" ")), state);
+  const [first] = values;
+  const body = first?.known ? state.functions.get(first.text) : undefined;
+  if (body === undefined) return perform(walk, values, told, state);
+  const args = boundedArgs(values.slice(1).map(({ whole }) => whole));
+  const after = called(walk, body, { ...state, args });
+  return { ...after, args: state.args };
+}
+
+/** What an assignment gives: one text, or those of a list. */
+function valuesOf(walk: Walk, each: Assignment, state: State): readonly string[] {
+  if (each.kind === "list") return walk.words(each.value, state).map(({ whole }) => whole);
+  if (each.value === null) return [hole];
+  const { whole } = single(walk.settled(each.value, state), state);
+  return [walk.charge(whole.length) ? whole : hole];
+}
+
+function assigned(state: State, { kind, name, adds }: Assignment, given: readonly string[]): State {
+  if (kind === "list") {
+    const before = adds ? (state.lists.get(name) ?? [hole]) : [];
+    return { ...state, lists: withNamed(state.lists, name, boundedList([...before, ...given])) };
+  }
+  const before = adds ? (state.variables.get(name) ?? hole) : "";
+  return assign(state, name, before + (given[0] ?? ""));
+}
+
+/** An alias stands for the text it was given; what follows it follows that text. */
+function expandedAlias(walk: Walk, node: Simple, state: State): { name: string; node: Node } | null {
+  const [word, ...rest] = node.words;
+  const [part] = word ?? [];
+  if (state.aliases.size === 0 || word?.length !== 1 || part?.kind !== "text" || part.quoted) return null;
+  const text = state.aliases.get(part.text);
+  if (text === undefined) return null;
+  return { name: part.text, node: followed(read(walk, text), rest, node) };
+}
+
+function followed(node: Node, rest: readonly Word[], by: Simple): Node {
+  const inner = node.kind === "sequence" && node.nodes.length === 1 ? node.nodes[0] : undefined;
+  if (inner?.kind !== "simple") return node;
+  return {
+    ...inner,
+    assignments: [...by.assignments, ...inner.assignments],
+    words: [...inner.words, ...rest],
+    asides: [...inner.asides, ...by.asides],
+  };
+}
+
+/** A program with its words. `state` is what it is told, `outer` that of the shell which starts it. */
+function perform(walk: Walk, values: readonly Value[], state: State, outer: State): State | null {
+  const inner = unwrapped(values, state);
+  if (inner === null) return walk.stop();
+  if (inner.values.length === 0) {
+    walk.write(outputOf(programOf(values), values.slice(1), state));
+    return outer;
+  }
+  const { dir, isBelow, exported } = inner.state;
+  walk.run({ values: inner.values, dir, isBelow, exported });
+  const after = carriedOn(walk, inner, outer);
+  return values[0]?.text === "exec" ? null : after;
+}
+
+/** What the program does that matters here: it starts others, is a shell, or one of the shell's own commands. */
+function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | null {
+  const name = programOf(values);
+  const args = values.slice(1);
+  const starts = launched(name, args, state.input, file => walk.textOf(file, state));
+  if (starts !== null) {
+    for (const command of starts.commands) launch(walk, command, starts.isBelow, state);
+    if (starts.commands.length === 0) walk.write(hole);
+    return outer;
+  }
+  const script = scriptOf(name, args, state.input);
+  if (script !== null) {
+    const text = script.text ?? (script.file === null ? null : walk.textOf(script.file, state));
+    // What it reads as its line it cannot read again.
+    const input = script.text === null || script.text === state.input ? null : state.input;
+    if (text === null) walk.write(hole);
+    else called(walk, read(walk, text), begun({ ...state, input }, script.args, script.zero));
+    return outer;
+  }
+  if (name === "trap") {
+    const [text] = args;
+    // It runs at the end, or when a signal comes.
+    if (text !== undefined && args.length > 1)
+      walk.unheard(() => called(walk, read(walk, text.whole), outer));
+    return outer;
+  }
+  const line = lineOf(walk, name, args, state);
+  if (line === undefined) {
+    walk.write(outputOf(name, args, state));
+    return builtin(name, args, outer);
+  }
+  const after = line === null ? outer : called(walk, read(walk, line), outer);
+  if (line === null) walk.write(hole);
+  return line === null || line.includes(hole) ? forgotten(after) : after;
+}
+
+/** The line that the shell itself goes on with; null: not known; undefined: none. */
+function lineOf(walk: Walk, name: string | null, args: readonly Value[], state: State) {
+  if (name === "eval") return args.map(({ whole }) => whole).join(" ");
+  const [first] = args;
+  if (name !== "source" && name !== ".") return undefined;
+  return first === undefined ? null : walk.textOf(first, state);
+}
+
+/** Whatever was run may have set any of them. */
+function forgotten(state: State): State {
+  return [...state.variables.keys()].reduce((now, name) => assign(now, name, hole), state);
+}
+
+/** A command that a program starts: the shell's own words mean nothing to it. */
+function launch(walk: Walk, command: readonly Value[], isBelow: boolean, state: State): void {
+  const inside = begun({ ...state, isBelow: state.isBelow || isBelow, input: null }, null, hole);
+  if (walk.goesOn()) walk.deeper(() => perform(walk, command, inside, inside));
+  else walk.stop();
+}
+
+function read(walk: Walk, text: string): Node {
+  if (!walk.charge(text.length)) return { kind: "sequence", nodes: [] };
+  const { node, unread } = readShell(text);
+  walk.unread ??= unread;
+  return node;
+}
+
+/** Who returns from a function goes on behind it. */
+function called(walk: Walk, body: Node, state: State): State {
+  return walk.deeper(() => walk.step(body, state)) ?? state;
+}

@@ -1,0 +1,183 @@
+/**
+ * What a shell knows at one place of its line: where it is, and its variables.
+ *
+ * A text that is only known in part has a `hole` in place of each piece that is not. No text of a shell can hold that
+ * character, so texts with holes go through variables, quotes and further shells like any other.
+ */
+import { limits } from "../../protocol/limits.ts";
+import type { Node } from "./ast.ts";
+
+/** Stands for what is not known: any text, of any length. */
+export const hole = "\0";
+
+export interface State {
+  /** null: only the shell itself knows. */
+  readonly dir: string | null;
+  /** It is there, or in a folder below. */
+  readonly isBelow: boolean;
+  /** Where `cd -` goes. */
+  readonly before: string | null;
+  /** What `popd` comes back to. */
+  readonly stack: readonly (string | null)[];
+  readonly variables: ReadonlyMap<string, string>;
+  /** Variables that programs get. */
+  readonly exported: ReadonlyMap<string, string>;
+  readonly lists: ReadonlyMap<string, readonly string[]>;
+  readonly functions: ReadonlyMap<string, Node>;
+  readonly aliases: ReadonlyMap<string, string>;
+  /** `$1`, `$2` and so on; null: not known how many there are. */
+  readonly args: readonly string[] | null;
+  /** `$0`. */
+  readonly zero: string;
+  /** What is there to read on standard input; null: not known. */
+  readonly input: string | null;
+}
+
+/** A word as a program gets it. */
+export interface Value {
+  /** All of it; where it is not known, what it begins with. */
+  readonly text: string;
+  readonly known: boolean;
+  /** All of it, with its holes. */
+  readonly whole: string;
+}
+
+export function asValue(whole: string): Value {
+  const at = whole.indexOf(hole);
+  return at === -1 ? { text: whole, known: true, whole } : { text: whole.slice(0, at), known: false, whole };
+}
+
+export const unknown: Value = asValue(hole);
+
+/** The same; null where they are too many. */
+export function boundedArgs(args: readonly string[]): readonly string[] | null {
+  return args.length > limits.shellListMax ? null : args;
+}
+
+/** The same words; one that is not known in place of too many. */
+export function boundedList(words: readonly string[]): readonly string[] {
+  return words.length > limits.shellListMax ? [hole] : words;
+}
+
+/** The same text; a hole where it is longer than any line. */
+export function bounded(text: string): string {
+  return text.length > limits.shellLineChars ? hole : text;
+}
+
+export function startIn(dir: string): State {
+  const none = new Map<string, never>();
+  return {
+    dir: folded(dir),
+    isBelow: false,
+    before: null,
+    stack: [],
+    variables: none,
+    exported: none,
+    lists: none,
+    functions: none,
+    aliases: none,
+    args: null,
+    zero: hole,
+    input: null,
+  };
+}
+
+/** What another shell knows when it begins: of variables, those that programs get. */
+export function begun(state: State, args: readonly string[] | null, zero: string): State {
+  const { dir, isBelow, exported, input } = state;
+  const known = args === null ? null : boundedArgs(args);
+  return { ...startIn("/"), dir, isBelow, variables: exported, exported, args: known, zero, input };
+}
+
+/** The directory that `to` names, seen from `from`. */
+export function directory(from: string | null, to: Value): string | null {
+  if (!to.known) return null;
+  if (to.text.startsWith("/")) return folded(to.text);
+  return from === null ? null : folded(`${from}/${to.text}`);
+}
+
+/** Without `.`, `..` and doubled slashes. */
+function folded(path: string): string {
+  const names: string[] = [];
+  for (const name of path.split("/")) {
+    if (name === "..") names.pop();
+    else if (name !== "" && name !== ".") names.push(name);
+  }
+  return `/${names.join("/")}`;
+}
+
+/** Beyond a number of variables, further ones are not known. */
+export function assign(state: State, name: string, value: string): State {
+  if (isFull(state.variables, name)) return state;
+  const variables = new Map(state.variables).set(name, bounded(value));
+  const { exported } = state;
+  return {
+    ...state,
+    variables,
+    exported: exported.has(name) ? new Map(exported).set(name, bounded(value)) : exported,
+  };
+}
+
+export function exportTo(state: State, name: string, value: string): State {
+  if (isFull(state.variables, name) || isFull(state.exported, name)) return state;
+  const exported = new Map(state.exported).set(name, bounded(value));
+  return { ...state, exported, variables: new Map(state.variables).set(name, bounded(value)) };
+}
+
+export function unset(state: State, name: string): State {
+  return {
+    ...state,
+    variables: without(state.variables, name),
+    exported: without(state.exported, name),
+    lists: without(state.lists, name),
+  };
+}
+
+export function without<T>(all: ReadonlyMap<string, T>, name: string): ReadonlyMap<string, T> {
+  return all.has(name) ? new Map([...all].filter(([key]) => key !== name)) : all;
+}
+
+/** One more of something that has a name; beyond a number of them it is left out. */
+export function withNamed<T>(all: ReadonlyMap<string, T>, name: string, value: T): ReadonlyMap<string, T> {
+  return isFull(all, name) ? all : new Map(all).set(name, value);
+}
+
+function isFull(names: ReadonlyMap<string, unknown>, name: string): boolean {
+  return names.size >= limits.shellNamesMax && !names.has(name);
+}
+
+/** What holds whichever way the shell went; null is a way that does not come here. */
+export function either(a: State | null, b: State | null): State | null {
+  if (a === null || b === null || a === b) return a ?? b;
+  return {
+    dir: a.dir === b.dir ? a.dir : null,
+    isBelow: a.isBelow || b.isBelow,
+    before: a.before === b.before ? a.before : null,
+    stack: isSame(a.stack, b.stack) ? a.stack : [],
+    variables: eitherMap(a.variables, b.variables),
+    exported: eitherMap(a.exported, b.exported),
+    lists: eitherLists(a.lists, b.lists),
+    functions: a.functions === b.functions ? a.functions : new Map([...a.functions, ...b.functions]),
+    aliases: a.aliases === b.aliases ? a.aliases : new Map([...a.aliases, ...b.aliases]),
+    args: a.args === b.args ? a.args : null,
+    zero: a.zero === b.zero ? a.zero : hole,
+    input: a.input === b.input ? a.input : null,
+  };
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((each, i) => each === b[i]);
+}
+
+type Variables = ReadonlyMap<string, string>;
+
+function eitherMap(a: Variables, b: Variables): Variables {
+  if (a === b) return a;
+  const names = [...a.keys(), ...b.keys()];
+  return new Map(names.map(name => [name, a.get(name) === b.get(name) ? (a.get(name) ?? hole) : hole]));
+}
+
+function eitherLists(a: State["lists"], b: State["lists"]): State["lists"] {
+  if (a === b) return a;
+  return new Map([...a].filter(([name, list]) => list === b.get(name)));
+}

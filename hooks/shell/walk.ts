@@ -1,0 +1,311 @@
+/**
+ * Goes through a shell line as the shell would, and tells which programs run where, with which words.
+ *
+ * Of what goes either way both ways are gone; a command is taken to succeed where the next one depends on it. What
+ * commands write is followed, too, as far as their words tell: into `$(...)`, through pipes, to `xargs` and to shells.
+ */
+import { limits } from "../../protocol/limits.ts";
+import type { Node, Part, Word } from "./ast.ts";
+import { expand, single } from "./expand.ts";
+import { assign, asValue, bounded, either, hole, type State, type Value, withNamed } from "./variables.ts";
+
+/** One program that the line may run; `values` begins with its name. */
+export interface Invocation {
+  readonly values: readonly Value[];
+  readonly dir: string | null;
+  /** It runs there or in a folder below. */
+  readonly isBelow: boolean;
+  readonly exported: ReadonlyMap<string, string>;
+}
+
+/** What is written, while somebody listens. */
+interface Sink {
+  text: string;
+}
+
+/** What may yet be gone through: shared by a line and those that its aliases come to. */
+export interface Budget {
+  steps: number;
+  chars: number;
+}
+
+export function wholeBudget(): Budget {
+  return { steps: limits.shellStepsMax, chars: limits.shellTextChars };
+}
+
+type Simple = Extract<Node, { kind: "simple" }>;
+
+/** Goes through a simple command. */
+export type SimpleRunner = (walk: Walk, node: Simple, state: State) => State | null;
+
+export class Walk {
+  #run: (invocation: Invocation) => void;
+  readonly #simple: SimpleRunner;
+  readonly #budget: Budget;
+  readonly #texts: string[] = [];
+  #sink: Sink | null = null;
+  #depth = 0;
+  unread: string | null = null;
+
+  constructor(run: (invocation: Invocation) => void, simple: SimpleRunner, budget: Budget) {
+    this.#run = run;
+    this.#simple = simple;
+    this.#budget = budget;
+  }
+
+  run(invocation: Invocation): void {
+    this.#run(invocation);
+  }
+
+  /** Whether one more command may be gone through. */
+  goesOn(): boolean {
+    this.#budget.steps -= 1;
+    return this.#budget.steps >= 0 && this.#depth <= limits.shellDepthMax;
+  }
+
+  /** The state after a node; null where nothing comes after it. */
+  step(node: Node, state: State): State | null {
+    if (!this.goesOn()) return this.stop();
+    switch (node.kind) {
+      case "simple":
+        return this.#simple(this, node, state);
+      case "redirected":
+        return redirected(this, node, state);
+      case "sequence":
+        return sequence(this, node.nodes, state);
+      case "pipe":
+        return pipe(this, node.nodes, state);
+      case "chain":
+        return chain(this, node, state);
+      case "apart":
+        this.step(node.node, state);
+        return state;
+      case "if":
+        return this.maybe(() => branches(this, node, state));
+      case "case":
+        return this.maybe(() =>
+          node.arms.reduce((all: State | null, arm) => either(all, this.step(arm, state)), state),
+        );
+      case "loop":
+        return loop(this, node, state);
+      case "function":
+        return { ...state, functions: withNamed(state.functions, node.name, node.body) };
+    }
+  }
+
+  stop(): null {
+    this.unread ??= "it does too much to be followed";
+    return null;
+  }
+
+  /** Counts text that was made or is to be read: words in loops could be without end. Returns whether it may be. */
+  charge(chars: number): boolean {
+    this.#budget.chars -= chars;
+    if (this.#budget.chars >= 0) return true;
+    this.stop();
+    // Every further step ends at once.
+    this.#budget.steps = 0;
+    return false;
+  }
+
+  deeper<T>(go: () => T): T {
+    this.#depth += 1;
+    const result = go();
+    this.#depth -= 1;
+    return result;
+  }
+
+  write(text: string): void {
+    if (this.#sink !== null) this.#sink.text = bounded(this.#sink.text + text);
+  }
+
+  /** What is written meanwhile. */
+  heard(go: () => void): string {
+    const outer = this.#sink;
+    const sink: Sink = { text: "" };
+    this.#sink = sink;
+    go();
+    this.#sink = outer;
+    this.charge(sink.text.length);
+    return sink.text;
+  }
+
+  /** Nobody listens meanwhile. */
+  unheard<T>(go: () => T): T {
+    const outer = this.#sink;
+    this.#sink = null;
+    const result = go();
+    this.#sink = outer;
+    return result;
+  }
+
+  /** What may run or not may write or not. */
+  maybe<T>(go: () => T): T {
+    const before = this.#sink?.text;
+    const result = go();
+    if (this.#sink !== null && this.#sink.text !== before) this.#sink.text = hole;
+    return result;
+  }
+
+  /** Goes through something only for the state it leaves. */
+  silently<T>(go: () => T): T {
+    const run = this.#run;
+    this.#run = () => undefined;
+    const result = this.unheard(go);
+    this.#run = run;
+    return result;
+  }
+
+  /** A word whose commands have run: they run apart, before the word is used. */
+  settled(word: Word, state: State): Word {
+    return word.map(part => this.#settledPart(part, state));
+  }
+
+  #settledPart(part: Part, state: State): Part {
+    if (part.kind === "output") {
+      const text = this.heard(() => this.step(part.node, state)).replace(/\n+$/, "");
+      return { kind: "value", text, quoted: part.quoted };
+    }
+    if (part.kind === "file") {
+      // It has a name that nobody knows: a number between holes tells which text it is.
+      const text = this.heard(() => this.step(part.node, { ...state, input: null }));
+      return { kind: "value", text: `${hole}${this.#texts.push(text) - 1}${hole}`, quoted: true };
+    }
+    if (part.kind === "opaque") for (const node of part.commands) this.unheard(() => this.step(node, state));
+    return part;
+  }
+
+  /** What a file holds that a word of the line names; null where the line does not tell. */
+  textOf({ whole }: Value, { input }: State): string | null {
+    if (/^\/dev\/(?:stdin|fd\/0)$|^\/proc\/self\/fd\/0$/.test(whole)) return input;
+    const [, number] = whole.startsWith(hole) ? (/^.(\d+).$/s.exec(whole) ?? []) : [];
+    return number === undefined ? null : (this.#texts[Number(number)] ?? null);
+  }
+
+  /** The words of a command or a list, with what stands in them run before. */
+  words(words: readonly Word[], state: State): readonly Value[] {
+    const values = words.flatMap(word => expand(this.settled(word, state), state));
+    return this.charge(values.reduce((sum, { whole }) => sum + whole.length + 1, 0)) ? values : [];
+  }
+}
+
+type Kind<K extends Node["kind"]> = Extract<Node, { kind: K }>;
+
+function sequence(walk: Walk, nodes: readonly Node[], state: State): State | null {
+  let now: State | null = state;
+  for (const node of nodes) {
+    if (now === null) return null;
+    now = walk.step(node, now);
+  }
+  return now;
+}
+
+function pipe(walk: Walk, nodes: readonly Node[], state: State): State {
+  let { input } = state;
+  for (const [i, node] of nodes.entries()) {
+    const stage = { ...state, input };
+    if (i === nodes.length - 1) walk.step(node, stage);
+    else input = walk.heard(() => walk.step(node, stage));
+  }
+  return state;
+}
+
+function redirected(walk: Walk, node: Kind<"redirected">, state: State): State | null {
+  const texts = new Map(
+    node.documents.map(document => [document, single(walk.settled(document.word, state), state).whole]),
+  );
+  for (const aside of node.asides) walk.settled(aside, state);
+  let { input } = state;
+  if (node.input !== null && "document" in node.input) input = texts.get(node.input.document) ?? null;
+  else if (node.input !== null) {
+    input = walk.textOf(single(walk.settled(node.input.from, state), state), state);
+  }
+  const go = () => walk.step(node.node, { ...state, input });
+  const after = node.isWritten ? walk.unheard(go) : go();
+  return after === null ? null : { ...after, input: state.input };
+}
+
+function chain(walk: Walk, { first, rest }: Kind<"chain">, state: State): State | null {
+  let failed: State = state;
+  let now = walk.step(first, state);
+  for (const { when, node } of rest) {
+    if (when === "&&") {
+      const before = now;
+      if (now === null) continue;
+      failed = now;
+      // Who leaves only if the one before succeeded may as well go on.
+      now = walk.step(node, now) ?? before;
+    } else {
+      const from = failed;
+      const other = walk.maybe(() => walk.step(node, from));
+      now = either(now, other);
+    }
+  }
+  return now;
+}
+
+function branches(walk: Walk, { arms, otherwise }: Kind<"if">, state: State): State | null {
+  let asked: State | null = state;
+  let after: State | null = null;
+  for (const { condition, body } of arms) {
+    asked = asked === null ? null : walk.step(condition, asked);
+    if (asked !== null) after = either(after, walk.step(body, asked));
+  }
+  if (asked === null) return after;
+  return either(after, otherwise === null ? asked : walk.step(otherwise, asked));
+}
+
+/** With words that are known, one round for each; else one for all of them, from where any of them may begin. */
+function loop(walk: Walk, node: Kind<"loop">, state: State): State | null {
+  const { variable, condition, body } = node;
+  const values = node.words === null ? listOf(node, state) : walk.words(node.words, state);
+  const isListed = values?.every(({ known, text }) => known && !/[*?[]/.test(text)) ?? false;
+  if (variable !== null && values !== null && isListed && values.length <= limits.shellRoundsMax) {
+    let now = state;
+    for (const { text } of values) now = walk.step(body, assign(now, variable, text)) ?? now;
+    return now;
+  }
+  if (condition !== null && isReading(condition)) {
+    const after = lineByLine(walk, condition, body, state);
+    if (after !== null) return after;
+  }
+  const round = (from: State): State => {
+    const asked = condition === null ? from : walk.step(condition, from);
+    return asked === null ? from : (walk.step(body, asked) ?? asked);
+  };
+  const begin = variable === null ? state : assign(state, variable, hole);
+  const twice = either(
+    begin,
+    walk.silently(() => round(begin)),
+  );
+  return walk.maybe(() => either(state, round(twice ?? begin)));
+}
+
+/** Without words a loop goes over those of whoever runs it. */
+function listOf({ variable }: Kind<"loop">, { args }: State): readonly Value[] | null {
+  return variable === null || args === null ? null : args.map(asValue);
+}
+
+/** `while read LINE`. */
+function isReading(condition: Node): boolean {
+  const only = condition.kind === "sequence" && condition.nodes.length === 1 ? condition.nodes[0] : condition;
+  const [first] = only?.kind === "simple" ? (only.words[0] ?? []) : [];
+  return first?.kind === "text" && first.text === "read";
+}
+
+/** A round for each line that is there to read; null where that is not known, or they are too many. */
+function lineByLine(walk: Walk, condition: Node, body: Node, state: State): State | null {
+  const { input } = state;
+  if (input === null || input.includes(hole)) return null;
+  if (input.split("\n").length > limits.shellRoundsMax + 1) return null;
+  let now = state;
+  while (now.input !== null && now.input !== "") {
+    const before: string = now.input;
+    const asked = walk.step(condition, now);
+    if (asked === null || asked.input === before) return now;
+    now = walk.step(body, asked) ?? asked;
+    // What the body reads is not followed.
+    if (now.input !== asked.input) now = { ...now, input: asked.input };
+  }
+  return now;
+}

@@ -1,0 +1,169 @@
+/** Programs that run another one, named further along in their own words, and shells with a line of their own. */
+
+import { limits } from "../../protocol/limits.ts";
+import { type Option, type OptionNames, readOptions } from "./options.ts";
+import { wordsIn } from "./split.ts";
+import { asValue, directory, exportTo, hole, type State, unset, type Value } from "./variables.ts";
+
+interface Wrapper extends OptionNames {
+  /** Words that stand before the program's. */
+  readonly words?: number;
+  /** It takes assignments before the program. */
+  readonly assigns?: true;
+  /** With one of these it runs nothing. */
+  readonly idle?: RegExp;
+  /** Where its first word is this, the program stands behind `--`; else it runs none. */
+  readonly dashes?: string;
+}
+
+const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
+  ["command", { short: "", idle: /^-[vV]$/ }],
+  ["builtin", { short: "" }],
+  ["exec", { short: "a" }],
+  ["noglob", { short: "" }],
+  ["nocorrect", { short: "" }],
+  ["env", { short: "uCS", long: ["--unset", "--chdir", "--split-string"], assigns: true }],
+  [
+    "sudo",
+    {
+      short: "ugpChrtTUDR",
+      long: ["--user", "--group", "--chdir", "--prompt", "--host", "--role", "--type", "--chroot"],
+      assigns: true,
+      idle: /^(?:-[lKkVv]|--(?:list|validate|version))$/,
+    },
+  ],
+  ["doas", { short: "uC" }],
+  ["runuser", { short: "ugG", long: ["--user", "--group"] }],
+  ["nice", { short: "n", long: ["--adjustment"] }],
+  ["ionice", { short: "cnpPu", long: ["--class", "--classdata"] }],
+  ["chrt", { short: "TPD", words: 1 }],
+  ["taskset", { short: "", words: 1 }],
+  ["nohup", { short: "" }],
+  ["setsid", { short: "" }],
+  ["time", { short: "fo", long: ["--format", "--output"] }],
+  ["timeout", { short: "ks", long: ["--kill-after", "--signal"], words: 1 }],
+  ["gtimeout", { short: "ks", long: ["--kill-after", "--signal"], words: 1 }],
+  ["stdbuf", { short: "ioe", long: ["--input", "--output", "--error"] }],
+  ["unbuffer", { short: "" }],
+  ["chronic", { short: "" }],
+  ["caffeinate", { short: "tw" }],
+  ["strace", { short: "aeIoOpPsSuUXE" }],
+  ["busybox", { short: "" }],
+  ["toybox", { short: "" }],
+  ["flock", { short: "wE", long: ["--timeout", "--wait", "--conflict-exit-code"], words: 1 }],
+  ["kite", { short: "", dashes: "lock" }],
+]);
+
+export interface Run {
+  readonly values: readonly Value[];
+  readonly state: State;
+}
+
+/**
+ * The program itself with its words, and what it is told of directory and variables. Empty where nothing runs; null:
+ * one is within the other too often.
+ */
+export function unwrapped(values: readonly Value[], state: State): Run | null {
+  let run: Run = { values, state };
+  for (let n = 0; n <= limits.shellDepthMax; n += 1) {
+    const wrapper = wrappers.get(programOf(run.values) ?? "");
+    if (wrapper === undefined) return run;
+    run = inside(wrapper, run);
+  }
+  return null;
+}
+
+/** What a program is called, without its directory, of which nothing needs to be known. */
+export function programOf([first]: readonly Value[]): string | null {
+  const name = first?.whole.slice(first.whole.lastIndexOf("/") + 1);
+  return name === undefined || name.includes(hole) ? null : name;
+}
+
+function inside(wrapper: Wrapper, { values, state }: Run): Run {
+  const nothing = { values: [], state };
+  const given = values.slice(1);
+  if (wrapper.dashes !== undefined) {
+    const at = given[0]?.text === wrapper.dashes ? given.findIndex(({ whole }) => whole === "--") : -1;
+    return at === -1 ? nothing : { values: given.slice(at + 1), state };
+  }
+  const { options, rest } = readOptions(given, wrapper);
+  if (options.some(({ name }) => wrapper.idle?.test(name))) return nothing;
+  const next = options.reduce((now, option) => told(wrapper, option, now), state);
+  if (wrapper.assigns) return assigned(options, rest, next);
+  const behind = rest.slice(wrapper.words ?? 0);
+  const isLine = wrapper.words !== undefined && behind[0]?.whole === "-c";
+  return { values: isLine ? [asValue("sh"), ...behind] : behind, state: next };
+}
+
+/** `env` and what is like it: variables stand before the program. */
+function assigned(options: readonly Option[], rest: readonly Value[], state: State): Run {
+  const split = options.find(({ name }) => name === "-S" || name === "--split-string")?.value;
+  let words = split ? [...splitString(split), ...rest] : rest;
+  let next = state;
+  // `env -` is `env -i`.
+  if (words[0]?.whole === "-") {
+    next = { ...next, exported: new Map() };
+    words = words.slice(1);
+  }
+  for (let [first] = words; first !== undefined; [first] = words) {
+    const [whole, name] = /^([A-Za-z_]\w*)=/.exec(first.text) ?? [];
+    if (whole === undefined || name === undefined) break;
+    next = exportTo(next, name, first.whole.slice(whole.length));
+    words = words.slice(1);
+  }
+  return { values: words, state: next };
+}
+
+/** What an option says of where the program runs. */
+function told({ assigns }: Wrapper, { name, value }: Option, state: State): State {
+  if (value !== null && /^(?:-C|-D|--chdir)$/.test(name))
+    return { ...state, dir: directory(state.dir, value) };
+  if (!assigns) return state;
+  if (name === "-i" || name === "--ignore-environment") return { ...state, exported: new Map() };
+  return value !== null && /^(?:-u|--unset)$/.test(name) ? unset(state, value.text) : state;
+}
+
+/** `env -S` has quotes of its own, which are those of a shell as far as they matter here. */
+function splitString({ whole }: Value): readonly Value[] {
+  return (wordsIn(whole) ?? []).map(asValue);
+}
+
+const shells = /^(?:r?ba|da|z|m?k|a|fi)?sh$/;
+
+/** What a shell is to run. */
+export interface Script {
+  /** Its text, with holes; null: not known, or in the file. */
+  readonly text: string | null;
+  readonly file: Value | null;
+  /** `$0`, and `$1` and so on. */
+  readonly zero: string;
+  readonly args: readonly string[];
+}
+
+/** null: it is no shell. `input` is what it reads. */
+export function scriptOf(name: string | null, args: readonly Value[], input: string | null): Script | null {
+  if (name === "su" || name === "script" || name === "watch") return lineOf(name, args);
+  if (name === null || !shells.test(name)) return null;
+  const plus = args.map(each => (each.text.startsWith("+") ? asValue(`-${each.whole.slice(1)}`) : each));
+  const { options, rest } = readOptions(plus, { short: "oO", long: ["--rcfile", "--init-file"] });
+  // A single dash ends the options, too.
+  const words = rest[0]?.whole === "-" ? rest.slice(1) : rest;
+  const [first, ...others] = words.map(({ whole }) => whole);
+  if (options.some(option => option.name === "-c")) {
+    return { text: first ?? null, file: null, zero: others[0] ?? name, args: others.slice(1) };
+  }
+  const isRead = first === undefined || options.some(option => option.name === "-s");
+  if (isRead) return { text: input, file: null, zero: name, args: words.map(({ whole }) => whole) };
+  return { text: null, file: words[0] ?? null, zero: first, args: others };
+}
+
+const watching = { short: "n", long: ["--interval"] };
+
+/** Programs of which an option holds a line; the words of `watch` are one. */
+function lineOf(name: "su" | "script" | "watch", args: readonly Value[]): Script {
+  const texts = args.map(({ whole }) => whole);
+  const at = texts.findIndex(text => /^(?:-\w*c|--command)$/.test(text));
+  const text = at === -1 ? null : (texts[at + 1] ?? null);
+  const words = readOptions(args, watching).rest.map(({ whole }) => whole);
+  return { text: name === "watch" ? words.join(" ") : text, file: null, zero: name, args: [] };
+}
