@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
+import { importCircles, upwardImports } from "./tidy-folders.ts";
 import {
   downloadAddresses,
   forbiddenImports,
@@ -90,6 +91,42 @@ describe("who may import whom", () => {
     ["bin/a.ts", 'import { Command } from "commander"; await import("./commands/up.ts");'],
   ])("allows in %s: %s", (path, text) => {
     expect(forbiddenImports(file(path, text))).toEqual([]);
+  });
+});
+
+describe("folders", () => {
+  it("import only what stands below them", () => {
+    expect(upwardImports(product)).toEqual([]);
+  });
+
+  it("hold no files that import each other in a circle", () => {
+    expect(importCircles(product)).toEqual([]);
+  });
+
+  it.each([
+    ["daemon/facts/a.ts", "../requests/b.ts", "daemon/requests/b.ts"],
+    ["daemon/core/locks/a.ts", "../../engine/b.ts", "daemon/engine/b.ts"],
+    ["daemon/requests/a.ts", "../main.ts", "daemon/main.ts"],
+    ["hooks/shell/a.ts", "../git/b.ts", "hooks/git/b.ts"],
+  ])("forbid in %s: %s", (path, from, target) => {
+    const importing = { path, text: `import type { B } from "${from}";` };
+    expect(upwardImports([importing, { path: target, text: "" }])).toEqual([`${path} imports ${target}`]);
+    expect(upwardImports([{ path: target, text: `import "./${path}";` }, importing])).toHaveLength(1);
+  });
+
+  it("are told a circle of three by all its files, and nothing else", () => {
+    const importing = (path: string, ...targets: string[]) => ({
+      path,
+      text: targets.map(target => `import type { T } from "${target}";`).join("\n"),
+    });
+    const sources = [
+      importing("a/a.ts", "../b/b.ts"),
+      importing("b/b.ts", "../c.ts", "../d.ts"),
+      importing("c.ts", "./a/a.ts"),
+      importing("d.ts"),
+      importing("e.ts", "./a/a.ts"),
+    ];
+    expect(importCircles(sources)).toEqual([["a/a.ts", "b/b.ts", "c.ts"]]);
   });
 });
 

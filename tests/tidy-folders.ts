@@ -1,0 +1,82 @@
+/** Which folders stand on which, and that no files import each other in a circle. */
+import { dirname, normalize } from "node:path/posix";
+import { codeOf, importsOf, type Source } from "./tidy-source.ts";
+
+/** Outermost first: a file imports from its own folder and from those behind it. */
+const floors: readonly (readonly string[])[] = [
+  [
+    "daemon/requests",
+    "daemon/hooks",
+    "daemon/views",
+    "daemon/worktree",
+    "daemon/sessions",
+    "daemon/trail",
+    "daemon/events",
+    "daemon/config",
+    "daemon/instance",
+    "daemon/server",
+    "daemon/facts",
+    "daemon/engine",
+    "daemon/journal",
+    "daemon/core",
+  ],
+  ["hooks/claude-code", "hooks/git", "hooks/shell", "hooks/seam"],
+  ["hooks/claude-code", "hooks/install"],
+];
+
+/** Nobody imports what wires everything together. */
+const wiring: ReadonlySet<string> = new Set(["daemon/main.ts"]);
+
+/** Imports, types included, of a file in a folder further out. */
+export function upwardImports(sources: readonly Source[]): string[] {
+  const found: string[] = [];
+  for (const [from, targets] of importGraph(sources)) {
+    for (const to of targets) {
+      if (isUpward(from, to) || (wiring.has(to) && from.startsWith("daemon/")))
+        found.push(`${from} imports ${to}`);
+    }
+  }
+  return found;
+}
+
+function isUpward(from: string, to: string): boolean {
+  return floors.some(folders => {
+    const floorOf = (path: string) => folders.findIndex(folder => path.startsWith(`${folder}/`));
+    return floorOf(to) !== -1 && floorOf(to) < floorOf(from);
+  });
+}
+
+/** Groups of files of which each imports another one of the group, types included. */
+export function importCircles(sources: readonly Source[]): string[][] {
+  const graph = importGraph(sources);
+  const circles: string[][] = [];
+  const [order, low, open] = [new Map<string, number>(), new Map<string, number>(), new Set<string>()];
+  const lowOf = (path: string) => low.get(path) ?? Number.POSITIVE_INFINITY;
+  // Tarjan's strongly connected components.
+  const visit = (path: string) => {
+    order.set(path, order.size);
+    low.set(path, order.size - 1);
+    open.add(path);
+    for (const next of graph.get(path) ?? []) {
+      if (!order.has(next)) visit(next);
+      if (open.has(next)) low.set(path, Math.min(lowOf(path), lowOf(next)));
+    }
+    if (lowOf(path) !== order.get(path)) return;
+    const group = [...open].filter(one => (order.get(one) ?? -1) >= lowOf(path));
+    for (const one of group) open.delete(one);
+    if (group.length > 1) circles.push(group.sort());
+  };
+  for (const path of graph.keys()) if (!order.has(path)) visit(path);
+  return circles;
+}
+
+/** The files that each file imports. */
+function importGraph(sources: readonly Source[]): ReadonlyMap<string, readonly string[]> {
+  const paths = new Set(sources.map(({ path }) => path));
+  return new Map(
+    sources.map(({ path, text }) => {
+      const targets = importsOf(codeOf(text)).map(({ from }) => normalize(`${dirname(path)}/${from}`));
+      return [path, targets.filter(target => paths.has(target))];
+    }),
+  );
+}
