@@ -29,6 +29,8 @@ export class RoomLives {
   readonly #random: Random;
   #idle = new Map<string, Idle>();
   #size = 0;
+  /** Retries that were refused for want of room: sent again they may get the same answer when there is room. */
+  readonly #refused = new Set<string>();
 
   constructor(random: Random) {
     this.#random = random;
@@ -103,6 +105,10 @@ export class RoomLives {
 
   *#noRoom(command: Command, reply: Reply): Generator<string, void> {
     if (reply.ok || reply.code !== "too_many_sessions" || reply.error.includes("is open in")) return;
+    const retry = "retry" in command ? command.retry : undefined;
+    const id = retry === undefined ? null : `${retry.by} ${retry.requestId}`;
+    if (id !== null && this.#refused.has(id)) return;
+    if (id !== null) this.#refused.add(id);
     const isAnchored = command.type === "session_begin" && command.anchor !== null;
     const most = isAnchored ? limits.sessionsAnchoredMax : limits.sessionsMax;
     if (this.#size < most || this.#idle.size > 0)
