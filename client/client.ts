@@ -4,6 +4,7 @@ import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
+import { requestTraits } from "../protocol/request-traits.ts";
 import type { Answer, ParamsOf, protocolVersion, ReplyOf, RequestType } from "../protocol/requests.ts";
 import { encodeLine } from "../protocol/wire.ts";
 import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from "./errors.ts";
@@ -15,19 +16,6 @@ const spoken: typeof protocolVersion = 1;
 
 /** No daemon ever gave it out, so it is answered with `lagged`. */
 const foreignCursor = "-";
-
-/** Nothing to apply twice, so nothing for the daemon to keep a reply for. */
-const repeatable: ReadonlySet<RequestType> = new Set<RequestType>([
-  "hello",
-  "ping",
-  "stats",
-  "query",
-  "subscribe",
-  "heartbeat",
-  "file_check",
-  "file_touch",
-  "shutdown",
-]);
 
 export interface ConnectOptions {
   readonly paths: KitePaths;
@@ -214,7 +202,7 @@ export class KiteClient {
     how: { again: boolean; waitMs: number; signal?: AbortSignal | undefined },
   ): Promise<Message> {
     const rid = `${++this.#count}`;
-    const requestId = how.again && !repeatable.has(type) ? { requestId: `${this.#id}.${rid}` } : {};
+    const requestId = how.again && !requestTraits[type].repeatable ? { requestId: `${this.#id}.${rid}` } : {};
     const line = encodeLine({ type, ...requestId, ...params, rid });
     const bound = type === "hook" ? limits.hookLineBytes : limits.lineBytes;
     if (Buffer.byteLength(line) > bound + 1) {

@@ -10,7 +10,7 @@ interface Allowed {
 
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
-const plainProtocol = /^protocol\/(?:codes|limits(?:-guard)?|paths|text|wire|nearest)\.ts$/;
+const plainProtocol = /^protocol\/(?:codes|limits(?:-guard)?|paths|request-traits|text|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;

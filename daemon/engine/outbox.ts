@@ -2,32 +2,16 @@
  * Holds outputs back until their entry is as durable as it has to be, in the order of the log. One turn of the event
  * loop sends `limits.turnAnswersMax` of them; those beyond leave with the next turns, in the same order.
  *
- * An output of entry n leaves when `durableSeq` has reached the last entry of the disk class at or before n.
- * Sessions and locks are of the process class: written, not synced, since a power cut ends their holders too.
+ * An output of entry n leaves when `durableSeq` has reached the last entry at or before n that has to be durable (command-traits.ts).
  * Nothing leaves behind an entry that threw before the log says that it is void: until then a new start could find
  * that it counts.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { Command, CommandType } from "../core/commands.ts";
+import { commandTraits } from "../core/command-traits.ts";
+import type { Command } from "../core/commands.ts";
 import type { Soon } from "../journal/batches.ts";
 
-/** Commands whose effects must survive a power cut before anybody hears of them. */
-const diskClass: ReadonlySet<CommandType> = new Set<CommandType>([
-  "daemon_started",
-  "rules",
-  "task_create",
-  "task_import",
-  "task_update",
-  "task_claim",
-  "task_release",
-  "task_remove",
-  "context_delete",
-  "message_send",
-  "message_ack",
-  "broadcast",
-]);
-
-/** What tells the class of a command: its type, and for context whether the value is to last. */
+/** What tells whether a command has to be durable: its type, and for context what it asks for. */
 type Classed = Pick<Command, "type"> & { readonly durable?: boolean };
 
 interface Waiting {
@@ -59,7 +43,8 @@ export class Outbox {
 
   /** Notes an entry that is about to be applied; true where the journal has to sync for it. */
   entered(seq: number, { type, durable = false }: Classed): boolean {
-    if (!diskClass.has(type) && !durable) return false;
+    const needs = commandTraits[type].durable;
+    if (needs === "asked" ? !durable : !needs) return false;
     this.#diskSeq = seq;
     return true;
   }

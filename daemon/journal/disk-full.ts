@@ -1,33 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { CommandType } from "../core/commands.ts";
+import { commandTraits } from "../core/command-traits.ts";
 import { failAll, type Waiting } from "./batches.ts";
 import { type Disk, type DiskFile, diskCode, isNoSpace } from "./disk.ts";
 import { reserveName } from "./file-names.ts";
 import type { ProposeFailure } from "./journal.ts";
-
-/**
- * What is still taken when the disk is full: commands that free something, or end something that would otherwise
- * block others for as long as the disk stays full. All of them are short, so the reserve lasts for thousands.
- */
-export const freeingCommands: ReadonlySet<CommandType> = new Set<CommandType>([
-  "lock_release",
-  "lock_revoke",
-  "lock_unbind",
-  "lock_detach",
-  "lock_undelivered",
-  "reply_unheard",
-  "turn_end",
-  "session_end",
-  "session_lost",
-  "task_release",
-  "context_delete",
-  "resume",
-  "agent_end",
-  "daemon_started",
-  "elapse",
-  "void",
-]);
 
 export const fullFailure: ProposeFailure = {
   code: "store_full",
@@ -166,5 +143,5 @@ export class Space {
 }
 
 function frees({ proposal }: Waiting): boolean {
-  return freeingCommands.has(proposal.command.type);
+  return commandTraits[proposal.command.type].frees;
 }

@@ -2,6 +2,7 @@
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { requestTraits } from "../../protocol/request-traits.ts";
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import type { Line } from "../../protocol/wire.ts";
 import { Call, type CallServices } from "./call.ts";
@@ -143,7 +144,7 @@ export class Server implements ConnectionOwner {
   #mayAskAsGuest(parsed: Parsed, connection: Connection): boolean {
     if (!parsed.ok) return true;
     if (parsed.type === "hook") this.#guests.delete(connection);
-    return parsed.type === "hook" || guestsAsk.has(parsed.type);
+    return requestTraits[parsed.type].always;
   }
 
   #short(error: unknown): void {
@@ -165,8 +166,6 @@ export class Server implements ConnectionOwner {
     call.reply(refuse("internal_error", "a bug in Kite; see the log, and report it with what you did"));
   }
 }
-
-const guestsAsk: ReadonlySet<RequestType> = new Set(["hello", "ping", "stats", "shutdown"]);
 
 const noRoom = refuse(
   "too_many_connections",

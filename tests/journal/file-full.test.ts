@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { commandTraits } from "../../daemon/core/command-traits.ts";
 import type { Command } from "../../daemon/core/commands.ts";
-import { freeingCommands } from "../../daemon/journal/disk-full.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";
@@ -90,7 +90,9 @@ describe("a full disk", () => {
       { type: "agent_end", actor: { session: "s1", agent: "x", incarnation: 1 } },
       { type: "daemon_started", epoch: 2, storeId: "store" },
     ];
-    expect(new Set(all.map(command => command.type))).toEqual(freeingCommands);
+    expect(new Set(all.map(command => command.type))).toEqual(
+      new Set(Object.entries(commandTraits).flatMap(([type, { frees }]) => (frees ? [type] : []))),
+    );
     const { world, client } = await nearlyFull(0, { reserveBytes: 8192 });
     client.propose(...all, { type: "rules", level: 1 }, { type: "session_found", session: "s1" });
     await world.settle();

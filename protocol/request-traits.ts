@@ -1,0 +1,47 @@
+/** What each request is like, for whoever treats requests differently. A request without a row does not compile. */
+import type { RequestType } from "./requests.ts";
+
+export interface RequestTraits {
+  /** Carried out twice it does nothing more: a client may send it again without a `requestId`. */
+  readonly repeatable: boolean;
+  /** The daemon answers it also when file descriptors run short: for hooks, and for who looks why or stops it. */
+  readonly always: boolean;
+}
+
+const once: RequestTraits = { repeatable: false, always: false };
+const repeatable: RequestTraits = { repeatable: true, always: false };
+const always: RequestTraits = { repeatable: true, always: true };
+
+export const requestTraits: { readonly [T in RequestType]: RequestTraits } = {
+  hello: always,
+  ping: always,
+  stats: always,
+  shutdown: always,
+  hook: { repeatable: false, always: true },
+  query: repeatable,
+  subscribe: repeatable,
+  whoami: once,
+  register: once,
+  heartbeat: repeatable,
+  deregister: once,
+  file_lock: once,
+  file_unlock: once,
+  file_check: repeatable,
+  file_touch: repeatable,
+  task_create: once,
+  task_update: once,
+  task_get: once,
+  task_claim: once,
+  task_release: once,
+  task_remove: once,
+  task_import: once,
+  context_set: once,
+  context_get: once,
+  context_list: once,
+  context_delete: once,
+  message_send: once,
+  message_list: once,
+  message_ack: once,
+  broadcast: once,
+  resume: once,
+};
