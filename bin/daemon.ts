@@ -2,7 +2,7 @@ import { closeSync, realpathSync, writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../daemon/config/config.ts";
 import { createLog } from "../daemon/instance/log.ts";
-import { startDaemon } from "../daemon/main.ts";
+import { startDaemon } from "../daemon/start.ts";
 import { claudeCode } from "../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { closeInherited } from "./close-descriptors.ts";

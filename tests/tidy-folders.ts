@@ -24,16 +24,16 @@ const floors: readonly (readonly string[])[] = [
   ["hooks/claude-code", "hooks/install"],
 ];
 
-/** Nobody imports what wires everything together. */
-const wiring: ReadonlySet<string> = new Set(["daemon/main.ts"]);
+/** What wires everything together, and who alone imports it in the daemon. */
+const wiring = { path: "daemon/main.ts", importer: "daemon/start.ts" };
 
 /** Imports, types included, of a file in a folder further out. */
 export function upwardImports(sources: readonly Source[]): string[] {
   const found: string[] = [];
   for (const [from, targets] of importGraph(sources)) {
     for (const to of targets) {
-      if (isUpward(from, to) || (wiring.has(to) && from.startsWith("daemon/")))
-        found.push(`${from} imports ${to}`);
+      const isWiring = to === wiring.path && from !== wiring.importer && from.startsWith("daemon/");
+      if (isUpward(from, to) || isWiring) found.push(`${from} imports ${to}`);
     }
   }
   return found;

@@ -2,19 +2,22 @@
 
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { GuardMode } from "../../protocol/guard.ts";
-import type { SilenceReader } from "../config/off-switch.ts";
-import type { ProjectRules } from "../config/project-rules.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
+import type { Config } from "../config/config.ts";
+import { SilenceReader } from "../config/off-switch.ts";
+import { ProjectRules } from "../config/project-rules.ts";
+import type { Outside } from "../facts/filesystem.ts";
 import type { Services } from "../services.ts";
-import type { Baselines } from "../worktree/baselines.ts";
-import type { Suspicions } from "../worktree/suspicions.ts";
-import type { Writers } from "../worktree/writers.ts";
-import type { HookLocks } from "./edit-lock.ts";
-import type { GuardTold } from "./git-guard-memory.ts";
-import type { HookNotes } from "./notices.ts";
-import type { RiskNotes } from "./risk-notices.ts";
-import type { Guarded } from "./running-git-commands.ts";
-import type { ToolUses } from "./tool-uses.ts";
-import type { HookWakes } from "./wake.ts";
+import { Baselines } from "../worktree/baselines.ts";
+import { Suspicions } from "../worktree/suspicions.ts";
+import { Writers } from "../worktree/writers.ts";
+import { HookLocks } from "./edit-lock.ts";
+import { GuardTold } from "./git-guard-memory.ts";
+import { HookNotes } from "./notices.ts";
+import { RiskNotes } from "./risk-notices.ts";
+import { Guarded } from "./running-git-commands.ts";
+import { ToolUses } from "./tool-uses.ts";
+import { HookWakes } from "./wake.ts";
 
 export interface HookServices extends Services {
   /** Null: this daemon knows no agent client, and answers no hook. */
@@ -36,4 +39,40 @@ export interface HookServices extends Services {
   readonly suspicions: Suspicions;
   readonly guardTold: GuardTold;
   readonly guarded: Guarded;
+}
+
+export interface HookServicesOptions {
+  readonly adapter: HookAdapter | null;
+  readonly paths: KitePaths;
+  readonly config: Pick<Config, "values" | "yieldFollows">;
+  readonly outside: Outside;
+  /** Hears what is wrong with a project's own settings. */
+  readonly onProblem: (problem: string) => void;
+}
+
+/** The services that hooks need besides `services`. */
+export function hookServices(services: Services, options: HookServicesOptions): HookServices {
+  const { adapter, paths, config, outside, onProblem } = options;
+  const { clock, facts } = services;
+  const { repository } = facts;
+  return {
+    ...services,
+    adapter,
+    socket: paths.socket,
+    hookCounts: new Map(),
+    silence: new SilenceReader(paths.home),
+    hookWaitMs: config.values.lockWaitMs,
+    rules: new ProjectRules({ config, configFile: paths.config, outside, repository, onProblem }),
+    treeGuard: config.values.treeGuard,
+    hookLocks: new HookLocks(),
+    hookNotes: new HookNotes(),
+    hookWakes: new HookWakes(),
+    writers: new Writers(),
+    riskNotes: new RiskNotes(),
+    toolUses: new ToolUses(),
+    baselines: new Baselines(facts),
+    suspicions: new Suspicions(clock),
+    guardTold: new GuardTold(),
+    guarded: new Guarded(),
+  };
 }

@@ -1,5 +1,5 @@
 import { lstatSync, renameSync, rmSync } from "node:fs";
-import type { Server } from "node:net";
+import { connect, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
@@ -85,4 +85,16 @@ export async function listenPrivately(server: Server, paths: KitePaths): Promise
       return closed;
     },
   };
+}
+
+/** Whether a daemon accepts connections there: then there is nobody to wait for. */
+export function answers(socket: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const probe = connect(socket, () => done(true));
+    const done = (answer: boolean) => {
+      probe.destroy();
+      resolve(answer);
+    };
+    probe.once("error", () => done(false));
+  });
 }

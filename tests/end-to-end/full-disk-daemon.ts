@@ -1,11 +1,12 @@
 // Started by full-disk.test.ts where no file system can be mounted: the daemon over a disk that is full when a file says so.
+
 import { closeSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { createLog } from "../../daemon/instance/log.ts";
 import { type Disk, type DiskFile, nodeDisk } from "../../daemon/journal/disk.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
-import { startDaemon } from "../../daemon/main.ts";
+import { startDaemon } from "../../daemon/start.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 
 const paths = kitePaths(process.env);

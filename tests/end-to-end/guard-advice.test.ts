@@ -1,4 +1,5 @@
 /** Shell lines as agents type them, before a real daemon and on real repositories. */
+
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +7,8 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { createLog } from "../../daemon/instance/log.ts";
-import { type RunningDaemon, startDaemon } from "../../daemon/main.ts";
+import type { RunningDaemon } from "../../daemon/options.ts";
+import { startDaemon } from "../../daemon/start.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { Client } from "./daemon.ts";

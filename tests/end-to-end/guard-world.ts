@@ -2,6 +2,7 @@
  * A daemon in this process whose hooks do what a test says, and real repositories: what guards look at is git's own
  * doing, and what they are asked is the test's.
  */
+
 import { execFileSync } from "node:child_process";
 import {
   mkdirSync,
@@ -16,7 +17,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { createLog } from "../../daemon/instance/log.ts";
-import { type DaemonOptions, type RunningDaemon, startDaemon } from "../../daemon/main.ts";
+import type { DaemonOptions, RunningDaemon } from "../../daemon/options.ts";
+import { startDaemon } from "../../daemon/start.ts";
 import { decode, type TrailLine } from "../../daemon/trail/line.ts";
 import type { HookAction, HookAdapter, HookOutcome } from "../../hooks/seam/plan.ts";
 import type { GuardedCommand, GuardMode } from "../../protocol/guard.ts";

@@ -1,10 +1,11 @@
 /** The daemon as it is, over the journal asked for. `HOME file|memory|unsynced` */
+
 import { mkdirSync } from "node:fs";
 import { loadConfig } from "../../../daemon/config/config.ts";
 import { createLog } from "../../../daemon/instance/log.ts";
 import { type Disk, type DiskFile, nodeDisk } from "../../../daemon/journal/disk.ts";
 import { FileJournal } from "../../../daemon/journal/file-journal.ts";
-import { startDaemon } from "../../../daemon/main.ts";
+import { startDaemon } from "../../../daemon/start.ts";
 import { claudeCode } from "../../../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../../../protocol/paths.ts";
 import { MemoryJournal } from "../../journal/memory-journal.ts";

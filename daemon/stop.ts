@@ -1,0 +1,50 @@
+/** How a daemon ends: everything that it started, in the opposite order. */
+import { limits } from "../protocol/limits.ts";
+import type { KitePaths } from "../protocol/paths.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { EventHub } from "./events/hub.ts";
+import { saveEvents } from "./events/ring-file.ts";
+import type { Instance } from "./instance/instance.ts";
+import type { Listening } from "./instance/socket.ts";
+import type { Server } from "./server/server.ts";
+import type { Life } from "./sessions/liveness.ts";
+import type { Trail } from "./trail/trail.ts";
+
+export interface Parts {
+  readonly paths: KitePaths;
+  readonly instance: Instance;
+  readonly life: Life;
+  readonly listening: Listening;
+  readonly engine: Engine;
+  readonly events: EventHub;
+  readonly server: Server;
+  readonly trail: Trail;
+  readonly onTrouble: (message: string, error: unknown) => void;
+}
+
+/** Resolves when all of it is closed and another daemon may start. */
+export async function stopAll(parts: Parts): Promise<void> {
+  const { paths, instance, life, listening, engine, events, server, trail, onTrouble } = parts;
+  life.close();
+  instance.watchSocket(null);
+  const closed = listening.close();
+  try {
+    await engine.close();
+  } catch (error) {
+    // Everything acknowledged is in the journal already; the next start reads it from there.
+    onTrouble("the journal could not be closed in order", error);
+  }
+  try {
+    // In a folder that is not ours any more another daemon may keep its own.
+    if (instance.stillOurs()) saveEvents(paths.events, events.kept);
+  } catch (error) {
+    // Subscribers who come back are told to look anew.
+    onTrouble("the events for those who come back could not be kept", error);
+  }
+  server.endAll();
+  const force = setTimeout(() => server.destroyAll(), limits.shutdownMs / 4);
+  await closed;
+  clearTimeout(force);
+  await trail.close();
+  await instance.release();
+}
