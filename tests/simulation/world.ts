@@ -27,6 +27,7 @@ import { RoomLives } from "./room.ts";
 import { StepTimes } from "./step-times.ts";
 import { TalkLives } from "./talk.ts";
 import { TaskLives, tasksBefore } from "./tasks.ts";
+import { touchedBy } from "./touched.ts";
 import { WorkLives } from "./work.ts";
 
 export class Violation extends Error {
@@ -303,7 +304,7 @@ export class World {
     for (const wrong of this.#notes.observe(state, entry, step, notes)) throw new Violation(wrong);
     for (const wrong of this.#replies.observe(state, entry, kept)) throw new Violation(wrong);
     for (const wrong of this.#room.observe(state, entry, step)) throw new Violation(wrong);
-    for (const wrong of check(state)) throw new Violation(wrong);
+    for (const wrong of check(state, touchedBy(entry))) throw new Violation(wrong);
     this.#noteTokens(state, step, entry.command.type === "session_begin");
   }
 
