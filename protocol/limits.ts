@@ -118,6 +118,8 @@ export const limits = {
   sessionsMax: 10_000,
   /** Where all have something, one with a process begins all the same while there are fewer than this. */
   sessionsAnchoredMax: 20_000,
+  /** Sessions for which one process stands: of more, the oldest that has nothing makes room. */
+  sessionsPerProcessMax: 64,
   incarnationsMax: 8,
   agentsPerSessionMax: 1_000,
   /** Without anchor: silence after which a session counts as lost. */

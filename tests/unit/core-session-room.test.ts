@@ -9,7 +9,7 @@ import { actor, World, waits } from "./core-world.ts";
 
 vi.mock("../../protocol/limits.ts", async original => {
   const { limits: all } = await original<typeof import("../../protocol/limits.ts")>();
-  return { limits: { ...all, sessionsMax: 4, sessionsAnchoredMax: 7 } };
+  return { limits: { ...all, sessionsMax: 4, sessionsAnchoredMax: 7, sessionsPerProcessMax: 3 } };
 });
 
 const names = (w: World) => [...w.state.sessions.live.keys()];
@@ -262,4 +262,28 @@ it("names that were given up are given out again, the lowest number first", () =
   end("1");
   end("3");
   expect(["6", "7", "8"].map(begin)).toEqual(["ann", "ann-3", "ann-5"]);
+});
+
+describe("sessions of one process", () => {
+  it("make room for its next one, the oldest that has nothing", () => {
+    const w = new World();
+    for (const id of ["p1", "p2", "p3"]) w.begin(id, anchor(1));
+    w.lock("p1", "x");
+    w.begin("p4", anchor(1));
+    expect(names(w)).toEqual(["p1", "p3", "p4"]);
+    w.begin("other", anchor(2));
+    expect(names(w)).toEqual(["p1", "p3", "p4", "other"]);
+  });
+
+  it("are refused where all have something, and nobody else is", () => {
+    const w = new World();
+    for (const id of ["p1", "p2", "p3"]) {
+      w.begin(id, anchor(1));
+      w.lock(id, id);
+    }
+    expect(w.begin("p4", anchor(1))).toMatchObject({ ok: false, code: "too_many_sessions" });
+    expect(w.begin("other", anchor(2))).toMatchObject({ ok: true });
+    const text = writeState(w.state);
+    expect(writeState(readState(text))).toBe(text);
+  });
 });

@@ -90,7 +90,7 @@ function mayAsk(state: State, request: LockRequest): Refusal | null {
   if (known === undefined && ended !== undefined && ended + limits.endedMs > state.t) {
     return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
   }
-  const full = known === undefined ? noRoom(state, false) : null;
+  const full = known === undefined ? noRoom(state, null) : null;
   if (full !== null) return full;
   const { held, queued } = countOfSession(state.locks.actors, session);
   if (request.files.length + held + queued > limits.locksPerSessionMax) {

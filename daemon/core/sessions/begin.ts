@@ -37,7 +37,7 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
       return;
     }
     const before = command.anchor === null ? undefined : suspendedAt(state.sessions, command.anchor);
-    const full = before === undefined ? noRoom(state, command.anchor !== null) : null;
+    const full = before === undefined ? noRoom(state, command.anchor) : null;
     if (full !== null) {
       step.reply = full;
       return;
@@ -105,7 +105,7 @@ export function ensureSession(
 function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, step: Step): void {
   const { ended } = state.sessions;
   const { session: id, project, worktree, branch, cwd } = command;
-  const gives = whoMakesRoom(state);
+  const gives = whoMakesRoom(state, command.anchor);
   if (gives !== undefined) end(state, gives, "made room", step, true);
   const name = freeName(state.sessions, project, command.name ?? id.slice(0, 8));
   ended.delete(id);

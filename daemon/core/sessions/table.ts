@@ -26,6 +26,8 @@ export interface Sessions {
   readonly ids: SortedKeys;
   /** derived: by project, an agent's name or id, and the order their sessions began. */
   readonly agents: SortedKeys;
+  /** derived: by the processes that stand for them. */
+  readonly byProcess: Map<string, Set<string>>;
   /** derived: those that wait for a process to go on under another id, by that process. */
   readonly suspended: Map<string, Set<string>>;
 }
@@ -60,21 +62,36 @@ export interface Incarnation {
 }
 
 export function noSessions(touched: Set<string>): Sessions {
-  const [live, ended, names, numbered, suspended] = [new Map(), new Map(), new Map(), new Map(), new Map()];
+  const [live, ended, names, numbered] = [new Map(), new Map(), new Map(), new Map()];
+  const [byProcess, suspended] = [new Map(), new Map()];
   const [places, ids, agents] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
-  return { live, ended, idle: new Set(), touched, names, numbered, places, ids, agents, suspended };
+  return {
+    live,
+    ended,
+    idle: new Set(),
+    touched,
+    names,
+    numbered,
+    places,
+    ids,
+    agents,
+    byProcess,
+    suspended,
+  };
 }
 
 export function addSession(sessions: Sessions, session: Session): void {
   sessions.live.set(session.id, session);
   sessions.touched.add(session.id);
   list(sessions, session);
-  if (session.suspendedUntil !== null) awaitProcess(sessions, session);
+  listProcesses(sessions.byProcess, session);
+  if (session.suspendedUntil !== null) listProcesses(sessions.suspended, session);
 }
 
 export function removeSession(sessions: Sessions, session: Session): void {
   setSuspended(sessions, session, null);
   unlist(sessions, session);
+  unlistProcesses(sessions.byProcess, session);
   sessions.live.delete(session.id);
   sessions.idle.delete(session.id);
 }
@@ -101,19 +118,18 @@ export function removeAgent(sessions: Sessions, session: Session, agent: string)
 
 /** Until when its process may come back under another id (core time), or null: it is not waited for. */
 export function setSuspended(sessions: Sessions, session: Session, until: number | null): void {
-  if (session.suspendedUntil !== null) {
-    for (const { anchor } of session.incarnations)
-      if (anchor !== null) scatter(sessions.suspended, anchorKey(anchor), session.id);
-  }
+  if (session.suspendedUntil !== null) unlistProcesses(sessions.suspended, session);
   session.suspendedUntil = until;
-  if (until !== null) awaitProcess(sessions, session);
+  if (until !== null) listProcesses(sessions.suspended, session);
 }
 
 /** Those of its processes that live, or began, from now on. */
 export function setIncarnations(sessions: Sessions, session: Session, incarnations: Incarnation[]): void {
   const until = session.suspendedUntil;
   setSuspended(sessions, session, null);
+  unlistProcesses(sessions.byProcess, session);
   session.incarnations = incarnations;
+  listProcesses(sessions.byProcess, session);
   setSuspended(sessions, session, until);
 }
 
@@ -122,6 +138,17 @@ export function suspendedAt(sessions: Sessions, anchor: Anchor): Session | undef
   const ids = sessions.suspended.get(anchorKey(anchor)) ?? [];
   const waiting = [...ids].flatMap(id => sessions.live.get(id) ?? []);
   return waiting.sort((a, b) => a.begun - b.begun)[0];
+}
+
+/** The sessions that this process stands for, in the order they began. */
+export function sessionsAt({ byProcess, live }: Sessions, anchor: Anchor): Session[] {
+  const found = [...(byProcess.get(anchorKey(anchor)) ?? [])].flatMap(id => live.get(id) ?? []);
+  return found.sort((a, b) => a.begun - b.begun);
+}
+
+/** How many these are. */
+export function countAt({ byProcess }: Sessions, anchor: Anchor): number {
+  return byProcess.get(anchorKey(anchor))?.size ?? 0;
 }
 
 /** The sessions of a project, in the order they began. */
@@ -207,9 +234,12 @@ function unlistAgent(sessions: Sessions, session: Session, agent: string): void 
   for (const word of [name, agent]) sessions.agents.delete(agentKey(session, word, agent));
 }
 
-function awaitProcess(sessions: Sessions, { id, incarnations }: Session): void {
-  for (const { anchor } of incarnations)
-    if (anchor !== null) gather(sessions.suspended, anchorKey(anchor), id);
+function listProcesses(index: Map<string, Set<string>>, { id, incarnations }: Session): void {
+  for (const { anchor } of incarnations) if (anchor !== null) gather(index, anchorKey(anchor), id);
+}
+
+function unlistProcesses(index: Map<string, Set<string>>, { id, incarnations }: Session): void {
+  for (const { anchor } of incarnations) if (anchor !== null) scatter(index, anchorKey(anchor), id);
 }
 
 /** The sessions behind keys of the project that go on with `more`; between the project and the id stand so many characters. */

@@ -127,7 +127,7 @@ export function mayClaim(state: State, { session, incarnation }: Actor): Refusal
   const isPart = known?.incarnations.some(i => i.ordinal === incarnation) ?? incarnation === 0;
   if (isOver || !isPart)
     return refuse("session_ended", `session ${session} has ended; register it again before it claims tasks`);
-  const full = known === undefined ? noRoom(state, false) : null;
+  const full = known === undefined ? noRoom(state, null) : null;
   if (full !== null) return full;
   if ((state.tasks.claims.get(session)?.size ?? 0) < limits.claimsPerSessionMax) return null;
   const error = `a session works on ${limits.claimsPerSessionMax} tasks at most; finish or release some`;
