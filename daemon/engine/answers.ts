@@ -79,18 +79,23 @@ export class Answers {
     else pending?.caller.answer(refuse(code, message));
   }
 
-  /** Lets out what the entry led to: its own answer, those to requests that waited, then the events for everybody. */
+  /**
+   * Lets out what the entry led to: its own answer, those to requests that waited, then the events for everybody. That
+   * a request waits is no answer: its caller hears so at once, before anything can happen to what it waits for.
+   */
   send(entry: Entry, step: Step): void {
     const { outbox, onStep } = this.#options;
     const progress = step.events.filter(isProgress);
-    if (outbox.claim(1 + progress.length + step.answers.length)) {
-      this.#answerOwn(entry, step);
+    const isAnswered = step.reply !== null;
+    if (!isAnswered) this.#answerOwn(entry, step);
+    if (outbox.claim((isAnswered ? 1 : 0) + progress.length + step.answers.length)) {
+      if (isAnswered) this.#answerOwn(entry, step);
       for (const event of progress) this.#tell(event);
       for (const answer of step.answers) this.#answerWaiting(answer);
       onStep(entry, step);
       return;
     }
-    outbox.put(() => this.#answerOwn(entry, step));
+    if (isAnswered) outbox.put(() => this.#answerOwn(entry, step));
     for (const event of progress) outbox.put(() => this.#tell(event));
     for (const answer of step.answers) outbox.put(() => this.#answerWaiting(answer));
     outbox.put(() => onStep(entry, step));

@@ -36,6 +36,18 @@ async function world(turnAnswers?: number) {
 const everything = (session: string) =>
   ({ type: "lock_release", actor: actor(session), files: "all" }) as const;
 
+it("a request that waits is known to wait at once, whatever else is to leave before", async () => {
+  const { w, rest } = await world(1);
+  await w.lock("a", ["x"]);
+  await rest();
+  const others = ["y", "z"].map(name => w.submitLock("b", name));
+  const waiting = w.submitLock("c", "x");
+  await w.settle();
+  expect(others.map(({ reply }) => reply !== null)).toEqual([true, false]);
+  expect(waiting.parked).toBe(true);
+  await rest();
+});
+
 describe("the answers of one step", () => {
   it("that ends thousands of waits leave so many a turn, in order, and nothing overtakes them", async () => {
     const { w, turn, rest } = await world();
