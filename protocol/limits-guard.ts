@@ -64,7 +64,7 @@ export const guardLimits = {
   /** Longest shell line that is read, in UTF-16 units: file texts in here-documents are part of it. */
   shellLineChars: 256 * 1024,
   /** Text that is made or read again in one line: words of commands, and lines for further shells, in UTF-16 units. */
-  shellTextChars: 1024 * 1024,
+  shellTextChars: 512 * 1024,
   /** Brackets, quotes and functions within each other. */
   shellDepthMax: 32,
   /** Commands gone through, those of loops and functions as often as they run. */

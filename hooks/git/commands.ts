@@ -76,7 +76,7 @@ function take(found: Found, invocation: Invocation): void {
   }
   const { text: name } = call.name;
   if (name === "submodule") {
-    const guarded = inSubmodules(call);
+    const guarded = inSubmodules(found, call);
     if (guarded !== null) return void found.commands.push(guarded);
   }
   const set = settingOf(call);
@@ -131,19 +131,25 @@ function takeAlias(found: Found, call: GitCall, name: string): void {
 }
 
 /** `submodule foreach` hands its words to a shell in every submodule. */
-function inSubmodules({ place, args }: GitCall): Guarded | null {
-  const [sub, ...words] = args.filter(({ text }, i) => !text.startsWith("-") || isAfterWord(args, i));
+function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
+  // Options behind the second word belong to the command that is run, not to `foreach` in front of it.
+  let count = 0;
+  const [sub, ...words] = args.filter(({ text }) => {
+    const isOption = text.startsWith("-");
+    if (!isOption) count += 1;
+    return !isOption || count > 1;
+  });
   if (sub?.text !== "foreach") return null;
-  const inner = nothingYet();
+  if (found.depth >= limits.aliasDepthMax) {
+    found.unread ??= "it does too much to be followed";
+    return null;
+  }
+  const inner = nothingYet(found.set, found.depth + 1, found.budget);
   look(inner, words.map(({ whole }) => whole).join(" "), "/");
+  found.unread ??= inner.unread;
   if (!inner.commands.some(({ reach }) => reach === "tree")) return null;
   const name = "git submodule foreach";
   return { name, ...place, reach: "tree", commits: false, paths: null, untracked: true, unclear: false };
-}
-
-/** Whether an option belongs to the command that is run, not to `foreach` in front of it. */
-function isAfterWord(args: readonly Value[], i: number): boolean {
-  return args.slice(0, i).filter(({ text }) => !text.startsWith("-")).length > 1;
 }
 
 function aliased({ set, depth }: Found, call: GitCall, name: string): AliasedCommand {

@@ -1,5 +1,6 @@
 /** The words that a shell makes of one: braces, variables, fields. */
 
+import { limits } from "../../protocol/limits.ts";
 import type { Part, Word } from "./ast.ts";
 import { asValue, bounded, hole, type State, type Value } from "./variables.ts";
 
@@ -116,23 +117,41 @@ function several(
 
 /** `a{b,c}` is two words. What is more involved is not known. */
 function braces(word: Word): readonly Word[] {
-  const at = word.findIndex(
-    part => part.kind === "text" && !part.quoted && /\{[^{}]*(?:,|\.\.)/.test(part.text),
-  );
+  const at = word.findIndex(part => part.kind === "text" && !part.quoted && hasAlternatives(part.text));
   const part = word[at];
   if (part?.kind !== "text") return isBroken(word) ? [[...word, { kind: "opaque", commands: [] }]] : [word];
-  const [, head, inside, tail] = /^([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)$/.exec(part.text) ?? [];
-  if (head === undefined || inside === undefined || tail === undefined || word.length > 1) {
+  const { text } = part;
+  const [open, close] = [text.indexOf("{"), text.indexOf("}")];
+  const isPlain = open < close && open === text.lastIndexOf("{") && close === text.lastIndexOf("}");
+  const inside = text.slice(open + 1, close);
+  if (!isPlain || !inside.includes(",") || word.length > 1) return [[{ kind: "opaque", commands: [] }]];
+  const [head, tail] = [text.slice(0, open), text.slice(close + 1)];
+  // Each alternative has what stands around it: of many with much around them nobody knows.
+  const alternatives = inside.split(",");
+  if (alternatives.length * (head.length + tail.length) > limits.shellLineChars)
     return [[{ kind: "opaque", commands: [] }]];
+  return alternatives.map(each => [{ ...part, text: head + each + tail }]);
+}
+
+/** Whether a brace opens, and a comma or two dots come before the next brace. */
+function hasAlternatives(text: string): boolean {
+  let isOpen = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const char = text[i];
+    if (char === "{") isOpen = true;
+    else if (char === "}") isOpen = false;
+    else if (isOpen && (char === "," || (char === "." && text[i + 1] === "."))) return true;
   }
-  return inside.split(",").map(text => [{ ...part, text: head + text + tail }]);
+  return false;
 }
 
 /** Whether a brace that opens is followed by quotes or variables before its comma. */
 function isBroken(word: Word): boolean {
-  const open = word.findIndex(part => part.kind === "text" && !part.quoted && /\{[^}]*$/.test(part.text));
+  const isText = (part: Part) => part.kind === "text" && !part.quoted;
+  const open = word.findIndex(
+    part => part.kind === "text" && !part.quoted && part.text.lastIndexOf("{") > part.text.lastIndexOf("}"),
+  );
   return (
-    open !== -1 &&
-    word.slice(open + 1).some(part => part.kind === "text" && !part.quoted && /[,}]/.test(part.text))
+    open !== -1 && word.slice(open + 1).some(part => isText(part) && "text" in part && /[,}]/.test(part.text))
   );
 }

@@ -70,7 +70,22 @@ function marker(option: Option | undefined): string | null {
 }
 
 function filled(command: readonly Value[], replaced: string, text: string): readonly Value[] {
-  return replaced === "" ? command : command.map(({ whole }) => asValue(whole.replaceAll(replaced, text)));
+  return replaced === "" ? command : command.map(({ whole }) => asValue(filledWord(whole, replaced, text)));
+}
+
+/** Whether filling in all of the texts makes more than may be read. */
+function isLong(command: readonly Value[], replaced: string, texts: readonly string[]): boolean {
+  if (replaced === "") return false;
+  const places = command.reduce((sum, { whole }) => sum + whole.split(replaced).length - 1, 0);
+  const chars = command.reduce((sum, { whole }) => sum + whole.length, 0);
+  return texts.reduce((sum, text) => sum + chars + places * text.length, 0) > limits.shellTextChars;
+}
+
+/** A hole in place of what would be longer than any line. */
+function filledWord(whole: string, replaced: string, text: string): string {
+  const parts = whole.split(replaced);
+  const length = whole.length + (parts.length - 1) * (text.length - replaced.length);
+  return length > limits.shellLineChars ? hole : parts.join(text);
 }
 
 /** The commands for a text that is known; null where they would be too many, or cannot be told. */
@@ -85,8 +100,9 @@ function each(
   const lines = wordsOf(text, delimiter, replaced !== null);
   if (lines === null) return null;
   if (replaced !== null) {
-    if (lines.length > limits.shellRoundsMax) return null;
-    return lines.map(line => filled(command, replaced, line.join(" ")));
+    const texts = lines.map(line => line.join(" "));
+    if (lines.length > limits.shellRoundsMax || isLong(command, replaced, texts)) return null;
+    return texts.map(text => filled(command, replaced, text));
   }
   const words = lines.flat();
   const isIdle = words.length === 0 && last("-r", "--no-run-if-empty") !== undefined;

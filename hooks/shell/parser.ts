@@ -131,7 +131,16 @@ function readGroup(cursor: Cursor): Node {
 /** `[[ ... ]]`: what stands between are words, and operators that mean nothing here. */
 function readTest(cursor: Cursor): Node {
   const words: Word[] = [];
-  while (cursor.match(/[ \t\n;&|()<>]*\]\](?=[ \t\n;&|()<>]|$)/y) === null) {
+  /** Up to here it is known that the test does not end. */
+  let goesOnUntil = 0;
+  for (;;) {
+    const start = cursor.at;
+    if (start >= goesOnUntil) {
+      cursor.match(/[ \t\n;&|()<>]*/y);
+      goesOnUntil = cursor.at;
+      if (cursor.match(/\]\](?=[ \t\n;&|()<>]|$)/y) !== null) break;
+      cursor.at = start;
+    }
     if (cursor.isAtEnd) cursor.fail("a bracket has no end");
     if (cursor.why !== null) break;
     const from = cursor.at;

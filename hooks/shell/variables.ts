@@ -93,7 +93,9 @@ export function begun(state: State, args: readonly string[] | null, zero: string
 export function directory(from: string | null, to: Value): string | null {
   if (!to.known) return null;
   if (to.text.startsWith("/")) return folded(to.text);
-  return from === null ? null : folded(`${from}/${to.text}`);
+  // No directory has so long a path: the shell would stay where it is, or is somewhere else.
+  if (from === null || from.length + to.text.length > limits.pathBytes) return null;
+  return folded(`${from}/${to.text}`);
 }
 
 /** Without `.`, `..` and doubled slashes. */

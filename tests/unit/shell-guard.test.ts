@@ -580,6 +580,32 @@ describe("what cannot be read", () => {
     expect(commands.length).toBeLessThanOrEqual(limits.guardedCommandsMax);
   });
 
+  const long = limits.shellLineChars - 1_000;
+  test.each([
+    ["braces that open", `git stash; ${"{".repeat(long)}`],
+    ["braces in braces", `git stash; ${"a{".repeat(long / 4)}${"}".repeat(long / 4)}`],
+    [
+      "alternatives with much around them",
+      `git stash; ${"x".repeat(long / 2)}{${",".repeat(long / 2 - 100)}}`,
+    ],
+    ["options of a command in submodules", `git stash; git submodule foreach x ${"-x ".repeat(long / 4)}`],
+    ["submodules in submodules", `git stash; ${"git submodule foreach ".repeat(long / 24)}`],
+    ["brackets in a test", `git stash; [[ ${"( ".repeat(long / 3)}`],
+    ["folders in folders", `git stash; ${"cd x;".repeat(long / 6)}`],
+    ["a shell's text again and again", `git stash; ${"eval ".repeat(long / 6)}`],
+    [
+      "long words with long texts put in",
+      `git stash; echo ${"x".repeat(long / 3)} | xargs -I a foo ${"a".repeat(long / 3)}`,
+    ],
+    [
+      "many words with long texts put in",
+      `git stash; echo ${"x".repeat(long / 3)} | xargs -I a foo ${"a ".repeat(long / 6)}`,
+    ],
+  ])("as long as a line may be, %s end soon", (_, line) => {
+    const { commands } = guardShell(line, "/p");
+    expect(commands[0]).toMatchObject({ name: "git stash push" });
+  });
+
   test("many commands without an end to their brackets are no burden", () => {
     const line = `${"a && b || c; ".repeat(2_000)}git stash`;
     expect(reached(line)).toEqual(["git stash push: tree; all"]);
