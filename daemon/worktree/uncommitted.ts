@@ -80,11 +80,13 @@ function addWork(services: Services, me: Kin, worktree: string, found: Map<strin
   return left;
 }
 
-/** Whose session ended after it was the last to write the file; null where that is no other one's. */
+/**
+ * The last writer of another session that has ended, whoever wrote the file since: its work is in the file until that is
+ * committed. null if there is none.
+ */
 function endedWriter({ engine }: Services, me: Kin, work: FileWork): Writer | null {
-  const latest = latestOf(work);
-  const isOwn = latest.actor.session === me.actor.session;
-  return isOwn || isAlive(engine.state, latest.actor) ? null : latest;
+  const isLeft = ({ actor }: Writer) => actor.session !== me.actor.session && !isAlive(engine.state, actor);
+  return work.writers.findLast(isLeft) ?? null;
 }
 
 async function foreignHolds(services: Services, me: Kin, place: GitPlace): Promise<Hold[]> {

@@ -76,20 +76,24 @@ function take(found: Found, invocation: Invocation): void {
   }
   const { text: name } = call.name;
   if (name === "submodule") {
-    const guarded = inSubmodules(found, call);
-    if (guarded !== null) return void found.commands.push(guarded);
+    const inThem = inSubmodules(found, call);
+    if (inThem !== null) return void found.commands.push(inThem);
   }
   const set = settingOf(call);
   if (set !== null) note(found, set);
   const reach = reachOf(call);
   if (reach !== null) {
-    const { elsewhere: _, unclear = false, ...rest } = inLine(found, call, reach);
-    const guarded = { ...rest, ...placeOf(call, reach), unclear };
-    // Relative to a folder that is not known, paths may be any.
-    found.commands.push(
-      invocation.isBelow && rest.paths !== null ? { ...guarded, paths: null, unclear: true } : guarded,
-    );
+    const { also, ...one } = reach;
+    found.commands.push(guarded(found, call, invocation, one));
+    if (also !== undefined) found.commands.push(guarded(found, call, invocation, also));
   } else if (!isGitsOwn(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
+}
+
+function guarded(found: Found, call: GitCall, { isBelow }: Invocation, reach: Reach): Guarded {
+  const { elsewhere: _, also: _also, unclear = false, ...rest } = inLine(found, call, reach);
+  const one = { ...rest, ...placeOf(call, reach), unclear };
+  // Relative to a folder that is not known, paths may be any.
+  return isBelow && rest.paths !== null ? { ...one, paths: null, unclear: true } : one;
 }
 
 const onlyShell = "which git command it runs is known to the shell alone";

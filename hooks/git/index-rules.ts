@@ -57,7 +57,10 @@ const commit: Rule = args => {
   if (has(given, "-a", "--all")) return takeAll("commit -a", all, true);
   if (has(given, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
   if (has(given, "-p", "--patch", "--interactive")) return index("commit", onlyOrAll(paths), true);
-  if (paths.length > 0) return takeAll(includes ? "commit -i" : "commit", only(paths), includes);
+  // With --include it also takes in whatever else is staged.
+  if (paths.length > 0 && includes)
+    return { ...takeAll("commit -i", only(paths), true), also: index("commit", all, true) };
+  if (paths.length > 0) return takeAll("commit", only(paths));
   return index("commit", all, !has(given, "-o", "--only"));
 };
 

@@ -8,6 +8,8 @@ export interface Reach extends Omit<GuardedCommand, "dir" | "gitDir" | "workTree
   readonly unclear?: true;
   /** It works on the worktree of this name, not on the one it is called in. */
   readonly elsewhere?: Value;
+  /** What the same command touches besides. */
+  readonly also?: Reach;
 }
 
 /** Reads the words after a command's name; null where it touches neither files nor index. */

@@ -178,7 +178,7 @@ describe("every form of every command", () => {
     ["git commit -m -a", "git commit: index; commits; all"],
     ["git commit -m x a.ts", "git commit: take_all; a.ts"],
     ["git commit -m x -o -- a.ts", "git commit: take_all; a.ts"],
-    ["git commit -im x a.ts", "git commit -i: take_all; commits; a.ts"],
+    ["git commit -im x a.ts", "git commit -i: take_all; commits; a.ts", "git commit: index; commits; all"],
     ["git commit -F msg.txt --author 'A <a@b>' -S", "git commit: index; commits; all"],
     ["git commit -p", "git commit: index; commits; all"],
     ["git commit --dry-run -a"],
