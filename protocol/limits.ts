@@ -180,6 +180,8 @@ export const limits = {
   /** The same `requestId` gets the same reply this long. */
   replyKeptMs: 600_000,
   repliesMax: 100_000,
+  /** The same together, as JSON in UTF-16 units. */
+  repliesChars: 16 * 1024 * 1024,
 
   // Events.
   /** Events kept for subscribers who come back: entries and bytes. */

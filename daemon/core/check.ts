@@ -48,6 +48,8 @@ function* checkLocks(state: State): Generator<string> {
 }
 
 function* checkSessions(state: State): Generator<string> {
+  const chars = [...state.replies.values()].reduce((sum, kept) => sum + kept.chars, 0);
+  if (chars !== state.replyChars) yield `kept replies have ${chars} characters, not ${state.replyChars}`;
   const names = new Set<string>();
   for (const session of state.sessions.live.values()) {
     if (session.incarnations.length === 0) yield `session ${session.id} has no incarnation`;

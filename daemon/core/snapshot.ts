@@ -12,6 +12,7 @@ import { addEditHold } from "./messages/freeze-table.ts";
 import { addConflict, addPending, type Conflict, type PendingNotes } from "./messages/notice-table.ts";
 import { addMessage, type NewMessage } from "./messages/table.ts";
 import type { Told } from "./outcome.ts";
+import { putReply } from "./retries.ts";
 import { addSession } from "./sessions/table.ts";
 import {
   type ContextItem,
@@ -227,7 +228,7 @@ function readLists(state: State, part: Part): void {
   for (const item of part.context ?? []) addItem(state.context, item);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) addEditHold(state.editHolds, hold);
-  for (const [key, kept] of part.replies ?? []) state.replies.set(key, kept);
+  for (const [key, kept] of part.replies ?? []) putReply(state, key, kept);
 }
 
 function plainSession(session: Session): Lists["sessions"] {

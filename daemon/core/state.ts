@@ -55,6 +55,8 @@ export interface State {
   readonly editHolds: EditHolds;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
+  /** derived: their lengths together, as JSON in UTF-16 units. */
+  replyChars: number;
   /** The latest event that anybody could hear of: the epoch and entry it came from, and its number there. */
   told: Told;
 }
@@ -237,6 +239,8 @@ export interface KeptReply {
   /** Where it was sent last. */
   readonly to: Origin;
   readonly reply: Reply;
+  /** Of the reply as JSON, in UTF-16 units. */
+  readonly chars: number;
 }
 
 /** The state before the first entry. */
@@ -274,6 +278,7 @@ export function emptyState(): State {
     messages: noMessages(touched),
     editHolds: noEditHolds(touched),
     replies: new Map(),
+    replyChars: 0,
     told: { epoch: 0, seq: 0, n: 0 },
   };
 }

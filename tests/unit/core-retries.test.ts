@@ -264,3 +264,18 @@ it("to whom an answer went is remembered over a snapshot", () => {
   expect(writeState(readState(text))).toBe(text);
   expect([...readState(text).replies.values()]).toMatchObject([{ to: w.origin(w.n) }]);
 });
+
+it("answers are kept for retries up to a bound on their length, the latest ones", () => {
+  const w = new World();
+  const many = Array.from({ length: limits.filesMax }, (_, i) => `${"x".repeat(200)}${i}`);
+  let length = 0;
+  let n = 0;
+  for (; length < limits.repliesChars + 1_000_000; n += 1) {
+    const reply = w.lock("a", many, { retry: { by: "a", requestId: `r${n}`, digest: "d" } });
+    length += JSON.stringify(reply).length;
+  }
+  expect(w.state.replyChars).toBeLessThanOrEqual(limits.repliesChars);
+  expect(w.state.replyChars).toBeGreaterThan(limits.repliesChars / 2);
+  expect(w.state.replies.has("a\nr0")).toBe(false);
+  expect(w.state.replies.has(`a\nr${n - 1}`)).toBe(true);
+});
