@@ -49,8 +49,11 @@ export interface DiskFile {
   appendLarge(data: Buffer): Promise<number>;
   /** Cuts the file; what is appended next begins there. */
   truncate(size: number): void;
-  /** Whether `path` leads to this very file: it was neither removed nor moved nor replaced. Throws where nobody may look. */
-  isAt(path: string): boolean;
+  /**
+   * Whether `path` leads to this very file with at least so many bytes: it was neither removed nor moved nor replaced
+   * nor cut. Throws where nobody may look.
+   */
+  isAt(path: string, bytes: number): boolean;
   /** Resolves when what was written before the call survives a power cut (fdatasync). */
   syncData(): Promise<void>;
   /** The same for content and all metadata (fsync), for a file that is new. */
@@ -91,9 +94,10 @@ class NodeFile implements DiskFile {
     ftruncateSync(this.#fd, size);
   }
 
-  isAt(path: string): boolean {
+  isAt(path: string, bytes: number): boolean {
     const there = statSync(path, orNothing);
-    return there !== undefined && there.ino === this.#inode && there.dev === this.#device;
+    if (there === undefined || there.size < bytes) return false;
+    return there.ino === this.#inode && there.dev === this.#device;
   }
 
   syncData(): Promise<void> {

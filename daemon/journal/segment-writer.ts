@@ -68,7 +68,7 @@ export class SegmentWriter {
   /** Whether a start would find this segment: one look at its path. False where nobody may look. */
   get isInPlace(): boolean {
     try {
-      return this.#file.isAt(this.#path);
+      return this.#file.isAt(this.#path, this.#size);
     } catch {
       // Its folder is closed to us: a start could not read it either.
       return false;

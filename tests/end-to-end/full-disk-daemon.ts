@@ -34,7 +34,7 @@ function limited(file: DiskFile): DiskFile {
     append: data => file.append(fitting(data)),
     appendLarge: async data => file.appendLarge(fitting(data)),
     truncate: size => file.truncate(size),
-    isAt: path => file.isAt(path),
+    isAt: (path, bytes) => file.isAt(path, bytes),
     syncData: () => file.syncData(),
     syncAll: () => file.syncAll(),
     close: () => file.close(),

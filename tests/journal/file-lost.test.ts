@@ -10,6 +10,7 @@ const ways: readonly (readonly [string, (world: FileWorld, path: string) => void
   ["removed", (world, path) => world.disk.unlink(path)],
   ["moved away", (world, path) => world.disk.rename(path, `${path}.moved`)],
   ["replaced", replace],
+  ["cut", (world, path) => world.disk.open(path).truncate(10)],
 ];
 
 function replace(world: FileWorld, path: string): void {

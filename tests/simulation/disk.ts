@@ -264,9 +264,9 @@ export class SimulatedDisk implements Disk {
         alive();
         this.#truncate(inode, size);
       },
-      isAt: path => {
+      isAt: (path, bytes) => {
         alive();
-        return this.#names.get(path) === inode;
+        return this.#names.get(path) === inode && inode.content.size >= bytes;
       },
       syncData: sync,
       syncAll: sync,

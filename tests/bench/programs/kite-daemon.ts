@@ -25,7 +25,7 @@ function trusting(file: DiskFile): DiskFile {
     append: data => file.append(data),
     appendLarge: data => file.appendLarge(data),
     truncate: size => file.truncate(size),
-    isAt: path => file.isAt(path),
+    isAt: (path, bytes) => file.isAt(path, bytes),
     syncData: () => Promise.resolve(),
     syncAll: () => file.syncAll(),
     close: () => file.close(),
