@@ -77,7 +77,7 @@ export const limits = {
   /** A waiter that lost its connection, or whose hook timed out, keeps its place this long. */
   placeMs: 60_000,
   /** Writes remembered whose hold ended before they did. */
-  lapsedMax: 1_000,
+  expiredWritesMax: 1_000,
   /** After /clear a session's locks wait this long for its process to go on under another id. */
   suspendMs: 10_000,
   /** A turn hold untouched this long is over. */

@@ -9,7 +9,7 @@ import { daemonStarted, rules, voidEntry } from "./daemon.ts";
 import { writesNoted, writesSettled } from "./files/dirty-files.ts";
 import { workTaken } from "./files/work-taken.ts";
 import type { Handlers, Meta } from "./handler.ts";
-import { passOn } from "./locks/grant.ts";
+import { grantWaiters } from "./locks/grant.ts";
 import { flightEnd, leaseRenew } from "./locks/in-flight.ts";
 import {
   lockDetach,
@@ -98,7 +98,7 @@ export function apply(state: State, entry: Entry): Step {
     return step;
   }
   run(state, entry.command, entry, step);
-  passOn(state, step);
+  grantWaiters(state, step);
   settleRoom(state);
   const n = step.events.length === 0 ? 0 : step.events.filter(e => e.to === undefined).length;
   if (n > 0) state.told = { epoch: state.epoch, seq: entry.seq, n };

@@ -3,7 +3,7 @@ import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { dropVolatile } from "./context.ts";
 import type { Handler } from "./handler.ts";
-import { leavePlace } from "./locks/grant.ts";
+import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { forgetRefusals } from "./retries.ts";
@@ -30,7 +30,7 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
   forgetRefusals(state, node);
   for (const waiter of state.locks.waiters.values()) {
     if (waiter.origin === null || waiter.origin.node !== node) continue;
-    leavePlace(state, waiter, limits.placeMs, step);
+    detachWaiter(state, waiter, limits.placeMs, step);
   }
   const at = state.t + limits.boundGraceMs;
   for (const hold of state.locks.holds.values()) {

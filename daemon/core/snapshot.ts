@@ -18,11 +18,11 @@ import {
   type ContextItem,
   type EditHold,
   type EditHolds,
+  type ExpiredWrite,
   emptyState,
   type FileWork,
   type Hold,
   type KeptReply,
-  type Lapsed,
   type Locks,
   type MergeRisk,
   type Message,
@@ -47,7 +47,7 @@ interface Header {
   readonly nodes: readonly (readonly [string, NodeStart])[];
   readonly ended: readonly (readonly [string, number])[];
   readonly grants: number;
-  readonly lapsed: readonly (readonly [string, Lapsed])[];
+  readonly expiredWrites: readonly (readonly [string, ExpiredWrite])[];
   readonly taskCount: number;
   readonly contextVersions: number;
   readonly messageCount: number;
@@ -98,7 +98,7 @@ export function copyOf(state: State): Copy {
     nodes: [...state.nodes],
     ended: [...state.sessions.ended],
     grants: locks.grants,
-    lapsed: [...locks.lapsed],
+    expiredWrites: [...locks.expiredWrites],
     taskCount: tasks.created,
     contextVersions: context.versions,
     messageCount: messages.count,
@@ -203,7 +203,8 @@ function readHeader(state: State, line: string): Header {
   for (const [node, start] of header.nodes) state.nodes.set(node, start);
   for (const [id, at] of header.ended) state.sessions.ended.set(id, at);
   state.locks.grants = header.grants;
-  for (const [flight, lapsed] of header.lapsed) state.locks.lapsed.set(flight, lapsed);
+  for (const [flight, expiredWrites] of header.expiredWrites)
+    state.locks.expiredWrites.set(flight, expiredWrites);
   state.tasks.created = header.taskCount;
   state.context.versions = header.contextVersions;
   state.messages.count = header.messageCount;

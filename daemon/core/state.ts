@@ -73,7 +73,7 @@ export interface Locks {
   /** Grants so far; the next token's last part is one more. */
   grants: number;
   /** Writes whose hold ended before they did, by actor and tool use, oldest first. */
-  readonly lapsed: Map<string, Lapsed>;
+  readonly expiredWrites: Map<string, ExpiredWrite>;
   /** derived */
   readonly heldPaths: PathIndex;
   /** derived */
@@ -149,7 +149,7 @@ export interface Loan {
   readonly loan: Loan | null;
 }
 
-export interface Lapsed {
+export interface ExpiredWrite {
   readonly actor: Actor;
   readonly key: string;
   readonly path?: string | undefined;
@@ -258,7 +258,7 @@ export function emptyState(): State {
       holds: new Map(),
       waiters: new Map(),
       grants: 0,
-      lapsed: new Map(),
+      expiredWrites: new Map(),
       heldPaths: new PathIndex(),
       waitedPaths: new PathIndex(),
       waitersAt: new Map(),

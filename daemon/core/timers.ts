@@ -10,7 +10,7 @@ import { endItem, itemKey } from "./context.ts";
 import type { Handler } from "./handler.ts";
 import { firstBlocker } from "./locks/blockers.ts";
 import { rowsOfSession } from "./locks/by-actor.ts";
-import { answerWaiter, dismiss, leavePlace } from "./locks/grant.ts";
+import { answerWaiter, detachWaiter, dismiss } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
 import { disconnectLoans, holdsOf, releaseParts } from "./locks/release.ts";
 import { waitOver } from "./locks/replies.ts";
@@ -149,7 +149,7 @@ function waitIsOver(state: State, waiter: Waiter, step: Step): void {
     dismiss(state, waiter, reply, "timed out", step);
   } else {
     answerWaiter(state, waiter, reply, false, step);
-    leavePlace(state, waiter, waiter.placeMs, step);
+    detachWaiter(state, waiter, waiter.placeMs, step);
   }
 }
 

@@ -11,7 +11,7 @@ export function keptOf({ locks, sessions, replies }: State): ReadonlyMap<string,
   return new Map([
     ["what is held", textOf(locks.holds)],
     ["who waits", textOf(locks.waiters)],
-    ["what was written late", textOf(locks.lapsed)],
+    ["what was written late", textOf(locks.expiredWrites)],
     ["what was answered", textOf(replies)],
     ["who is there", textOf(sessions.live)],
     ["who makes room", textOf(sessions.idle)],

@@ -37,7 +37,7 @@ export class LateWrites {
 
   /** A life has ended: what was not synced may be gone with it. */
   restarted({ locks }: State): void {
-    const known = [...locks.lapsed].map(([id, { actor, key, file }]) => {
+    const known = [...locks.expiredWrites].map(([id, { actor, key, file }]) => {
       const flight = id.slice(id.lastIndexOf("\n") + 1);
       return [nameOf(actor, flight), { actor, flight, key, file }] as const;
     });
@@ -54,7 +54,7 @@ export class LateWrites {
       yield `a late write is told as ${told.join() || "nothing"}, not as ${should.join() || "nothing"}`;
     if (cutsShort(command)) this.#remember(state, before);
     // Of those that one entry cut short the order means nothing.
-    const known = keysOf(state.locks.lapsed.values());
+    const known = keysOf(state.locks.expiredWrites.values());
     const remembered = keysOf(this.#late.values());
     if (known !== remembered) yield `late writes are known to ${known || "nothing"}, not to ${remembered}`;
   }

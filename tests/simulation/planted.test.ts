@@ -323,7 +323,7 @@ const planted: readonly Planted[] = [
   {
     bug: "a late write that is not remembered",
     file: "daemon/core/locks/release.ts",
-    find: "if (cutShort.has(cause)) lapse(state, hold);",
+    find: "if (cutShort.has(cause)) expireWrites(state, hold);",
     put: "",
     tells: /late writes are known to|a late write is told as nothing/,
   },
@@ -344,8 +344,8 @@ const planted: readonly Planted[] = [
   {
     bug: "a late write that is forgotten over a start",
     file: "daemon/core/snapshot.ts",
-    find: "lapsed: [...locks.lapsed],",
-    put: "lapsed: [],",
+    find: "expiredWrites: [...locks.expiredWrites],",
+    put: "expiredWrites: [],",
     tells: /what was written late is another after a start|differs from what was lived|not that of its log/,
   },
   {

@@ -69,7 +69,7 @@ const cuts: readonly (readonly [string, (w: World) => void])[] = [
 ];
 
 describe.each(cuts)("a write whose lock ended %s", (_, cut) => {
-  function lapsed(): World {
+  function expiredWrites(): World {
     const w = new World();
     cut(w);
     expect(w.holder("x")).toBeNull();
@@ -77,7 +77,7 @@ describe.each(cuts)("a write whose lock ended %s", (_, cut) => {
   }
 
   it("is told to both where another one holds the file by then, once", () => {
-    const w = lapsed();
+    const w = expiredWrites();
     edit(w, "b", "x", "use2");
     expect(landed(w, "a", "use1")).toEqual(["a wrote x of b: a b"]);
     expect(landed(w, "a", "use1")).toEqual([]);
@@ -85,19 +85,19 @@ describe.each(cuts)("a write whose lock ended %s", (_, cut) => {
   });
 
   it("is told to its writer where nobody holds the file: another one may have read it", () => {
-    expect(landed(lapsed(), "a", "use1")).toEqual(["a wrote x of nobody: a"]);
+    expect(landed(expiredWrites(), "a", "use1")).toEqual(["a wrote x of nobody: a"]);
   });
 
   it("is no loss where its writer has the file again", () => {
-    const w = lapsed();
+    const w = expiredWrites();
     edit(w, "a", "x", "use3");
     expect(landed(w, "a", "use1")).toEqual([]);
-    expect(w.state.locks.lapsed.size).toBe(0);
+    expect(w.state.locks.expiredWrites.size).toBe(0);
     expect(landed(w, "a", "use3")).toEqual([]);
   });
 
   it("is told where its writer has the file again and lost it again", () => {
-    const w = lapsed();
+    const w = expiredWrites();
     edit(w, "a", "x", "use3");
     revoke(w, "x");
     edit(w, "b", "x", "use4");
@@ -106,7 +106,7 @@ describe.each(cuts)("a write whose lock ended %s", (_, cut) => {
   });
 
   it("is not told of another one's use of the same id, and not forgotten for it", () => {
-    const w = lapsed();
+    const w = expiredWrites();
     edit(w, "b", "x", "use1");
     expect(landed(w, "b", "use1")).toEqual([]);
     expect(landed(w, child, "use1")).toEqual([]);
@@ -114,7 +114,7 @@ describe.each(cuts)("a write whose lock ended %s", (_, cut) => {
   });
 
   it("is not told where nothing was written, before it is heard that something was", () => {
-    const w = lapsed();
+    const w = expiredWrites();
     expect(landed(w, "a", "use1", false)).toEqual([]);
     expect(landed(w, "a", null, true)).toEqual([]);
     expect(landed(w, "a", "other", true)).toEqual([]);
@@ -122,10 +122,10 @@ describe.each(cuts)("a write whose lock ended %s", (_, cut) => {
   });
 
   it("is remembered over a start from a snapshot", () => {
-    const w = lapsed();
+    const w = expiredWrites();
     const text = writeState(w.state);
     expect(writeState(readState(text))).toBe(text);
-    expect([...readState(text).locks.lapsed.values()]).toMatchObject([{ key: "n:/p/x", file: "x" }]);
+    expect([...readState(text).locks.expiredWrites.values()]).toMatchObject([{ key: "n:/p/x", file: "x" }]);
     w.start();
     edit(w, "b", "x", "use2");
     expect(landed(w, "a", "use1")).toEqual(["a wrote x of b: a b"]);
@@ -149,7 +149,7 @@ describe("a late write", () => {
     edit(w, "a", "x", "use1");
     over(w);
     w.pass(limits.turnLeaseMs);
-    expect(w.state.locks.lapsed.size).toBe(0);
+    expect(w.state.locks.expiredWrites.size).toBe(0);
     edit(w, "b", "x", "use3");
     expect(landed(w, "a", "use1")).toEqual([]);
   });
@@ -221,14 +221,15 @@ describe("a late write", () => {
       edit(w, `s${i}`, file, `use${i}`);
       revoke(w, file);
     }
-    expect([...w.state.locks.lapsed.values()].map(({ file }) => file)).toEqual(files);
-    for (const [key, one] of [...w.state.locks.lapsed]) {
-      w.state.locks.lapsed.delete(key);
-      for (let n = 0; n < limits.lapsedMax; n += 1) w.state.locks.lapsed.set(`${key} ${n}`, one);
+    expect([...w.state.locks.expiredWrites.values()].map(({ file }) => file)).toEqual(files);
+    for (const [key, one] of [...w.state.locks.expiredWrites]) {
+      w.state.locks.expiredWrites.delete(key);
+      for (let n = 0; n < limits.expiredWritesMax; n += 1)
+        w.state.locks.expiredWrites.set(`${key} ${n}`, one);
     }
     edit(w, "a", "x", "use-a");
     revoke(w, "x");
-    expect(w.state.locks.lapsed.size).toBe(limits.lapsedMax);
+    expect(w.state.locks.expiredWrites.size).toBe(limits.expiredWritesMax);
     expect(landed(w, "a", "use-a")).toHaveLength(1);
   });
 });

@@ -118,7 +118,7 @@ export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant
  * Grants what nothing blocks any more, in the order of the line, and ends waits that a change has put into a cycle.
  * Every step ends with this, whatever it did: no handler has to know what its change leads to.
  */
-export function passOn(state: State, step: Step): void {
+export function grantWaiters(state: State, step: Step): void {
   const { graph } = state.locks;
   for (let left: number = limits.grantsPerStepMax; ; ) {
     for (; left > 0 && graph.freeCount > 0; left -= 1) grantNext(state, step);
@@ -183,7 +183,7 @@ export function announceGrant(
 }
 
 /** Leaves the waiter's place in line without anybody to answer, for `ms`; who stands behind is passed on to. */
-export function leavePlace(state: State, waiter: Waiter, ms: number, step: Step): void {
+export function detachWaiter(state: State, waiter: Waiter, ms: number, step: Step): void {
   attachWaiter(state.locks, waiter, null);
   waiter.deadline = state.t + ms;
   step.timers.push({ at: waiter.deadline, due: { what: "place_over", ticket: waiter.ticket } });

@@ -4,8 +4,8 @@
  * A write is in flight from the answer that lets it go on until its end is seen: nothing announces when a person
  * answers a permission dialog, so a hold with a write in flight does not yield.
  *
- * Invariants: a flight belongs to one hold at a time; one whose hold ended before it is among the lapsed ones until its
- * end is seen, or until `limits.lapsedMax` others came after it.
+ * Invariants: a flight belongs to one hold at a time; one whose hold ended before it is among `expiredWrites` until its end
+ * is seen, or until `limits.expiredWritesMax` others came after it.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -17,7 +17,7 @@ import { tellLater } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
 import type { Hold, State } from "../state.ts";
 import { locksOf } from "./by-actor.ts";
-import { passOn } from "./grant.ts";
+import { grantWaiters } from "./grant.ts";
 import { actorRow, pathOf } from "./replies.ts";
 import { setFlights } from "./table.ts";
 import { yieldLater } from "./yield.ts";
@@ -28,21 +28,21 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
     noteWork(state, actor, noted, meta);
     noteRisks(state, actor, noted.files, step);
   }
-  endFlights(state, actor, flight, step);
+  endWrites(state, actor, flight, step);
   if (flight === null) return;
   const id = useKey(actor, flight);
-  const lapsed = state.locks.lapsed.get(id);
+  const expiredWrites = state.locks.expiredWrites.get(id);
   // An end that tells of no write may come before the one that does: events that nobody waits for have no order.
-  if (!wrote || lapsed === undefined) return;
-  state.locks.lapsed.delete(id);
-  const holder = holderOf(state, lapsed.key);
+  if (!wrote || expiredWrites === undefined) return;
+  state.locks.expiredWrites.delete(id);
+  const holder = holderOf(state, expiredWrites.key);
   if (holder !== null && sameActor(holder, actor)) return;
   const project = state.sessions.live.get(actor.session)?.project ?? "";
-  const path = pathOf(lapsed);
+  const path = pathOf(expiredWrites);
   const writer = actorRow(state, actor);
   const holding = holder === null ? null : actorRow(state, holder);
   step.events.push({
-    event: { event: "lost_update", file: lapsed.file, path, writer, holder: holding },
+    event: { event: "lost_update", file: expiredWrites.file, path, writer, holder: holding },
     about: holder === null ? [actor.session] : [actor.session, holder.session],
     project,
   });
@@ -57,7 +57,7 @@ export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step
 };
 
 /** Ends one of the actor's flights, or all; holds that may yield now are due for it. */
-export function endFlights(state: State, actor: Actor, flight: string | null, step: Step): void {
+export function endWrites(state: State, actor: Actor, flight: string | null, step: Step): void {
   for (const hold of flyingOf(state, actor)) {
     const left = flight === null ? [] : hold.flights.filter(f => f !== flight);
     if (left.length === hold.flights.length) continue;
@@ -65,7 +65,7 @@ export function endFlights(state: State, actor: Actor, flight: string | null, st
     if (left.length === 0) yieldLater(hold, step);
   }
   // A descendant may have waited for the write alone: it comes before the actor's next one.
-  passOn(state, step);
+  grantWaiters(state, step);
 }
 
 /** A tool use by its actor too: nobody promises that the ids of two clients differ. */
@@ -83,17 +83,17 @@ function holderOf({ locks }: State, key: string): Actor | null {
 }
 
 /** Remembers the writes of a hold that ends before they do. */
-export function lapse(state: State, hold: Hold): void {
-  const { lapsed } = state.locks;
+export function expireWrites(state: State, hold: Hold): void {
+  const { expiredWrites } = state.locks;
   for (const flight of hold.flights) {
     const { actor, key, file, path } = hold;
     const id = useKey(actor, flight);
-    lapsed.delete(id);
-    lapsed.set(id, { actor, key, path, file, at: state.t });
+    expiredWrites.delete(id);
+    expiredWrites.set(id, { actor, key, path, file, at: state.t });
   }
-  for (const oldest of lapsed.keys()) {
-    if (lapsed.size <= limits.lapsedMax) break;
-    lapsed.delete(oldest);
+  for (const oldest of expiredWrites.keys()) {
+    if (expiredWrites.size <= limits.expiredWritesMax) break;
+    expiredWrites.delete(oldest);
   }
 }
 

@@ -11,9 +11,9 @@ import { forgetReply } from "../retries.ts";
 import type { Hold, Loan, State, Waiter } from "../state.ts";
 import { lentBy } from "./blockers.ts";
 import { type ActorLocks, locksOf, rowsOfSession } from "./by-actor.ts";
-import { announceGrant, dismiss, dismissAll, leavePlace } from "./grant.ts";
+import { announceGrant, detachWaiter, dismiss, dismissAll } from "./grant.ts";
 import { withoutAnswer } from "./heard.ts";
-import { lapse } from "./in-flight.ts";
+import { expireWrites } from "./in-flight.ts";
 import { dropLoans, loansOf, returnHold, setHeard } from "./inherit.ts";
 import { actorRow, fileLists, tokenText } from "./replies.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./table.ts";
@@ -112,7 +112,7 @@ export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) 
     if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
     return;
   }
-  if (waiter.detach) leavePlace(state, waiter, limits.placeMs, step);
+  if (waiter.detach) detachWaiter(state, waiter, limits.placeMs, step);
   else {
     attachWaiter(state.locks, waiter, null);
     dismiss(state, waiter, refuse("lock_given_up", "the connection closed"), "disconnected", step);
@@ -238,7 +238,7 @@ export function releaseParts(
     const holder = actorRow(state, actor);
     const project = projectOf(state, actor);
     for (const hold of holds) {
-      if (cutShort.has(cause)) lapse(state, hold);
+      if (cutShort.has(cause)) expireWrites(state, hold);
       if (unheard.has(cause) && hold.retry !== null) forgetReply(state, hold.retry);
       removeHold(state.locks, hold);
       const back = final ? null : returnHold(state, hold);

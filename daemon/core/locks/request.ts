@@ -18,14 +18,14 @@ import { countOfSession, locksOf } from "./by-actor.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./deadlock.ts";
 import { announceGrant, grantWaiter, take } from "./grant.ts";
 import { toldAgain } from "./heard.ts";
-import { endFlights } from "./in-flight.ts";
+import { endWrites } from "./in-flight.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./replies.ts";
 import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./table.ts";
 import { yieldForWait } from "./yield.ts";
 
 export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
   // Who asks for the next write has ended the one before, whatever was or was not heard of it.
-  if (request.flight !== null) endFlights(state, request.actor, null, step);
+  if (request.flight !== null) endWrites(state, request.actor, null, step);
   const refused = mayAsk(state, request);
   if (refused !== null) {
     step.reply = refused;

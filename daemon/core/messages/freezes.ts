@@ -14,7 +14,7 @@ import type { LockRequest } from "../commands.ts";
 import type { Handler } from "../handler.ts";
 import { overlapOf, waitersOver } from "../locks/blockers.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
-import { answerWaiter, dismiss, leavePlace } from "../locks/grant.ts";
+import { answerWaiter, detachWaiter, dismiss } from "../locks/grant.ts";
 import { actorRow, fileLists, pathOf } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import type { EditHold, State, Waiter } from "../state.ts";
@@ -171,7 +171,7 @@ function sendAway(state: State, waiter: Waiter, reply: Refusal, step: Step): voi
     return;
   }
   answerWaiter(state, waiter, reply, false, step);
-  leavePlace(state, waiter, waiter.placeMs, step);
+  detachWaiter(state, waiter, waiter.placeMs, step);
 }
 
 function isSame(a: Actor | null, b: Actor): boolean {
