@@ -16,11 +16,11 @@ import { putReply } from "./retries.ts";
 import { addSession } from "./sessions/table.ts";
 import {
   type ContextItem,
+  type DirtyFile,
   type EditHold,
   type EditHolds,
   type ExpiredWrite,
   emptyState,
-  type FileWork,
   type Hold,
   type KeptReply,
   type Locks,
@@ -67,7 +67,7 @@ interface Lists {
   holds: PlainHold;
   waiters: PlainWaiter;
   tasks: Task;
-  writes: FileWork;
+  writes: DirtyFile;
   risks: readonly [string, MergeRisk];
   notes: PendingNotes;
   conflicts: readonly [string, Conflict];

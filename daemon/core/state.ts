@@ -188,7 +188,7 @@ export interface Waiter {
 
 export interface Writes {
   /** By key, in the order of their latest writes. */
-  readonly files: Map<string, FileWork>;
+  readonly files: Map<string, DirtyFile>;
   /** derived: keys by the sessions of their writers. */
   readonly byWriter: Map<string, Set<string>>;
   /** derived: keys by the top of their worktree. */
@@ -212,7 +212,7 @@ export interface MergeSide {
 }
 
 /** A file with uncommitted work in it, as far as was seen. */
-export interface FileWork {
+export interface DirtyFile {
   readonly key: string;
   readonly file: string;
   readonly worktree: string;

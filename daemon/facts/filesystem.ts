@@ -90,10 +90,10 @@ export class Outside {
    * Answers a fact with a budget of its own. What could not be answered in time, or was refused by the system
    * for another reason than that it is not there, comes back as a sentence.
    */
-  async fact<T>(gather: (budget: Budget) => Promise<T>): Promise<T | Unreachable> {
+  async fact<T>(addToSet: (budget: Budget) => Promise<T>): Promise<T | Unreachable> {
     try {
       const until = this.clock.drive.now() + limits.factTimeMs;
-      return await gather({ leftMs: this.#factMs, localMs: limits.factLocalMs, until });
+      return await addToSet({ leftMs: this.#factMs, localMs: limits.factLocalMs, until });
     } catch (error) {
       // An answer in itself: that it cannot be known is what the caller has to act on.
       if (error instanceof NoAnswer) return { unreachable: error.message };

@@ -10,7 +10,7 @@ import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actorKey } from "../core/actor.ts";
 import { latestOf } from "../core/files/dirty-files.ts";
-import type { Kin } from "../core/sessions/kinship.ts";
+import type { Lineage } from "../core/sessions/kinship.ts";
 import type { Changed } from "../facts/git-changes.ts";
 import type { GitPlace } from "../facts/git-process.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
@@ -45,7 +45,11 @@ interface Look {
 export type Looks = ReadonlyMap<string, Look>;
 
 /** What is to be seen in each place, once. */
-export async function looksAt(services: HookServices, me: Kin, placed: readonly Placed[]): Promise<Looks> {
+export async function looksAt(
+  services: HookServices,
+  me: Lineage,
+  placed: readonly Placed[],
+): Promise<Looks> {
   const looks = new Map<string, Look>();
   for (const one of placed) {
     const key = placeKey(one);
@@ -64,7 +68,7 @@ export function placeKey({ place: { worktree, gitDir }, blind = "" }: Placed): s
 
 async function lookFor(
   services: HookServices,
-  me: Kin,
+  me: Lineage,
   place: GitPlace,
   placed: readonly Placed[],
 ): Promise<Look> {
@@ -76,7 +80,7 @@ async function lookFor(
 }
 
 /** What is known of a place that could not be looked at. */
-export function blindLook(services: HookServices, me: Kin, one: Placed): Look {
+export function blindLook(services: HookServices, me: Lineage, one: Placed): Look {
   const foreign = wipedOnly(foreignKnown(services, me, one.place), [one], one.place);
   return { foreign, own: [], seen: { states: new Map(), unseen: one.blind ?? null } };
 }

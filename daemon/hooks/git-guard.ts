@@ -15,7 +15,7 @@ import type { Actor } from "../core/actor.ts";
 import { locksOf } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { actorRow } from "../core/locks/replies.ts";
-import type { Kin } from "../core/sessions/kinship.ts";
+import type { Lineage } from "../core/sessions/kinship.ts";
 import type { Hold, State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
@@ -88,7 +88,7 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   const { services } = run;
   const { clock } = services;
   const until = clock.now() + limits.guardAnswerMs - limits.firstByteMs;
-  const me: Kin = { actor, ancestors: await ancestorsOf(services, asked) };
+  const me: Lineage = { actor, ancestors: await ancestorsOf(services, asked) };
   const aliased = await aliasedBy(services, asked);
   const { placed, unchecked } = await placesOf(services, asked, [...asked.commands, ...aliased]);
   const indexes = new Map(

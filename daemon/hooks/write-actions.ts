@@ -6,11 +6,11 @@ import { limits } from "../../protocol/limits.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { WriteNote } from "../core/commands.ts";
 import type { FileRef, Written } from "../core/file-ref.ts";
-import { ownerBut, pathOfWork } from "../core/files/dirty-files.ts";
+import { otherOwner, pathOfWork } from "../core/files/dirty-files.ts";
 import { locksOf, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { pathOf, type Spelled } from "../core/locks/replies.ts";
-import type { Kin } from "../core/sessions/kinship.ts";
+import type { Lineage } from "../core/sessions/kinship.ts";
 import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
@@ -106,8 +106,8 @@ async function noteShell(
 }
 
 /** Whether it is left open whose change it is: the file is another one's who is at work, perhaps with a formatter. */
-function suspect(services: HookServices, me: Kin, { changedAt, ...file }: Changed): boolean {
-  const owner = ownerBut(services.engine.state, me, file.key)?.actor;
+function suspect(services: HookServices, me: Lineage, { changedAt, ...file }: Changed): boolean {
+  const owner = otherOwner(services.engine.state, me, file.key)?.actor;
   if (owner === undefined) return false;
   const { active, agents } = services.presence.of(owner.session);
   if (!(owner.agent === null ? active : agents.get(owner.agent)?.active)) return false;

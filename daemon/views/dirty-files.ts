@@ -6,7 +6,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { RiskRow, WriteRow } from "../../protocol/write.ts";
 import { isOpen, sideRow } from "../core/files/merge-risk.ts";
 import { isAlive } from "../core/sessions/kinship.ts";
-import type { FileWork } from "../core/state.ts";
+import type { DirtyFile } from "../core/state.ts";
 import type { FileState } from "../facts/git-status.ts";
 import type { Services } from "../services.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
@@ -64,7 +64,7 @@ export function* riskRows({ engine }: Pick<Services, "engine">): Generator<Keyed
   }
 }
 
-function rowOf(services: Services, work: FileWork, seen: FileState | undefined): WriteRow {
+function rowOf(services: Services, work: DirtyFile, seen: FileState | undefined): WriteRow {
   const { state } = services.engine;
   const hold = state.locks.holds.get(work.key);
   const writers = work.writers.map(({ actor, name, by, wallMs }) => {

@@ -6,8 +6,8 @@ import type { Actor } from "../core/actor.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { latestOf } from "../core/files/dirty-files.ts";
 import { pathOf } from "../core/locks/replies.ts";
-import { isAlive, isKin, type Kin } from "../core/sessions/kinship.ts";
-import type { FileWork, Hold, Writer } from "../core/state.ts";
+import { isAlive, type Lineage, sameLineage } from "../core/sessions/kinship.ts";
+import type { DirtyFile, Hold, Writer } from "../core/state.ts";
 import type { GitPlace } from "../facts/git-process.ts";
 import type { FileState } from "../facts/git-status.ts";
 import type { Allowance } from "../facts/work-clock.ts";
@@ -30,7 +30,7 @@ export interface Foreign {
 }
 
 /** What others hold or have work in, in this worktree: that of the living first, the latest first. */
-export async function foreignIn(services: Services, me: Kin, place: GitPlace): Promise<Foreign[]> {
+export async function foreignIn(services: Services, me: Lineage, place: GitPlace): Promise<Foreign[]> {
   const found = new Map<string, Foreign>();
   for (const hold of await foreignHolds(services, me, place)) {
     const path = pathOf(hold);
@@ -50,7 +50,7 @@ export async function foreignIn(services: Services, me: Kin, place: GitPlace): P
 }
 
 /** The same by what the daemon remembers, without a look at anything: folders of other repositories count too. */
-export function foreignKnown(services: Services, me: Kin, place: GitPlace): Foreign[] {
+export function foreignKnown(services: Services, me: Lineage, place: GitPlace): Foreign[] {
   const found = new Map<string, Foreign>();
   const [below, git] = [keyFor(services, place.worktree), keyFor(services, place.gitDir)];
   for (const hold of holdsBelow(services, me, below, git)) {
@@ -66,7 +66,7 @@ export function foreignKnown(services: Services, me: Kin, place: GitPlace): Fore
 }
 
 /** Adds the work of the living to `found`, and returns what the ended left. */
-function addWork(services: Services, me: Kin, worktree: string, found: Map<string, Foreign>): Foreign[] {
+function addWork(services: Services, me: Lineage, worktree: string, found: Map<string, Foreign>): Foreign[] {
   const left: Foreign[] = [];
   for (const work of worksIn(services, worktree)) {
     const { key, file } = work;
@@ -84,17 +84,17 @@ function addWork(services: Services, me: Kin, worktree: string, found: Map<strin
  * The last writer of another session that has ended, whoever wrote the file since: its work is in the file until that is
  * committed. null if there is none.
  */
-function endedWriter({ engine }: Services, me: Kin, work: FileWork): Writer | null {
+function endedWriter({ engine }: Services, me: Lineage, work: DirtyFile): Writer | null {
   const isLeft = ({ actor }: Writer) => actor.session !== me.actor.session && !isAlive(engine.state, actor);
   return work.writers.findLast(isLeft) ?? null;
 }
 
-async function foreignHolds(services: Services, me: Kin, place: GitPlace): Promise<Hold[]> {
+async function foreignHolds(services: Services, me: Lineage, place: GitPlace): Promise<Hold[]> {
   const below = await keyOf(services, place.worktree);
   return holdsBelow(services, me, below, await keyOf(services, place.gitDir));
 }
 
-function holdsBelow(services: Services, me: Kin, below: string, gitDir: string): Hold[] {
+function holdsBelow(services: Services, me: Lineage, below: string, gitDir: string): Hold[] {
   const { locks } = services.engine.state;
   return [...locks.heldPaths.overlapping(below, true)].flatMap(key => {
     const hold = locks.holds.get(key);
@@ -115,7 +115,7 @@ function keyFor({ node }: Services, key: string): string {
 }
 
 /** Files of the worktree with work in them, the latest first. */
-export function worksIn({ engine }: Services, worktree: string): FileWork[] {
+export function worksIn({ engine }: Services, worktree: string): DirtyFile[] {
   const { files, byWorktree } = engine.state.writes;
   const works = [...(byWorktree.get(worktree) ?? [])].flatMap(key => files.get(key) ?? []);
   return works.sort((a, b) => latestOf(b).seq - latestOf(a).seq);
@@ -127,25 +127,25 @@ export function worksIn({ engine }: Services, worktree: string): FileWork[] {
  */
 function isForeign(
   { engine, presence }: Services,
-  me: Kin,
+  me: Lineage,
   other: Pick<Writer, "actor" | "ancestors">,
 ): boolean {
   if (!isAlive(engine.state, other.actor)) return false;
-  if (!isKin(me, other)) return true;
+  if (!sameLineage(me, other)) return true;
   const { agent, session } = other.actor;
   if (agent === null || agent === me.actor.agent || me.ancestors.includes(agent)) return false;
   return presence.of(session).agents.get(agent)?.active ?? false;
 }
 
 /** Files of the worktree in which the actor, or one it works for or that works for it, has work; the latest first. */
-export function ownIn(services: Services, me: Kin, worktree: string): string[] {
+export function ownIn(services: Services, me: Lineage, worktree: string): string[] {
   return worksIn(services, worktree)
     .filter(work => isOwn(me, work))
     .map(work => work.file);
 }
 
-function isOwn(me: Kin, work: FileWork | undefined): boolean {
-  return work?.writers.some(w => isKin(me, w)) ?? false;
+function isOwn(me: Lineage, work: DirtyFile | undefined): boolean {
+  return work?.writers.some(w => sameLineage(me, w)) ?? false;
 }
 
 /** How git sees some files; `unseen` says why not all could be looked at. */

@@ -14,9 +14,9 @@ import type { Handler, Meta } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
-import { isAlive, isKin, type Kin } from "../sessions/kinship.ts";
-import { gather, type Sets, scatter } from "../sets.ts";
-import type { FileWork, State, Writer, Writes } from "../state.ts";
+import { isAlive, type Lineage, sameLineage } from "../sessions/kinship.ts";
+import { addToSet, removeFromSet, type Sets } from "../sets.ts";
+import type { DirtyFile, State, Writer, Writes } from "../state.ts";
 import { fileKey, noteRisks } from "./merge-risk.ts";
 
 /**
@@ -28,11 +28,11 @@ export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, me
   const me = { actor, ancestors: noted.ancestors };
   const own: Written[] = [];
   for (const file of noted.files) {
-    const other = ownerBut(state, me, file.key);
+    const other = otherOwner(state, me, file.key);
     if (other === null) own.push(file);
     else bypass(state, file, actor, other, step);
   }
-  noteWork(state, actor, { ...noted, files: own }, meta);
+  markDirty(state, actor, { ...noted, files: own }, meta);
   noteRisks(state, actor, own, step);
 };
 
@@ -58,7 +58,7 @@ export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _me
 };
 
 /** The actor wrote these files. */
-export function noteWork(
+export function markDirty(
   state: State,
   actor: Actor,
   { files, by, ancestors, wallMs }: WriteNote,
@@ -80,25 +80,25 @@ export function noteWork(
 }
 
 /** Adds a file, or puts it in the place of what was known of it. */
-export function addWork(writes: Writes, work: FileWork): void {
+export function addWork(writes: Writes, work: DirtyFile): void {
   const before = writes.files.get(work.key);
   if (before !== undefined) unlist(writes, before);
   writes.files.set(work.key, work);
-  for (const [index, at] of indexesOf(writes, work)) gather(index, at, work.key);
+  for (const [index, at] of indexesOf(writes, work)) addToSet(index, at, work.key);
 }
 
-function removeWork(writes: Writes, work: FileWork): void {
+function removeWork(writes: Writes, work: DirtyFile): void {
   writes.files.delete(work.key);
   unlist(writes, work);
 }
 
-function unlist(writes: Writes, work: FileWork): void {
-  for (const [index, at] of indexesOf(writes, work)) scatter(index, at, work.key);
+function unlist(writes: Writes, work: DirtyFile): void {
+  for (const [index, at] of indexesOf(writes, work)) removeFromSet(index, at, work.key);
 }
 
 function* indexesOf(
   { byWorktree, byFile, byWriter }: Writes,
-  { worktree, project, file, writers }: FileWork,
+  { worktree, project, file, writers }: DirtyFile,
 ): Generator<readonly [Sets<string, string>, string], void> {
   yield [byWorktree, worktree];
   yield [byFile, fileKey(project, file)];
@@ -123,11 +123,11 @@ function onceEach(writers: readonly Writer[]): Writer[] {
 }
 
 /** Absolute, as it is spelled. */
-export function pathOfWork({ worktree, file }: Pick<FileWork, "worktree" | "file">): string {
+export function pathOfWork({ worktree, file }: Pick<DirtyFile, "worktree" | "file">): string {
   return worktree === "/" ? `/${file}` : `${worktree}/${file}`;
 }
 
-export function latestOf(work: FileWork): Writer {
+export function latestOf(work: DirtyFile): Writer {
   const latest = work.writers.at(-1);
   if (latest === undefined) throw new Error(`${work.key} has no writer`);
   return latest;
@@ -139,11 +139,11 @@ interface Owner {
 }
 
 /** Who else holds the file, or has work in it and is alive. */
-export function ownerBut(state: State, me: Kin, key: string): Owner | null {
+export function otherOwner(state: State, me: Lineage, key: string): Owner | null {
   const hold = state.locks.holds.get(key);
-  if (hold !== undefined) return isKin(me, hold) ? null : { actor: hold.actor, held: true };
+  if (hold !== undefined) return sameLineage(me, hold) ? null : { actor: hold.actor, held: true };
   const writers = state.writes.files.get(key)?.writers ?? [];
-  if (writers.some(w => isKin(me, w))) return null;
+  if (writers.some(w => sameLineage(me, w))) return null;
   const other = writers.findLast(w => isAlive(state, w.actor));
   return other === undefined ? null : { actor: other.actor, held: false };
 }

@@ -13,7 +13,7 @@ import type { Written } from "../file-ref.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import { isAlive } from "../sessions/kinship.ts";
-import { gather, scatter } from "../sets.ts";
+import { addToSet, removeFromSet } from "../sets.ts";
 import type { MergeRisk, MergeSide, State } from "../state.ts";
 
 /** The actor wrote these files: whoever has work in the same ones of another worktree is told, as the actor is. */
@@ -53,13 +53,13 @@ export function renameRisks(state: State, from: string, to: string): void {
 
 /** Adds a risk, or puts it in the place of the one that is there. */
 export function addRisk(state: Pick<State, "risks" | "risksOf">, id: string, risk: MergeRisk): void {
-  for (const { actor } of state.risks.get(id)?.sides ?? []) scatter(state.risksOf, actor.session, id);
+  for (const { actor } of state.risks.get(id)?.sides ?? []) removeFromSet(state.risksOf, actor.session, id);
   state.risks.set(id, risk);
-  for (const { actor } of risk.sides) gather(state.risksOf, actor.session, id);
+  for (const { actor } of risk.sides) addToSet(state.risksOf, actor.session, id);
 }
 
 function removeRisk(state: State, id: string): void {
-  for (const { actor } of state.risks.get(id)?.sides ?? []) scatter(state.risksOf, actor.session, id);
+  for (const { actor } of state.risks.get(id)?.sides ?? []) removeFromSet(state.risksOf, actor.session, id);
   state.risks.delete(id);
 }
 

@@ -5,13 +5,13 @@ import { actorKey } from "../actor.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
-import { isAlive, isKin } from "../sessions/kinship.ts";
-import type { FileWork, Writer } from "../state.ts";
+import { isAlive, sameLineage } from "../sessions/kinship.ts";
+import type { DirtyFile, Writer } from "../state.ts";
 import { pathOfWork } from "./dirty-files.ts";
 
 interface Taken {
   readonly writer: Writer;
-  readonly works: FileWork[];
+  readonly works: DirtyFile[];
 }
 
 export const workTaken: Handler<"work_taken"> = (state, command, _meta, step) => {
@@ -22,7 +22,7 @@ export const workTaken: Handler<"work_taken"> = (state, command, _meta, step) =>
     const work = state.writes.files.get(key);
     for (const writer of work?.writers ?? []) {
       const isTold =
-        writer.seq <= seq && isAlive(state, writer.actor) && !isKin({ actor, ancestors }, writer);
+        writer.seq <= seq && isAlive(state, writer.actor) && !sameLineage({ actor, ancestors }, writer);
       if (work === undefined || !isTold) continue;
       const owner = actorKey(writer.actor);
       const taken = owners.get(owner) ?? { writer, works: [] };

@@ -10,7 +10,7 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey, sameActor } from "../actor.ts";
-import { noteWork } from "../files/dirty-files.ts";
+import { markDirty } from "../files/dirty-files.ts";
 import { noteRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
 import { tellLater } from "../messages/notices.ts";
@@ -25,7 +25,7 @@ import { yieldLater } from "./yield.ts";
 export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, noted }, meta, step) => {
   step.reply = { ok: true };
   if (noted !== undefined) {
-    noteWork(state, actor, noted, meta);
+    markDirty(state, actor, noted, meta);
     noteRisks(state, actor, noted.files, step);
   }
   endWrites(state, actor, flight, step);

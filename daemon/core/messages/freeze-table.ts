@@ -6,7 +6,7 @@
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import { overlaps } from "../locks/blockers.ts";
-import { gather, scatter } from "../sets.ts";
+import { addToSet, removeFromSet } from "../sets.ts";
 import type { EditHold, EditHolds } from "../state.ts";
 
 export function addEditHold(holds: EditHolds, hold: EditHold): void {
@@ -14,10 +14,10 @@ export function addEditHold(holds: EditHolds, hold: EditHold): void {
   holds.touched.add(ownerOf(hold));
   for (const file of hold.files) {
     holds.paths.add(file.key, file.dir);
-    gather(holds.at, file.key, hold.id);
+    addToSet(holds.at, file.key, hold.id);
   }
-  gather(holds.byOwner, ownerOf(hold), hold.id);
-  gather(holds.byProject, hold.project, hold.id);
+  addToSet(holds.byOwner, ownerOf(hold), hold.id);
+  addToSet(holds.byProject, hold.project, hold.id);
 }
 
 export function removeEditHold(holds: EditHolds, hold: EditHold): void {
@@ -25,10 +25,10 @@ export function removeEditHold(holds: EditHolds, hold: EditHold): void {
   holds.touched.add(ownerOf(hold));
   for (const file of hold.files) {
     holds.paths.remove(file.key, file.dir);
-    scatter(holds.at, file.key, hold.id);
+    removeFromSet(holds.at, file.key, hold.id);
   }
-  scatter(holds.byOwner, ownerOf(hold), hold.id);
-  scatter(holds.byProject, hold.project, hold.id);
+  removeFromSet(holds.byOwner, ownerOf(hold), hold.id);
+  removeFromSet(holds.byProject, hold.project, hold.id);
 }
 
 /** The session whose hold it is; those of persons are their project's. */

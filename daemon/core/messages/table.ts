@@ -5,7 +5,7 @@
  * looks for in an inbox (the oldest unread, the oldest read) it finds without a look at the rest.
  */
 import type { ActorRow } from "../../../protocol/lock.ts";
-import { gather, scatter } from "../sets.ts";
+import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import type { Inbox, Letter, Message, Messages } from "../state.ts";
 import { inboxKey } from "./recipients.ts";
@@ -18,7 +18,7 @@ export function addMessage(messages: Messages, { letters, ...rest }: NewMessage)
   const message: Message = { ...rest, letters: new Map(), open: 0 };
   messages.all.set(message.id, message);
   messages.bytes += message.bytes;
-  if (message.from !== null) gather(messages.bySender, message.from.id, message.id);
+  if (message.from !== null) addToSet(messages.bySender, message.from.id, message.id);
   for (const letter of letters) putLetter(messages, message, letter);
   return message;
 }
@@ -50,7 +50,7 @@ export function dropLetter(messages: Messages, message: Message, letter: Letter)
   listFor(inbox, letter)?.delete(place);
   if (inbox.all.size === 0) {
     messages.inboxes.delete(key);
-    scatter(messages.bySession, letter.to.id, key);
+    removeFromSet(messages.bySession, letter.to.id, key);
   }
   message.letters.delete(key);
   messages.touched.add(letter.to.id);
@@ -60,14 +60,14 @@ export function dropLetter(messages: Messages, message: Message, letter: Letter)
   messages.readBytes -= message.bytes;
   messages.all.delete(message.id);
   messages.bytes -= message.bytes;
-  if (message.from !== null) scatter(messages.bySender, message.from.id, message.id);
+  if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
 }
 
 /** Who wrote it goes on under another id. */
 export function changeSender(messages: Messages, message: Message, from: ActorRow): void {
-  if (message.from !== null) scatter(messages.bySender, message.from.id, message.id);
+  if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
   message.from = from;
-  gather(messages.bySender, from.id, message.id);
+  addToSet(messages.bySender, from.id, message.id);
 }
 
 /** The message at a place of an inbox, with its letter there. */
@@ -106,7 +106,7 @@ function inboxAt(messages: Messages, key: string, session: string): Inbox {
   ];
   const inbox = { all, unread, handed, read };
   messages.inboxes.set(key, inbox);
-  gather(messages.bySession, session, key);
+  addToSet(messages.bySession, session, key);
   return inbox;
 }
 

@@ -3,7 +3,7 @@ import { type Actor, sameActor } from "../actor.ts";
 import type { State } from "../state.ts";
 
 /** An actor with those it works for. */
-export interface Kin {
+export interface Lineage {
   readonly actor: Actor;
   readonly ancestors: readonly (string | null)[];
 }
@@ -14,7 +14,7 @@ export function isAlive(state: State, { session, incarnation }: Actor): boolean 
 }
 
 /** The same actor, or one of them works for the other. */
-export function isKin(a: Kin, b: Kin): boolean {
+export function sameLineage(a: Lineage, b: Lineage): boolean {
   if (sameActor(a.actor, b.actor)) return true;
   const sameProcess = a.actor.session === b.actor.session && a.actor.incarnation === b.actor.incarnation;
   return sameProcess && (a.ancestors.includes(b.actor.agent) || b.ancestors.includes(a.actor.agent));

@@ -6,7 +6,7 @@
  * means, and who is of a project in the order they began, is found without a look at the others.
  */
 import type { Anchor } from "../actor.ts";
-import { gather, scatter } from "../sets.ts";
+import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface Sessions {
@@ -235,11 +235,11 @@ function unlistAgent(sessions: Sessions, session: Session, agent: string): void 
 }
 
 function listProcesses(index: Map<string, Set<string>>, { id, incarnations }: Session): void {
-  for (const { anchor } of incarnations) if (anchor !== null) gather(index, anchorKey(anchor), id);
+  for (const { anchor } of incarnations) if (anchor !== null) addToSet(index, anchorKey(anchor), id);
 }
 
 function unlistProcesses(index: Map<string, Set<string>>, { id, incarnations }: Session): void {
-  for (const { anchor } of incarnations) if (anchor !== null) scatter(index, anchorKey(anchor), id);
+  for (const { anchor } of incarnations) if (anchor !== null) removeFromSet(index, anchorKey(anchor), id);
 }
 
 /** The sessions behind keys of the project that go on with `more`; between the project and the id stand so many characters. */

@@ -8,7 +8,7 @@
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
-import { gather, scatter } from "../sets.ts";
+import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface Tasks {
@@ -103,7 +103,7 @@ function index(tasks: Tasks, task: Task): void {
   putIn(tasks, listKey("all", null, ""), place);
   putIn(tasks, listKey("all", task.project, ""), place);
   tasks.chars += charsOf(task);
-  for (const id of task.dependsOn) gather(tasks.dependents, id, task.id);
+  for (const id of task.dependsOn) addToSet(tasks.dependents, id, task.id);
   count(tasks, task);
   shelve(tasks, task);
 }
@@ -114,7 +114,7 @@ export function strike(tasks: Tasks, task: Task): void {
   const place = placeOf(task);
   takeFrom(tasks, listKey("all", null, ""), place);
   takeFrom(tasks, listKey("all", task.project, ""), place);
-  for (const id of task.dependsOn) scatter(tasks.dependents, id, task.id);
+  for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);
   tasks.open.delete(task.id);
   tasks.chars -= charsOf(task);
   tasks.ids.delete(task.id);
@@ -145,9 +145,9 @@ export function setState(tasks: Tasks, task: Task, next: TaskState): Task[] {
 /** Gives a task other dependencies, which are there and close no circle. */
 export function setDependencies(tasks: Tasks, task: Task, dependsOn: readonly string[]): void {
   unshelve(tasks, task);
-  for (const id of task.dependsOn) scatter(tasks.dependents, id, task.id);
+  for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);
   task.dependsOn = dependsOn;
-  for (const id of dependsOn) gather(tasks.dependents, id, task.id);
+  for (const id of dependsOn) addToSet(tasks.dependents, id, task.id);
   count(tasks, task);
   shelve(tasks, task);
 }
@@ -231,7 +231,7 @@ function shelve(tasks: Tasks, task: Task): void {
   eachList(tasks, task, (key, place) => putIn(tasks, key, place));
   const session = claimerOf(task)?.session;
   if (session === undefined) return;
-  gather(tasks.claims, session, task.id);
+  addToSet(tasks.claims, session, task.id);
   tasks.touched.add(session);
 }
 
@@ -239,7 +239,7 @@ function unshelve(tasks: Tasks, task: Task): void {
   eachList(tasks, task, (key, place) => takeFrom(tasks, key, place));
   const session = claimerOf(task)?.session;
   if (session === undefined) return;
-  scatter(tasks.claims, session, task.id);
+  removeFromSet(tasks.claims, session, task.id);
   tasks.touched.add(session);
 }
 
