@@ -29,7 +29,7 @@ export interface AnswersOptions {
   readonly node: string;
   readonly epoch: () => number;
   /** Proposes what the daemon itself has to say, until the log takes it. */
-  readonly insist: (command: Command) => void;
+  readonly submitWithRetry: (command: Command) => void;
   /** Sees every step after its answers. */
   readonly onStep: (entry: Entry, step: Step) => void;
 }
@@ -64,12 +64,12 @@ export class Answers {
   undelivered(n: number, { actor, files }: Grant, kept?: Retry): void {
     const of = kept === undefined ? {} : { kept };
     const keys = files.map(({ key }) => key);
-    this.#options.insist({ type: "lock_undelivered", waiter: this.origin(n), actor, keys, ...of });
+    this.#options.submitWithRetry({ type: "lock_undelivered", waiter: this.origin(n), actor, keys, ...of });
   }
 
   /** The refusal answered to `n` did not reach its client: a retry is carried out instead of getting it. */
   unheard(n: number, kept: Retry): void {
-    this.#options.insist({ type: "reply_unheard", to: this.origin(n), kept });
+    this.#options.submitWithRetry({ type: "reply_unheard", to: this.origin(n), kept });
   }
 
   /** Whoever asked hears so; should it be delivered after all, nobody is there for it and a grant is undone. */
@@ -158,7 +158,7 @@ export class Answers {
   }
 
   #detach(n: number, kept: Retry | undefined): void {
-    this.#options.insist({
+    this.#options.submitWithRetry({
       type: "lock_detach",
       waiter: this.origin(n),
       ...(kept === undefined ? {} : { kept }),

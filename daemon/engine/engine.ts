@@ -72,7 +72,7 @@ export class Engine {
       outbox: this.#outbox,
       node: options.node,
       epoch: () => this.#epoch,
-      insist: command => this.insist(command),
+      submitWithRetry: command => this.submitWithRetry(command),
       onStep: (entry, step) => options.onStep(entry, step, this.#state, false),
     });
     this.#snapshots = new Snapshots(options.journal, soon, options.snapshotEntries);
@@ -125,14 +125,14 @@ export class Engine {
   }
 
   /** Proposes what the daemon itself has to say, again and again until the log takes it. */
-  insist(command: Command): void {
+  submitWithRetry(command: Command): void {
     const { clock } = this.#options;
-    const again = () => clock.at(clock.now() + limits.fullRetryMs, () => this.insist(command));
+    const again = () => clock.at(clock.now() + limits.fullRetryMs, () => this.submitWithRetry(command));
     if (!this.#closed) this.submit(command, { answer: () => {}, failed: again });
   }
 
   /** `submit` for those who can wait for the answer in place. */
-  ask(command: Command): Promise<Reply> {
+  submitAndWait(command: Command): Promise<Reply> {
     return new Promise(resolve => this.submit(command, { answer: resolve }));
   }
 
@@ -219,7 +219,7 @@ export class Engine {
     for (const seq of recovered.threw)
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
     await this.#begin();
-    if (this.#state.rules < rulesLevel) await this.ask({ type: "rules", level: rulesLevel });
+    if (this.#state.rules < rulesLevel) await this.submitAndWait({ type: "rules", level: rulesLevel });
     this.#agenda.arm();
   }
 
@@ -227,7 +227,7 @@ export class Engine {
   async #begin(): Promise<void> {
     const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
     for (let left: number = limits.startTriesMax; this.#state.epoch !== this.#epoch; left -= 1) {
-      const reply = await this.ask(command);
+      const reply = await this.submitAndWait(command);
       const isOver = left === 1 && this.#state.epoch !== this.#epoch;
       if (!reply.ok && isOver) throw new Error(`the journal took no new epoch: ${reply.error}`);
     }
@@ -281,7 +281,7 @@ export class Engine {
     this.#options.onTrouble(`entry ${seq} threw and is void`, error);
     const repeated = this.#throws.add(seq, this.now);
     if (repeated !== null) this.#die(repeated);
-    this.insist({ type: "void", seq });
+    this.submitWithRetry({ type: "void", seq });
   }
 
   #die(error: Error): void {

@@ -43,7 +43,7 @@ export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
 
 /** Proposes a command of which nothing is told but whether it was refused. */
 export async function propose({ services }: Run, did: PlainAction, command: Command): Promise<HookOutcome> {
-  const reply = await services.engine.ask(command);
+  const reply = await services.engine.submitAndWait(command);
   return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
 }
 

@@ -83,7 +83,7 @@ async function tell(
   const { how, commit, file } = first;
   const files = group.map(({ file: { key, seq } }) => ({ key, seq }));
   const what = { how, commit, command: file.command, files } as const;
-  await services.engine.ask({
+  await services.engine.submitAndWait({
     type: "work_taken",
     actor,
     name: nameOf(services, actor),

@@ -162,9 +162,10 @@ async function untold(
 export async function letGo({ engine }: HookServices, actor: Actor, flight: string): Promise<void> {
   const mine = heldBy(engine.state, actor).filter(({ flights }) => flights.includes(flight));
   if (mine.length === 0) return;
-  await engine.ask({ type: "flight_end", actor, flight, wrote: false });
+  await engine.submitAndWait({ type: "flight_end", actor, flight, wrote: false });
   // One that another one waits for has gone already, with the end of the flight.
-  for (const file of mine.filter(isIndex)) await engine.ask({ type: "lock_release", actor, files: [file] });
+  for (const file of mine.filter(isIndex))
+    await engine.submitAndWait({ type: "lock_release", actor, files: [file] });
 }
 
 function heldBy(state: State, actor: Actor): Hold[] {

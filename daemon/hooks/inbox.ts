@@ -21,13 +21,20 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
   const none = { did: "inbox", ok: true, messages: [], unread: 0, notes, dropped, terminals } as const;
   if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
   const max = action.take ? limits.shownMessagesMax : 0;
-  const reply = await engine.ask({ type: "inbox_take", actor, max, chars: limits.shownMessagesChars });
+  const reply = await engine.submitAndWait({
+    type: "inbox_take",
+    actor,
+    max,
+    chars: limits.shownMessagesChars,
+  });
   // Nothing was taken: what is unread comes with a later event.
   if (isRefusal(reply)) return none;
   const messages: readonly MessageRow[] = Array.isArray(reply["messages"]) ? reply["messages"] : [];
   if (messages.length > 0) {
     const ids = messages.map(message => message.id);
-    run.delivery.whenSettled(heard => engine.insist({ type: "inbox_told", actor, messages: ids, heard }));
+    run.delivery.whenSettled(heard =>
+      engine.submitWithRetry({ type: "inbox_told", actor, messages: ids, heard }),
+    );
   }
   return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, dropped, terminals };
 }
@@ -75,7 +82,7 @@ function takeNotes({ services, delivery }: Run, { session, agent }: Actor): Take
     all.push(...taken.notes.map(({ note }) => note));
     dropped += taken.dropped;
     delivery.whenSettled(heard => {
-      if (heard) engine.insist({ type: "notes_told", ...whose, notes: numbers, risks: [] });
+      if (heard) engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] });
       else hookNotes.untold(whose, numbers);
     });
   }
@@ -93,7 +100,7 @@ export function agentGone({ engine }: HookServices, session: string, agent: stri
   const known = engine.state.sessions.live.get(session);
   if (known === undefined) return;
   const incarnation = known.incarnations[0]?.ordinal ?? 0;
-  engine.insist({ type: "agent_end", actor: { session, agent, incarnation } });
+  engine.submitWithRetry({ type: "agent_end", actor: { session, agent, incarnation } });
 }
 
 /** Whether there is anything to read, or to count as read: else the event costs no entry. */

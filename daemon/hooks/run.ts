@@ -95,7 +95,7 @@ async function begin({ services }: Run, action: ActionOf<"begin">): Promise<Hook
   }
   await endDeadIncarnations(services, session);
   const rest = { project: null, worktree: null, branch: null, name: null };
-  const reply = await services.engine.ask(
+  const reply = await services.engine.submitAndWait(
     await beginCommand(services, { session, cwd, pid, revive, ...rest }),
   );
   if (isRefusal(reply)) return refused("begin", reply);
@@ -157,7 +157,7 @@ async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookO
   for (const agent of agents) {
     if (!action.isGone(agent)) continue;
     const actor: Actor = { session: action.session, agent, incarnation };
-    await engine.ask({ type: "turn_end", actor, keepPrompt: null });
+    await engine.submitAndWait({ type: "turn_end", actor, keepPrompt: null });
     const row = presence.of(action.session);
     row.agents.delete(agent);
     agentGone(run.services, action.session, agent);
@@ -198,7 +198,7 @@ async function end(
     incarnation === null && pid !== undefined && known.incarnations.every(i => i.anchor !== null);
   // It came from a process that is none of the session's: those that are live on.
   if (isOthers) return { did: "end", ok: true };
-  const reply = await engine.ask({ type: "session_end", session, incarnation, cause: "ended" });
+  const reply = await engine.submitAndWait({ type: "session_end", session, incarnation, cause: "ended" });
   const { name, project } = known;
   const line = { at: clock.wall(), event: "SessionEnd", id: session, agent: null, name, project };
   recorder.note({ ...line, type: "hook", file: null, decision: "note", why: cause });
@@ -260,7 +260,12 @@ async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   void services.baselines.take(file);
   if (changedWhileWaiting && action.overwrites) {
     // The answer will be to read again: nothing is written now.
-    await services.engine.ask({ type: "flight_end", actor, flight: action.toolUseId, wrote: false });
+    await services.engine.submitAndWait({
+      type: "flight_end",
+      actor,
+      flight: action.toolUseId,
+      wrote: false,
+    });
   } else {
     const { session, agent } = actor;
     const writing = { session, agent, name: nameOf(services, actor), at: services.clock.now() };
@@ -287,7 +292,7 @@ function takeRisks({ services, delivery }: Run, session: string): readonly Merge
   delivery.whenSettled(heard => {
     if (!heard) riskNotes.untold(session, ids);
     else if (ids.length > 0)
-      engine.insist({ type: "notes_told", session, agent: null, notes: [], risks: ids });
+      engine.submitWithRetry({ type: "notes_told", session, agent: null, notes: [], risks: ids });
   });
   return notes;
 }

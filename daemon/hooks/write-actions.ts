@@ -102,7 +102,7 @@ async function noteShell(
 ): Promise<void> {
   if (files.length === 0) return;
   const noted: WriteNote = { files, by: "shell", ancestors, wallMs: clock.wall() };
-  await engine.ask({ type: "writes_noted", actor, noted });
+  await engine.submitAndWait({ type: "writes_noted", actor, noted });
 }
 
 /** Whether it is left open whose change it is: the file is another one's who is at work, perhaps with a formatter. */

@@ -165,7 +165,7 @@ function bindOnce(services: Services, { connection }: Call): void {
   const bound = { node, epoch: engine.epoch, connection: connection.number };
   if (connection.bound && !connection.isClosed) return;
   connection.bound = true;
-  connection.tie(() => engine.insist({ type: "lock_unbind", bound }));
+  connection.tie(() => engine.submitWithRetry({ type: "lock_unbind", bound }));
 }
 
 function checkToken(services: Services, actor: Actor, name: FileName, token: string): Reply {

@@ -117,10 +117,10 @@ export function signOfLife(
   services.presence.seen(session, agent);
   const known = services.engine.state.sessions.live.get(session);
   if (agent !== null && known !== undefined && needsName(known, agent, name)) {
-    services.engine.insist({ type: "agent_begin", session, agent, name });
+    services.engine.submitWithRetry({ type: "agent_begin", session, agent, name });
   }
   if (known !== undefined && known.lostAt !== null) {
-    services.engine.insist({ type: "session_found", session });
+    services.engine.submitWithRetry({ type: "session_found", session });
   }
   return { ok: true };
 }
@@ -130,7 +130,13 @@ export async function endDeadIncarnations(services: Services, session: string): 
   const known = services.engine.state.sessions.live.get(session);
   const dead = known?.incarnations.filter(i => i.anchor !== null && !services.facts.isAlive(i.anchor)) ?? [];
   for (const { ordinal: incarnation, begun } of dead) {
-    await services.engine.ask({ type: "session_end", session, incarnation, begun, cause: "anchor_gone" });
+    await services.engine.submitAndWait({
+      type: "session_end",
+      session,
+      incarnation,
+      begun,
+      cause: "anchor_gone",
+    });
   }
 }
 

@@ -120,7 +120,7 @@ export class Life {
   #gone(key: string): void {
     const [incarnation, begun, ...id] = key.split(" ");
     this.#watched.get(id.join(" "))?.delete(key);
-    this.#options.services.engine.insist({
+    this.#options.services.engine.submitWithRetry({
       type: "session_end",
       session: id.join(" "),
       incarnation: Number(incarnation),

@@ -173,7 +173,7 @@ export async function lookAt(
     if (ignored && work.writers.some(({ actor }) => isAlive(services.engine.state, actor))) return [];
     return [{ key: work.key, seq: latestOf(work).seq }];
   });
-  if (settled.length > 0) await services.engine.ask({ type: "writes_settled", settled });
+  if (settled.length > 0) await services.engine.submitAndWait({ type: "writes_settled", settled });
   const left = files.length - asked.length;
   return { states, unseen: left === 0 ? null : `${left} more files were not looked at` };
 }

@@ -32,7 +32,7 @@ export async function noteConflict(
     { actor: first, name: before.name, prompt: promptOf(first) },
     { actor, name, prompt: promptOf(actor) },
   ] as const;
-  const reply = await engine.ask({ type: "conflict_noted", key: ref.key, path, sides });
+  const reply = await engine.submitAndWait({ type: "conflict_noted", key: ref.key, path, sides });
   if (isRefusal(reply) || reply["told"] !== true) return;
   const why = `${before.name} wrote it within the last ${limits.conflictMs / 60_000} minutes as well`;
   const who = { id: actor.session, agent: actor.agent, name, project: session.project };

@@ -129,7 +129,7 @@ class Scene {
       key: `n:/p/${file}`,
       seq: writes.files.get(`n:/p/${file}`)?.writers.at(-1)?.seq ?? 0,
     }));
-    const answered = this.#running.ask({ type: "writes_settled", settled });
+    const answered = this.#running.submitAndWait({ type: "writes_settled", settled });
     await this.#settle();
     await answered;
   }
@@ -287,7 +287,7 @@ class Scene {
   #close(speaker: Speaker): void {
     this.#speakers.delete(speaker.name);
     for (const n of speaker.waiting) this.#running.abandon(n);
-    if (speaker.bound) this.#running.insist({ type: "lock_unbind", bound: this.#boundTo(speaker) });
+    if (speaker.bound) this.#running.submitWithRetry({ type: "lock_unbind", bound: this.#boundTo(speaker) });
   }
 
   /** Who says it, by the process it came from, else the first part of the session alive: as the daemon finds out. */

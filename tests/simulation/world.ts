@@ -592,7 +592,7 @@ export class World {
     for (const n of client.waiting) engine.abandon(n);
     if (!client.bound) return;
     const bound = { node: "local", epoch: engine.epoch, connection: client.connection };
-    engine.insist({ type: "lock_unbind", bound });
+    engine.submitWithRetry({ type: "lock_unbind", bound });
   }
 
   /** An open connection of somebody: one that is there, or a new one. */
@@ -633,7 +633,7 @@ export class World {
           if (client.state === "open") this.#tasks.heard(command, reply);
         }
         const next = this.#talk.heard(this.#shadow, command, reply, client.state === "open");
-        if (next !== null) engine.insist(next);
+        if (next !== null) engine.submitWithRetry(next);
         if (reply.ok && seq === undefined) {
           this.#fatal ??= new Violation(`${command.type} (${n}) was answered before it was stored`);
         }

@@ -448,7 +448,7 @@ describe("a log that is full", () => {
 
   it("takes what the daemon itself has to say as soon as it can, once", async () => {
     const { w, disk } = await full();
-    w.engine.insist({ type: "session_found", session: "a" });
+    w.engine.submitWithRetry({ type: "session_found", session: "a" });
     await w.pass(3 * limits.fullRetryMs);
     expect(w.count("session_found")).toBe(0);
     disk.capacity = Number.POSITIVE_INFINITY;

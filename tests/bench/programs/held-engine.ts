@@ -55,7 +55,7 @@ function unlock(session: number, refs: readonly FileRef[]): Command {
 }
 
 async function all(commands: readonly Command[]): Promise<void> {
-  const replies = await Promise.all(commands.map(command => engine.ask(command)));
+  const replies = await Promise.all(commands.map(command => engine.submitAndWait(command)));
   const refused: Reply | undefined = replies.find(reply => !reply.ok);
   if (refused !== undefined) throw new Error(JSON.stringify(refused));
 }

@@ -51,7 +51,7 @@ function* commands(): Generator<Command> {
 const source = commands();
 while (engine.state.seq < Number(count)) {
   const some = Array.from({ length: batch }, () => source.next().value).filter(c => c !== undefined);
-  await Promise.all(some.map(command => engine.ask(command)));
+  await Promise.all(some.map(command => engine.submitAndWait(command)));
 }
 process.on("SIGINT", () => process.exit());
 process.on("disconnect", () => process.exit());
