@@ -1,6 +1,6 @@
 /** The project around a directory, as the daemon would find it. */
 import { LocalError } from "../client/errors.ts";
-import { Outside, type Unreachable } from "../daemon/facts/filesystem.ts";
+import { BudgetedFs, type Unreachable } from "../daemon/facts/filesystem.ts";
 import { GitFacts, type Repository } from "../daemon/facts/repositories.ts";
 import { limits } from "../protocol/limits.ts";
 
@@ -13,7 +13,7 @@ export type FindRepository = (directory: string) => Promise<Repository | Unreach
 
 /** A person who waits waits longer than a lock may. */
 export const findRepository: FindRepository = directory => {
-  const outside = new Outside(undefined, undefined, { factMs: limits.commandFactMs });
+  const outside = new BudgetedFs(undefined, undefined, { factMs: limits.commandFactMs });
   return new GitFacts({ outside }).repositoryOf(directory);
 };
 

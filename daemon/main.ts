@@ -9,7 +9,7 @@ import { Engine } from "./engine/engine.ts";
 import { EventHub } from "./events/hub.ts";
 import { loadEvents } from "./events/ring-file.ts";
 import { outsideFacts } from "./facts/facts.ts";
-import { Outside } from "./facts/filesystem.ts";
+import { BudgetedFs } from "./facts/filesystem.ts";
 import { GitChild } from "./facts/git-process.ts";
 import { GitProgram } from "./facts/git-program.ts";
 import { AnchorWatch, processAnchor } from "./facts/processes.ts";
@@ -75,7 +75,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
 
   const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
-  const outside = options.outside ?? new Outside();
+  const outside = options.outside ?? new BudgetedFs();
   const gitChild = options.git ?? new GitChild(process.env, git);
   const facts = outsideFacts(outside, gitChild, adapter?.agentFile ?? null);
   const presence = new PresenceTable(clock);

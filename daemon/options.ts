@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { HookAdapter } from "../hooks/seam/plan.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import type { Config } from "./config/config.ts";
-import type { Outside } from "./facts/filesystem.ts";
+import type { BudgetedFs } from "./facts/filesystem.ts";
 import type { GitChild } from "./facts/git-process.ts";
 import type { Journal } from "./journal/journal.ts";
 
@@ -18,7 +18,7 @@ export interface DaemonOptions {
   /** Another log than the file's, for measurements. */
   readonly journal?: Journal;
   /** Another filesystem and another git than the machine's, for tests. */
-  readonly outside?: Outside;
+  readonly outside?: BudgetedFs;
   readonly git?: GitChild;
 }
 

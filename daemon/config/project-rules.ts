@@ -1,7 +1,7 @@
 /** What a project's own files say of locks: which files need none, how long its edits wait, when its holds yield. */
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { Outside, Unreachable } from "../facts/filesystem.ts";
+import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";
 import { type Config, tighten } from "./config.ts";
 import { anyGlob } from "./glob.ts";
@@ -58,7 +58,7 @@ export interface ProjectRulesOptions {
   readonly config: Pick<Config, "values" | "yieldFollows">;
   /** Where that is: who works in the home directory has one file for both. */
   readonly configFile: string;
-  readonly outside: Outside;
+  readonly outside: BudgetedFs;
   readonly repository: (directory: string) => Promise<Repository | Unreachable>;
   /** Hears what was not taken of a project's file, once for each text of it. */
   readonly onProblem: (sentence: string) => void;

@@ -1,13 +1,13 @@
 import type { AgentFile } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Outside, Unreachable } from "./filesystem.ts";
+import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 
 /**
  * The agent that began another one, as the client's own file about it says; null where it says none, is not there or
  * is not such a file.
  */
 export async function parentAgent(
-  outside: Outside,
+  outside: BudgetedFs,
   { isOne, parentIn }: AgentFile,
   file: string,
 ): Promise<string | null | Unreachable> {

@@ -2,7 +2,7 @@
 import type { BigIntStats } from "node:fs";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { Budget, Outside } from "./filesystem.ts";
+import type { Budget, BudgetedFs } from "./filesystem.ts";
 
 /** Which spellings of a name its directory takes for one: those in another case, those composed differently. */
 export interface Folding {
@@ -98,12 +98,12 @@ function otherComposition(name: string): string | null {
  * is what systems do that let each directory choose. What was seen is kept: a directory that has names cannot change.
  */
 export class Foldings {
-  readonly #outside: Outside;
+  readonly #outside: BudgetedFs;
   readonly #platform: NodeJS.Platform;
   readonly #seen = new Map<string, Seen>();
   readonly #types = new Map<bigint, { readonly type: number; readonly until: number }>();
 
-  constructor(outside: Outside, platform: NodeJS.Platform) {
+  constructor(outside: BudgetedFs, platform: NodeJS.Platform) {
     this.#outside = outside;
     this.#platform = platform;
   }

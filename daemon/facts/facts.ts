@@ -2,7 +2,7 @@ import type { AgentFile } from "../../hooks/seam/plan.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Anchor } from "../core/actor.ts";
 import { parentAgent } from "./agent-parent.ts";
-import type { Outside, Unreachable } from "./filesystem.ts";
+import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts } from "./git-changes.ts";
 import { CommitFacts, type CommitMark } from "./git-commits.ts";
 import type { GitChild, GitPlace } from "./git-process.ts";
@@ -55,7 +55,7 @@ export interface Facts {
 }
 
 /** The facts of this machine, all under one budget. */
-export function outsideFacts(outside: Outside, gitChild: GitChild, agentFile: AgentFile | null): Facts {
+export function outsideFacts(outside: BudgetedFs, gitChild: GitChild, agentFile: AgentFile | null): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   const work = new WorkFacts(outside, gitChild);

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import { Lanes, type Probed } from "./per-device-limit.ts";
+import { PerDeviceLimit, type Probed } from "./per-device-limit.ts";
 import { isOutOfDescriptors, nodeProber, nodeProberHere, type Prober } from "./prober.ts";
 import { WorkClock } from "./work-clock.ts";
 
@@ -55,11 +55,11 @@ const mountParents: ReadonlySet<string> = new Set(["/Volumes", "/Network", "/net
  * A filesystem that may hang gets little work before it counts as hung. A local one gets more, and is asked in this
  * thread where the thread pool gets no processor: it does not count as hung because the machine is busy.
  */
-export class Outside {
+export class BudgetedFs {
   readonly clock: WorkClock;
   readonly #prober: Prober;
   readonly #here: Prober | null;
-  readonly #lanes: Lanes;
+  readonly #lanes: PerDeviceLimit;
   readonly #now: () => number;
   readonly #factMs: number;
   readonly #localDevices = new Set<bigint>();
@@ -76,7 +76,7 @@ export class Outside {
     this.#here =
       options.here === undefined && prober === nodeProber ? nodeProberHere : (options.here ?? null);
     this.clock = options.clock ?? new WorkClock();
-    this.#lanes = new Lanes(limits.factsPerDeviceMax, this.clock);
+    this.#lanes = new PerDeviceLimit(limits.factsPerDeviceMax, this.clock);
     this.#now = now;
     this.#factMs = options.factMs ?? limits.factMs;
   }

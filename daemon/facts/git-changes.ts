@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { TreeChange } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Outside, Unreachable } from "./filesystem.ts";
+import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type GitAnswer, GitChild, type GitPlace } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
@@ -35,10 +35,10 @@ class NotAnswered extends Error {}
  * uncommitted work is all that guards.
  */
 export class ChangeFacts {
-  readonly #outside: Outside;
+  readonly #outside: BudgetedFs;
   readonly #git: GitChild;
 
-  constructor(outside: Outside, git: GitChild = new GitChild()) {
+  constructor(outside: BudgetedFs, git: GitChild = new GitChild()) {
     this.#outside = outside;
     this.#git = git;
   }

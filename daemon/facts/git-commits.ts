@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { limits } from "../../protocol/limits.ts";
-import type { Outside, Unreachable } from "./filesystem.ts";
+import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type GitAnswer, GitChild, type GitPlace } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
@@ -15,10 +15,10 @@ export interface CommitMark {
 }
 
 export class CommitFacts {
-  readonly #outside: Outside;
+  readonly #outside: BudgetedFs;
   readonly #git: GitChild;
 
-  constructor(outside: Outside, git: GitChild = new GitChild()) {
+  constructor(outside: BudgetedFs, git: GitChild = new GitChild()) {
     this.#outside = outside;
     this.#git = git;
   }

@@ -3,7 +3,7 @@ import { type BigIntStats, constants } from "node:fs";
 import { open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { Budget, Look, Outside, Unreachable } from "./filesystem.ts";
+import type { Budget, BudgetedFs, Look, Unreachable } from "./filesystem.ts";
 import type { GitChild, GitPlace } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
@@ -45,11 +45,11 @@ interface Index {
  * that was touched and is the same again counts as changed until git looks at it itself.
  */
 export class WorkFacts {
-  readonly #outside: Outside;
+  readonly #outside: BudgetedFs;
   readonly #git: GitChild;
   readonly #indexes = new Map<string, Index>();
 
-  constructor(outside: Outside, git: GitChild) {
+  constructor(outside: BudgetedFs, git: GitChild) {
     this.#outside = outside;
     this.#git = git;
   }

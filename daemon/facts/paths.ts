@@ -2,7 +2,7 @@ import { type BigIntStats, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { type Directory, exact, type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
-import { type Budget, Outside, type Unreachable } from "./filesystem.ts";
+import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
 import { Names, type PathFact } from "./path-cache.ts";
 
 /** What a file was when it was last looked at. */
@@ -14,7 +14,7 @@ export interface Stamped {
 }
 
 export interface PathFactsOptions {
-  readonly outside?: Outside;
+  readonly outside?: BudgetedFs;
   readonly platform?: NodeJS.Platform;
 }
 
@@ -80,7 +80,7 @@ const darwinVolumes = ["/", "/System/Volumes/Data"];
  * the file itself is not a mount point that hangs.
  */
 export class PathFacts {
-  readonly #outside: Outside;
+  readonly #outside: BudgetedFs;
   readonly #platform: NodeJS.Platform;
   readonly #foldings: Foldings;
   readonly #directories = new Map<string, LocalDirectory>();
@@ -91,7 +91,7 @@ export class PathFacts {
   #turnKnown = false;
 
   constructor(options: PathFactsOptions = {}) {
-    this.#outside = options.outside ?? new Outside();
+    this.#outside = options.outside ?? new BudgetedFs();
     this.#platform = options.platform ?? process.platform;
     this.#foldings = new Foldings(this.#outside, this.#platform);
   }

@@ -60,7 +60,7 @@ interface Lane {
  * Budgets are of work: a probe is not late because this process had to wait for a processor. Where it has to, probes
  * that can be asked in this thread are asked there, those that wait for a place too.
  */
-export class Lanes {
+export class PerDeviceLimit {
   readonly #lanes = new Map<string, Lane>();
   readonly #max: number;
   readonly #clock: WorkClock;

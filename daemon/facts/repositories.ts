@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import { type Budget, Outside, type Unreachable } from "./filesystem.ts";
+import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
 import { PathFacts } from "./paths.ts";
 
 /**
@@ -19,7 +19,7 @@ export interface Repository {
 }
 
 export interface GitFactsOptions {
-  readonly outside?: Outside;
+  readonly outside?: BudgetedFs;
   readonly paths?: PathFacts;
 }
 
@@ -34,7 +34,7 @@ interface Kept {
  * `.git`, a `.git` file of nonsense, one that points nowhere) is passed over.
  */
 export class GitFacts {
-  readonly #outside: Outside;
+  readonly #outside: BudgetedFs;
   readonly #paths: PathFacts;
   readonly #kept = new Map<string, Kept>();
 
@@ -43,7 +43,7 @@ export class GitFacts {
    * probes.
    */
   constructor(options: GitFactsOptions = {}) {
-    this.#outside = options.outside ?? new Outside();
+    this.#outside = options.outside ?? new BudgetedFs();
     this.#paths = options.paths ?? new PathFacts({ outside: this.#outside });
   }
 

@@ -6,7 +6,7 @@ import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";
 import { SilenceReader } from "../config/off-switch.ts";
 import { ProjectRules } from "../config/project-rules.ts";
-import type { Outside } from "../facts/filesystem.ts";
+import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { Services } from "../services.ts";
 import { Baselines } from "../worktree/baselines.ts";
 import { Suspicions } from "../worktree/suspicions.ts";
@@ -45,7 +45,7 @@ export interface HookServicesOptions {
   readonly adapter: HookAdapter | null;
   readonly paths: KitePaths;
   readonly config: Pick<Config, "values" | "yieldFollows">;
-  readonly outside: Outside;
+  readonly outside: BudgetedFs;
   /** Hears what is wrong with a project's own settings. */
   readonly onProblem: (problem: string) => void;
 }

@@ -11,7 +11,7 @@ const closeBrace = 0x7d;
  * Whether JSON text is nested at most `depthMax` deep and has at most `containersMax` objects and lists. One pass;
  * what is no JSON gets some answer. (A parser fed 32 MiB of brackets takes seconds and a gigabyte.)
  */
-export function shapeWithin(text: string, depthMax: number, containersMax: number): boolean {
+export function jsonWithinBounds(text: string, depthMax: number, containersMax: number): boolean {
   let depth = 0;
   let containers = 0;
   for (let i = 0; i < text.length; i += 1) {

@@ -4,7 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { type RequestOf, type RequestType, requests } from "../../protocol/requests.ts";
 import { type Line, nestingWithin } from "../../protocol/wire.ts";
-import { shapeWithin } from "./json-bounds.ts";
+import { jsonWithinBounds } from "./json-bounds.ts";
 
 const types: ReadonlySet<string> = new Set(Object.keys(requests));
 
@@ -22,7 +22,10 @@ export type Parsed =
 
 export function parseRequest(line: Line): Parsed {
   if ("fault" in line) return { ok: false, rid: undefined, refusal: faults[line.fault] };
-  if (line.text.length > limits.lineBytes && !shapeWithin(line.text, hookDepthMax, limits.containersMax)) {
+  if (
+    line.text.length > limits.lineBytes &&
+    !jsonWithinBounds(line.text, hookDepthMax, limits.containersMax)
+  ) {
     return bad(undefined, tooDeep);
   }
   let value: unknown;

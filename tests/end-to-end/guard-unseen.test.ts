@@ -2,7 +2,7 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Outside } from "../../daemon/facts/filesystem.ts";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { GitChild } from "../../daemon/facts/git-process.ts";
 import { nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { FixedGit } from "../unit/fixed-git.ts";
@@ -37,7 +37,7 @@ function failing() {
   };
   // What was read of a repository is kept for a moment: the clock goes on when told.
   let now = 0;
-  const outside = new Outside(prober, () => now);
+  const outside = new BudgetedFs(prober, () => now);
   const fails = (out = true) => {
     isOut = out;
     now += 60_000;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parentAgent } from "../../daemon/facts/agent-parent.ts";
-import { Outside } from "../../daemon/facts/filesystem.ts";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { agentFile } from "../../hooks/claude-code/agent-file.ts";
 
@@ -17,7 +17,7 @@ afterAll(() => rmSync(join(folder, "../../../.."), { recursive: true, force: tru
 
 test("an agent's parent is what the client's file says, or none; what cannot be read now is not none", async () => {
   const file = join(folder, "agent-1.meta.json");
-  const outside = new Outside();
+  const outside = new BudgetedFs();
   expect(await parentAgent(outside, agentFile, file)).toBeNull();
   writeFileSync(file, '{"parentAgentId":"helper"}');
   expect(await parentAgent(outside, agentFile, file)).toBe("helper");
@@ -26,7 +26,7 @@ test("an agent's parent is what the client's file says, or none; what cannot be 
     ...nodeProber,
     readSmall: () => Promise.reject(Object.assign(new Error("no"), { code: "EIO", syscall: "open" })),
   };
-  expect(await parentAgent(new Outside(failing), agentFile, file)).toMatchObject({
+  expect(await parentAgent(new BudgetedFs(failing), agentFile, file)).toMatchObject({
     unreachable: expect.stringContaining("EIO"),
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { folded } from "../../daemon/facts/case-folding.ts";
-import { Outside } from "../../daemon/facts/filesystem.ts";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { PathFacts } from "../../daemon/facts/paths.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { FakeVolume, type Finding, foundAs, types } from "./fake-volume.ts";
@@ -10,7 +10,7 @@ const composedE = "\u00e9";
 const splitE = "e\u0301";
 
 function factsOf(volume: FakeVolume, platform: NodeJS.Platform = "linux") {
-  const facts = new PathFacts({ outside: new Outside(volume.prober), platform });
+  const facts = new PathFacts({ outside: new BudgetedFs(volume.prober), platform });
   const fact = async (path: string) => {
     const found = await facts.resolve("/", path);
     if ("unreachable" in found) throw new Error(found.unreachable);
@@ -113,7 +113,7 @@ describe("keys are folded where directories were seen to fold", () => {
         return stat;
       },
     };
-    const facts = new PathFacts({ outside: new Outside(vanishing), platform: "darwin" });
+    const facts = new PathFacts({ outside: new BudgetedFs(vanishing), platform: "darwin" });
     expect(await facts.resolve("/", "/Gone")).toMatchObject({ key: "/gone" });
   });
 
@@ -142,7 +142,7 @@ test("a directory named in another case is the same project", async () => {
   volume.file("/Users/alice/Shop/.git/HEAD");
   for (const name of ["objects", "refs"]) volume.directory(`/Users/alice/Shop/.git/${name}`);
   volume.directory("/Users/alice/Notes");
-  const outside = new Outside(volume.prober);
+  const outside = new BudgetedFs(volume.prober);
   const git = new GitFacts({ outside, paths: new PathFacts({ outside, platform: "darwin" }) });
   for (const cwd of ["/Users/alice/Shop", "/users/ALICE/shop"]) {
     const root = "/Users/alice/Shop";

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Outside } from "../../daemon/facts/filesystem.ts";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -139,13 +139,13 @@ test("a repository around a mount is not that of what is mounted", async () => {
       return stat;
     },
   };
-  const facts = new GitFacts({ outside: new Outside(prober) });
+  const facts = new GitFacts({ outside: new BudgetedFs(prober) });
   expect(await facts.repositoryOf(`${mount}/deep`)).toMatchObject({ project: `${mount}/deep`, gitDir: null });
 });
 
 test("a disk that hangs is said", async () => {
   const mounts = async () => [{ point: "/", local: false }];
-  const outside = new Outside({ ...nodeProber, mounts, lstat: () => new Promise(() => {}) });
+  const outside = new BudgetedFs({ ...nodeProber, mounts, lstat: () => new Promise(() => {}) });
   expect(await new GitFacts({ outside }).repositoryOf(main)).toHaveProperty("unreachable");
 });
 
@@ -159,7 +159,7 @@ test("what was read counts for a moment", async () => {
       return nodeProber.readSmall(path, max);
     },
   };
-  const facts = new GitFacts({ outside: new Outside(prober, () => now) });
+  const facts = new GitFacts({ outside: new BudgetedFs(prober, () => now) });
   await facts.repositoryOf(main);
   const once = reads;
   await facts.repositoryOf(main);
@@ -178,7 +178,7 @@ test("that it could not be told counts for nobody who asks later", async () => {
       return isOut ? Promise.reject(error) : nodeProber.lstat(path);
     },
   };
-  const facts = new GitFacts({ outside: new Outside(prober, () => 0) });
+  const facts = new GitFacts({ outside: new BudgetedFs(prober, () => 0) });
   expect(await facts.repositoryOf(main)).toHaveProperty("unreachable");
   isOut = false;
   expect(await facts.repositoryOf(main)).toMatchObject({ project: main });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Lanes, NotHere } from "../../daemon/facts/per-device-limit.ts";
+import { NotHere, PerDeviceLimit } from "../../daemon/facts/per-device-limit.ts";
 import { WorkClock } from "../../daemon/facts/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
 import { FakeMachine, settled } from "./work-drive.ts";
@@ -24,7 +24,7 @@ function held() {
 
 function world(max: number) {
   const machine = new FakeMachine();
-  const lanes = new Lanes(max, new WorkClock(machine));
+  const lanes = new PerDeviceLimit(max, new WorkClock(machine));
   const run = <T>(name: string, ask: () => Promise<T>, askNow: (() => Promise<T>) | null = null) =>
     lanes.run(name, { ask, askNow, budgetMs, until: longMs });
   return { machine, lanes, run };

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Outside } from "../../daemon/facts/filesystem.ts";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { PathFacts } from "../../daemon/facts/paths.ts";
 import { mountsIn, nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -67,7 +67,7 @@ function hanging(hung: string): Hanging {
       { point: hung, local: false },
     ],
   };
-  const facts = new PathFacts({ outside: new Outside(prober), platform: "linux" });
+  const facts = new PathFacts({ outside: new BudgetedFs(prober), platform: "linux" });
   return { prober, facts, begun: () => begun };
 }
 
@@ -77,7 +77,7 @@ function factsOn(filesystem: number, now?: () => number, platform: NodeJS.Platfo
     filesystem: async () => filesystem,
     mounts: async () => [{ point: "/", local: true }],
   };
-  return new PathFacts({ outside: new Outside(prober, now), platform });
+  return new PathFacts({ outside: new BudgetedFs(prober, now), platform });
 }
 
 describe("resolve", () => {
@@ -182,7 +182,7 @@ describe("a mount that hangs", () => {
 
   test("is told apart without a table of mounts where volumes are usually mounted", async () => {
     const { prober } = hanging("/Volumes/hung");
-    const outside = new Outside({
+    const outside = new BudgetedFs({
       ...prober,
       lstat: path => (path === "/Volumes" ? prober.lstat("/") : prober.lstat(path)),
       mounts: () => Promise.reject(new Error("no table here")),
@@ -228,7 +228,7 @@ describe("resolveNow", () => {
   test("trusts on macOS the volumes it runs from, whatever their type's number", async () => {
     const dir = world();
     const rootPretended = new PathFacts({
-      outside: new Outside({
+      outside: new BudgetedFs({
         ...nodeProber,
         // As if the temporary directory were on the volume of "/", which it need not be.
         lstat: path => nodeProber.lstat(path === "/" ? dir : path),
@@ -385,7 +385,7 @@ describe("whatever a file is called by", () => {
       lstat: path => lstat(below(path)),
       mounts: async () => [{ point: "/", local: true }],
     };
-    const facts = new PathFacts({ outside: new Outside(prober), platform: "linux" });
+    const facts = new PathFacts({ outside: new BudgetedFs(prober), platform: "linux" });
     const long = await facts.resolve(dir, "src/README.md");
     expect(long).toMatchObject({ real: `${dir}/src/README.md`, key: `${dir}/src/readme.md` });
     expect(facts.resolveNow(dir, "src/README.md")).toEqual(long);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Config, loadConfig } from "../../daemon/config/config.ts";
 import { builtGlobs, ProjectRules } from "../../daemon/config/project-rules.ts";
-import { Outside } from "../../daemon/facts/filesystem.ts";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -26,7 +26,7 @@ function world() {
   for (const dir of [`${project}/.kite`, `${worktree}/src`]) mkdirSync(dir, { recursive: true });
   const clock = { now: 0 };
   const problems: string[] = [];
-  const outside = new Outside(nodeProber, () => clock.now);
+  const outside = new BudgetedFs(nodeProber, () => clock.now);
   const git = new GitFacts({ outside });
   const rules = new ProjectRules({
     config,

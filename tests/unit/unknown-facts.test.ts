@@ -10,7 +10,7 @@ import { trialView } from "../../bin/view/trial.ts";
 import { whoseView } from "../../bin/view/whose.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { ProjectRules } from "../../daemon/config/project-rules.ts";
-import { Outside, type Unreachable } from "../../daemon/facts/filesystem.ts";
+import { BudgetedFs, type Unreachable } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -100,7 +100,7 @@ describe("a project's rules", () => {
     const rules = new ProjectRules({
       config: loaded,
       configFile: join(top, "none"),
-      outside: new Outside(prober, () => state.now),
+      outside: new BudgetedFs(prober, () => state.now),
       repository: async () => (state.isOut ? late : found),
       onProblem: problem => problems.push(problem),
     });
