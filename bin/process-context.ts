@@ -19,7 +19,7 @@ export type Client = Pick<
   "request" | "subscribe" | "onEvent" | "onLagged" | "onLockLost" | "close" | "closed" | "daemon" | "absence"
 >;
 
-export interface World {
+export interface ProcessContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly paths: KitePaths;
   readonly cwd: string;
@@ -33,7 +33,7 @@ export interface World {
 }
 
 /** Throws where `KITE_HOME` is no absolute path. */
-export function processWorld(): World {
+export function processWorld(): ProcessContext {
   const paths = kitePaths(process.env);
   return {
     env: process.env,
@@ -58,7 +58,7 @@ const pipeColumns = 120;
 const columnsMin = 20;
 
 /** The screen that standard output is. */
-export function screenOf(world: World): Screen {
+export function screenOf(world: ProcessContext): Screen {
   const { stdout, env } = world;
   const isTerminal = stdout.isTTY === true;
   const asked = Number(env["COLUMNS"]);
@@ -72,21 +72,21 @@ export function screenOf(world: World): Screen {
 }
 
 /** Prints lines on standard output. */
-export function print(world: World, lines: readonly string[]): void {
+export function print(world: ProcessContext, lines: readonly string[]): void {
   if (lines.length > 0) world.stdout.write(`${lines.join("\n")}\n`);
 }
 
-const framed = new WeakSet<World>();
+const framed = new WeakSet<ProcessContext>();
 
 /** In an agent's shell, says once that what follows was written by others, and what that means. */
-export function printFrame(world: World, output: Output = world.stdout): void {
+export function printFrame(world: ProcessContext, output: Output = world.stdout): void {
   if (actingSession(world.env) === null || framed.has(world)) return;
   framed.add(world);
   output.write(`${frame}\n`);
 }
 
 /** Prints lines that show what sessions wrote or named, in an agent's shell behind the frame that says so. */
-export function printFramed(world: World, lines: readonly string[]): void {
+export function printFramed(world: ProcessContext, lines: readonly string[]): void {
   if (lines.length > 0) printFrame(world);
   print(world, lines);
 }
@@ -97,6 +97,6 @@ export function jsonLine(value: unknown): string {
 }
 
 /** Prints one JSON value on standard output, on a line of its own. */
-export function printJson(world: World, value: unknown): void {
+export function printJson(world: ProcessContext, value: unknown): void {
   print(world, [jsonLine(value)]);
 }

@@ -2,11 +2,11 @@ import { LocalError } from "../client/errors.ts";
 import {
   type Client,
   jsonLine,
+  type ProcessContext,
   print,
   printFramed,
   printJson,
   screenOf,
-  type World,
 } from "./process-context.ts";
 import { lockEventLine } from "./view/events.ts";
 import { type LocksData, locksView } from "./view/locks.ts";
@@ -22,7 +22,7 @@ const tickMs = 1_000;
  * exit code.
  */
 export async function watchLocks(
-  world: World,
+  world: ProcessContext,
   client: Client,
   json: boolean,
   until: AbortSignal,
@@ -46,7 +46,7 @@ export async function watchLocks(
 }
 
 /** Lines in a pipe: what is held now, then what changes. */
-async function listing(world: World, client: Client, json: boolean): Promise<() => void> {
+async function listing(world: ProcessContext, client: Client, json: boolean): Promise<() => void> {
   const missed = () => {
     const sentence = "events were missed while the daemon was away; see kite locks";
     fail(world, json, "lagged", sentence);
@@ -76,7 +76,7 @@ const showCursor = "\u001b[?25h";
 const clearBelow = "\u001b[J";
 
 /** The picture on a terminal. One look at a time: changes that come meanwhile share the next one. */
-async function drawing(world: World, client: Client): Promise<() => void> {
+async function drawing(world: ProcessContext, client: Client): Promise<() => void> {
   let height = 0;
   let stopped = false;
   const draw = (data: LocksData) => {

@@ -1,6 +1,6 @@
 import { LocalError, NotRunning } from "../client/errors.ts";
 import type { EventLine } from "../protocol/events.ts";
-import { type Client, printFramed, printJson, screenOf, type World } from "./process-context.ts";
+import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
 import { eventSentence } from "./view/events.ts";
 import { Places } from "./view/places.ts";
 import { clock } from "./view/text.ts";
@@ -30,7 +30,7 @@ const clearBelow = "\u001b[J";
  * Shows what goes on until `until` is aborted: on a terminal on a screen of its own, in a pipe line by line. A daemon
  * that goes away is waited for; one that was never there is said. Returns the exit code.
  */
-export async function watch(world: World, flags: WatchFlags, until: AbortSignal): Promise<number> {
+export async function watch(world: ProcessContext, flags: WatchFlags, until: AbortSignal): Promise<number> {
   const json = flags.json === true;
   let found = await connect(world);
   if (!("client" in found)) {
@@ -75,7 +75,7 @@ interface Place {
 
 /** Shows one connection until it is lost for good, or the watch is over. Returns why, for people. */
 async function follow(
-  world: World,
+  world: ProcessContext,
   client: Client,
   shown: Shown,
   until: AbortSignal,
@@ -131,7 +131,7 @@ async function follow(
 }
 
 /** Nothing announces a daemon that is not there yet. */
-function pause(world: World, until: AbortSignal): Promise<void> {
+function pause(world: ProcessContext, until: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
       stop();
@@ -143,7 +143,9 @@ function pause(world: World, until: AbortSignal): Promise<void> {
   });
 }
 
-async function connect(world: World): Promise<{ readonly client: Client } | { readonly why: string }> {
+async function connect(
+  world: ProcessContext,
+): Promise<{ readonly client: Client } | { readonly why: string }> {
   try {
     return { client: await world.connect({ name: "kite watch", reconnect: true }) };
   } catch (error) {
@@ -154,13 +156,13 @@ async function connect(world: World): Promise<{ readonly client: Client } | { re
 
 /** A screen of its own; what was there before comes back at the end. */
 class Painting implements Shown {
-  readonly #world: World;
+  readonly #world: ProcessContext;
   #data: WatchData = empty;
   readonly #news: News[] = [];
   #isStale = false;
   #ticks = 0;
 
-  constructor(world: World) {
+  constructor(world: ProcessContext) {
     this.#world = world;
     world.stdout.write(enter);
   }
@@ -236,11 +238,11 @@ const empty: WatchData = {
 
 /** A line for each thing that happens. */
 class Listing implements Shown {
-  readonly #world: World;
+  readonly #world: ProcessContext;
   readonly #json: boolean;
   #isAway = false;
 
-  constructor(world: World, json: boolean) {
+  constructor(world: ProcessContext, json: boolean) {
     this.#world = world;
     this.#json = json;
   }

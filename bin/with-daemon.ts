@@ -9,7 +9,7 @@ import type { ParamsOf } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import type { TaskRow } from "../protocol/task.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
-import { type Client, printJson, type World } from "./process-context.ts";
+import { type Client, type ProcessContext, printJson } from "./process-context.ts";
 import { clean } from "./view/text.ts";
 
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
@@ -30,7 +30,7 @@ export class Refused extends Error {
 }
 
 /** A command's last words, on standard error; with `json` as an object on standard output. */
-export function fail(world: World, json: boolean, code: string, error: string): void {
+export function fail(world: ProcessContext, json: boolean, code: string, error: string): void {
   if (json) printJson(world, { ok: false, code, error });
   else world.stderr.write(`kite: ${clean(error)}\n`);
 }
@@ -47,7 +47,7 @@ export interface AskOptions {
  * daemon, which are said as `fail` says things.
  */
 export async function withDaemon(
-  world: World,
+  world: ProcessContext,
   json: boolean,
   work: (client: Client) => Promise<number>,
   options: AskOptions = {},

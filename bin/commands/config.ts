@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 
 const help = `
@@ -28,7 +28,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. `find` is how the repository is found. */
-export async function config(world: World, json: boolean, find?: FindRepository): Promise<number> {
+export async function config(world: ProcessContext, json: boolean, find?: FindRepository): Promise<number> {
   const { print, printJson, screenOf } = await import("../process-context.ts");
   const { table } = await import("../view/table.ts");
   const { clean, wrap } = await import("../view/text.ts");

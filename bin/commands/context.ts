@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { ContextFlags, SetFlags } from "../messages/context.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 const overview = `
 Context is what the sessions of a project share under a key: a port, a decision, the shape of an answer. It lives in
@@ -73,7 +73,7 @@ function command(context: Command, name: string, says: string, example: string):
     .addHelpText("after", `\nExample:\n  ${example}`);
 }
 
-async function run(work: (world: World) => Promise<number>): Promise<void> {
+async function run(work: (world: ProcessContext) => Promise<number>): Promise<void> {
   const { processWorld } = await import("../process-context.ts");
   process.exitCode = await work(processWorld());
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 
 const help = `
@@ -25,7 +25,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. Each check is shown as soon as it is made. */
-export async function doctor(world: World, json: boolean): Promise<number> {
+export async function doctor(world: ProcessContext, json: boolean): Promise<number> {
   const { print, printJson, screenOf } = await import("../process-context.ts");
   const { checkLines, verdict } = await import("../view/doctor.ts");
   const checks: Check[] = [];
@@ -40,7 +40,7 @@ export async function doctor(world: World, json: boolean): Promise<number> {
   return isWell ? 0 : 1;
 }
 
-async function* allChecks(world: World): AsyncGenerator<Check, void> {
+async function* allChecks(world: ProcessContext): AsyncGenerator<Check, void> {
   const machine = await import("../doctor/machine.ts");
   yield machine.checkNode();
   yield machine.checkTools(world);

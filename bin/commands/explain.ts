@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 interface ExplainFlags {
   readonly lines: string;
@@ -37,7 +37,11 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function explainSubject(world: World, subject: string, flags: ExplainFlags): Promise<number> {
+export async function explainSubject(
+  world: ProcessContext,
+  subject: string,
+  flags: ExplainFlags,
+): Promise<number> {
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { absolute } = await import("../actor.ts");

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 interface LocksFlags {
   readonly watch?: boolean;
@@ -32,7 +32,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code; with `watch` when `until` says so or the daemon is gone. */
-export async function locks(world: World, flags: LocksFlags, until: AbortSignal): Promise<number> {
+export async function locks(world: ProcessContext, flags: LocksFlags, until: AbortSignal): Promise<number> {
   const { rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const json = flags.json === true;

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import { projectRoot } from "../view/places.ts";
 
 interface LogFlags {
@@ -46,7 +46,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code; with `follow` when `until` is aborted. */
-export async function log(world: World, flags: LogFlags, until: AbortSignal): Promise<number> {
+export async function log(world: ProcessContext, flags: LogFlags, until: AbortSignal): Promise<number> {
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { absolute } = await import("../actor.ts");

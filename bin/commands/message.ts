@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { InboxFlags, SendFlags } from "../messages/messages.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 const overview = `
 Messages go to sessions and agents of the same project. They are safe on disk when the answer comes, are read in the
@@ -63,7 +63,7 @@ function command(message: Command, name: string, says: string, examples: readonl
     .addHelpText("after", `\n${noun}:\n${examples.map(example => `  ${example}`).join("\n")}`);
 }
 
-async function run(work: (world: World) => Promise<number>): Promise<void> {
+async function run(work: (world: ProcessContext) => Promise<number>): Promise<void> {
   const { processWorld } = await import("../process-context.ts");
   process.exitCode = await work(processWorld());
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
 import type { Scope } from "../off/store.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 export interface OffFlags {
   readonly project?: string | true;
@@ -39,7 +39,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function off(world: World, flags: OffFlags): Promise<number> {
+export async function off(world: ProcessContext, flags: OffFlags): Promise<number> {
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { print, printJson } = await import("../process-context.ts");
   const { switchOff } = await import("../off/store.ts");
@@ -64,7 +64,7 @@ export async function off(world: World, flags: OffFlags): Promise<number> {
 }
 
 /** A sentence for each thing that is off now. */
-export async function whatIsOff(world: World): Promise<string[]> {
+export async function whatIsOff(world: ProcessContext): Promise<string[]> {
   const { SilenceReader } = await import("../../daemon/config/off-switch.ts");
   const { offSentences } = await import("../off/store.ts");
   const { tilde } = await import("../view/places.ts");
@@ -84,7 +84,7 @@ export function nameOf(scope: Scope): string | null {
 
 /** What the flags mean, or what is wrong with them. A session is looked up where a daemon runs. */
 export async function scopeOf(
-  world: World,
+  world: ProcessContext,
   { project, session }: Pick<OffFlags, "project" | "session">,
 ): Promise<Scope | string> {
   if (project !== undefined && session !== undefined) return "say either --project or --session";
@@ -95,7 +95,7 @@ export async function scopeOf(
   return { is: "project", directory: projectRoot(resolve(world.cwd, project === true ? "." : project)) };
 }
 
-async function sessionScope(world: World, session: string): Promise<Scope | string> {
+async function sessionScope(world: ProcessContext, session: string): Promise<Scope | string> {
   const { rowsOf } = await import("../with-daemon.ts");
   const { NotRunning } = await import("../../client/errors.ts");
   try {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { OffFlags } from "./off.ts";
 
 type OnFlags = Omit<OffFlags, "for">;
@@ -30,7 +30,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function on(world: World, { json, ...flags }: OnFlags): Promise<number> {
+export async function on(world: ProcessContext, { json, ...flags }: OnFlags): Promise<number> {
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { print, printJson } = await import("../process-context.ts");
   const { switchOn } = await import("../off/store.ts");

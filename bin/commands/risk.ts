@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { Branch } from "../risk/trial.ts";
 
 interface RiskFlags {
@@ -36,7 +36,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function risk(world: World, flags: RiskFlags): Promise<number> {
+export async function risk(world: ProcessContext, flags: RiskFlags): Promise<number> {
   const { exitCodes, fail, rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { checkVersion, GitFailed, gitFor } = await import("../risk/git.ts");
   const { branchesAt } = await import("../risk/trial.ts");
@@ -66,7 +66,7 @@ export async function risk(world: World, flags: RiskFlags): Promise<number> {
 }
 
 async function show(
-  world: World,
+  world: ProcessContext,
   { all = false, json = false }: RiskFlags,
   git: Parameters<typeof import("../risk/trial.ts").tryAll>[0],
   branches: readonly Branch[],

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 const help = `
 --json: {"sessions":[...]}, rows as \`query\` gives them.
@@ -22,7 +22,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function sessions(world: World, json: boolean): Promise<number> {
+export async function sessions(world: ProcessContext, json: boolean): Promise<number> {
   const { rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { sessionsView } = await import("../view/sessions.ts");

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 const help = `
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
@@ -26,7 +26,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function status(world: World, json: boolean): Promise<number> {
+export async function status(world: ProcessContext, json: boolean): Promise<number> {
   const { Refused, rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { print, printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { notRunningView, statusView } = await import("../view/status.ts");

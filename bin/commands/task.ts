@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { AddFlags, ClaimFlags, Ending } from "../tasks/change.ts";
 import type { GraphFlags, ListFlags, ScopeFlags } from "../tasks/look.ts";
 import type { RemoveFlags } from "../tasks/store.ts";
@@ -176,7 +176,7 @@ function collect(value: string, before: readonly string[]): readonly string[] {
   return [...before, value];
 }
 
-async function run(work: (world: World) => Promise<number>): Promise<void> {
+async function run(work: (world: ProcessContext) => Promise<number>): Promise<void> {
   const { processWorld } = await import("../process-context.ts");
   process.exitCode = await work(processWorld());
 }

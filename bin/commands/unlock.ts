@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 interface UnlockFlags {
   readonly force?: boolean;
@@ -34,7 +34,11 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function unlock(world: World, files: readonly string[], flags: UnlockFlags): Promise<number> {
+export async function unlock(
+  world: ProcessContext,
+  files: readonly string[],
+  flags: UnlockFlags,
+): Promise<number> {
   const { absolute, actingSession } = await import("../actor.ts");
   const { exitCodes, fail, Refused, withDaemon } = await import("../with-daemon.ts");
   const { print, printJson } = await import("../process-context.ts");

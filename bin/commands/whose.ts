@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 
 interface WhoseFlags {
   readonly json?: boolean;
@@ -36,7 +36,7 @@ export function add(program: Command): void {
 }
 
 /** Returns the exit code. */
-export async function whose(world: World, file: string | null, flags: WhoseFlags): Promise<number> {
+export async function whose(world: ProcessContext, file: string | null, flags: WhoseFlags): Promise<number> {
   const { exitCodes, rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { whoseView } = await import("../view/whose.ts");

@@ -6,13 +6,13 @@ import { hasTools, placesWithTools } from "../../hooks/claude-code/settings/serv
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { mcpPath } from "../../hooks/install/launcher.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 
 const check = "agent tools";
 
 /** Nothing where they were never installed: Kite does without. */
-export async function checkAgentTools(world: World): Promise<Check[]> {
+export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
   try {
     const places = placesWithTools(world.paths);
     const gone = places.filter(place => !hasTools(world.paths, place));
@@ -31,7 +31,7 @@ export async function checkAgentTools(world: World): Promise<Check[]> {
 }
 
 /** Starts the program as the client does, and asks for the list. */
-async function started(program: string, { env }: World): Promise<Check> {
+async function started(program: string, { env }: ProcessContext): Promise<Check> {
   const began = performance.now();
   const { HOME, PATH } = env;
   const child = spawn(program, [], {

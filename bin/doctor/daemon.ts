@@ -4,7 +4,7 @@ import { LocalError, NotRunning } from "../../client/errors.ts";
 import { isAlive } from "../../daemon/facts/processes.ts";
 import { readDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
-import type { Client, World } from "../process-context.ts";
+import type { Client, ProcessContext } from "../process-context.ts";
 import { isRebuilt } from "../stale-build.ts";
 import { version } from "../version.ts";
 import type { Check } from "../view/doctor.ts";
@@ -15,7 +15,7 @@ export interface DaemonFindings {
   readonly stats: StatsReply | null;
 }
 
-export async function checkDaemon(world: World): Promise<DaemonFindings> {
+export async function checkDaemon(world: ProcessContext): Promise<DaemonFindings> {
   let client: Client;
   try {
     client = await world.connect({ name: "kite doctor" });
@@ -38,7 +38,7 @@ export async function checkDaemon(world: World): Promise<DaemonFindings> {
 }
 
 /** Nobody listens; a process that says it is the daemon and does not answer is worse than none. */
-function absent(world: World, error: LocalError): Check {
+function absent(world: ProcessContext, error: LocalError): Check {
   const check = "daemon";
   const { paths } = world;
   if (!(error instanceof NotRunning)) {
@@ -53,7 +53,7 @@ function absent(world: World, error: LocalError): Check {
   return { check, result: "warn", detail: `not running${kept}`, todo: "start it: kite up" };
 }
 
-function versionOf({ paths }: World, client: Client): Check {
+function versionOf({ paths }: ProcessContext, client: Client): Check {
   const { pid, version: running } = client.daemon;
   const check = "daemon";
   if (running === version && isRebuilt(paths)) {
@@ -74,7 +74,7 @@ async function pinged(client: Client): Promise<Check> {
   return { check, result: "fail", detail: answer.error, todo: "restart it: kite down && kite up" };
 }
 
-function lockOf(world: World, client: Client): Check {
+function lockOf(world: ProcessContext, client: Client): Check {
   const check = "lock";
   const { paths } = world;
   const file = readDaemonFile(paths);

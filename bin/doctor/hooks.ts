@@ -13,7 +13,7 @@ import { launcherPath } from "../../hooks/install/launcher.ts";
 import { clientFiles, launcherFor } from "../../hooks/install/program.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import type { Client, World } from "../process-context.ts";
+import type { Client, ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
@@ -28,7 +28,7 @@ const claudeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  * Directories in which Claude Code's sessions work without Kite's hooks, neither in the user's settings nor in the project's: their
  * edits are not held back. Those that are not there any more are left out.
  */
-export function unhooked(world: World, sessions: readonly SessionRow[]): string[] {
+export function unhooked(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
   const { bin } = world.paths;
   const has = (settings: string) => commandsIn(settings, bin).length > 0;
   if (has(userSettings(world.env))) return [];
@@ -43,7 +43,7 @@ export function unhooked(world: World, sessions: readonly SessionRow[]): string[
 }
 
 /** Whether the copies that hooks run are those of this Kite, which was built into `dist`. */
-export function checkCopies({ paths, env }: World, dist: string): Check[] {
+export function checkCopies({ paths, env }: ProcessContext, dist: string): Check[] {
   const check = "hook client";
   if (!existsSync(paths.bin)) return [];
   const todo = "install again: kite install (or kite install --project)";
@@ -62,7 +62,7 @@ export function checkCopies({ paths, env }: World, dist: string): Check[] {
 }
 
 /** Sessions without hooks, and a real round trip of each way in which the installed hooks run. Needs a daemon. */
-export async function checkLive(world: World): Promise<Check[]> {
+export async function checkLive(world: ProcessContext): Promise<Check[]> {
   let client: Client;
   try {
     client = await world.connect({ name: "kite doctor" });
@@ -85,7 +85,7 @@ export async function checkLive(world: World): Promise<Check[]> {
 }
 
 /** The different ways in which installed entries run a hook; what it is told after its own path aside. */
-function installedCommands({ paths }: World): readonly HookCommand[] {
+function installedCommands({ paths }: ProcessContext): readonly HookCommand[] {
   const commands = readInstalls(paths.installs).flatMap(({ file }) => commandsIn(file, paths.bin));
   const program = (word: string) => word.startsWith(`${paths.bin}/hook`);
   const bare = commands.map(({ command, args }) => ({
@@ -96,7 +96,11 @@ function installedCommands({ paths }: World): readonly HookCommand[] {
 }
 
 /** An event that means nothing goes through the hook as installed; the daemon's own count tells that it arrived. */
-async function roundTrip(world: World, client: Client, { command, args }: HookCommand): Promise<Check> {
+async function roundTrip(
+  world: ProcessContext,
+  client: Client,
+  { command, args }: HookCommand,
+): Promise<Check> {
   const check = "hook";
   const program = args.find(word => word.startsWith(`${world.paths.bin}/hook`)) ?? command;
   const before = await countOf(client);
@@ -126,7 +130,11 @@ async function countOf(client: Client): Promise<number> {
 }
 
 /** Runs it as the client does, with little around it. Null, or what went wrong. */
-async function run({ env }: World, command: string, args: readonly string[]): Promise<string | null> {
+async function run(
+  { env }: ProcessContext,
+  command: string,
+  args: readonly string[],
+): Promise<string | null> {
   const { HOME, PATH } = env;
   const child = spawn(command, args, {
     env: { ...(HOME === undefined ? {} : { HOME }), ...(PATH === undefined ? {} : { PATH }) },

@@ -3,7 +3,7 @@ import { existsSync, lstatSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 
 const nodeMin: readonly [number, number] = [20, 19];
@@ -17,7 +17,10 @@ export function checkNode(version: string = process.versions.node): Check {
 }
 
 /** The directory is not changed to fit: whoever opened it to others should learn of it. */
-export function checkHome({ paths: { home } }: World, uid: number | undefined = process.getuid?.()): Check {
+export function checkHome(
+  { paths: { home } }: ProcessContext,
+  uid: number | undefined = process.getuid?.(),
+): Check {
   const check = "home";
   const stat = lstatSync(home, { throwIfNoEntry: false });
   if (stat === undefined)
@@ -39,7 +42,7 @@ export function checkHome({ paths: { home } }: World, uid: number | undefined = 
   return { check, result: "ok", detail: `${home}, yours alone (mode ${mode})` };
 }
 
-export function checkSocketPath({ paths: { socket } }: World): Check {
+export function checkSocketPath({ paths: { socket } }: ProcessContext): Check {
   const check = "socket path";
   const bytes = Buffer.byteLength(socket);
   const detail = `${bytes} of at most ${limits.socketPathBytes} bytes`;
@@ -50,7 +53,7 @@ export function checkSocketPath({ paths: { socket } }: World): Check {
 
 /** One of flock and perl keeps a second daemon out; on Linux there is a way without them. */
 export function checkTools(
-  { env }: World,
+  { env }: ProcessContext,
   platform: string = process.platform,
   find: typeof findProgram = findProgram,
 ): Check {
@@ -69,6 +72,6 @@ export function checkTools(
   return { check, result: "warn", detail, todo };
 }
 
-function isProgram(name: string, env: World["env"]): boolean {
+function isProgram(name: string, env: ProcessContext["env"]): boolean {
   return (env["PATH"] ?? "").split(delimiter).some(directory => existsSync(join(resolve(directory), name)));
 }

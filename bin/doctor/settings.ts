@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { counted } from "../view/text.ts";
 
-export async function checkConfig(world: World): Promise<Check[]> {
+export async function checkConfig(world: ProcessContext): Promise<Check[]> {
   const { env, paths } = world;
   const { problems } = await loadConfig({ env, paths });
   if (problems.length === 0) return [{ check: "config", result: "ok", detail: "nothing wrong" }];
@@ -15,7 +15,7 @@ export async function checkConfig(world: World): Promise<Check[]> {
   return problems.map(detail => ({ check: "config", result: "warn", detail, todo }));
 }
 
-export function checkInstalls({ paths }: World): Check[] {
+export function checkInstalls({ paths }: ProcessContext): Check[] {
   const check = "hooks";
   try {
     const installs = readInstalls(paths.installs);

@@ -4,14 +4,14 @@ import { dirname, join } from "node:path";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { World } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
 
 /** Less free space than this is worth a line. */
 const freeMin = 64 * 1024 * 1024;
 
-export function checkJournal({ paths }: World): Check {
+export function checkJournal({ paths }: ProcessContext): Check {
   const check = "journal";
   if (!existsSync(paths.journal)) return { check, result: "ok", detail: "none yet" };
   const found = inspectJournal(paths.journal);
@@ -24,7 +24,7 @@ export function checkJournal({ paths }: World): Check {
   return { check, result: "warn", detail: `${detail}; ${found.notes.join("; ")}` };
 }
 
-export function checkSpace({ paths }: World, stats: StatsReply | null): Check {
+export function checkSpace({ paths }: ProcessContext, stats: StatsReply | null): Check {
   const check = "disk";
   const place = existsSync(paths.home) ? paths.home : existing(dirname(paths.home));
   const { bavail, bsize } = statfsSync(place);
@@ -52,7 +52,7 @@ export function checkVoided(stats: StatsReply, logPath: string): Check {
 }
 
 /** Logs are rotated; sizes far over their bounds mean that this does not work. */
-export function checkLogs({ paths }: World, stats: StatsReply | null): Check {
+export function checkLogs({ paths }: ProcessContext, stats: StatsReply | null): Check {
   const check = "logs";
   const log = sizeOf(paths.home, name => name.startsWith("daemon.log"));
   const trail = sizeOf(paths.trail, name => name.startsWith("trail-"));

@@ -6,7 +6,7 @@ import type { EventLine } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { type Acting, absolute, actingSession, terminalName } from "../actor.ts";
-import { type Client, jsonLine, type World } from "../process-context.ts";
+import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { Signals, signalCode } from "../signals.ts";
 import { clean } from "../view/text.ts";
 import { rowsOf } from "../with-daemon.ts";
@@ -31,7 +31,7 @@ type Said =
   | { readonly is: "released"; readonly exitCode: number };
 
 /** Runs the command under the lock and returns the exit code. */
-export async function hold(world: World, run: LockRun): Promise<number> {
+export async function hold(world: ProcessContext, run: LockRun): Promise<number> {
   const say = (said: Said, sentence: string | null) => {
     if (run.json) world.stderr.write(`${jsonLine(said)}\n`);
     else if (sentence !== null) world.stderr.write(`kite: ${clean(sentence)}\n`);
@@ -64,7 +64,7 @@ export async function hold(world: World, run: LockRun): Promise<number> {
 }
 
 class Holding {
-  readonly #world: World;
+  readonly #world: ProcessContext;
   readonly #client: Client;
   readonly #run: LockRun;
   readonly #signals: Signals;
@@ -75,7 +75,7 @@ class Holding {
   #held = false;
 
   constructor(
-    world: World,
+    world: ProcessContext,
     client: Client,
     run: LockRun,
     signals: Signals,

@@ -5,12 +5,12 @@ import { limits } from "../../protocol/limits.ts";
 import { durationOf } from "../commands/off.ts";
 import {
   type Client,
+  type ProcessContext,
   print,
   printFrame,
   printFramed,
   printJson,
   screenOf,
-  type World,
 } from "../process-context.ts";
 import { contextView, valueText } from "../view/talk.ts";
 import { clean, clock } from "../view/text.ts";
@@ -24,7 +24,7 @@ export interface ContextFlags {
 
 /** Prints the value as JSON; `raw` prints a text as it is. Returns the exit code, as all of these do. */
 export async function get(
-  world: World,
+  world: ProcessContext,
   key: string,
   flags: ContextFlags & { readonly raw?: boolean },
 ): Promise<number> {
@@ -50,7 +50,12 @@ export interface SetFlags extends ContextFlags {
 }
 
 /** `words` are JSON where they can be, else a text; `-` reads standard input. */
-export async function set(world: World, key: string, words: string, flags: SetFlags): Promise<number> {
+export async function set(
+  world: ProcessContext,
+  key: string,
+  words: string,
+  flags: SetFlags,
+): Promise<number> {
   const json = flags.json === true;
   const ttlMs = flags.ttl === undefined ? null : durationOf(flags.ttl);
   const version = flags.ifVersion === undefined ? null : Number(flags.ifVersion);
@@ -83,7 +88,7 @@ export async function set(world: World, key: string, words: string, flags: SetFl
 }
 
 export async function list(
-  world: World,
+  world: ProcessContext,
   flags: ContextFlags & { readonly prefix?: string },
 ): Promise<number> {
   const from = await who(world, flags.project);
@@ -96,7 +101,7 @@ export async function list(
 }
 
 export async function remove(
-  world: World,
+  world: ProcessContext,
   key: string,
   flags: ContextFlags & { readonly ifVersion?: string },
 ): Promise<number> {
@@ -113,7 +118,7 @@ export async function remove(
 
 /** A line for each key now, and one for every change, until `until` is aborted or the daemon is gone for good. */
 export async function watch(
-  world: World,
+  world: ProcessContext,
   flags: ContextFlags & { readonly prefix?: string },
   until: AbortSignal,
 ): Promise<number> {
@@ -192,6 +197,6 @@ function meant(text: string): JsonValue {
   }
 }
 
-function stamp(world: World): string {
+function stamp(world: ProcessContext): string {
   return clock(world.now(), world.now());
 }

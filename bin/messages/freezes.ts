@@ -2,7 +2,7 @@
 import { limits } from "../../protocol/limits.ts";
 import { absolute } from "../actor.ts";
 import { durationOf } from "../commands/off.ts";
-import { print, printFramed, printJson, screenOf, type World } from "../process-context.ts";
+import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { holdsView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
 import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
@@ -16,7 +16,11 @@ export interface HoldFlags {
 }
 
 /** Asks everybody else to leave the files alone; without files it shows what is held. Returns the exit code. */
-export async function holdEdits(world: World, files: readonly string[], flags: HoldFlags): Promise<number> {
+export async function holdEdits(
+  world: ProcessContext,
+  files: readonly string[],
+  flags: HoldFlags,
+): Promise<number> {
   const json = flags.json === true;
   const ttlMs = durationOf(flags.for);
   if (ttlMs === null || ttlMs > limits.holdMaxMs) {
@@ -51,7 +55,7 @@ export async function holdEdits(world: World, files: readonly string[], flags: H
 
 /** Ends the acting session's holds; at a terminal those of everybody in the project. With an id that one. */
 export async function resume(
-  world: World,
+  world: ProcessContext,
   hold: string | undefined,
   flags: { readonly project?: string; readonly json?: boolean },
 ): Promise<number> {

@@ -2,7 +2,14 @@
 import { limits } from "../../protocol/limits.ts";
 import type { MessageListReply, MessageRow, MessageSendReply, PostedRow } from "../../protocol/message.ts";
 import { type Acting, actingSession } from "../actor.ts";
-import { type Client, print, printFramed, printJson, screenOf, type World } from "../process-context.ts";
+import {
+  type Client,
+  type ProcessContext,
+  print,
+  printFramed,
+  printJson,
+  screenOf,
+} from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { inboxView, postedView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
@@ -17,7 +24,11 @@ export interface SendFlags {
 }
 
 /** `words`: to whom, then the text; with `--reply` the text alone. Returns the exit code, as all of these do. */
-export async function send(world: World, words: readonly string[], flags: SendFlags): Promise<number> {
+export async function send(
+  world: ProcessContext,
+  words: readonly string[],
+  flags: SendFlags,
+): Promise<number> {
   const json = flags.json === true;
   const { reply } = flags;
   const [to, ...rest] = reply === undefined ? words : [undefined, ...words];
@@ -43,7 +54,7 @@ export async function send(world: World, words: readonly string[], flags: SendFl
 }
 
 export async function broadcast(
-  world: World,
+  world: ProcessContext,
   words: readonly string[],
   flags: { readonly project?: string; readonly json?: boolean },
 ): Promise<number> {
@@ -67,7 +78,7 @@ export interface InboxFlags {
 }
 
 /** The acting session's inbox; a person, who has none, sees the messages of the project. */
-export async function inbox(world: World, flags: InboxFlags): Promise<number> {
+export async function inbox(world: ProcessContext, flags: InboxFlags): Promise<number> {
   const acting = actingSession(world.env);
   const json = flags.json === true;
   if (acting === null) return posted(world, flags.project ?? (await projectOf(world.cwd)), json);
@@ -83,7 +94,7 @@ export async function inbox(world: World, flags: InboxFlags): Promise<number> {
 
 /** Messages by their ids, or with `all` whatever is in the inbox now. */
 export async function ack(
-  world: World,
+  world: ProcessContext,
   ids: readonly string[],
   flags: { readonly all?: boolean; readonly json?: boolean },
 ): Promise<number> {
@@ -107,7 +118,7 @@ export async function ack(
   });
 }
 
-async function posted(world: World, project: string, json: boolean): Promise<number> {
+async function posted(world: ProcessContext, project: string, json: boolean): Promise<number> {
   return withDaemon(world, json, async client => {
     const rows: PostedRow[] = await rowsOf(client, "messages", { project });
     if (json) printJson(world, { ok: true, rows });

@@ -1,7 +1,7 @@
 /** Commands that change one task: add, claim, done, fail, release, retry, cancel. */
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
 import { actingSession, terminalName, terminalProcess } from "../actor.ts";
-import { type Client, printFramed, printJson, type World } from "../process-context.ts";
+import { type Client, type ProcessContext, printFramed, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
@@ -16,7 +16,7 @@ export interface AddFlags {
 }
 
 /** Returns the exit code, as all of these do. */
-export async function add(world: World, description: string, flags: AddFlags): Promise<number> {
+export async function add(world: ProcessContext, description: string, flags: AddFlags): Promise<number> {
   const project = flags.project ?? (await projectOf(world.cwd));
   return change(world, flags.json === true, client =>
     client.request("task_create", {
@@ -37,7 +37,11 @@ export interface ClaimFlags {
 }
 
 /** For the acting session, or where there is none for whoever sits at this terminal. */
-export async function claim(world: World, task: string | undefined, flags: ClaimFlags): Promise<number> {
+export async function claim(
+  world: ProcessContext,
+  task: string | undefined,
+  flags: ClaimFlags,
+): Promise<number> {
   const project = flags.project ?? (await projectOf(world.cwd));
   const own = actingSession(world.env);
   const which = task === undefined ? { labels: [...flags.label] } : { task };
@@ -51,7 +55,7 @@ export async function claim(world: World, task: string | undefined, flags: Claim
   });
 }
 
-export async function release(world: World, task: string, json: boolean): Promise<number> {
+export async function release(world: ProcessContext, task: string, json: boolean): Promise<number> {
   return change(world, json, client => client.request("task_release", { ...actingSession(world.env), task }));
 }
 
@@ -59,7 +63,7 @@ export type Ending = "done" | "failed" | "pending";
 
 /** `result`: what came of it, or why not. */
 export async function set(
-  world: World,
+  world: ProcessContext,
   task: string,
   status: Ending,
   result: string | null,
@@ -78,7 +82,7 @@ export async function set(
 type Answered = Awaited<ReturnType<Client["request"]>> | { readonly ok: true; readonly task?: TaskRow };
 
 async function change(
-  world: World,
+  world: ProcessContext,
   json: boolean,
   ask: (client: Client) => Promise<Answered>,
 ): Promise<number> {

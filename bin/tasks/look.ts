@@ -1,7 +1,14 @@
 /** Commands that show tasks: list, ready, show, graph. */
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
-import { type Client, print, printFramed, printJson, screenOf, type World } from "../process-context.ts";
+import {
+  type Client,
+  type ProcessContext,
+  print,
+  printFramed,
+  printJson,
+  screenOf,
+} from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
@@ -24,7 +31,7 @@ export interface ListFlags extends ScopeFlags {
 }
 
 /** Without `--status` what is done is counted alone. */
-export async function list(world: World, flags: ListFlags): Promise<number> {
+export async function list(world: ProcessContext, flags: ListFlags): Promise<number> {
   const { status, label, assignee, text } = flags;
   const wanted = Object.fromEntries(
     Object.entries({ status, label, assignee, text }).filter(([, value]) => value !== undefined),
@@ -53,7 +60,10 @@ export async function list(world: World, flags: ListFlags): Promise<number> {
 }
 
 /** What can be claimed now, in the order in which it is. */
-export async function ready(world: World, flags: ScopeFlags & { readonly label?: string }): Promise<number> {
+export async function ready(
+  world: ProcessContext,
+  flags: ScopeFlags & { readonly label?: string },
+): Promise<number> {
   const scope = await scopeOf(world, flags);
   const label = flags.label === undefined ? {} : { label: flags.label };
   return withDaemon(world, flags.json === true, async client => {
@@ -64,7 +74,7 @@ export async function ready(world: World, flags: ScopeFlags & { readonly label?:
   });
 }
 
-export async function show(world: World, name: string, json: boolean): Promise<number> {
+export async function show(world: ProcessContext, name: string, json: boolean): Promise<number> {
   return withDaemon(world, json, async client => {
     const answer = await client.request("task_get", { task: name });
     if (!answer.ok) throw new Refused(answer);
@@ -79,7 +89,7 @@ export interface GraphFlags extends ScopeFlags {
   readonly open?: boolean;
 }
 
-export async function graph(world: World, flags: GraphFlags): Promise<number> {
+export async function graph(world: ProcessContext, flags: GraphFlags): Promise<number> {
   const scope = await scopeOf(world, flags);
   return withDaemon(world, flags.json === true, async client => {
     const all = await rowsOf(client, "tasks", scope);
@@ -97,7 +107,10 @@ export function everyTask(client: Client, scope: { readonly project?: string }):
 }
 
 /** The project asked for, else that of the working directory; with `--all-projects` none. */
-export async function scopeOf(world: World, flags: ScopeFlags): Promise<{ readonly project?: string }> {
+export async function scopeOf(
+  world: ProcessContext,
+  flags: ScopeFlags,
+): Promise<{ readonly project?: string }> {
   if (flags.allProjects === true) return {};
   return { project: flags.project ?? (await projectOf(world.cwd)) };
 }

@@ -5,7 +5,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { ParamsOf } from "../../protocol/requests.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { actingSession } from "../actor.ts";
-import { type Client, jsonLine, print, printJson, type World } from "../process-context.ts";
+import { type Client, jsonLine, type ProcessContext, print, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean, counted } from "../view/text.ts";
 import { exitCodes, fail, Refused, withDaemon } from "../with-daemon.ts";
@@ -21,7 +21,7 @@ class NoTasks extends Error {}
  * values, their ids as keys. What is here already stays as it is.
  */
 export async function importTasks(
-  world: World,
+  world: ProcessContext,
   file: string,
   flags: { readonly project?: string; readonly json?: boolean },
 ): Promise<number> {
@@ -57,7 +57,7 @@ export async function importTasks(
 
 /** Writes every task of the project, or with `--all-projects` of all, as a JSON list. */
 export async function exportTasks(
-  world: World,
+  world: ProcessContext,
   file: string | undefined,
   flags: ScopeFlags,
 ): Promise<number> {
@@ -81,7 +81,11 @@ export interface RemoveFlags extends ScopeFlags {
 }
 
 /** Forgets the named tasks, or with `--finished` every done or failed one that nothing unfinished needs. */
-export async function remove(world: World, names: readonly string[], flags: RemoveFlags): Promise<number> {
+export async function remove(
+  world: ProcessContext,
+  names: readonly string[],
+  flags: RemoveFlags,
+): Promise<number> {
   const json = flags.json === true;
   if ((names.length === 0) === (flags.finished !== true)) {
     fail(world, json, "invalid_request", "name the tasks, or say --finished");
@@ -101,7 +105,7 @@ export async function remove(world: World, names: readonly string[], flags: Remo
 }
 
 async function removeSome(
-  world: World,
+  world: ProcessContext,
   client: Client,
   tasks: readonly string[],
 ): Promise<readonly string[]> {

@@ -1,6 +1,6 @@
 /** A world for commands: standard output that remembers, and a daemon made of answers. */
 
-import type { Client, World } from "../../bin/process-context.ts";
+import type { Client, ProcessContext } from "../../bin/process-context.ts";
 import { NotRunning } from "../../client/errors.ts";
 import type { EventLine, KiteEvent } from "../../protocol/events.ts";
 import { kitePaths } from "../../protocol/paths.ts";
@@ -75,7 +75,7 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
   return daemon;
 }
 
-export interface FakeWorld extends World {
+export interface FakeWorld extends ProcessContext {
   readonly out: () => string;
   readonly err: () => string;
   readonly tick: () => void;
