@@ -163,7 +163,8 @@ function releaseKind(state: State, session: string, kind: Hold["kind"], step: St
     holds: holdsOf(state, row).filter(h => h.kind === kind),
     places: [],
   }));
-  releaseParts(state, parts, "lost", step);
+  // All lenders of an explicit hold are of this session: what they lent goes, too.
+  releaseParts(state, parts, "lost", step, kind === "explicit");
 }
 
 function meant(state: State, due: { readonly key: string; readonly first: number }): Hold | null {

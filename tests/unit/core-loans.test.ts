@@ -339,3 +339,27 @@ describe("a lent lock", () => {
     expect(w.holder("x")).toBe("a");
   });
 });
+
+it("what a lost session lent goes with its own locks, however deep", () => {
+  const w = new World();
+  w.begin("a");
+  lock(w, actor("a"));
+  lock(w, s1);
+  lock(w, s2);
+  edit(w, s3);
+  const begun = w.state.sessions.live.get("a")?.begun ?? 0;
+  w.do({ type: "session_lost", session: "a", begun });
+  w.pass(limits.explicitLeaseMs);
+  expect(w.state.sessions.live.get("a")?.lostAt).not.toBeNull();
+  expect(w.holder("x")).toBeNull();
+});
+
+it("what agents lent of a suspended session does not come back to them", () => {
+  const w = new World();
+  w.begin("a", { anchor: { pid: 1, startTime: "1" } });
+  lock(w, actor("a"));
+  lock(w, s1);
+  lock(w, s2);
+  w.do({ type: "session_suspend", session: "a" });
+  expect([w.holder("x"), lenders(w)]).toEqual(["a", []]);
+});

@@ -10,7 +10,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { forgetRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
-import { holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
+import { endLoans, holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
 import { endHoldsOf } from "../messages/freezes.ts";
 import { closeInboxes } from "../messages/inbox.ts";
 import { forgetNotes } from "../messages/notices.ts";
@@ -79,7 +79,11 @@ export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta
     return;
   }
   step.reply = { ok: true };
-  const parts = rowsOfSession(state.locks.actors, session.id, null).map(row => ({
+  const rows = rowsOfSession(state.locks.actors, session.id, null);
+  // What agents have goes, and so does what they lent: it comes back to the main agent, or to nobody.
+  for (const hold of rows.flatMap(row => holdsOf(state, row)))
+    endLoans(state, hold, ({ actor }) => actor.agent !== null, step);
+  const parts = rows.map(row => ({
     actor: row.actor,
     holds: holdsOf(state, row).filter(h => h.kind === "turn" || h.actor.agent !== null),
     places: placesOf(state, row),
