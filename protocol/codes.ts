@@ -13,7 +13,7 @@ export const codes = {
   lock_held: "somebody holds the file and the request does not wait",
   lock_queue_full: "somebody holds the file and its line is full",
   lock_timeout: "the wait in line is over",
-  lock_deadlock: "waiting would close a circle of waits",
+  lock_deadlock: "waiting would close a cycle of waits",
   lock_given_up: "the wait was ended by its own actor, its session or its connection",
   already_queued: "this actor waits for the file already",
   too_many_locks: "this session has as many locks as one may have",

@@ -1,4 +1,4 @@
-/** Which folders stand on which, and that no files import each other in a circle. */
+/** Which folders stand on which, and that no files import each other in a cycle. */
 import { dirname, normalize } from "node:path/posix";
 import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 
@@ -47,9 +47,9 @@ function isUpward(from: string, to: string): boolean {
 }
 
 /** Groups of files of which each imports another one of the group, types included. */
-export function importCircles(sources: readonly Source[]): string[][] {
+export function importCycles(sources: readonly Source[]): string[][] {
   const graph = importGraph(sources);
-  const circles: string[][] = [];
+  const cycles: string[][] = [];
   const [order, low, open] = [new Map<string, number>(), new Map<string, number>(), new Set<string>()];
   const lowOf = (path: string) => low.get(path) ?? Number.POSITIVE_INFINITY;
   // Tarjan's strongly connected components.
@@ -64,10 +64,10 @@ export function importCircles(sources: readonly Source[]): string[][] {
     if (lowOf(path) !== order.get(path)) return;
     const group = [...open].filter(one => (order.get(one) ?? -1) >= lowOf(path));
     for (const one of group) open.delete(one);
-    if (group.length > 1) circles.push(group.sort());
+    if (group.length > 1) cycles.push(group.sort());
   };
   for (const path of graph.keys()) if (!order.has(path)) visit(path);
-  return circles;
+  return cycles;
 }
 
 /** The files that each file imports. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
-import { importCircles, upwardImports } from "./tidy-folders.ts";
+import { importCycles, upwardImports } from "./tidy-folders.ts";
 import {
   downloadAddresses,
   forbiddenImports,
@@ -99,8 +99,8 @@ describe("folders", () => {
     expect(upwardImports(product)).toEqual([]);
   });
 
-  it("hold no files that import each other in a circle", () => {
-    expect(importCircles(product)).toEqual([]);
+  it("hold no files that import each other in a cycle", () => {
+    expect(importCycles(product)).toEqual([]);
   });
 
   it.each([
@@ -114,7 +114,7 @@ describe("folders", () => {
     expect(upwardImports([{ path: target, text: `import "./${path}";` }, importing])).toHaveLength(1);
   });
 
-  it("are told a circle of three by all its files, and nothing else", () => {
+  it("are told a cycle of three by all its files, and nothing else", () => {
     const importing = (path: string, ...targets: string[]) => ({
       path,
       text: targets.map(target => `import type { T } from "${target}";`).join("\n"),
@@ -126,7 +126,7 @@ describe("folders", () => {
       importing("d.ts"),
       importing("e.ts", "./a/a.ts"),
     ];
-    expect(importCircles(sources)).toEqual([["a/a.ts", "b/b.ts", "c.ts"]]);
+    expect(importCycles(sources)).toEqual([["a/a.ts", "b/b.ts", "c.ts"]]);
   });
 });
 

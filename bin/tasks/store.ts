@@ -151,7 +151,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is needed comes first, so that no batch depends on a later one; circles the daemon refuses. */
+/** What is needed comes first, so that no batch depends on a later one; cycles the daemon refuses. */
 function inOrder(tasks: readonly Stored[]): Stored[] {
   const byId = new Map(tasks.map(task => [task.id, task]));
   const order = new Set<Stored>();

@@ -13,7 +13,7 @@ import { nameKey } from "./sessions/table.ts";
 import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./snapshot.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 import type { Hold, Locks, State } from "./state.ts";
-import { findCircle } from "./tasks/cycle.ts";
+import { findCycle } from "./tasks/cycle.ts";
 import { claimerOf, isDone } from "./tasks/table.ts";
 
 /** What belongs together in the state, with what is wrong with it. */
@@ -155,9 +155,9 @@ function* checkIndexes(locks: Locks): Generator<string> {
   for (const name of ["heldPaths", "waitedPaths", "heldWords", "waitedWords"] as const)
     yield* same(name, locks[name].describe(), fresh[name].describe());
   for (const edge of fresh.graph.fresh) {
-    if (cycleOf(fresh, edge) !== null) yield `ticket ${[...edge.tickets.keys()].join()} waits in a circle`;
+    if (cycleOf(fresh, edge) !== null) yield `ticket ${[...edge.tickets.keys()].join()} waits in a cycle`;
   }
-  if (locks.graph.fresh.size > 0) yield "nobody looked whether a new wait closes a circle";
+  if (locks.graph.fresh.size > 0) yield "nobody looked whether a new wait closes a cycle";
 }
 
 function* checkWrites({ writes, seq }: State): Generator<string> {
@@ -221,8 +221,8 @@ function* checkTasks(state: State): Generator<string> {
     if (claimer !== null && !isAlive(state, claimer.session, claimer.incarnation))
       yield `${task.id} is claimed by ${claimer.session}, which is not alive`;
   }
-  const circle = findCircle(all.keys(), id => all.get(id)?.dependsOn ?? []);
-  if (circle !== null) yield `tasks depend on each other in a circle: ${circle.join(", ")}`;
+  const cycle = findCycle(all.keys(), id => all.get(id)?.dependsOn ?? []);
+  if (cycle !== null) yield `tasks depend on each other in a cycle: ${cycle.join(", ")}`;
 }
 
 function* checkTaskIndexes({ tasks }: State): Generator<string> {

@@ -237,7 +237,7 @@ export class PathFacts {
       if (stat?.isSymbolicLink()) {
         if (++links > limits.symlinksMax) {
           this.#outside.noAnswer(
-            `${path} leads through more than ${limits.symlinksMax} symbolic links; remove the circle`,
+            `${path} leads through more than ${limits.symlinksMax} symbolic links; remove the cycle`,
           );
         }
         const target = await this.#outside.look(path, at.device, budget, (prober, p) => prober.readlink(p));

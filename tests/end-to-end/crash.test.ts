@@ -87,7 +87,7 @@ class Worker {
 
   async run(): Promise<void> {
     while (!this.#world.over) {
-      // At most one contended file at a time, so that nobody waits in a circle.
+      // At most one contended file at a time, so that nobody waits in a cycle.
       const own = `${home.work}/${this.id}-${this.#random.int(1, 3)}`;
       const shared = this.#random.pick(this.#shared);
       await this.#lock(own);

@@ -188,7 +188,7 @@ describe("file_lock", () => {
     });
   });
 
-  test("that would close a circle is refused with the circle in words", async () => {
+  test("that would close a cycle is refused with the cycle in words", async () => {
     const [a, b, c] = [await party("a"), await party("b"), await party("c")];
     const [x, y, z] = [freshFile(), freshFile(), freshFile()];
     for (const [one, file] of [

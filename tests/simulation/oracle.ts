@@ -98,7 +98,7 @@ export function* wrongs(state: State, grants: readonly Granted[]): Generator<str
         yield `ticket ${waiter.ticket} holds ${hold.key} of its set while it waits`;
       }
     }
-    if (circle(holds, waiters, waiter)) yield `ticket ${waiter.ticket} waits in a circle`;
+    if (cycle(holds, waiters, waiter)) yield `ticket ${waiter.ticket} waits in a cycle`;
   }
 }
 
@@ -122,7 +122,7 @@ function* barging(
   }
 }
 
-function circle(holds: readonly Hold[], waiters: readonly Waiter[], start: Waiter): boolean {
+function cycle(holds: readonly Hold[], waiters: readonly Waiter[], start: Waiter): boolean {
   const seen = new Set<string>();
   const stack: Waiter[] = [start];
   for (let w = stack.pop(); w !== undefined; w = stack.pop()) {

@@ -23,14 +23,14 @@ const planted: readonly Planted[] = [
     file: "daemon/core/locks/blockers.ts",
     find: "if (waiter.ticket < ask.ticket && attached",
     put: "if (waiter.ticket < ask.ticket - 3 && attached",
-    tells: /went past|in a circle|which went to|waits for what is free/,
+    tells: /went past|in a cycle|which went to|waits for what is free/,
   },
   {
     bug: "two holders: a turn hold keeps nobody out",
     file: "daemon/core/locks/blockers.ts",
     find: "if (!mine) yield {",
     put: 'if (!mine && (hold.kind !== "turn" || hold.key !== file.key)) yield {',
-    tells: /two holders|overlap|is held already|which went to|went past|in a circle|waits for what is free/,
+    tells: /two holders|overlap|is held already|which went to|went past|in a cycle|waits for what is free/,
   },
   {
     bug: "a grant to a closed connection stays",
@@ -141,14 +141,14 @@ const planted: readonly Planted[] = [
       find: "  part(from: ActorLocks, to: ActorLocks, ticket: number): void {",
       put: "  part(from: ActorLocks, to: ActorLocks, ticket: number): void {\n    if (from.actor.agent !== null) return;",
     },
-    tells: /waits in a circle/,
+    tells: /waits in a cycle/,
   },
   {
     bug: "a lock that passes to a descendant without a look for cycles",
     file: "daemon/core/locks/wait-graph.ts",
     find: "      this.fresh.add(edge);\n",
     put: "",
-    tells: /waits in a circle/,
+    tells: /waits in a cycle/,
   },
   {
     bug: "a task that is acknowledged before it is safe on disk",
@@ -180,11 +180,11 @@ const planted: readonly Planted[] = [
     tells: /was the best|tasks' index/,
   },
   {
-    bug: "dependencies that close a circle",
+    bug: "dependencies that close a cycle",
     file: "daemon/core/tasks/update.ts",
-    find: "if (circle !== null) return circleRefusal(circle);",
+    find: "if (cycle !== null) return cycleRefusal(cycle);",
     put: "",
-    tells: /circle/,
+    tells: /cycle/,
   },
   {
     bug: "a claim that outlives its session",

@@ -123,7 +123,7 @@ export class TaskLives {
     const names = Array.from({ length: count }, (_, n) => `new-${n}`);
     const tasks: NewTask[] = names.map(name => {
       this.#made += 1;
-      // Now and then with a circle.
+      // Now and then with a cycle.
       const inner = random.chance(0.4) ? [random.pick(names)] : [];
       const outer = random.chance(0.5) ? [this.#name(state)] : [];
       const description = `made ${this.#made}`;
@@ -219,11 +219,11 @@ function* wrongsOfTasks(state: State): Generator<string, void> {
     if (lives !== null && !lives?.incarnations.some(i => i.ordinal === claimer?.incarnation))
       yield `${task.id} is claimed by ${claimer?.session}, who is gone`;
   }
-  yield* circles(all);
+  yield* cycles(all);
 }
 
-/** What can be put away is put away; what is left goes in circles. */
-function* circles(all: ReadonlyMap<string, Task>): Generator<string, void> {
+/** What can be put away is put away; what is left goes in cycles. */
+function* cycles(all: ReadonlyMap<string, Task>): Generator<string, void> {
   const left = new Map([...all].map(([id, { dependsOn }]) => [id, new Set(dependsOn)]));
   for (let size = -1; size !== left.size; ) {
     size = left.size;
@@ -232,7 +232,7 @@ function* circles(all: ReadonlyMap<string, Task>): Generator<string, void> {
       if (needs.size === 0) left.delete(id);
     }
   }
-  if (left.size > 0) yield `a circle is among ${[...left.keys()].join(", ")}`;
+  if (left.size > 0) yield `a cycle is among ${[...left.keys()].join(", ")}`;
 }
 
 const ranks = { high: 0, normal: 1, low: 2 };

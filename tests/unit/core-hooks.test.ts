@@ -109,7 +109,7 @@ class Play {
   }
 }
 
-it("hooks alone never meet a circle of waits, and every turn hold ends", () => {
+it("hooks alone never meet a cycle of waits, and every turn hold ends", () => {
   fc.assert(
     fc.property(fc.array(moves, { maxLength: 80 }), all => {
       const play = new Play();

@@ -178,7 +178,7 @@ describe("several files", () => {
 });
 
 describe("deadlock", () => {
-  it("is refused to the request that closes the circle, in words", () => {
+  it("is refused to the request that closes the cycle, in words", () => {
     const w = new World();
     w.begin("a", { name: "alice" });
     w.begin("b", { name: "bob" });
@@ -222,7 +222,7 @@ describe("deadlock", () => {
   });
 });
 
-describe("circles that close without a new request in line", () => {
+describe("cycles that close without a new request in line", () => {
   it("are seen when a place is taken up again ahead of one who came later", () => {
     const w = new World();
     w.lock("e", "src/");

@@ -90,7 +90,7 @@ describe("to create", () => {
       "invalid_request",
     ],
     [
-      "a circle",
+      "a cycle",
       [
         { description: "a", name: "a", dependsOn: ["b"] },
         { description: "b", name: "b", dependsOn: ["c"] },
@@ -104,11 +104,11 @@ describe("to create", () => {
     expect(w.state.tasks.all.size).toBe(0);
   });
 
-  it("names the circle by the path around it", () => {
-    const circle = ["a", "b", "c"].map((name, i, all) => {
+  it("names the cycle by the path around it", () => {
+    const cycle = ["a", "b", "c"].map((name, i, all) => {
       return { description: name, name, dependsOn: [all[(i + 1) % 3] ?? ""] };
     });
-    expect(w.do(createOf(circle))).toMatchObject({
+    expect(w.do(createOf(cycle))).toMatchObject({
       error: "a would depend on itself: a → b → c → a; leave one of these dependencies out",
       cycle: ["a", "b", "c", "a"],
     });
@@ -380,7 +380,7 @@ describe("the way of a task", () => {
 });
 
 describe("other dependencies", () => {
-  it("may not close a circle, however long", () => {
+  it("may not close a cycle, however long", () => {
     w.create(
       { description: "a" },
       { description: "b", dependsOn: ["a"] },

@@ -152,7 +152,7 @@ describe("install", () => {
     expect(lstatSync(settings).isSymbolicLink()).toBe(true);
   });
 
-  test("a link that leads nowhere yet is followed, one that leads in a circle is refused", async () => {
+  test("a link that leads nowhere yet is followed, one that leads in a cycle is refused", async () => {
     mkdirSync(dirname(settings));
     symlinkSync("../later.json", settings);
     expect((await put()).file).toBe(join(project, "later.json"));

@@ -64,7 +64,7 @@ describe("locks in words", () => {
     expect(w.answers.get(b)?.reply).toMatchObject({ error: "lock queue timeout (1.5s)", locked_ago: 4 });
   });
 
-  it("name the whole circle of a deadlock", () => {
+  it("name the whole cycle of a deadlock", () => {
     const w = new World();
     w.begin("a", { name: "alice" });
     w.begin("b", { name: "bob" });

@@ -103,7 +103,7 @@ export function waitOver(state: State, waiter: Waiter, blocker: Blocker | null):
   return refuse("lock_timeout", `lock queue timeout (${waiter.waitMs / 1000}s)`, by);
 }
 
-/** The circle in words: who waits for which file of whom. */
+/** The cycle in words: who waits for which file of whom. */
 export function deadlock(state: State, cycle: readonly CycleStep[]): Refusal {
   const steps = cycle.map((step, i) => {
     const next = cycle[(i + 1) % cycle.length];

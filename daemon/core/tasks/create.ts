@@ -7,7 +7,7 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { NewTask, TaskImport } from "../commands.ts";
 import type { Handler } from "../handler.ts";
-import { circleRefusal, findCircle } from "./cycle.ts";
+import { cycleRefusal, findCycle } from "./cycle.ts";
 import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";
 import {
   charsOf,
@@ -57,10 +57,10 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     step.reply = crowded;
     return;
   }
-  const circle = names.size === 0 ? null : findCircle(resolved.keys(), id => resolved.get(id) ?? []);
-  if (circle !== null) {
+  const cycle = names.size === 0 ? null : findCycle(resolved.keys(), id => resolved.get(id) ?? []);
+  if (cycle !== null) {
     const nameOf = new Map([...names].map(([name, id]) => [id, name]));
-    step.reply = circleRefusal(circle.map(id => nameOf.get(id) ?? id));
+    step.reply = cycleRefusal(cycle.map(id => nameOf.get(id) ?? id));
     return;
   }
   const createdBy = whoOf(state, command.by);
@@ -103,10 +103,10 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
     step.reply = refused;
     return;
   }
-  // What is here already cannot depend on what comes: a circle is among the new alone.
-  const circle = findCircle(fresh.keys(), id => fresh.get(id)?.dependsOn ?? []);
-  if (circle !== null) {
-    step.reply = circleRefusal(circle);
+  // What is here already cannot depend on what comes: a cycle is among the new alone.
+  const cycle = findCycle(fresh.keys(), id => fresh.get(id)?.dependsOn ?? []);
+  if (cycle !== null) {
+    step.reply = cycleRefusal(cycle);
     return;
   }
   const createdBy = whoOf(state, command.by);

@@ -1,11 +1,11 @@
-/** Circles of dependencies: found before they are made, and named. */
+/** Cycles of dependencies: found before they are made, and named. */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 
 /**
- * A circle that can be reached from `starts`, as the path around it with its first task at the end again; or null.
+ * A cycle that can be reached from `starts`, as the path around it with its first task at the end again; or null.
  * Every task is looked at once, without recursion: paths may be as long as there are tasks.
  */
-export function findCircle(
+export function findCycle(
   starts: Iterable<string>,
   dependsOn: (id: string) => readonly string[],
 ): string[] | null {
@@ -36,16 +36,16 @@ export function findCircle(
   return null;
 }
 
-export function circleRefusal(circle: readonly string[]): Refusal {
-  const path = shortened(circle).join(" → ");
-  const error = `${circle[0]} would depend on itself: ${path}; leave one of these dependencies out`;
-  return refuse("task_cycle", error, { cycle: shortened(circle) });
+export function cycleRefusal(cycle: readonly string[]): Refusal {
+  const path = shortened(cycle).join(" → ");
+  const error = `${cycle[0]} would depend on itself: ${path}; leave one of these dependencies out`;
+  return refuse("task_cycle", error, { cycle: shortened(cycle) });
 }
 
 const shownMax = 20;
 
-function shortened(circle: readonly string[]): string[] {
-  if (circle.length <= shownMax) return [...circle];
+function shortened(cycle: readonly string[]): string[] {
+  if (cycle.length <= shownMax) return [...cycle];
   const half = shownMax / 2;
-  return [...circle.slice(0, half), `${circle.length - shownMax} more`, ...circle.slice(-half)];
+  return [...cycle.slice(0, half), `${cycle.length - shownMax} more`, ...cycle.slice(-half)];
 }

@@ -1,7 +1,7 @@
 /**
  * The tasks and what is derived from them, so that no answer costs more because there are many.
  *
- * Invariants: dependencies exist and close no circle; an active task's dependencies are done; the indexes equal what
+ * Invariants: dependencies exist and close no cycle; an active task's dependencies are done; the indexes equal what
  * the tasks say. Every change of a task goes through `enroll`, `strike`, `setState`, `setDependencies` or `revise`.
  */
 
@@ -142,7 +142,7 @@ export function setState(tasks: Tasks, task: Task, next: TaskState): Task[] {
   return ready.sort((a, b) => a.n - b.n);
 }
 
-/** Gives a task other dependencies, which are there and close no circle. */
+/** Gives a task other dependencies, which are there and close no cycle. */
 export function setDependencies(tasks: Tasks, task: Task, dependsOn: readonly string[]): void {
   unshelve(tasks, task);
   for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);

@@ -16,7 +16,7 @@ import type { Step } from "../outcome.ts";
 import { leadsTo } from "../reach.ts";
 import type { State } from "../state.ts";
 import { activate, mayBegin, mayClaim } from "./claim.ts";
-import { circleRefusal, findCircle } from "./cycle.ts";
+import { cycleRefusal, findCycle } from "./cycle.ts";
 import { finish, giveBack } from "./leave.ts";
 import {
   assigneeOf,
@@ -79,8 +79,8 @@ function mayChange(
       id => tasks.dependents.get(id) ?? [],
     );
     const after = (id: string) => (id === task.id ? dependsOn : taskOf(tasks, id).dependsOn);
-    const circle = closes ? findCircle([task.id], after) : null;
-    if (circle !== null) return circleRefusal(circle);
+    const cycle = closes ? findCycle([task.id], after) : null;
+    if (cycle !== null) return cycleRefusal(cycle);
     const before = new Set(task.dependsOn);
     const crowded = tooManyDependents(
       tasks,

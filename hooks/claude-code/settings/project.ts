@@ -29,7 +29,7 @@ export function projectRoot(dir: string): string {
 
 /**
  * The file behind symbolic links, also where it does not exist yet: writing it must not replace the link.
- * Throws where links go in a circle.
+ * Throws where links go in a cycle.
  */
 export function linkTarget(path: string): string {
   if (existsSync(path)) return realpathSync(path);
