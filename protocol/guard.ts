@@ -1,11 +1,19 @@
 /** What a guarded shell line holds, and what was found in its reach: between the daemon and an adapter. */
 
+/**
+ * A folder of this name in `dir` stands for the top of the worktree around the folders in front of it, as
+ * `git rev-parse --show-toplevel` tells it. No name of a file: the code point stands for no character.
+ */
+export const topFolder = "\u{fdd0}";
+
 /** A git command found in a shell line, as far as it reaches the working tree or the index. */
 export interface GuardedCommand {
   /** As people say it: `git stash push`. */
   readonly name: string;
-  /** Absolute directory it runs in; null: cannot be told. */
+  /** Absolute directory it runs in, perhaps with a `topFolder`; null: cannot be told. */
   readonly dir: string | null;
+  /** It runs there, or in a folder below that cannot be told. */
+  readonly isBelow?: true;
   /** `--git-dir` and `--work-tree` as they were given, relative to `dir`. */
   readonly gitDir: string | null;
   readonly workTree: string | null;
@@ -53,6 +61,7 @@ export interface AliasedCommand {
   /** The alias: letters, digits, `.`, `_` and `-`. */
   readonly name: string;
   readonly dir: string | null;
+  readonly isBelow?: true;
   readonly gitDir: string | null;
   readonly workTree: string | null;
   /** What it comes to where `alias.<name>` is this text. Pure; never throws. */
@@ -93,6 +102,8 @@ export interface GuardFinding {
   readonly own: readonly string[];
   /** Absolute. */
   readonly worktree: string;
+  /** Where the command runs cannot be told: this is one of the worktrees that it may run in. */
+  readonly isSupposed?: true;
   /** Why it could not be looked at in time: then all that others are known to have written there counts as in reach. */
   readonly unseen?: string;
 }

@@ -47,6 +47,8 @@ export const guardLimits = {
   suspicionsMax: 1_000,
   /** Files remembered as they were last seen. */
   baselinesMax: 20_000,
+  /** Worktrees looked at for one command of which it cannot be told where it runs. */
+  guardSupposedMax: 8,
   /** Files named in one finding. */
   guardFilesMax: 20,
   /** Foreign files that an agent reads of, of those in one answer. */

@@ -36,7 +36,7 @@ const table: readonly Allowed[] = [
   },
   {
     folder: adapters,
-    values: [/^hooks\/(?:claude-code|git|seam|shell)\//, /^protocol\/(?:codes|limits|text)\.ts$/],
+    values: [/^hooks\/(?:claude-code|git|seam|shell)\//, /^protocol\/(?:codes|guard|limits|text)\.ts$/],
     types: [schemas],
   },
   { folder: /^hooks\/client\//, values: [/^hooks\/client\//, node], types: [schemas] },

@@ -3,36 +3,45 @@ import type { GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Services } from "../services.ts";
 import type { ActionOf } from "./action.ts";
+import { withTops } from "./git-guard-dir.ts";
 
 /** A command, or why what is behind its name could not be looked at: then it may do anything. */
 export type Given = GuardedCommand & { readonly unknown?: string };
 
 /** In their order; an alias may lead to further ones. */
 export async function aliasedBy(
-  { facts }: Services,
-  { aliases }: Pick<ActionOf<"guard">, "aliases">,
+  services: Services,
+  { aliases, cwd }: Pick<ActionOf<"guard">, "aliases" | "cwd">,
 ): Promise<readonly Given[]> {
+  const { facts } = services;
   const all: Given[] = [];
   const left = [...aliases];
   for (let n = 0; n < limits.guardedCommandsMax; n += 1) {
     const next = left.shift();
     if (next === undefined) break;
-    const { name, dir, gitDir, workTree } = next;
-    if (dir === null) continue;
-    // A child that is started on a mount that hangs would keep the whole daemon waiting.
-    const here = await facts.path("/", dir);
-    const text = "unreachable" in here ? here : await facts.alias(name, dir, gitDir);
+    const { name, dir, isBelow, gitDir, workTree } = next;
+    // Where it runs is not known: the configuration of where the line runs may be its own.
+    const from = dir === null || isBelow ? cwd : await withTops(services, dir);
+    const text =
+      typeof from === "string" ? await textOf(facts, name, from, dir === null ? null : gitDir) : from;
     if (typeof text === "string") {
       all.push(...next.commandsOf(text));
       left.unshift(...(next.aliasesOf?.(text) ?? []));
     } else if (text !== null) {
-      all.push({ ...anything(name), dir, gitDir, workTree, unknown: text.unreachable });
+      const where = { dir, ...(isBelow ? { isBelow } : {}), gitDir, workTree };
+      all.push({ ...anything(name), ...where, unknown: text.unreachable });
     }
   }
   return all;
 }
 
+async function textOf(facts: Services["facts"], name: string, dir: string, gitDir: string | null) {
+  // A child that is started on a mount that hangs would keep the whole daemon waiting.
+  const here = await facts.path("/", dir);
+  return "unreachable" in here ? here : facts.alias(name, dir, gitDir);
+}
+
 /** What a name stands for that could not be looked at. */
-function anything(name: string): Omit<GuardedCommand, "dir" | "gitDir" | "workTree"> {
+function anything(name: string): Omit<GuardedCommand, "dir" | "isBelow" | "gitDir" | "workTree"> {
   return { name: `git ${name}`, reach: "tree", commits: true, paths: null, untracked: true };
 }

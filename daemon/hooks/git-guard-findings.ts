@@ -23,12 +23,15 @@ import type { Versions } from "./git-guard-memory.ts";
 import type { HookServices } from "./hook-services.ts";
 import type { Reached } from "./running-git-commands.ts";
 
-/** A command with the repository it works on; `base`: where its paths begin, relative to the worktree. */
+/** A command with the repository it works on. */
 export interface Placed {
   readonly n: number;
   readonly command: GuardedCommand;
   readonly place: GitPlace;
-  readonly base: string;
+  /** Where its paths begin, relative to the worktree; null: in any folder of it. */
+  readonly base: string | null;
+  /** Where the command runs cannot be told: it may be here. */
+  readonly isSupposed?: true;
   /** The place is only supposed: why it could not be looked at. */
   readonly blind?: string;
   /** Of others' files, only these are in its reach. */
@@ -190,8 +193,8 @@ function isInPaths({ command: { paths }, place, base }: Placed, file: string): b
 }
 
 /** Whether a path that a command names lies in the directory that is held. */
-function isBelow(path: string, dir: string, base: string): boolean {
-  return dir === "" || resolve("/", base, path).startsWith(`/${dir}/`);
+function isBelow(path: string, dir: string, base: string | null): boolean {
+  return dir === "" || base === null || resolve("/", base, path).startsWith(`/${dir}/`);
 }
 
 function findingOf(
@@ -223,6 +226,7 @@ function findingOf(
     more: reached.length - shown.length,
     own: mine.filter(file => !reached.some(f => f.file === file)),
     worktree: one.place.worktree,
+    ...(one.isSupposed ? { isSupposed: true } : {}),
     ...(unseen === null || reached.some(f => states.has(f.file)) ? {} : { unseen }),
   };
 }

@@ -7,9 +7,8 @@
  * time, all they wrote that the command names counts as in its reach.
  */
 
-import { relative } from "node:path";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
-import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
+import type { GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import { locksOf } from "../core/locks/by-actor.ts";
@@ -22,20 +21,20 @@ import { signOfLife } from "../sessions/commands.ts";
 import { narrowed } from "../worktree/changed-by.ts";
 import { indexOf } from "../worktree/uncommitted.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "./action.ts";
-import { aliasedBy, type Given } from "./git-guard-alias.ts";
+import { aliasedBy } from "./git-guard-alias.ts";
 import {
   blindLook,
   type Candidate,
   findingsOf,
   looksAt,
-  type Placed,
   placeKey,
   versionsOf,
   workOf,
 } from "./git-guard-findings.ts";
 import { lineKey, type Versions } from "./git-guard-memory.ts";
+import { placesOf, supposed } from "./git-guard-places.ts";
 import { lineFor } from "./git-guard-taken.ts";
-import { inTime, supposedPlaces, withoutIndex } from "./git-guard-unseen.ts";
+import { inTime, withoutIndex } from "./git-guard-unseen.ts";
 import type { HookServices } from "./hook-services.ts";
 
 type Guard = ActionOf<"guard">;
@@ -55,7 +54,9 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   const decided = await inTime(looking, limits.guardAnswerMs, () => {
     const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
     const me = { actor, ancestors: asked.ancestors };
-    const placed = asked.commands.flatMap((given, n) => supposed(services, asked, n, { ...given, unknown }));
+    const placed = asked.commands.flatMap((given, n) =>
+      supposed(services, me, asked, n, { ...given, unknown }),
+    );
     const looks = new Map(placed.map(one => [placeKey(one), blindLook(services, me, one)]));
     const findings = findingsOf(services, placed, looks).all.map(({ finding }) => finding);
     const drop = () => letGo(services, actor, asked.toolUseId);
@@ -90,10 +91,10 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   const until = clock.now() + limits.guardAnswerMs - limits.firstByteMs;
   const me: Lineage = { actor, ancestors: await ancestorsOf(services, asked) };
   const aliased = await aliasedBy(services, asked);
-  const { placed, unchecked } = await placesOf(services, asked, [...asked.commands, ...aliased]);
+  const { placed, unchecked } = await placesOf(services, me, asked, [...asked.commands, ...aliased]);
   const indexes = new Map(
-    placed.flatMap(({ place, blind }) =>
-      blind === undefined ? [[place.gitDir, indexOf(services, place)] as const] : [],
+    placed.flatMap(({ place, blind, isSupposed }) =>
+      blind === undefined && !isSupposed ? [[place.gitDir, indexOf(services, place)] as const] : [],
     ),
   );
   const files = [...indexes.values()];
@@ -188,62 +189,6 @@ export async function indexEnd(run: Run, action: ActionOf<"index_end">): Promise
 /** Taken for a git command: an edit's hold withstands a waiter for a while. */
 function isIndex({ kind, yieldMs }: Hold): boolean {
   return kind === "turn" && yieldMs === 0;
-}
-
-/**
- * Where each command works. One whose place cannot be told is let through, and it is said; one whose place could not be
- * looked at counts for where it seems to work.
- */
-async function placesOf(
-  services: HookServices,
-  asked: Guard,
-  commands: readonly Given[],
-): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
-  const placed: Placed[] = [];
-  let unchecked: string | null = null;
-  for (const [n, command] of commands.entries()) {
-    const found =
-      command.dir === null
-        ? "where it runs cannot be told"
-        : (command.unknown ?? (await placeOf(services, command.dir, command)));
-    if (typeof found !== "string") {
-      if (found !== null) placed.push({ n, command, ...found });
-      continue;
-    }
-    unchecked ??= `${command.name}: ${found}`;
-    placed.push(...supposed(services, asked, n, { ...command, unknown: found }));
-  }
-  return { placed, unchecked };
-}
-
-/** Where a command seems to work that could not be looked at. */
-function supposed(services: HookServices, { session }: Guard, n: number, given: Given): readonly Placed[] {
-  const { unknown: blind, ...command } = given;
-  if (command.dir === null || blind === undefined) return [];
-  const places = supposedPlaces(services, session, command.dir, command);
-  return places.map(place => ({ n, command, blind, ...place }));
-}
-
-/** The command's repository; null where there is none, a sentence where it could not be looked at. */
-async function placeOf(
-  { facts }: HookServices,
-  dir: string,
-  { gitDir, workTree }: GuardedCommand,
-): Promise<Pick<Placed, "place" | "base"> | string | null> {
-  const [here, around] = await Promise.all([facts.path("/", dir), facts.repository(dir)]);
-  if ("unreachable" in here) return here.unreachable;
-  if ("unreachable" in around) return around.unreachable;
-  const given = gitDir === null ? null : await facts.path(dir, gitDir);
-  const tree = workTree === null ? null : await facts.path(dir, workTree);
-  if (given !== null && "unreachable" in given) return given.unreachable;
-  if (tree !== null && "unreachable" in tree) return tree.unreachable;
-  const git = given?.real ?? around.gitDir;
-  if (git === null) return null;
-  const top =
-    tree?.real ?? (given === null ? around.worktree : await facts.worktreeOf(here.real, given.real));
-  if (top === null) return null;
-  if (typeof top !== "string") return top.unreachable;
-  return { place: { worktree: top, gitDir: git }, base: relative(top, here.real) };
 }
 
 /** A line in the trail for what was decided: the first word of the line, never more of it. */

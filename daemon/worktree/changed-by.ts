@@ -9,7 +9,7 @@ import { isWithin } from "./pathspec.ts";
 interface Placed {
   readonly command: GuardedCommand;
   readonly place: GitPlace;
-  readonly base: string;
+  readonly base: string | null;
   readonly blind?: string;
   readonly changed?: Changed;
 }

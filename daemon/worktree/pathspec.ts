@@ -5,9 +5,26 @@
  */
 import { posix } from "node:path";
 
-/** `file` and `base` (where the command runs) are relative to the worktree; `paths` to `base`, or absolute below `top`. */
-export function isWithin(file: string, paths: readonly string[], base: string, top: string): boolean {
-  return paths.some(path => matches(file, path, base, top));
+/**
+ * `file` and `base` (where the command runs) are relative to the worktree; `paths` to `base`, or absolute below `top`.
+ * A `base` of null: the command may run in any folder of the worktree.
+ */
+export function isWithin(file: string, paths: readonly string[], base: string | null, top: string): boolean {
+  if (base !== null) return paths.some(path => matches(file, path, base, top));
+  const folders = ["", ...above(file)];
+  return paths.some(path => {
+    if (posix.isAbsolute(path)) return matches(file, path, "", top);
+    // What leads out of a folder that is not known leads into another one that is not.
+    const [outwards = ""] = /^(?:\.\.?(?:\/|$))*/.exec(posix.normalize(path)) ?? [];
+    const inwards = posix.normalize(path).slice(outwards.length);
+    return inwards === "" || folders.some(folder => matches(file, inwards, folder, top));
+  });
+}
+
+/** The folders of a file, the outermost first. */
+function above(file: string): readonly string[] {
+  const names = file.split("/").slice(0, -1);
+  return names.map((_, i) => names.slice(0, i + 1).join("/"));
 }
 
 function matches(file: string, path: string, base: string, top: string): boolean {

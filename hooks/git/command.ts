@@ -1,6 +1,6 @@
 /** One call of git: where it works, and what it may touch there. */
 
-import { asValue, directory, hole, type Value } from "../shell/variables.ts";
+import { asValue, enter, hole, type Value, type Where } from "../shell/variables.ts";
 import type { Invocation } from "../shell/walk.ts";
 import { programOf } from "../shell/wrappers.ts";
 import { indexRules } from "./index-rules.ts";
@@ -11,6 +11,8 @@ import { treeRules } from "./tree-rules.ts";
 /** Where a git command works; null: only the shell knows, or nobody said. */
 export interface Place {
   readonly dir: string | null;
+  /** It works there, or in a folder below. */
+  readonly isBelow?: true;
   readonly gitDir: string | null;
   readonly workTree: string | null;
 }
@@ -41,9 +43,9 @@ const telling =
   /^(?:-v|--version|-h|--help|--html-path|--man-path|--info-path|--exec-path|--list-cmds(?:=.*)?)$/;
 
 /** null where git runs no command. */
-export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
+export function gitCall({ values, dir, isBelow, exported }: Invocation): GitCall | null {
   const fromEnv = { gitDir: exported.get("GIT_DIR"), workTree: exported.get("GIT_WORK_TREE") };
-  let at = dir;
+  let at: Where = { dir, isBelow };
   // A variable that is set, nobody knows to what, may lead anywhere.
   let isLost = [fromEnv.gitDir, fromEnv.workTree].some(value => value?.includes(hole));
   let gitDir: string | null = isLost ? null : (fromEnv.gitDir ?? null);
@@ -53,7 +55,7 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
     const word = values[i];
     if (word === undefined) break;
     if (!/^-./.test(word.text)) {
-      const place = { dir: isLost ? null : at, gitDir, workTree };
+      const place = { ...(isLost ? { dir: null } : wordsOf(at)), gitDir, workTree };
       return { place, name: word, args: values.slice(i + 1), settings };
     }
     if (word.known && telling.test(word.text)) return null;
@@ -62,7 +64,7 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
     if (!valued.has(option)) continue;
     const value = equals === -1 ? values[++i] : { ...word, text: word.text.slice(equals + 1) };
     if (value === undefined) return null;
-    if (option === "-C") at = directory(at, value);
+    if (option === "-C") at = enter(at, value);
     else if (option === "-c") note(settings, value.whole);
     else if (option === "--config-env") note(settings, value.text.replace(/=.*$/s, `=${hole}`));
     else if (option === "--git-dir" || option === "--work-tree") {
@@ -72,6 +74,10 @@ export function gitCall({ values, dir, exported }: Invocation): GitCall | null {
     }
   }
   return null;
+}
+
+function wordsOf({ dir, isBelow }: Where): Pick<Place, "dir" | "isBelow"> {
+  return dir !== null && isBelow ? { dir, isBelow } : { dir };
 }
 
 /** A setting without a value is set to true. */
@@ -132,7 +138,8 @@ function isAskingForHelp([first]: readonly Value[]): boolean {
 /** The place a command reaches: a worktree that is removed is not the one it is called from. */
 export function placeOf({ place }: GitCall, { elsewhere }: Reach): Place {
   if (elsewhere === undefined) return place;
-  return { dir: directory(place.dir, elsewhere), gitDir: null, workTree: null };
+  const { dir, isBelow = false } = place;
+  return { ...wordsOf(enter({ dir, isBelow }, elsewhere)), gitDir: null, workTree: null };
 }
 
 /** Whether git itself has a command of this name, so that it cannot be an alias. Not all of them: the usual ones. */

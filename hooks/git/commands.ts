@@ -37,29 +37,38 @@ interface Found {
   /** How many aliases led here. */
   readonly depth: number;
   readonly budget: Budget;
+  /** What is known of the variables that the line's shell was given. */
+  readonly env: ReadonlyMap<string, string>;
 }
 
-function nothingYet(set: Map<string, string> = new Map(), depth = 0, budget = wholeBudget()): Found {
-  return { commands: [], aliases: [], unread: null, set, depth, budget };
+function nothingYet({ env, set = new Map() }: Pick<Found, "env"> & Partial<Pick<Found, "set">>): Found {
+  return { commands: [], aliases: [], unread: null, set, depth: 0, budget: wholeBudget(), env };
 }
 
-/** Reads a line that begins in `dir`. Never throws, whatever the line holds; bounded in time and in what it gives. */
-export function guardShell(line: string, dir: string): ShellGuard {
-  const found = nothingYet();
+/**
+ * Reads a line that begins in `dir`; `env` is what is known of its shell's variables. Never throws, whatever the line
+ * holds; bounded in time and in what it gives.
+ */
+export function guardShell(
+  line: string,
+  dir: string,
+  env: ReadonlyMap<string, string> = new Map(),
+): ShellGuard {
+  const found = nothingYet({ env });
   look(found, line, dir);
   const { commands, aliases, unread } = found;
   return { commands, aliases, unread };
 }
 
 /** `args` are `$1` and so on; null: not known. */
-function look(found: Found, line: string, dir: string, args: readonly string[] | null = null): void {
+function look(found: Found, line: string, dir: string | null, args: readonly string[] | null = null): void {
   const { node, unread } = readShell(line);
   found.unread ??= unread;
   const run = (invocation: Invocation): void => {
     const values = gitWords(invocation.values);
     if (values !== null) take(found, { ...invocation, values });
   };
-  const tooMuch = walkShell(node, dir, run, args, found.budget);
+  const tooMuch = walkShell(node, dir, run, args, found.budget, found.env);
   found.unread ??= tooMuch;
 }
 
@@ -84,16 +93,14 @@ function take(found: Found, invocation: Invocation): void {
   const reach = reachOf(call);
   if (reach !== null) {
     const { also, ...one } = reach;
-    found.commands.push(guarded(found, call, invocation, one));
-    if (also !== undefined) found.commands.push(guarded(found, call, invocation, also));
+    found.commands.push(guarded(found, call, one));
+    if (also !== undefined) found.commands.push(guarded(found, call, also));
   } else if (!isGitsOwn(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
 }
 
-function guarded(found: Found, call: GitCall, { isBelow }: Invocation, reach: Reach): Guarded {
+function guarded(found: Found, call: GitCall, reach: Reach): Guarded {
   const { elsewhere: _, also: _also, unclear = false, ...rest } = inLine(found, call, reach);
-  const one = { ...rest, ...placeOf(call, reach), unclear };
-  // Relative to a folder that is not known, paths may be any.
-  return isBelow && rest.paths !== null ? { ...one, paths: null, unclear: true } : one;
+  return { ...rest, ...placeOf(call, reach), unclear };
 }
 
 const onlyShell = "which git command it runs is known to the shell alone";
@@ -148,7 +155,7 @@ function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
     found.unread ??= "it does too much to be followed";
     return null;
   }
-  const inner = nothingYet(found.set, found.depth + 1, found.budget);
+  const inner = { ...nothingYet({ env: found.env, set: found.set }), depth: found.depth + 1, budget: found.budget };
   look(inner, words.map(({ whole }) => whole).join(" "), "/");
   found.unread ??= inner.unread;
   if (!inner.commands.some(({ reach }) => reach === "tree")) return null;
@@ -156,8 +163,8 @@ function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
   return { name, ...place, reach: "tree", commits: false, paths: null, untracked: true, unclear: false };
 }
 
-function aliased({ set, depth }: Found, call: GitCall, name: string): AliasedCommand {
-  const inner = (text: string) => comesTo(nothingYet(set, depth), call, text);
+function aliased({ set, depth, env }: Found, call: GitCall, name: string): AliasedCommand {
+  const inner = (text: string) => comesTo({ ...nothingYet({ env, set }), depth }, call, text);
   return {
     name,
     ...call.place,
@@ -167,17 +174,17 @@ function aliased({ set, depth }: Found, call: GitCall, name: string): AliasedCom
 }
 
 /** Git puts an alias's text in place of its name; with a `!` in front it is a line for a shell. */
-function comesTo({ set, depth, budget }: Found, call: GitCall, text: string): Found {
+function comesTo({ set, depth, budget, env }: Found, call: GitCall, text: string): Found {
   const { place, args } = call;
-  const { dir, gitDir, workTree } = place;
-  const found = nothingYet(set, depth + 1, budget);
+  const { dir, isBelow, gitDir, workTree } = place;
+  const found: Found = { ...nothingYet({ env, set }), depth: depth + 1, budget };
   if (text.includes(hole)) found.unread = onlyShell;
   if (found.depth > limits.aliasDepthMax) return found;
   if (text.startsWith("!")) {
     const words = args.map(({ whole }) => whole);
-    look(found, `${text.slice(1)} "$@"`, dir ?? "/", words);
+    look(found, `${text.slice(1)} "$@"`, isBelow ? null : dir, words);
     // It runs at the top of the worktree, with the words that come after it.
-    const commands = found.commands.map(each => ({ ...each, paths: null, ...(dir === null ? { dir } : {}) }));
+    const commands = found.commands.map(each => ({ ...each, paths: null }));
     return { ...found, commands };
   }
   const values: Value[] = [asValue("git")];
@@ -186,6 +193,7 @@ function comesTo({ set, depth, budget }: Found, call: GitCall, text: string): Fo
   // What the call itself sets holds for what its alias comes to.
   const settings = [...call.settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
   const [git = asValue("git"), ...rest] = values;
-  take(found, { values: [git, ...settings, ...rest, ...args], dir, isBelow: false, exported: new Map() });
+  const words = [git, ...settings, ...rest, ...args];
+  take(found, { values: words, dir, isBelow: isBelow ?? false, exported: new Map() });
   return { ...found, commands: found.commands.map(each => ({ ...each, gitDir, workTree })) };
 }

@@ -3,13 +3,13 @@ import { limits } from "../../protocol/limits.ts";
 import { readOptions } from "./options.ts";
 import {
   assign,
+  asValue,
   boundedArgs,
   boundedList,
-  directory,
+  enter,
   exportTo,
   hole,
   type State,
-  unknown,
   unset,
   type Value,
   withNamed,
@@ -30,7 +30,7 @@ export function builtin(name: string | null, args: readonly Value[], state: Stat
     case "pushd":
       return pushed(args, state);
     case "popd":
-      return { ...state, dir: state.stack[0] ?? null, before: state.dir, stack: state.stack.slice(1) };
+      return { ...left(state), dir: state.stack[0] ?? null, stack: state.stack.slice(1) };
     case "export":
     case "declare":
     case "typeset":
@@ -59,17 +59,27 @@ export function builtin(name: string | null, args: readonly Value[], state: Stat
   }
 }
 
+/** Without a word it goes home. */
 function moved(args: readonly Value[], state: State): State {
-  const to = args.find(({ text }) => !/^-[LPe@-]/.test(text));
-  const dir = to?.known && to.text === "-" ? state.before : directory(state.dir, to ?? unknown);
-  return { ...state, dir, before: state.dir };
+  const to = args.find(({ text }) => !/^-[LPe@-]/.test(text)) ?? asValue(state.variables.get("HOME") ?? hole);
+  if (to.known && to.text === "-") return { ...left(state), dir: state.before };
+  return { ...left(state), ...enter(state, to) };
+}
+
+/** Where it was is known where it is known itself. */
+function left(state: State): State {
+  return { ...state, before: whereOf(state), isBelow: false };
+}
+
+function whereOf({ dir, isBelow }: State): string | null {
+  return isBelow ? null : dir;
 }
 
 /** Without a directory, or by number, it goes around in what is on the stack. */
 function pushed(args: readonly Value[], state: State): State {
   const [to] = args;
-  if (to === undefined || /^[+-]/.test(to.text)) return { ...state, dir: null, before: state.dir, stack: [] };
-  return { ...moved(args, state), stack: [state.dir, ...state.stack].slice(0, limits.shellDepthMax) };
+  if (to === undefined || /^[+-]/.test(to.text)) return { ...left(state), dir: null, stack: [] };
+  return { ...moved(args, state), stack: [whereOf(state), ...state.stack].slice(0, limits.shellDepthMax) };
 }
 
 function declared(name: string, args: readonly Value[], state: State): State {

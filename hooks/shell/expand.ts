@@ -2,7 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { Part, Word } from "./ast.ts";
-import { asValue, bounded, hole, type State, type Value } from "./variables.ts";
+import { asValue, bounded, hole, type State, textOf, type Value } from "./variables.ts";
 
 /** Patterns of file names stay as they are. */
 export function expand(word: Word, state: State): readonly Value[] {
@@ -58,7 +58,7 @@ class Fields {
 function fields(word: Word, state: State): Value[] {
   const all = new Fields();
   for (const [i, part] of word.entries()) {
-    const texts = i === 0 && isTilde(part) ? tilde(part) : textsOf(part, state);
+    const texts = i === 0 && isTilde(part) ? [tilde(part.text, state)] : textsOf(part, state);
     const isQuoted = part.kind === "text" || isInQuotes(part);
     if (texts.length === 0) all.vanish();
     for (const [n, text] of texts.entries()) {
@@ -80,8 +80,15 @@ function isTilde(part: Part): part is Extract<Part, { kind: "text" }> {
   return part.kind === "text" && !part.quoted && part.text.startsWith("~");
 }
 
-function tilde({ text }: Extract<Part, { kind: "text" }>): readonly string[] {
-  return [text.replace(/^[^/]*/, hole)];
+function tilde(text: string, state: State): string {
+  const [name = ""] = text.split("/", 1);
+  return homeOf(name, state) + text.slice(name.length);
+}
+
+function homeOf(name: string, state: State): string {
+  if (name === "~") return state.variables.get("HOME") ?? hole;
+  if (name === "~+") return textOf(state);
+  return name === "~-" ? (state.before ?? hole) : hole;
 }
 
 /** One text, or those of a list's elements. */
@@ -91,7 +98,7 @@ function textsOf(part: Part, state: State): readonly string[] {
 }
 
 function variable(name: string, quoted: boolean, state: State): readonly string[] {
-  const { dir, before, variables, lists, args, zero } = state;
+  const { before, variables, lists, args, zero } = state;
   if (/^\d+$/.test(name))
     return [name === "0" ? zero : args === null ? hole : (args[Number(name) - 1] ?? "")];
   if (name === "@" || name === "*") return several(args, name, quoted);
@@ -101,7 +108,7 @@ function variable(name: string, quoted: boolean, state: State): readonly string[
     if (index === "@" || index === "*") return several(list, index, quoted);
     return [list === null ? hole : (list[Number(index)] ?? "")];
   }
-  if (name === "PWD") return [dir ?? hole];
+  if (name === "PWD") return [textOf(state)];
   if (name === "OLDPWD") return [before ?? hole];
   return [variables.get(name) ?? lists.get(name)?.[0] ?? (name === "IFS" ? " \t\n" : hole)];
 }

@@ -1,5 +1,6 @@
 /** What simple programs write, as far as their words and what they read tell. */
-import { bounded, hole, type State, type Value } from "./variables.ts";
+import { topFolder } from "../../protocol/guard.ts";
+import { asValue, bounded, enter, hole, type State, textOf, type Value, type Where } from "./variables.ts";
 import { unescapedC } from "./words.ts";
 
 /** With holes for what is not known. */
@@ -27,7 +28,12 @@ const writers: ReadonlyMap<string, Writer> = new Map<string, Writer>([
     (args, { input }) => (args.every(arg => arg === "-" || arg === "/dev/stdin") ? (input ?? hole) : hole),
   ],
   ["tee", (_, { input }) => input ?? hole],
-  ["pwd", (_, { dir }) => `${dir ?? hole}\n`],
+  ["pwd", (_, state) => `${textOf(state)}\n`],
+  ["dirname", dirname],
+  ["realpath", realPath],
+  ["readlink", (args, state) => (/^-[fem]$/.test(args[0] ?? "") ? realPath(args, state) : hole)],
+  ["mktemp", madeFolder],
+  ["git", topOf],
   // Where a program lies is not known, but what it is called.
   ["command", args => args.filter(arg => !arg.startsWith("-")).join("\n")],
   ["which", args => args.filter(arg => !arg.startsWith("-")).join("\n")],
@@ -58,6 +64,40 @@ const writers: ReadonlyMap<string, Writer> = new Map<string, Writer>([
     "touch",
   ].map(name => [name, silent] as const),
 ]);
+
+/** Behind a hole there may be more folders. */
+function dirname([path, ...others]: readonly string[]): string {
+  if (path === undefined || others.length > 0 || path.startsWith("-")) return hole;
+  const at = path.indexOf(hole);
+  const known = at === -1 ? path.replace(/\/+$/, "") : path.slice(0, at);
+  const folder = known.slice(0, known.lastIndexOf("/") + 1);
+  if (at !== -1) return folder === "" ? hole : folder + hole;
+  return folder === "" ? "." : folder.replace(/(?<=.)\/+$/, "");
+}
+
+/** Links in it count when it is looked at. */
+function realPath(args: readonly string[], state: State): string {
+  const [path, ...others] = args.filter(arg => !/^-[a-zA-Z]$/.test(arg));
+  return path === undefined || others.length > 0 ? hole : textOf(enter(state, asValue(path)));
+}
+
+/** A folder that is new: in it is nobody's work, as there is none below what is no folder. */
+function madeFolder(args: readonly string[]): string {
+  const [, ...template] = args;
+  const isNew = /^(?:-d|--directory)$/.test(args[0] ?? "") && (template.length === 0 || template[0] === "-t");
+  return isNew ? "/dev/null/new" : hole;
+}
+
+/** `git [-C DIR] rev-parse --show-toplevel`. */
+function topOf(args: readonly string[], state: State): string {
+  const at = args.findIndex((arg, i) => arg !== "-C" && args[i - 1] !== "-C");
+  const [name, option, ...others] = args.slice(at);
+  if (name !== "rev-parse" || option !== "--show-toplevel" || others.length > 0) return hole;
+  if (["GIT_DIR", "GIT_WORK_TREE"].some(variable => state.exported.has(variable))) return hole;
+  const folders = args.slice(0, at).filter((_, i) => i % 2 === 1);
+  const { dir, isBelow } = folders.reduce<Where>((from, to) => enter(from, asValue(to)), state);
+  return dir === null || isBelow ? hole : `${dir}/${topFolder}\n`;
+}
 
 function echo(args: readonly string[]): string {
   const words = args.findIndex(arg => !/^-[neE]+$/.test(arg));

@@ -111,7 +111,10 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
     // What it reads as its line it cannot read again.
     const input = script.text === null || script.text === state.input ? null : state.input;
     if (text === null) walk.write(hole);
-    else called(walk, read(walk, text), begun({ ...state, input }, script.args, script.zero));
+    else {
+      const told = name === "su" ? exportTo(state, "HOME", hole) : state;
+      called(walk, read(walk, text), begun({ ...told, input }, script.args, script.zero));
+    }
     return outer;
   }
   if (name === "trap") {

@@ -4,17 +4,22 @@
  * A text that is only known in part has a `hole` in place of each piece that is not. No text of a shell can hold that
  * character, so texts with holes go through variables, quotes and further shells like any other.
  */
+import { topFolder } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Node } from "./ast.ts";
 
 /** Stands for what is not known: any text, of any length. */
 export const hole = "\0";
 
-export interface State {
-  /** null: only the shell itself knows. */
+/** Where a program runs. */
+export interface Where {
+  /** null: only the shell itself knows. One of its folders may be called `topFolder`. */
   readonly dir: string | null;
-  /** It is there, or in a folder below. */
+  /** It is there, or in a folder below that only the shell knows. */
   readonly isBelow: boolean;
+}
+
+export interface State extends Where {
   /** Where `cd -` goes. */
   readonly before: string | null;
   /** What `popd` comes back to. */
@@ -64,15 +69,16 @@ export function bounded(text: string): string {
   return text.length > limits.shellLineChars ? hole : text;
 }
 
-export function startIn(dir: string): State {
+/** What the shell knows when the line begins; `env`: variables that it was given, as far as they are known. */
+export function startIn(dir: string | null, env: ReadonlyMap<string, string> = new Map()): State {
   const none = new Map<string, never>();
   return {
-    dir: folded(dir),
+    dir: dir === null ? null : folded(dir),
     isBelow: false,
     before: null,
     stack: [],
-    variables: none,
-    exported: none,
+    variables: env,
+    exported: env,
     lists: none,
     functions: none,
     aliases: none,
@@ -89,20 +95,35 @@ export function begun(state: State, args: readonly string[] | null, zero: string
   return { ...startIn("/"), dir, isBelow, variables: exported, exported, args: known, zero, input };
 }
 
-/** The directory that `to` names, seen from `from`. */
-export function directory(from: string | null, to: Value): string | null {
-  if (!to.known) return null;
-  if (to.text.startsWith("/")) return folded(to.text);
+const lost: Where = { dir: null, isBelow: false };
+
+/**
+ * The directory that `to` names, seen from `from`. Of a name that is known in part, the folders in front of what is not
+ * known count: it leads there, or further in.
+ */
+export function enter(from: Where, to: Value): Where {
+  const known = to.known ? to.text : to.text.slice(0, to.text.lastIndexOf("/") + 1);
+  // What begins with a hole may begin with a slash, and what comes after one may lead out again.
+  if (!to.known && (to.text === "" || known === "/" || /(?:^|\/)\.\.(?:\/|$)/.test(to.whole))) return lost;
+  if (known.startsWith("/")) return { dir: folded(known), isBelow: !to.known };
   // No directory has so long a path: the shell would stay where it is, or is somewhere else.
-  if (from === null || from.length + to.text.length > limits.pathBytes) return null;
-  return folded(`${from}/${to.text}`);
+  if (from.dir === null || from.dir.length + known.length > limits.pathBytes) return lost;
+  if (!from.isBelow) return { dir: folded(`${from.dir}/${known}`), isBelow: !to.known };
+  return known.split("/").includes("..") ? lost : { dir: from.dir, isBelow: true };
+}
+
+/** The working directory as a text: with a hole for what is not known of it. */
+export function textOf({ dir, isBelow }: Where): string {
+  if (dir === null) return hole;
+  return isBelow ? `${dir}/${hole}` : dir;
 }
 
 /** Without `.`, `..` and doubled slashes. */
 function folded(path: string): string {
   const names: string[] = [];
   for (const name of path.split("/")) {
-    if (name === "..") names.pop();
+    const isPast = names.at(-1) === topFolder || names.at(-1) === "..";
+    if (name === ".." && !isPast) names.pop();
     else if (name !== "" && name !== ".") names.push(name);
   }
   return `/${names.join("/")}`;

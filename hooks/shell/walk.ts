@@ -7,14 +7,21 @@
 import { limits } from "../../protocol/limits.ts";
 import type { Node, Part, Word } from "./ast.ts";
 import { expand, single } from "./expand.ts";
-import { assign, asValue, bounded, either, hole, type State, type Value, withNamed } from "./variables.ts";
+import {
+  assign,
+  asValue,
+  bounded,
+  either,
+  hole,
+  type State,
+  type Value,
+  type Where,
+  withNamed,
+} from "./variables.ts";
 
 /** One program that the line may run; `values` begins with its name. */
-export interface Invocation {
+export interface Invocation extends Where {
   readonly values: readonly Value[];
-  readonly dir: string | null;
-  /** It runs there or in a folder below. */
-  readonly isBelow: boolean;
   readonly exported: ReadonlyMap<string, string>;
 }
 

@@ -3,13 +3,15 @@
 import { limits } from "../../protocol/limits.ts";
 import { type Option, type OptionNames, readOptions } from "./options.ts";
 import { wordsIn } from "./split.ts";
-import { asValue, directory, exportTo, hole, type State, unset, type Value } from "./variables.ts";
+import { asValue, enter, exportTo, hole, type State, unset, type Value } from "./variables.ts";
 
 interface Wrapper extends OptionNames {
   /** Words that stand before the program's. */
   readonly words?: number;
   /** It takes assignments before the program. */
   readonly assigns?: true;
+  /** It runs as somebody else, with another home. */
+  readonly leavesHome?: true;
   /** With one of these it runs nothing. */
   readonly idle?: RegExp;
   /** Where its first word is this, the program stands behind `--`; else it runs none. */
@@ -29,11 +31,12 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
       short: "ugpChrtTUDR",
       long: ["--user", "--group", "--chdir", "--prompt", "--host", "--role", "--type", "--chroot"],
       assigns: true,
+      leavesHome: true,
       idle: /^(?:-[lKkVv]|--(?:list|validate|version))$/,
     },
   ],
-  ["doas", { short: "uC" }],
-  ["runuser", { short: "ugG", long: ["--user", "--group"] }],
+  ["doas", { short: "uC", leavesHome: true }],
+  ["runuser", { short: "ugG", long: ["--user", "--group"], leavesHome: true }],
   ["nice", { short: "n", long: ["--adjustment"] }],
   ["ionice", { short: "cnpPu", long: ["--class", "--classdata"] }],
   ["chrt", { short: "TPD", words: 1 }],
@@ -79,7 +82,8 @@ export function programOf([first]: readonly Value[]): string | null {
   return name === undefined || name.includes(hole) ? null : name;
 }
 
-function inside(wrapper: Wrapper, { values, state }: Run): Run {
+function inside(wrapper: Wrapper, { values, state: outer }: Run): Run {
+  const state = wrapper.leavesHome ? exportTo(outer, "HOME", hole) : outer;
   const nothing = { values: [], state };
   const given = values.slice(1);
   if (wrapper.dashes !== undefined) {
@@ -116,8 +120,7 @@ function assigned(options: readonly Option[], rest: readonly Value[], state: Sta
 
 /** What an option says of where the program runs. */
 function told({ assigns }: Wrapper, { name, value }: Option, state: State): State {
-  if (value !== null && /^(?:-C|-D|--chdir)$/.test(name))
-    return { ...state, dir: directory(state.dir, value) };
+  if (value !== null && /^(?:-C|-D|--chdir)$/.test(name)) return { ...state, ...enter(state, value) };
   if (!assigns) return state;
   if (name === "-i" || name === "--ignore-environment") return { ...state, exported: new Map() };
   return value !== null && /^(?:-u|--unset)$/.test(name) ? unset(state, value.text) : state;

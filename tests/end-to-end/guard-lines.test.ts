@@ -4,6 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { GuardWorld } from "./guard-world.ts";
@@ -136,6 +137,116 @@ describe("denied where another one has work", () => {
     expect(said).toContain("may wipe uncommitted work of another agent");
     expect(said).toContain(ann.slice(0, 8));
     expect(isWhole()).toBe(true);
+  });
+});
+
+/** In place of REPO stands the checkout's name in the user's home directory. */
+const inHome = (dir: string, command: string) => command.replaceAll("REPO", basename(dir));
+
+describe("denied where the line says in other words where it runs", () => {
+  it.each([
+    "cd ~/REPO && git stash",
+    'cd "$HOME/REPO" && git stash',
+    "git -C ~/REPO reset --hard",
+    "cd; git -C REPO stash",
+    'cd "$(git rev-parse --show-toplevel)" && git reset --hard',
+    "ROOT=$(git rev-parse --show-toplevel); cd $ROOT; git stash",
+    "cd src; cd $(git rev-parse --show-toplevel)/src; git checkout -- ../a.ts",
+    "cd src && git -C $(git rev-parse --show-toplevel) checkout -- a.ts",
+    "cd $(pwd) && git stash",
+    'git -C "$(cd src && pwd)" stash',
+    "cd $(dirname src/c.ts) && git reset --hard",
+    "cd src; cd $OLDPWD; git checkout a.ts",
+    "cd ~/REPO && git wipe",
+  ])("%s", async command => {
+    const { dir, ann, bob, isWhole } = await checkout();
+    const said = await line(bob, dir, inHome(dir, command));
+    expect(said).toContain("may wipe uncommitted work of another agent");
+    expect(said).not.toContain("cannot be told");
+    expect(said).toContain(ann.slice(0, 8));
+    expect(isWhole()).toBe(true);
+  });
+
+  it.each([
+    "cd $(git rev-parse --show-toplevel)/src && git checkout -- ../b.ts",
+    "cd src && git -C $(git rev-parse --show-toplevel) checkout -- b.ts",
+    "cd ~/REPO/src && git checkout -- ../b.ts",
+    "cd $(dirname src/c.ts) && git checkout .",
+    "cd $(mktemp -d) && git init -q && git reset -q --hard",
+    "git clone -q . ~/REPO-clone && cd ~/REPO-clone && git reset -q --hard",
+  ])("what is the agent's own, or elsewhere, passes: %s", async command => {
+    const { dir, bob, isWhole } = await checkout();
+    expect(await line(bob, dir, inHome(dir, command))).toBe("");
+    expect(isWhole()).toBe(true);
+  });
+});
+
+describe("a line of which it cannot be told where it runs", () => {
+  const lines = [
+    'cd "$X" && git stash',
+    "cd $X. && git reset --hard",
+    "GIT_DIR=$X git stash",
+    "git --work-tree=$X checkout -f",
+    "cd $(cat where) && git checkout .",
+    "for d in */; do (cd $d && git checkout -- ../a.ts); done",
+    "cd sr$X; git reset --hard",
+    "cd $(cat where) && git wipe",
+    "cd $(cat where) && git shell",
+  ];
+
+  it.each(lines)("is denied where others have work, with the folder to be written out: %s", async command => {
+    const { dir, ann, bob, isWhole } = await checkout();
+    w.put(dir, "where", ".\n");
+    const said = await line(bob, dir, command);
+    expect(said).toContain("may wipe uncommitted work of another agent");
+    expect(said).toContain(`runs cannot be told, it may be in "${dir}": write the folder out`);
+    expect(said).toContain(ann.slice(0, 8));
+    expect(isWhole()).toBe(true);
+  });
+
+  it.each([
+    "cd $(cat where) && git checkout -- b.ts",
+    "cd $(cat where) && git stash push -- ./src/../b.ts",
+    "cd $(cat where) && git switch -q same",
+    "cd $(cat where) && git status",
+    "cd $(cat where) && git commit -qm own -- b.ts",
+    "cd /dev/n$X && git reset -q --hard || true",
+  ])("passes where it leaves theirs alone: %s", async command => {
+    const { dir, bob, isWhole } = await checkout();
+    w.put(dir, "where", ".\n");
+    expect(await line(bob, dir, command)).not.toContain("deny");
+    expect(isWhole()).toBe(true);
+  });
+
+  it("may run in any worktree of the project, and in what lies below", async () => {
+    const { dir, bob } = await checkout();
+    w.git(dir, "add", "-A");
+    w.git(dir, "commit", "-qm", "all");
+    w.git(dir, "worktree", "add", "-q", `../side${count}`, "same");
+    await edit(`cy${count}`, `${w.folder}/side${count}`, "a.ts", "cy's\n");
+    const said = await line(bob, dir, 'git -C "$X" reset --hard');
+    expect(said).toContain(`it may be in "${w.folder}/side${count}": write the folder out`);
+    expect(await line(bob, dir, "git reset -q --hard")).toBe("");
+    expect(await line(bob, dir, "cd src/$X && git reset -q --hard")).not.toContain("deny");
+    // One that takes in counts for where the session works.
+    expect(await line(bob, dir, "cd $X. && git add -A")).not.toContain("deny");
+    const other = w.repo(`${count}-far`);
+    await edit(`dan${count}`, other, "a.ts", "dan's\n");
+    await line(`cy${count}`, `${w.folder}/side${count}`, "git commit -qam own");
+    expect(await line(bob, dir, "cd $(cat .git/none) . && git reset -q --hard || true")).not.toContain(
+      "deny",
+    );
+    const below = await line(`eve${count}`, w.folder, "for d in */; do (cd $d && git reset --hard); done");
+    expect(below).toContain("runs cannot be told, it may be in");
+  });
+
+  it("passes where nobody else has work, however it is written", async () => {
+    const { dir, ann, bob } = await checkout();
+    await line(ann, dir, "git add a.ts ann.ts && git commit -qm ann");
+    w.put(dir, "where", ".\n");
+    for (const command of lines.filter(each => /where/.test(each) && !/shell/.test(each))) {
+      expect(await line(bob, dir, command)).not.toContain("deny");
+    }
   });
 });
 

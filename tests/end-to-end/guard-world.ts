@@ -79,7 +79,8 @@ export class GuardWorld {
     const loaded = await loadConfig({ env: {}, paths });
     const { logger } = createLog(paths.log);
     const config = { ...loaded, values: { ...loaded.values, treeGuard } };
-    const options = { paths, version: "test", config, adapter: hooks, log: logger, ...more };
+    const home = this.folder;
+    const options = { paths, version: "test", config, adapter: hooks, log: logger, home, ...more };
     const started = await startDaemon(options);
     if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
     this.#daemon = started.daemon;

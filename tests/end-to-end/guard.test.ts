@@ -111,8 +111,16 @@ describe("a command that may wipe the working tree", () => {
     expect(await w.found(bob, w.folder, git({ gitDir: `${dir}/.git`, workTree: dir }))).toEqual(denied);
     expect(await w.found(bob, dir, git({ gitDir: ".git" }))).toEqual(denied);
     expect(await w.found(bob, w.folder, git({ dir: w.folder }))).toEqual([]);
+    // Where it cannot be told, it may be where others work.
     expect(await w.found(bob, dir, git({ dir: null }))).toEqual([
-      "unchecked: git reset --hard: where it runs cannot be told",
+      ...denied,
+      `unchecked: git reset --hard: where it runs cannot be told, so it counts for ${dir}`,
+    ]);
+    await w.stopped(ann);
+    w.git(dir, "checkout", "--", ".");
+    await w.found(bob, dir, git({}));
+    expect(await w.found(bob, dir, git({ dir: null }))).toEqual([
+      "unchecked: git reset --hard: where it runs cannot be told, and nobody else is known to have work where it may run",
     ]);
   });
 

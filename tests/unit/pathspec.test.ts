@@ -64,6 +64,18 @@ it("reaches all that git's own pathspecs reach", () => {
   );
 });
 
+it("reaches from a folder that is not known whatever it reaches from any", () => {
+  fc.assert(
+    fc.property(fc.array(spec, { minLength: 1, maxLength: 2 }), base, (specs, from) => {
+      const reached = files.filter(file => isWithin(file, specs, from, top));
+      expect(files.filter(file => isWithin(file, specs, null, top))).toEqual(expect.arrayContaining(reached));
+    }),
+    { numRuns: 300 },
+  );
+  expect(files.filter(file => isWithin(file, ["deep/b.ts"], null, top))).toEqual(["src/deep/b.ts"]);
+  expect(files.filter(file => isWithin(file, ["../b.ts"], null, top))).toEqual(["src/deep/b.ts"]);
+});
+
 it("takes absolute paths below the worktree, and none that lead elsewhere", () => {
   expect(isWithin("src/a.ts", [`${top}/src`], "src/deep", top)).toBe(true);
   expect(isWithin("src/a.ts", [`${top}2/src`, "../../.."], "src/deep", top)).toBe(false);

@@ -23,6 +23,12 @@ export const exactForms: readonly string[] = [
   'g() { local op=$1; shift; git "$op" "$@"; }; g stash x',
   'f() { for x; do git "$x"; done; }; f a "b c"',
   'for x in $(echo a b) "$(echo c d)"; do git "$x"; done',
+  // Folders in other words.
+  'cd "$(dirname a/x)" && git stash',
+  'git -C "$(pwd)/a" stash',
+  'cd "$(cd a && pwd)"; git stash',
+  "cd a; cd $OLDPWD; git x; git -C ~- y; cd ~+; git z",
+  "cd $(realpath a) && git stash",
   // Words that are read.
   'read c <<< stash; git "$c"',
   'read -r a b <<< "x y z"; git "$a" "$b"',

@@ -1,13 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { guardShell } from "../../hooks/git/commands.ts";
+import { topFolder } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
+
+const env = new Map([
+  ["HOME", "/h"],
+  ["CLAUDE_PROJECT_DIR", "/c"],
+]);
 
 /** What a line reaches, a line of text a command: `git stash push: tree; untracked; a b`, with where if not in /p. */
 function reached(line: string): readonly string[] {
-  return guardShell(line, "/p").commands.map(command => {
-    const { name, reach, commits, untracked, paths, unclear, dir, gitDir, workTree } = command;
+  return guardShell(line, "/p", env).commands.map(command => {
+    const { name, reach, commits, untracked, paths, unclear, dir, isBelow, gitDir, workTree } = command;
     const where = [
-      ...(dir === "/p" ? [] : [`in ${dir ?? "?"}`]),
+      ...(dir === "/p" ? [] : [`in ${dir?.replaceAll(topFolder, "TOP") ?? "?"}`]),
+      ...(isBelow ? ["or below"] : []),
       ...(gitDir === null ? [] : [`git dir ${gitDir}`]),
       ...(workTree === null ? [] : [`work tree ${workTree}`]),
     ];
@@ -270,8 +277,49 @@ describe("where it works", () => {
     ["git -c core.x=y --no-pager -p stash", "git stash push: tree; all"],
     ["cd sub && git stash", "git stash push: tree; all; in /p/sub"],
     ["cd /q; git stash", "git stash push: tree; all; in /q"],
-    ["cd $(git rev-parse --show-toplevel) && git stash", "git stash push: tree; all; in ?"],
-    ["cd; git stash", "git stash push: tree; all; in ?"],
+    ["cd; git stash", "git stash push: tree; all; in /h"],
+    ["cd ~/x && git stash", "git stash push: tree; all; in /h/x"],
+    ["cd ~ann/x && git stash", "git stash push: tree; all; in ?"],
+    ["git -C ~/x stash", "git stash push: tree; all; in /h/x"],
+    ["D=~/x; git -C $D stash", "git stash push: tree; all; in /h/x"],
+    ['cd "$HOME/x" && git stash', "git stash push: tree; all; in /h/x"],
+    ["HOME=/q; cd ~; git stash", "git stash push: tree; all; in /q"],
+    ["env -i sh -c 'cd ~; git stash'", "git stash push: tree; all; in ?"],
+    ["sudo sh -c 'cd ~; git stash'", "git stash push: tree; all; in ?"],
+    ["su me -c 'cd ~; git stash'", "git stash push: tree; all; in ?"],
+    ['cd "$CLAUDE_PROJECT_DIR" && git stash', "git stash push: tree; all; in /c"],
+    ["cd ${CLAUDE_PROJECT_DIR}/a; git stash", "git stash push: tree; all; in /c/a"],
+    ["cd a; cd $OLDPWD; git stash", "git stash push: tree; all"],
+    ["cd a; git -C ~- stash; git -C ~+ pull", "git stash push: tree; all", "git pull: tree; all; in /p/a"],
+    ["git -C $PWD/a stash", "git stash push: tree; all; in /p/a"],
+    ["git -C $(pwd) stash", "git stash push: tree; all"],
+    ['cd "$(cd a && pwd)"; git stash', "git stash push: tree; all; in /p/a"],
+    ["cd $(dirname a/b/c.ts) && git stash", "git stash push: tree; all; in /p/a/b"],
+    ["cd $(dirname /a/) && git stash", "git stash push: tree; all; in /"],
+    ["cd $(dirname c.ts) && git stash", "git stash push: tree; all"],
+    ['cd "$(dirname "$(pwd)")" && git stash', "git stash push: tree; all; in /"],
+    ['cd "$(dirname "$0")" && git stash', "git stash push: tree; all; in ?"],
+    ["cd $(realpath ../q) && git stash", "git stash push: tree; all; in /q"],
+    ["cd $(readlink -f a) && git stash", "git stash push: tree; all; in /p/a"],
+    ["cd $(readlink a) && git stash", "git stash push: tree; all; in ?"],
+    ["cd $(git rev-parse --show-toplevel) && git stash", "git stash push: tree; all; in /p/TOP"],
+    ["R=$(git -C a rev-parse --show-toplevel); cd $R; git stash", "git stash push: tree; all; in /p/a/TOP"],
+    ["cd $(git rev-parse --show-toplevel)/a/.. && git stash", "git stash push: tree; all; in /p/TOP"],
+    ["cd $(git rev-parse --show-toplevel)/../a && git stash", "git stash push: tree; all; in /p/TOP/../a"],
+    ["cd $(GIT_DIR=/g git rev-parse --show-toplevel) && git stash", "git stash push: tree; all; in ?"],
+    ["cd $(git rev-parse --git-dir) && git stash", "git stash push: tree; all; in ?"],
+    ["cd $(mktemp -d) && git stash", "git stash push: tree; all; in /dev/null/new"],
+    ["cd $(mktemp -d -p .) && git stash", "git stash push: tree; all; in ?"],
+    // What is known of a name counts.
+    ["cd a/$X && git stash", "git stash push: tree; all; in /p/a; or below"],
+    ["cd a-$X && git checkout -- x.ts", "git checkout: tree; x.ts; or below"],
+    ["cd /q/$X/b; git -C c stash", "git stash push: tree; all; in /q; or below"],
+    ["cd /q/$X; cd ..; git stash", "git stash push: tree; all; in ?"],
+    ["cd /q/$X; git -C $PWD stash", "git stash push: tree; all; in /q; or below"],
+    ["cd /q/$X; cd /p; git stash", "git stash push: tree; all"],
+    ["cd /q/$X; cd a; cd -; git stash", "git stash push: tree; all; in ?"],
+    ["cd a/$X/../.. && git stash", "git stash push: tree; all; in ?"],
+    ["cd /$X && git stash", "git stash push: tree; all; in ?"],
     ["(cd sub; git stash); git pull", "git stash push: tree; all; in /p/sub", "git pull: tree; all"],
     ["cd a; cd - && git stash", "git stash push: tree; all"],
     ["pushd a; git stash; popd; git pull", "git stash push: tree; all; in /p/a", "git pull: tree; all"],
@@ -436,7 +484,7 @@ describe("wherever it stands", () => {
 
   test.each<[line: string, ...commands: string[]]>([
     ["find . -name a1.txt -exec git checkout -- {} \\;", "git checkout: tree; unclear"],
-    ["find . -execdir git checkout -- a.ts ';'", "git checkout: tree; unclear"],
+    ["find . -execdir git checkout -- a.ts ';'", "git checkout: tree; a.ts; or below"],
     ["find . -exec sh -c 'git checkout -- \"$1\"' _ {} +", "git checkout: tree; unclear"],
     ["find . -print0 | xargs -0 -I{} git checkout -- {}", "git checkout: tree; unclear"],
     ["echo a.ts 'b c.ts' | xargs git checkout --", "git checkout: tree; a.ts b c.ts"],

@@ -169,9 +169,12 @@ function ownWay(reached: readonly Reached[]): readonly string[] {
 }
 
 function ownWayOf(reached: Reached): string {
-  const { by, own } = reached;
+  const { by, own, isSupposed, worktree } = reached;
   const words = ownWords(by);
-  const hint = by.unclear ? "its paths are known to the shell alone, so write them out; " : "";
+  const where = isSupposed
+    ? `where \`${by.name}\` runs cannot be told, it may be in ${quote(worktree, limits.pathBytes)}: write the folder out; `
+    : "";
+  const hint = where + (by.unclear ? "its paths are known to the shell alone, so write them out; " : "");
   if (words === null) return `${hint}\`${by.name}\` cannot leave out their files.`;
   const form = ownCommand(words, reached);
   if (form === null) return `${hint}${noForm(reached)}`;
@@ -189,7 +192,8 @@ function noForm({ foreign }: Reached): string {
 
 /** What is new has to be added before it can be committed by name. */
 function ownCommand(words: string, { by, own, worktree }: Reached): string | null {
-  const at = { own, worktree, dir: by.gitDir === null && by.workTree === null ? by.dir : null };
+  const isAsWritten = by.gitDir === null && by.workTree === null && by.isBelow !== true;
+  const at = { own, worktree, dir: isAsWritten ? by.dir : null };
   const form = ownForm(words, at);
   return form !== null && words.startsWith("commit") ? `${ownForm("add", at)} && ${form}` : form;
 }

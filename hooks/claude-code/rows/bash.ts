@@ -1,5 +1,5 @@
 import { guardShell } from "../../git/commands.ts";
-import type { HookAction } from "../../seam/plan.ts";
+import type { HookAction, HookContext } from "../../seam/plan.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
@@ -7,13 +7,22 @@ import { field, inputText } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import { otherEvent } from "./session.ts";
 
+/** Variables of the agent's shell that often say where a command runs. */
+function shellEnv({ home, env }: HookContext): ReadonlyMap<string, string> {
+  const known = [
+    ["HOME", home],
+    ["CLAUDE_PROJECT_DIR", env["CLAUDE_PROJECT_DIR"] ?? null],
+  ] as const;
+  return new Map(known.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
+}
+
 /** A shell line asks for nothing unless it has git commands that reach the working tree or the index. */
 export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
   const toolUseId = field(event, "tool_use_id");
   const cwd = field(event, "cwd");
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
-  const { commands, aliases, unread } = guardShell(line, cwd);
+  const { commands, aliases, unread } = guardShell(line, cwd, shellEnv(context));
   if (commands.length === 0 && aliases.length === 0 && unread === null) {
     return otherEvent(event, actor, context);
   }
