@@ -30,8 +30,25 @@ export interface GuardedCommand {
   readonly untracked: boolean;
   /** Files that git ignores are in reach (`clean -x`, `stash -a`). */
   readonly ignored?: boolean;
+  /**
+   * It works on another worktree than the one around it, which git finds by its path (`dir`) or by the end of that, this;
+   * null: only the shell knows which.
+   */
+  readonly elsewhere?: string | null;
+  /** It reaches into repositories further in, too. */
+  readonly further?: Further;
   /** It puts other commits into the working tree: of all this, only what they change is in reach. */
   readonly changes?: TreeChange;
+}
+
+/** How a command reaches into repositories below its worktree, as far as its paths go. */
+export interface Further {
+  /** Submodules, or whatever repository lies there. */
+  readonly into: "submodules" | "all";
+  /** Only where the repository's settings say so. */
+  readonly isIfSet?: true;
+  /** With all that is in them, whether git knows of it or not. */
+  readonly isWhole?: true;
 }
 
 /**

@@ -10,6 +10,7 @@ import type { GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Lineage } from "../core/sessions/kinship.ts";
 import type { Services } from "../services.ts";
+import { isWithin } from "../worktree/pathspec.ts";
 import { foreignKnown } from "../worktree/uncommitted.ts";
 import type { ActionOf } from "./action.ts";
 import type { Given } from "./git-guard-alias.ts";
@@ -32,8 +33,10 @@ export async function placesOf(
   let unchecked: string | null = null;
   for (const [n, { unknown, ...command }] of commands.entries()) {
     const dir = dirOf(command);
-    const spots = dir === null ? await openSpots(services, me, asked, command) : null;
-    const found = spots ?? unknown ?? (await spotOf(services, dir ?? asked.cwd, command));
+    const isOpen = dir === null && command.elsewhere === undefined;
+    const spots = isOpen ? await openSpots(services, me, asked, command) : null;
+    const others = await namedSpots(services, me, asked, command);
+    const found = spots ?? unknown ?? (dir === null ? [] : await spotOf(services, dir, command));
     if (typeof found === "string") {
       unchecked ??= `${command.name}: ${found}`;
       placed.push(...supposed(services, me, asked, n, { ...command, unknown: found }));
@@ -41,7 +44,9 @@ export async function placesOf(
       if (spots !== null) unchecked ??= `${command.name}: ${untold(spots)}`;
       placed.push(...found.map(spot => ({ n, command, ...spot })));
     }
+    placed.push(...others.map(spot => ({ n, command, ...spot })));
   }
+  for (const one of [...placed]) placed.push(...(await furtherIn(services, me, one)));
   return { placed, unchecked };
 }
 
@@ -58,8 +63,12 @@ export function supposed(
   const dir = dirOf(command);
   if (dir === null) {
     const at = command.dir === null ? command : { ...command, dir: splitAtTop(command.dir).from };
-    const worktrees = openWorktrees(services, me, asked, at, [asked.cwd]);
-    return worktrees.map(worktree => ({ n, command, blind, ...unlooked(worktree) }));
+    const worktrees = openWorktrees(services, me, asked, at, {
+      from: [asked.cwd],
+      projects: ownProject(services, asked),
+    });
+    const rest = { n, command, blind, base: null, isSupposed: true } as const;
+    return worktrees.map(worktree => ({ ...rest, ...unlooked(worktree) }));
   }
   const { from, below } = splitAtTop(dir);
   const places = supposedPlaces(services, asked.session, from, command);
@@ -85,35 +94,128 @@ async function openSpots(
 ): Promise<readonly Spot[]> {
   const { facts } = services;
   const here = await facts.path("/", asked.cwd);
+  const projects = await projectsOf(services, asked);
   const from = "unreachable" in here ? [asked.cwd] : [asked.cwd, here.real];
   const dir = command.dir === null ? null : await withTops(services, command.dir);
   const real = typeof dir === "string" ? await facts.path("/", dir) : null;
   const isKnown = real !== null && !("unreachable" in real);
   const at = isKnown ? { ...command, dir: real.real } : command;
+  return spotsAt(services, openWorktrees(services, me, asked, at, { from, projects }), {
+    base: null,
+    isSupposed: true,
+  });
+}
+
+/** Some worktrees, the first of them looked at. */
+async function spotsAt(
+  { facts }: Services,
+  worktrees: readonly string[],
+  rest: Pick<Spot, "base" | "isSupposed">,
+): Promise<readonly Spot[]> {
   const spots: Spot[] = [];
-  for (const worktree of openWorktrees(services, me, asked, at, from)) {
+  for (const worktree of worktrees) {
     const around = spots.length < limits.guardSupposedMax ? await facts.repository(worktree) : null;
     const isThere = around !== null && !("unreachable" in around) && around.worktree === worktree;
-    if (!isThere || around.gitDir === null) {
-      spots.push({ ...unlooked(worktree), blind: "it is one of many places, or cannot be looked at" });
-    } else {
-      spots.push({ place: { worktree, gitDir: around.gitDir }, base: null, isSupposed: true });
-    }
+    if (isThere && around.gitDir !== null) {
+      spots.push({ ...rest, place: { worktree, gitDir: around.gitDir } });
+    } else
+      spots.push({ ...rest, ...unlooked(worktree), blind: "it is one of many places, or not to be found" });
   }
   return spots;
 }
 
-function unlooked(worktree: string): Pick<Placed, "place" | "base" | "isSupposed"> {
-  return { place: { worktree, gitDir: join(worktree, ".git") }, base: null, isSupposed: true };
+function unlooked(worktree: string): Pick<Placed, "place"> {
+  return { place: { worktree, gitDir: join(worktree, ".git") } };
 }
 
-/** Worktrees with known work of others in which the command may run; `from` are the names of the line's directory. */
+/** Worktrees that a command works on by their name. The first one of a project has none. */
+async function namedSpots(
+  services: HookServices,
+  me: Lineage,
+  asked: Guard,
+  { elsewhere, dir }: GuardedCommand,
+): Promise<readonly Spot[]> {
+  if (elsewhere === undefined) return [];
+  const projects = await projectsOf(services, asked);
+  const end = elsewhere?.replace(/^(?:\.\.?\/)+|\/+$/g, "");
+  const found = [...knownWorktrees(services)].filter(([worktree, project]) => {
+    if (worktree === project || worktree === dir) return false;
+    return end === undefined ? projects.has(project) : worktree.endsWith(`/${end}`);
+  });
+  const worktrees = found.map(([worktree]) => worktree).filter(one => hasForeign(services, me, one));
+  return spotsAt(services, worktrees, { base: "", ...(dir === null ? { isSupposed: true } : {}) });
+}
+
+/** Repositories with known work of others that the command reaches below its worktree. */
+async function furtherIn(services: HookServices, me: Lineage, one: Placed): Promise<readonly Placed[]> {
+  const { facts } = services;
+  const { n, command, place, base, isSupposed } = one;
+  const { further, paths } = command;
+  if (further === undefined) return [];
+  const around = await facts.repository(place.worktree);
+  const inside = [...knownWorktrees(services)].filter(([worktree, project]) => {
+    if (worktree === place.worktree || !isBelow(worktree, place.worktree)) return false;
+    // Another worktree of the same project is no submodule of it.
+    if (further.into !== "all" && !("unreachable" in around) && project === around.project) return false;
+    const name = relative(place.worktree, worktree);
+    const isNamed = paths === null || isWithin(name, paths, base, place.worktree);
+    return isNamed && hasForeign(services, me, worktree);
+  });
+  if (inside.length === 0 || (further.isIfSet && !(await isRecursing(services, one)))) return [];
+  const rest = { base: "", ...(isSupposed ? { isSupposed } : {}) };
+  const spots = await spotsAt(
+    services,
+    inside.map(([worktree]) => worktree),
+    rest,
+  );
+  const inner = { ...command, paths: null, ...(further.isWhole ? { untracked: true, ignored: true } : {}) };
+  return spots.map(spot => ({ n, command: inner, ...spot }));
+}
+
+const recursion = {
+  by: "target",
+  revisions: [],
+  orPath: false,
+  loses: "nothing",
+  during: [],
+  stashes: ["submodule.recurse"],
+} as const;
+
+/** Whether the repository's settings take the command into submodules. */
+async function isRecursing({ facts }: Services, { place }: Placed): Promise<boolean> {
+  const changed = await facts.change(place, recursion, []);
+  return "unreachable" in changed || changed.loses === "all";
+}
+
+function hasForeign(services: Services, me: Lineage, worktree: string): boolean {
+  return foreignKnown(services, me, unlooked(worktree).place).length > 0;
+}
+
+/** Where a line begins: the names of its directory, and the projects that it may be about. */
+interface Beginning {
+  readonly from: readonly string[];
+  readonly projects: ReadonlySet<string>;
+}
+
+function ownProject({ engine }: Services, { session }: Guard): ReadonlySet<string> {
+  const own = engine.state.sessions.live.get(session);
+  return new Set(own === undefined ? [] : [own.project]);
+}
+
+/** The session's, and that of where it works just now. */
+async function projectsOf(services: Services, asked: Guard): Promise<ReadonlySet<string>> {
+  const around = await services.facts.repository(asked.cwd);
+  const own = ownProject(services, asked);
+  return "unreachable" in around ? own : new Set([...own, around.project]);
+}
+
+/** Worktrees with known work of others in which the command may run. */
 function openWorktrees(
   services: HookServices,
   me: Lineage,
   asked: Guard,
   { dir, gitDir, workTree, reach }: GuardedCommand,
-  from: readonly string[],
+  { from, projects }: Beginning,
 ): readonly string[] {
   const own = services.engine.state.sessions.live.get(asked.session);
   const near = dir !== null ? [dir] : [...from, ...(own === undefined ? [] : [own.cwd, own.worktree])];
@@ -124,11 +226,11 @@ function openWorktrees(
   const found = new Set(around.map(({ place }) => place.worktree));
   if (reach === "tree") {
     for (const [worktree, project] of knownWorktrees(services)) {
-      const isNear = project === own?.project || from.some(path => isBelow(worktree, path));
+      const isNear = projects.has(project) || from.some(path => isBelow(worktree, path));
       if (isNear && (dir === null || isBelow(worktree, dir))) found.add(worktree);
     }
   }
-  return [...found].filter(worktree => foreignKnown(services, me, unlooked(worktree).place).length > 0);
+  return [...found].filter(worktree => hasForeign(services, me, worktree));
 }
 
 /** Where sessions work or somebody has uncommitted work, each with its project. */

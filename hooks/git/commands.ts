@@ -13,6 +13,7 @@ import { readShell } from "../shell/parser.ts";
 import { asValue, hole, type Value } from "../shell/variables.ts";
 import { type Budget, type Invocation, wholeBudget } from "../shell/walk.ts";
 import { type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf, settingOf } from "./command.ts";
+import { has, readArguments } from "./options.ts";
 import type { Reach } from "./reach.ts";
 
 /** A guarded command, and whether its paths could not be told, so that it counts as reaching everything. */
@@ -99,8 +100,9 @@ function take(found: Found, invocation: Invocation): void {
 }
 
 function guarded(found: Found, call: GitCall, reach: Reach): Guarded {
-  const { elsewhere: _, also: _also, unclear = false, ...rest } = inLine(found, call, reach);
-  return { ...rest, ...placeOf(call, reach), unclear };
+  const { elsewhere, also: _, unclear = false, ...rest } = inLine(found, call, reach);
+  const other = elsewhere === undefined ? {} : { elsewhere: elsewhere.known ? elsewhere.text : null };
+  return { ...rest, ...placeOf(call, reach), ...other, ...furtherIn(found, call, rest), unclear };
 }
 
 const onlyShell = "which git command it runs is known to the shell alone";
@@ -120,6 +122,23 @@ function inLine({ commands, set }: Found, { settings }: GitCall, reach: Reach): 
   if (isStashing || isStaged) return whole;
   // What has to be in progress may begin on the line itself: but git begins nothing over what it would lose at its end.
   return { ...reach, changes: { ...changes, stashes: left } };
+}
+
+const recursing = /^(?:checkout|switch|reset|restore|read-tree)$/;
+
+/** Whether it reaches into submodules. Of what is not forced git refuses what would overwrite uncommitted work there. */
+function furtherIn(
+  { set }: Found,
+  { name, args, settings }: GitCall,
+  { reach, changes }: Reach,
+): Pick<GuardedCommand, "further"> {
+  if (!recursing.test(name.text) || reach !== "tree" || changes !== undefined) return {};
+  const given = readArguments(args, {});
+  if (has(given, "--no-recurse-submodules")) return {};
+  if (has(given, "--recurse-submodules")) return { further: { into: "submodules" } };
+  const setting = settings.get("submodule.recurse") ?? set.get("submodule.recurse");
+  if (setting === undefined) return { further: { into: "submodules", isIfSet: true } };
+  return isFalse(setting) ? {} : { further: { into: "submodules" } };
 }
 
 /** As git reads a setting. */
@@ -158,9 +177,14 @@ function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
   const inner = { ...nothingYet({ env: found.env, set: found.set }), depth: found.depth + 1, budget: found.budget };
   look(inner, words.map(({ whole }) => whole).join(" "), "/");
   found.unread ??= inner.unread;
-  if (!inner.commands.some(({ reach }) => reach === "tree")) return null;
-  const name = "git submodule foreach";
-  return { name, ...place, reach: "tree", commits: false, paths: null, untracked: true, unclear: false };
+  const wiping = inner.commands.filter(({ reach }) => reach === "tree");
+  if (wiping.length === 0) return null;
+  // What is not forced git refuses where it would overwrite uncommitted work.
+  const isForced = wiping.some(({ changes }) => changes === undefined);
+  const isWhole = wiping.some(({ untracked, ignored }) => untracked || ignored);
+  const further = { into: "submodules", ...(isWhole ? { isWhole } : {}) } as const;
+  const reached = { reach: "tree", commits: false, paths: null, untracked: true, unclear: false } as const;
+  return { name: "git submodule foreach", ...place, ...reached, ...(isForced ? { further } : {}) };
 }
 
 function aliased({ set, depth, env }: Found, call: GitCall, name: string): AliasedCommand {

@@ -3,7 +3,7 @@ import type { Value } from "../shell/variables.ts";
 import type { Arguments } from "./options.ts";
 
 /** What a git command may touch, wherever it runs. */
-export interface Reach extends Omit<GuardedCommand, "dir" | "isBelow" | "gitDir" | "workTree"> {
+export interface Reach extends Omit<GuardedCommand, "dir" | "isBelow" | "gitDir" | "workTree" | "elsewhere"> {
   /** It is limited to paths that only the shell knows: it counts as reaching everything. */
   readonly unclear?: true;
   /** It works on the worktree of this name, not on the one it is called in. */

@@ -60,9 +60,15 @@ const clean: Rule = args => {
   const given = readArguments(args, { short: "e", long: ["--exclude"] });
   if (has(given, "-n", "--dry-run")) return null;
   const ignored = has(given, "-x", "-X") ? { ignored: true } : {};
+  // Forced twice it removes repositories, too.
+  const forces = given.options.filter(({ name }) => name === "-f" || name === "--force").length;
+  const further = forces > 1 ? ({ further: { into: "all", isWhole: true } } as const) : {};
   // With the large one it leaves alone what is new.
-  return { ...tree("clean", onlyOrAll(operands(given)), !has(given, "-X")), ...ignored };
+  return { ...tree("clean", onlyOrAll(operands(given)), !has(given, "-X")), ...ignored, ...further };
 };
+
+/** A submodule is taken out with all that is in it. */
+const wholeSubmodules = { further: { into: "submodules", isWhole: true } } as const;
 
 const remove: Rule = args => {
   const given = readArguments(args, { long: ["--pathspec-from-file"] });
@@ -70,7 +76,8 @@ const remove: Rule = args => {
   const isUnclear = has(given, "--pathspec-from-file");
   if (has(given, "-n", "--dry-run") || (paths.length === 0 && !isUnclear)) return null;
   const reached = isUnclear ? ({ paths: null, unclear: true } as const) : only(paths);
-  return has(given, "--cached") ? index("rm --cached", reached) : tree("rm", reached);
+  if (has(given, "--cached")) return index("rm --cached", reached);
+  return { ...tree("rm", reached), ...(has(given, "-f", "--force") ? wholeSubmodules : {}) };
 };
 
 const move: Rule = args => {
@@ -125,8 +132,15 @@ const submodule: Rule = args => {
   if (sub === undefined) return null;
   if (!sub.known) return { ...tree("submodule"), unclear: true };
   const paths = onlyOrAll([...words, ...(given.after ?? [])]);
-  if (sub.text === "update") return tree("submodule update", paths);
-  if (sub.text === "deinit") return tree("submodule deinit", paths, true);
+  // Unless it is forced, git refuses what would overwrite uncommitted work in one.
+  const isForced = has(given, "-f", "--force");
+  if (sub.text === "update") {
+    const further = isForced ? ({ further: { into: "submodules" } } as const) : {};
+    return { ...tree("submodule update", paths), ...further };
+  }
+  if (sub.text === "deinit") {
+    return { ...tree("submodule deinit", paths, true), ...(isForced ? wholeSubmodules : {}) };
+  }
   return sub.text === "add" ? index("submodule add") : null;
 };
 
@@ -139,7 +153,9 @@ const sparseCheckout: Rule = ([sub]) => {
 const worktree: Rule = ([sub, ...args]) => {
   if (sub?.known !== true || sub.text !== "remove") return null;
   const [elsewhere] = operands(readArguments(args, {}));
-  return elsewhere === undefined ? null : { ...tree("worktree remove", all, true), ignored: true, elsewhere };
+  if (elsewhere === undefined) return null;
+  const further = { into: "all", isWhole: true } as const;
+  return { ...tree("worktree remove", all, true), ignored: true, further, elsewhere };
 };
 
 export const treeRules: ReadonlyMap<string, Rule> = new Map([

@@ -18,6 +18,10 @@ function reached(line: string): readonly string[] {
       ...(gitDir === null ? [] : [`git dir ${gitDir}`]),
       ...(workTree === null ? [] : [`work tree ${workTree}`]),
     ];
+    const { elsewhere, further } = command;
+    if (elsewhere !== undefined) where.push(`or ${elsewhere ?? "?"}`);
+    if (further !== undefined && !further.isIfSet)
+      where.push(`further: ${further.into}${further.isWhole ? " whole" : ""}`);
     const flags = [...(commits ? ["commits"] : []), ...(untracked ? ["untracked"] : [])];
     const limited = paths === null ? [unclear ? "unclear" : "all"] : [paths.join(" ")];
     return `${name}: ${[reach, ...flags, ...limited, ...where].join("; ")}`;
@@ -125,8 +129,18 @@ describe("every form of every command", () => {
     ["git revert HEAD", "git revert: tree; all"],
     ["git am x.patch", "git am: tree; all"],
     ["git am --show-current-patch=diff"],
-    ["git worktree remove ../other", "git worktree remove: tree; untracked; all; in /other"],
-    ["git worktree remove --force /w/other", "git worktree remove: tree; untracked; all; in /w/other"],
+    [
+      "git worktree remove ../other",
+      "git worktree remove: tree; untracked; all; in /other; or ../other; further: all whole",
+    ],
+    [
+      "git worktree remove -f -f /w/other/",
+      "git worktree remove: tree; untracked; all; in /w/other; or /w/other/; further: all whole",
+    ],
+    [
+      "git worktree remove --force $W",
+      "git worktree remove: tree; untracked; all; in ?; or ?; further: all whole",
+    ],
     ["git worktree add ../other"],
     ["git worktree list"],
     ["git worktree prune"],
@@ -156,11 +170,33 @@ describe("every form of every command", () => {
     ["git bisect log"],
     ["git submodule update --init", "git submodule update: tree; all"],
     ["git submodule update --depth 1 lib", "git submodule update: tree; lib"],
-    ["git submodule deinit -f lib", "git submodule deinit: tree; untracked; lib"],
+    ["git submodule update -f lib", "git submodule update: tree; lib; further: submodules"],
+    ["git submodule deinit lib", "git submodule deinit: tree; untracked; lib"],
+    ["git submodule deinit -f lib", "git submodule deinit: tree; untracked; lib; further: submodules whole"],
+    [
+      "git submodule deinit --force --all",
+      "git submodule deinit: tree; untracked; all; further: submodules whole",
+    ],
     ["git submodule status"],
     ["git submodule foreach git status"],
-    ["git submodule foreach 'git reset --hard'", "git submodule foreach: tree; untracked; all"],
-    ["git submodule foreach --recursive git clean -fd", "git submodule foreach: tree; untracked; all"],
+    ["git submodule foreach git pull", "git submodule foreach: tree; untracked; all"],
+    [
+      "git submodule foreach 'git reset --hard'",
+      "git submodule foreach: tree; untracked; all; further: submodules",
+    ],
+    [
+      "git submodule foreach --recursive git clean -fd",
+      "git submodule foreach: tree; untracked; all; further: submodules whole",
+    ],
+    ["git reset --hard --recurse-submodules", "git reset --hard: tree; all; further: submodules"],
+    ["git checkout -f --recurse-submodules", "git checkout: tree; all; further: submodules"],
+    ["git restore --recurse-submodules=yes .", "git restore: tree; .; further: submodules"],
+    ["git -c submodule.recurse reset --hard", "git reset --hard: tree; all; further: submodules"],
+    ["git config submodule.recurse 1; git reset --hard", "git reset --hard: tree; all; further: submodules"],
+    ["git -c submodule.recurse=$X reset --hard", "git reset --hard: tree; all; further: submodules"],
+    ["git -c submodule.recurse=no reset --hard", "git reset --hard: tree; all"],
+    ["git clean -ffd", "git clean: tree; untracked; all; further: all whole"],
+    ["git rm -rf lib", "git rm: tree; lib; further: submodules whole"],
     ["git sparse-checkout set src", "git sparse-checkout: tree; all"],
     ["git sparse-checkout list"],
     ["git filter-branch --tree-filter x", "git filter-branch: tree; all"],

@@ -1,0 +1,190 @@
+/** Git commands that reach into other worktrees: submodules, repositories further in, worktrees by their names. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { claudeCode } from "../../hooks/claude-code/adapter.ts";
+import { GuardWorld } from "./guard-world.ts";
+
+const w = new GuardWorld();
+let uses = 0;
+
+beforeAll(() => w.start("deny", claudeCode));
+afterAll(() => w.dispose());
+
+async function hook(session_id: string, cwd: string, fields: object): Promise<string> {
+  const client = await w.client();
+  const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
+  const reply = await client.ask({ type: "hook", event });
+  client.destroy();
+  expect(reply).toMatchObject({ ok: true });
+  return String(reply["output"]);
+}
+
+async function edit(session: string, dir: string, file: string, text: string): Promise<void> {
+  uses += 1;
+  const call = { tool_name: "Write", tool_input: { file_path: `${dir}/${file}` }, tool_use_id: `w${uses}` };
+  expect(await hook(session, dir, { hook_event_name: "PreToolUse", ...call })).toBe("");
+  w.put(dir, file, text);
+  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
+  await hook(session, dir, { hook_event_name: "Stop" });
+}
+
+async function isDenied(session: string, dir: string, command: string): Promise<boolean> {
+  uses += 1;
+  const call = { tool_name: "Bash", tool_input: { command }, tool_use_id: `b${uses}` };
+  const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
+  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, duration_ms: 5, ...call });
+  if (said.includes('"deny"')) expect(said).toContain("may wipe uncommitted work of another agent");
+  return said.includes('"deny"');
+}
+
+/** Whether git, told so in a copy of the whole folder, leaves the file as it is. */
+function keeps(folder: string, dir: string, command: string, file: string): boolean {
+  uses += 1;
+  const copy = join(w.folder, `copy-${uses}`);
+  execFileSync("cp", ["-a", folder, copy]);
+  // Worktrees name each other by their paths.
+  const script = `grep -rlI --null -F ${folder} . --include=.git --include=gitdir --include=config | xargs -0 sed -i s,${folder},${copy},; cd ${dir}; git update-index -q --refresh; ${command}`;
+  const env = { PATH: process.env["PATH"], HOME: w.folder, GIT_CONFIG_NOSYSTEM: "1" };
+  const author = { GIT_AUTHOR_NAME: "b", GIT_AUTHOR_EMAIL: "b@b", GIT_COMMITTER_NAME: "b" };
+  try {
+    execFileSync("bash", ["-c", script], {
+      cwd: copy,
+      env: { ...env, ...author, GIT_COMMITTER_EMAIL: "b@b" },
+      stdio: "pipe",
+    });
+  } catch {
+    // Git refused it.
+  }
+  const path = join(copy, file);
+  const isWhole = existsSync(path) && readFileSync(path, "utf8") === readFileSync(join(folder, file), "utf8");
+  rmSync(copy, { recursive: true });
+  return isWhole;
+}
+
+describe("a submodule in which another one has work", () => {
+  let dir = "";
+  beforeAll(async () => {
+    const inner = w.repo("inner");
+    dir = w.repo("outer");
+    w.git(dir, "submodule", "--quiet", "add", inner, "lib");
+    w.git(dir, "commit", "-qm", "sub");
+    w.git(dir, "worktree", "add", "-q", "side");
+    w.put(dir, ".git/info/exclude", "side\n");
+    await edit("ann", dir, "lib/a.ts", "ann's\n");
+    await edit("ann", `${dir}/side`, "a.ts", "ann's\n");
+    await edit("bob", dir, "b.ts", "bob's\n");
+  });
+
+  it.each([
+    "git submodule foreach git reset --hard",
+    "git submodule foreach --recursive 'git checkout .'",
+    "git submodule foreach git stash",
+    "git submodule update --force",
+    "git submodule update --init --recursive -f lib",
+    "git reset --hard --recurse-submodules",
+    "git checkout -f --recurse-submodules",
+    "git restore --recurse-submodules .",
+    "git -c submodule.recurse=true reset --hard",
+    "git config submodule.recurse true; git checkout -f",
+    "git submodule deinit -f lib",
+    "git submodule deinit -f --all",
+    "git rm -qf lib",
+    "cd src && git rm -qf ../lib",
+    'cd "$X" && git submodule foreach git reset --hard',
+  ])("is wiped by %s, which is denied", async line => {
+    expect(keeps(dir, ".", line, "lib/a.ts")).toBe(false);
+    expect(await isDenied("bob", dir, line)).toBe(true);
+  });
+
+  it.each([
+    "git submodule update",
+    "git submodule update --init --recursive",
+    "git submodule deinit lib",
+    "git submodule foreach git pull",
+    "git submodule foreach git status",
+    "git submodule update --force other",
+    "git reset --hard",
+    "git checkout -f",
+    "git -c submodule.recurse=false reset --hard",
+    "git reset --hard --no-recurse-submodules",
+    "git stash",
+    "git rm -qf src/c.ts",
+    "git rm -q lib",
+    "git clean -fd",
+    "git restore .",
+  ])("is left alone by %s, which passes", async line => {
+    expect(keeps(dir, ".", line, "lib/a.ts")).toBe(true);
+    expect(await isDenied("bob", dir, line)).toBe(false);
+  });
+
+  it("is reached by what the repository's settings say", async () => {
+    w.git(dir, "config", "submodule.recurse", "true");
+    expect(keeps(dir, ".", "git reset --hard", "lib/a.ts")).toBe(false);
+    expect(await isDenied("bob", dir, "git reset --hard")).toBe(true);
+    expect(await isDenied("bob", dir, "git reset --hard --no-recurse-submodules")).toBe(false);
+    w.git(dir, "config", "--unset", "submodule.recurse");
+  });
+});
+
+describe("another repository further in", () => {
+  it.each(["git clean -ffd", "git clean -qffdx near"])("is removed by %s, which is denied", async line => {
+    const name = `over${uses}`;
+    const dir = w.repo(name);
+    w.git(w.folder, "init", "-q", join(dir, "near"));
+    await edit("ann", `${dir}/near`, "a.ts", "ann's\n");
+    await edit("bob", dir, "b.ts", "bob's\n");
+    expect(keeps(dir, ".", line, "near/a.ts")).toBe(false);
+    expect(await isDenied("bob", dir, line)).toBe(true);
+    expect(keeps(dir, ".", "git clean -fd", "near/a.ts")).toBe(true);
+    expect(await isDenied("bob", dir, "git clean -fd")).toBe(false);
+    expect(await isDenied("bob", dir, "git clean -ffd src")).toBe(false);
+  });
+});
+
+describe("a worktree in which another one has work", () => {
+  let folder = "";
+  beforeAll(async () => {
+    const dir = w.repo("trees", null);
+    folder = dir;
+    w.git(dir, "init", "-q", "main");
+    w.put(dir, "main/a.ts", "a\n");
+    w.git(`${dir}/main`, "add", "-A");
+    w.git(`${dir}/main`, "commit", "-qm", "first");
+    w.git(`${dir}/main`, "worktree", "add", "-q", "../at/hotfix");
+    w.git(`${dir}/main`, "worktree", "add", "-q", "../at/fix");
+    await edit("ann", `${dir}/at/hotfix`, "a.ts", "ann's\n");
+    await edit("cy", `${dir}/main`, "cy.ts", "cy's\n");
+  });
+
+  it.each([
+    "git worktree remove --force ../at/hotfix",
+    "git worktree remove --force hotfix",
+    "git worktree remove --force at/hotfix",
+    "git -C $PWD worktree remove -f hotfix",
+    "cd .git && git worktree remove -f hotfix",
+    'git worktree remove --force "$(cat ../name)"',
+  ])("is removed by %s, which is denied", async line => {
+    w.put(folder, "name", "hotfix\n");
+    expect(keeps(folder, "main", line, "at/hotfix/a.ts")).toBe(false);
+    expect(await isDenied("dan", `${folder}/main`, line)).toBe(true);
+  });
+
+  it.each([
+    "git worktree remove --force ../at/fix",
+    "git worktree remove --force fix",
+    "git worktree remove --force none",
+    "git worktree remove --force tfix",
+    "git worktree list",
+  ])("is left alone by %s, which passes", async line => {
+    expect(keeps(folder, "main", line, "at/hotfix/a.ts")).toBe(true);
+    expect(await isDenied("dan", `${folder}/main`, line)).toBe(false);
+  });
+
+  it("does not keep others from being removed once it is clean", async () => {
+    w.git(`${folder}/at/hotfix`, "checkout", "--", ".");
+    expect(await isDenied("dan", `${folder}/main`, 'git worktree remove --force "$X"')).toBe(false);
+    expect(await isDenied("dan", `${folder}/main`, "git worktree remove hotfix")).toBe(false);
+  });
+});
