@@ -1,9 +1,10 @@
 /**
  * The git commands in a shell line that reach the working tree or the index.
  *
- * Seen is what the line itself shows. Not seen: what scripts, `make`, interpreters and programs not known here run in
- * turn; words that come from files, from programs other than the few of `shell/output.ts`, or from variables, functions
- * and aliases set elsewhere; a variable that has another value on either way of an `if`; other machines.
+ * Seen is what the line itself shows; behind a program that is not known, a call of git in its words counts. Not seen:
+ * what scripts, `make` and interpreters run in turn; words that come from files, from programs other than the few of
+ * `shell/output.ts`, or from variables, functions and aliases set elsewhere; a variable that has another value on
+ * either way of an `if`; other machines.
  */
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
@@ -80,6 +81,7 @@ function take(found: Found, invocation: Invocation): void {
     found.unread ??= "it has too many git commands";
     return;
   }
+  if (!call.name.known && invocation.isGuess) return;
   if (!call.name.known) {
     found.unread ??= onlyShell;
     return;
@@ -89,9 +91,10 @@ function take(found: Found, invocation: Invocation): void {
     const inThem = inSubmodules(found, call);
     if (inThem !== null) return void found.commands.push(inThem);
   }
-  const set = settingOf(call);
+  const set = invocation.isGuess ? null : settingOf(call);
   if (set !== null) note(found, set);
   const reach = reachOf(call);
+  if (reach === null && invocation.isGuess) return;
   if (reach !== null) {
     const { also, ...one } = reach;
     found.commands.push(guarded(found, call, one));

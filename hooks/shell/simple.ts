@@ -2,6 +2,7 @@
 
 import type { Assignment, Node, Word } from "./ast.ts";
 import { builtin } from "./builtins.ts";
+import { behind } from "./bystanders.ts";
 import { single } from "./expand.ts";
 import { launched } from "./launch.ts";
 import { outputOf } from "./output.ts";
@@ -126,12 +127,25 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
   }
   const line = lineOf(walk, name, args, state);
   if (line === undefined) {
+    guess(walk, name, args, state);
     walk.write(outputOf(name, args, state));
     return builtin(name, args, outer);
   }
   const after = line === null ? outer : called(walk, read(walk, line), outer);
   if (line === null) walk.write(hole);
   return line === null || line.includes(hole) ? forgotten(after) : after;
+}
+
+/** A program that is not known, which may be none at all, may run what stands behind it. */
+function guess(walk: Walk, name: string | null, args: readonly Value[], state: State): void {
+  const { command, lines } = behind(name, args);
+  const { dir, isBelow, exported } = state;
+  if (programOf(command ?? []) === "git") {
+    walk.run({ values: command ?? [], dir, isBelow, exported, isGuess: true });
+  } else if (command !== null) walk.unheard(() => launch(walk, command, false, state));
+  for (const { whole } of lines) {
+    walk.unheard(() => called(walk, read(walk, whole), begun({ ...state, input: null }, null, hole)));
+  }
 }
 
 /** The line that the shell itself goes on with; null: not known; undefined: none. */

@@ -133,6 +133,10 @@ function splitString({ whole }: Value): readonly Value[] {
 
 const shells = /^(?:r?ba|da|z|m?k|a|fi)?sh$/;
 
+export function isShell(name: string | null): boolean {
+  return name !== null && shells.test(name);
+}
+
 /** What a shell is to run. */
 export interface Script {
   /** Its text, with holes; null: not known, or in the file. */
@@ -146,7 +150,7 @@ export interface Script {
 /** null: it is no shell. `input` is what it reads. */
 export function scriptOf(name: string | null, args: readonly Value[], input: string | null): Script | null {
   if (name === "su" || name === "script" || name === "watch") return lineOf(name, args);
-  if (name === null || !shells.test(name)) return null;
+  if (name === null || !isShell(name)) return null;
   const plus = args.map(each => (each.text.startsWith("+") ? asValue(`-${each.whole.slice(1)}`) : each));
   const { options, rest } = readOptions(plus, { short: "oO", long: ["--rcfile", "--init-file"] });
   // A single dash ends the options, too.

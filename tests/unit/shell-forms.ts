@@ -23,6 +23,11 @@ export const exactForms: readonly string[] = [
   'g() { local op=$1; shift; git "$op" "$@"; }; g stash x',
   'f() { for x; do git "$x"; done; }; f a "b c"',
   'for x in $(echo a b) "$(echo c d)"; do git "$x"; done',
+  // Programs that are not known, and words that are none.
+  "$NONE git stash",
+  'eval "$NONE git stash"',
+  'sh -c "$NONE git stash"; ${NONE:-} sh -c "git x"',
+  "prlimit --nofile git stash",
   // Folders in other words.
   'cd "$(dirname a/x)" && git stash',
   'git -C "$(pwd)/a" stash',

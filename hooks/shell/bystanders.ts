@@ -1,0 +1,60 @@
+/** Programs that are not known to run another one, though they may: what stands behind them, and lines in their words. */
+
+import { unknown, type Value } from "./variables.ts";
+import { isShell, programOf } from "./wrappers.ts";
+
+/** They take git's name for a text, a file or a program that runs elsewhere: the shell's own, printers, searchers. */
+const idle: ReadonlySet<string> = new Set(
+  (
+    ": true false test [ cd chdir pushd popd dirs pwd echo printf cat tee which type hash whereis whatis apropos man info " +
+    "help tldr export declare typeset readonly local let unset set shift read mapfile readarray trap shopt alias unalias " +
+    "wait sleep exit return break continue history bind enable complete compgen compopt getopts jobs kill ulimit umask " +
+    "grep egrep fgrep rg ag ack zgrep pgrep pkill killall ps ls cp mv rm ln mkdir rmdir touch chmod chown stat file du " +
+    "basename dirname realpath readlink head tail less more wc sort uniq cut tr sed awk gawk mawk jq diff cmp comm " +
+    "paste column fold nl seq say logger notify-send make gmake ninja just ssh mosh scp rsync docker podman nerdctl " +
+    "docker-compose kubectl vagrant multipass lxc apt apt-get dnf yum apk pacman brew port snap"
+  ).split(" "),
+);
+
+/** Words of these may be lines for a shell: each of them, or the one behind such an option. */
+const liners: ReadonlyMap<string, RegExp | null> = new Map([
+  ["tmux", null],
+  ["screen", null],
+  ["parallel", null],
+  ["sem", null],
+  ["hyperfine", null],
+  ["concurrently", null],
+  ["entr", /^-\w*s$/],
+  ["nix-shell", /^--(?:run|command)$/],
+  ["npx", /^(?:-c|--call)$/],
+  ["npm", /^(?:-c|--call)$/],
+]);
+
+export interface Behind {
+  /** A call of git, or a shell with its line, further along in the words. */
+  readonly command: readonly Value[] | null;
+  /** Words that a shell may get as its line. */
+  readonly lines: readonly Value[];
+}
+
+/** What a program may run whose name is `name`; null: only the shell knows it, or it is none at all. */
+export function behind(name: string | null, args: readonly Value[]): Behind {
+  if (name !== null && (idle.has(name) || /^git(?:-|$)/.test(name))) return { command: null, lines: [] };
+  const at = args.findIndex((_, i) => isCall(args.slice(i)));
+  const option = name === null ? undefined : liners.get(name);
+  const isLine = (i: number) => option === null || option?.test(args[i - 1]?.text ?? "") === true;
+  const lines = args.filter(({ whole }, i) => /\bgit\s/.test(whole) && isLine(i));
+  return { command: at === -1 ? null : filled(args.slice(at)), lines };
+}
+
+/** `parallel` puts what comes behind its `:::` behind the command, in its own way. */
+function filled(command: readonly Value[]): readonly Value[] {
+  const end = command.findIndex(({ text }) => text.startsWith(":::"));
+  return end === -1 ? command : [...command.slice(0, end), unknown];
+}
+
+function isCall([first, second]: readonly Value[]): boolean {
+  if (first?.known !== true || second === undefined) return false;
+  const name = programOf([first]);
+  return name === "git" || (isShell(name) && /^-\w*c$/.test(second.text));
+}
