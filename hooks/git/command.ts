@@ -22,6 +22,8 @@ export interface GitCall {
   readonly place: Place;
   readonly name: Value;
   readonly args: readonly Value[];
+  /** Its pathspecs reach names in other letters, too. */
+  readonly isAnyCase: boolean;
   /** What the call itself sets (`-c alias.x=...`), by names in small letters. */
   readonly settings: ReadonlyMap<string, string>;
 }
@@ -51,14 +53,16 @@ export function gitCall({ values, dir, isBelow, exported }: Invocation): GitCall
   let gitDir: string | null = isLost ? null : (fromEnv.gitDir ?? null);
   let workTree: string | null = isLost ? null : (fromEnv.workTree ?? null);
   const settings = new Map(settingsOf(exported));
+  let isAnyCase = !/^(?:0|false|no|off|)$/i.test(exported.get("GIT_ICASE_PATHSPECS") ?? "");
   for (let i = 1; i < values.length; i += 1) {
     const word = values[i];
     if (word === undefined) break;
     if (!/^-./.test(word.text)) {
       const place = { ...(isLost ? { dir: null } : wordsOf(at)), gitDir, workTree };
-      return { place, name: word, args: values.slice(i + 1), settings };
+      return { place, name: word, args: values.slice(i + 1), isAnyCase, settings };
     }
     if (word.known && telling.test(word.text)) return null;
+    isAnyCase ||= word.text === "--icase-pathspecs";
     const equals = word.text.startsWith("--") ? word.text.indexOf("=") : -1;
     const option = equals === -1 ? word.text : word.text.slice(0, equals);
     if (!valued.has(option)) continue;
@@ -125,9 +129,10 @@ export function gitWords(values: readonly Value[]): readonly Value[] | null {
 }
 
 /** What the call may touch; null: neither files nor index. */
-export function reachOf({ name, args }: GitCall): Reach | null {
+export function reachOf({ name, args, isAnyCase }: GitCall): Reach | null {
   if (!name.known || isAskingForHelp(args)) return null;
-  return (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args) ?? null;
+  const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args) ?? null;
+  return reach !== null && isAnyCase ? { ...reach, paths: null } : reach;
 }
 
 /** Only in the first place can it be no option's value. */

@@ -85,7 +85,7 @@ export function has({ options }: Arguments, ...names: readonly string[]): boolea
 /** Whole names that other names begin with. */
 const whole: ReadonlySet<string> = new Set(["--force"]);
 
-/** `--har` is `--hard`. What is too short is refused by git itself. */
+/** `--har` is `--hard`, and so is `--h`. What may be several options is refused by git itself. */
 function isNamed(given: string, name: string): boolean {
-  return given === name || (/^--\w\w/.test(given) && !whole.has(given) && name.startsWith(given));
+  return given === name || (/^--\w/.test(given) && !whole.has(given) && name.startsWith(given));
 }

@@ -100,11 +100,20 @@ const apply: Rule = args => {
 
 const checkoutIndex: Rule = args => {
   const given = readArguments(args, { long: ["--prefix", "--stage"] });
-  if (!has(given, "-f", "--force") || has(given, "--prefix", "--temp")) return null;
+  if (!has(given, "-f", "--force") || has(given, "--temp")) return null;
+  const prefix = given.options.findLast(({ name }) => name === "--prefix")?.value ?? null;
+  if (prefix !== null) return tree("checkout-index -f", prefixed(prefix), true);
   if (has(given, "-a", "--all", "--stdin")) return tree("checkout-index -f");
   const paths = operands(given);
   return paths.length === 0 ? null : tree("checkout-index -f", only(paths));
 };
+
+/** The prefix is put in front of every name, as it is: what lies in its folder may be overwritten. */
+function prefixed({ text, known }: Value): Pick<Reach, "paths" | "unclear"> {
+  if (!known) return { paths: null, unclear: true };
+  const folder = text.slice(0, text.lastIndexOf("/") + 1);
+  return /^(?:$|\.[./]*$)/.test(folder) ? all : { paths: [folder] };
+}
 
 const readTree: Rule = args => {
   const given = readArguments(args, { long: ["--prefix", "--index-output", "--exclude-per-directory"] });

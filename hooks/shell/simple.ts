@@ -40,7 +40,7 @@ export function runSimple(walk: Walk, node: Simple, state: State): State | null 
   const body = first?.known ? state.functions.get(first.text) : undefined;
   if (body === undefined) return perform(walk, values, told, state);
   const args = boundedArgs(values.slice(1).map(({ whole }) => whole));
-  const after = called(walk, body, { ...state, args });
+  const after = walk.framed("call", () => called(walk, body, { ...state, args }));
   return { ...after, args: state.args };
 }
 
@@ -114,7 +114,8 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
     if (text === null) walk.write(hole);
     else {
       const told = name === "su" ? exportTo(state, "HOME", hole) : state;
-      called(walk, read(walk, text), begun({ ...told, input }, script.args, script.zero));
+      const inner = begun({ ...told, input }, script.args, script.zero);
+      walk.framed("shell", () => called(walk, read(walk, text), inner));
     }
     return outer;
   }
@@ -128,10 +129,12 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
   const line = lineOf(walk, name, args, state);
   if (line === undefined) {
     guess(walk, name, args, state);
+    if (/^(?:return|break|continue)$/.test(name ?? "")) return walk.leadsOut(name) ? null : outer;
     walk.write(outputOf(name, args, state));
     return builtin(name, args, outer);
   }
-  const after = line === null ? outer : called(walk, read(walk, line), outer);
+  const go = () => (line === null ? outer : called(walk, read(walk, line), outer));
+  const after = name === "eval" ? go() : walk.framed("call", go);
   if (line === null) walk.write(hole);
   return line === null || line.includes(hole) ? forgotten(after) : after;
 }
@@ -144,7 +147,8 @@ function guess(walk: Walk, name: string | null, args: readonly Value[], state: S
     walk.run({ values: command ?? [], dir, isBelow, exported, isGuess: true });
   } else if (command !== null) walk.unheard(() => launch(walk, command, false, state));
   for (const { whole } of lines) {
-    walk.unheard(() => called(walk, read(walk, whole), begun({ ...state, input: null }, null, hole)));
+    const inner = begun({ ...state, input: null }, null, hole);
+    walk.unheard(() => walk.framed("shell", () => called(walk, read(walk, whole), inner)));
   }
 }
 
@@ -164,7 +168,7 @@ function forgotten(state: State): State {
 /** A command that a program starts: the shell's own words mean nothing to it. */
 function launch(walk: Walk, command: readonly Value[], isBelow: boolean, state: State): void {
   const inside = begun({ ...state, isBelow: state.isBelow || isBelow, input: null }, null, hole);
-  if (walk.goesOn()) walk.deeper(() => perform(walk, command, inside, inside));
+  if (walk.goesOn()) walk.framed("shell", () => walk.deeper(() => perform(walk, command, inside, inside)));
   else walk.stop();
 }
 

@@ -27,6 +27,13 @@ export interface Invocation extends Where {
   readonly isGuess?: true;
 }
 
+/** What is gone through that a command can lead out of. */
+interface Frame {
+  /** Functions and sourced texts. */
+  readonly calls: number;
+  readonly loops: number;
+}
+
 /** What is written, while somebody listens. */
 interface Sink {
   text: string;
@@ -54,6 +61,7 @@ export class Walk {
   readonly #texts: string[] = [];
   #sink: Sink | null = null;
   #depth = 0;
+  #frame: Frame = { calls: 0, loops: 0 };
   unread: string | null = null;
 
   constructor(run: (invocation: Invocation) => void, simple: SimpleRunner, budget: Budget) {
@@ -96,7 +104,7 @@ export class Walk {
           node.arms.reduce((all: State | null, arm) => either(all, this.step(arm, state)), state),
         );
       case "loop":
-        return loop(this, node, state);
+        return this.framed("loop", () => loop(this, node, state));
       case "function":
         return { ...state, functions: withNamed(state.functions, node.name, node.body) };
     }
@@ -115,6 +123,23 @@ export class Walk {
     // Every further step ends at once.
     this.#budget.steps = 0;
     return false;
+  }
+
+  /** Whether `return` or `break` leads anywhere: else the shell goes on behind it. */
+  leadsOut(name: string | null): boolean {
+    const { calls, loops } = this.#frame;
+    return name === "return" ? calls > 0 : loops > 0;
+  }
+
+  /** In a function, a loop, or a shell of its own, which neither leads out of. */
+  framed<T>(kind: "call" | "loop" | "shell", go: () => T): T {
+    const outer = this.#frame;
+    const { calls, loops } = outer;
+    if (kind === "loop") this.#frame = { calls, loops: loops + 1 };
+    else this.#frame = { calls: kind === "call" ? calls + 1 : 0, loops: 0 };
+    const result = go();
+    this.#frame = outer;
+    return result;
   }
 
   deeper<T>(go: () => T): T {

@@ -23,6 +23,10 @@ export const exactForms: readonly string[] = [
   'g() { local op=$1; shift; git "$op" "$@"; }; g stash x',
   'f() { for x; do git "$x"; done; }; f a "b c"',
   'for x in $(echo a b) "$(echo c d)"; do git "$x"; done',
+  // What leads out of nothing.
+  "return 2>/dev/null; git a; break 2>/dev/null; git b; continue; git c",
+  "f() { git a; return; git b; }; f; for x in 1 2; do git $x; done",
+  "f() { bash -c 'return; git b'; return; }; f 2>/dev/null",
   // Programs that are not known, and words that are none.
   "$NONE git stash",
   'eval "$NONE git stash"',
