@@ -1,11 +1,12 @@
 /** One call of git: where it works, and what it may touch there. */
 
+import { topFolder } from "../../protocol/guard.ts";
 import { asValue, enter, hole, type Value, type Where } from "../shell/variables.ts";
 import type { Invocation } from "../shell/walk.ts";
 import { programOf } from "../shell/wrappers.ts";
 import { indexRules } from "./index-rules.ts";
 import { has, readArguments } from "./options.ts";
-import { operands, type Reach } from "./reach.ts";
+import { onlyOrAll, operands, type Paths, type Reach } from "./reach.ts";
 import { treeRules } from "./tree-rules.ts";
 
 /** Where a git command works; null: only the shell knows, or nobody said. */
@@ -22,6 +23,8 @@ export interface GitCall {
   readonly place: Place;
   readonly name: Value;
   readonly args: readonly Value[];
+  /** What it reads, with holes; null: not known. */
+  readonly input: string | null;
   /** Its pathspecs reach names in other letters, too. */
   readonly isAnyCase: boolean;
   /** What the call itself sets (`-c alias.x=...`), by names in small letters. */
@@ -45,7 +48,7 @@ const telling =
   /^(?:-v|--version|-h|--help|--html-path|--man-path|--info-path|--exec-path|--list-cmds(?:=.*)?)$/;
 
 /** null where git runs no command. */
-export function gitCall({ values, dir, isBelow, exported }: Invocation): GitCall | null {
+export function gitCall({ values, dir, isBelow, exported, input }: Invocation): GitCall | null {
   const fromEnv = { gitDir: exported.get("GIT_DIR"), workTree: exported.get("GIT_WORK_TREE") };
   let at: Where = { dir, isBelow };
   // A variable that is set, nobody knows to what, may lead anywhere.
@@ -59,7 +62,7 @@ export function gitCall({ values, dir, isBelow, exported }: Invocation): GitCall
     if (word === undefined) break;
     if (!/^-./.test(word.text)) {
       const place = { ...(isLost ? { dir: null } : wordsOf(at)), gitDir, workTree };
-      return { place, name: word, args: values.slice(i + 1), isAnyCase, settings };
+      return { place, name: word, args: values.slice(i + 1), input, isAnyCase, settings };
     }
     if (word.known && telling.test(word.text)) return null;
     isAnyCase ||= word.text === "--icase-pathspecs";
@@ -119,6 +122,20 @@ export function settingOf({
   return value === undefined ? null : { key: key.text.toLowerCase(), value: value.whole };
 }
 
+/** Of a call that writes a patch which takes out what is uncommitted: the paths of it; null: it is none. */
+export function reversedBy({ name, args }: GitCall): Paths | null {
+  if (!/^diff(?:-files|-index)?$/.test(name.text)) return null;
+  const given = readArguments(args, { short: "SGOlU", attached: "BMC" });
+  const { words, after } = given;
+  // Between commits nothing is that is not committed.
+  const isBetween =
+    words.some(({ text }) => /\w\.\.\.?\w/.test(text)) || (words.length > 1 && after !== null);
+  if (!has(given, "-R") || isBetween) return null;
+  // What ends like a file's name is no branch.
+  const paths = after ?? (words.every(({ text }) => /\.[a-z]\w*$/i.test(text)) ? words : []);
+  return onlyOrAll(paths);
+}
+
 /** The words of a call of git, which may be by a program that is one command of it: `git-stash`. null: another program. */
 export function gitWords(values: readonly Value[]): readonly Value[] | null {
   const program = programOf(values);
@@ -128,10 +145,11 @@ export function gitWords(values: readonly Value[]): readonly Value[] | null {
   return [asValue("git"), asValue(name), ...values.slice(1)];
 }
 
-/** What the call may touch; null: neither files nor index. */
-export function reachOf({ name, args, isAnyCase }: GitCall): Reach | null {
+/** What the call may touch; null: neither files nor index. `reversed` is what the line did before. */
+export function reachOf({ name, args, input, isAnyCase }: GitCall, reversed: Paths | null): Reach | null {
   if (!name.known || isAskingForHelp(args)) return null;
-  const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args) ?? null;
+  const given = { input, reversed };
+  const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args, given) ?? null;
   return reach !== null && isAnyCase ? { ...reach, paths: null } : reach;
 }
 
@@ -141,7 +159,8 @@ function isAskingForHelp([first]: readonly Value[]): boolean {
 }
 
 /** The place a command reaches: a worktree that is removed is not the one it is called from. */
-export function placeOf({ place }: GitCall, { elsewhere }: Reach): Place {
+export function placeOf({ place }: GitCall, { elsewhere, fromTop }: Reach): Place {
+  if (fromTop && place.dir !== null) return { ...place, dir: `${place.dir}/${topFolder}` };
   if (elsewhere === undefined) return place;
   const { dir, isBelow = false } = place;
   return { ...wordsOf(enter({ dir, isBelow }, elsewhere)), gitDir: null, workTree: null };

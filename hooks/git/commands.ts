@@ -13,9 +13,18 @@ import { walkShell } from "../shell/line.ts";
 import { readShell } from "../shell/parser.ts";
 import { asValue, hole, type Value } from "../shell/variables.ts";
 import { type Budget, type Invocation, wholeBudget } from "../shell/walk.ts";
-import { type GitCall, gitCall, gitWords, isGitsOwn, placeOf, reachOf, settingOf } from "./command.ts";
+import {
+  type GitCall,
+  gitCall,
+  gitWords,
+  isGitsOwn,
+  placeOf,
+  reachOf,
+  reversedBy,
+  settingOf,
+} from "./command.ts";
 import { has, readArguments } from "./options.ts";
-import type { Reach } from "./reach.ts";
+import type { Paths, Reach } from "./reach.ts";
 
 /** A guarded command, and whether its paths could not be told, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {
@@ -36,6 +45,8 @@ interface Found {
   unread: string | null;
   /** What the line itself sets in git's configuration, by names in small letters. */
   readonly set: Map<string, string>;
+  /** Paths of patches that the line wrote, which take out what is uncommitted; null: none. */
+  reversed: Paths | null;
   /** How many aliases led here. */
   readonly depth: number;
   readonly budget: Budget;
@@ -44,7 +55,16 @@ interface Found {
 }
 
 function nothingYet({ env, set = new Map() }: Pick<Found, "env"> & Partial<Pick<Found, "set">>): Found {
-  return { commands: [], aliases: [], unread: null, set, depth: 0, budget: wholeBudget(), env };
+  return {
+    commands: [],
+    aliases: [],
+    unread: null,
+    set,
+    reversed: null,
+    depth: 0,
+    budget: wholeBudget(),
+    env,
+  };
 }
 
 /**
@@ -93,7 +113,8 @@ function take(found: Found, invocation: Invocation): void {
   }
   const set = invocation.isGuess ? null : settingOf(call);
   if (set !== null) note(found, set);
-  const reach = reachOf(call);
+  found.reversed ??= reversedBy(call);
+  const reach = reachOf(call, found.reversed);
   if (reach === null && invocation.isGuess) return;
   if (reach !== null) {
     const { also, ...one } = reach;
@@ -103,7 +124,7 @@ function take(found: Found, invocation: Invocation): void {
 }
 
 function guarded(found: Found, call: GitCall, reach: Reach): Guarded {
-  const { elsewhere, also: _, unclear = false, ...rest } = inLine(found, call, reach);
+  const { elsewhere, also: _, fromTop: _top, unclear = false, ...rest } = inLine(found, call, reach);
   const other = elsewhere === undefined ? {} : { elsewhere: elsewhere.known ? elsewhere.text : null };
   return { ...rest, ...placeOf(call, reach), ...other, ...furtherIn(found, call, rest), unclear };
 }
@@ -221,6 +242,6 @@ function comesTo({ set, depth, budget, env }: Found, call: GitCall, text: string
   const settings = [...call.settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
   const [git = asValue("git"), ...rest] = values;
   const words = [git, ...settings, ...rest, ...args];
-  take(found, { values: words, dir, isBelow: isBelow ?? false, exported: new Map() });
+  take(found, { values: words, dir, isBelow: isBelow ?? false, exported: new Map(), input: null });
   return { ...found, commands: found.commands.map(each => ({ ...each, gitDir, workTree })) };
 }

@@ -6,14 +6,24 @@ import type { Arguments } from "./options.ts";
 export interface Reach extends Omit<GuardedCommand, "dir" | "isBelow" | "gitDir" | "workTree" | "elsewhere"> {
   /** It is limited to paths that only the shell knows: it counts as reaching everything. */
   readonly unclear?: true;
+  /** Its paths begin at the top of the worktree. */
+  readonly fromTop?: true;
   /** It works on the worktree of this name, not on the one it is called in. */
   readonly elsewhere?: Value;
   /** What the same command touches besides. */
   readonly also?: Reach;
 }
 
+/** What a command is given besides its words. */
+export interface Given {
+  /** What it reads, with holes; null: not known. */
+  readonly input: string | null;
+  /** What the line has written as a patch that takes out what is uncommitted: of these paths; null: it has not. */
+  readonly reversed: Paths | null;
+}
+
 /** Reads the words after a command's name; null where it touches neither files nor index. */
-export type Rule = (args: readonly Value[]) => Reach | null;
+export type Rule = (args: readonly Value[], given: Given) => Reach | null;
 
 export function tree(name: string, paths: Paths = all, untracked = false): Reach {
   return { name: `git ${name}`, reach: "tree", commits: false, ...paths, untracked };
@@ -28,7 +38,7 @@ export function index(name: string, paths: Paths = all, commits = false): Reach 
   return { name: `git ${name}`, reach: "index", commits, ...paths, untracked: false };
 }
 
-type Paths = Pick<Reach, "paths" | "unclear">;
+export type Paths = Pick<Reach, "paths" | "unclear">;
 
 export const all: Paths = { paths: null };
 

@@ -1,9 +1,10 @@
 /** Git commands that write the working tree: what uncommitted work they may wipe. */
 
-import type { Value } from "../shell/variables.ts";
+import { hole, type Value } from "../shell/variables.ts";
 import { changeRules, whileThere } from "./change-rules.ts";
-import { has, type Options, readArguments } from "./options.ts";
-import { all, index, only, onlyOrAll, operands, type Reach, type Rule, tree } from "./reach.ts";
+import { type Arguments, has, type Options, readArguments } from "./options.ts";
+import { losingFiles } from "./patch.ts";
+import { all, index, only, onlyOrAll, operands, type Paths, type Reach, type Rule, tree } from "./reach.ts";
 
 const restore: Rule = args => {
   const given = readArguments(args, {
@@ -86,8 +87,8 @@ const move: Rule = args => {
   return has(given, "-n", "--dry-run") || paths.length < 2 ? null : tree("mv", only(paths));
 };
 
-/** Backwards it takes work out of the files; forwards it goes beside what is there. */
-const apply: Rule = args => {
+/** Backwards it takes work out of the files; forwards it goes beside what is there, unless the patch is a reversed one. */
+const apply: Rule = (args, { input, reversed }) => {
   const given = readArguments(args, {
     short: "pC",
     long: ["--directory", "--exclude", "--include", "--build-fake-ancestor"],
@@ -95,8 +96,24 @@ const apply: Rule = args => {
   const isLooking = has(given, "--check", "--stat", "--numstat", "--summary") && !has(given, "--apply");
   if (isLooking) return null;
   if (has(given, "-R", "--reverse") && !has(given, "--cached")) return tree("apply -R");
+  const forwards = has(given, "--cached") ? null : losing(given, input, reversed);
+  if (forwards !== null) return forwards;
   return has(given, "--cached", "--index", "-3", "--3way") ? index("apply --index") : null;
 };
+
+/** What a patch takes out of files that the line wrote, or shows. */
+function losing(given: Arguments, input: string | null, reversed: Paths | null): Reach | null {
+  if (reversed !== null) return tree("apply", reversed, true);
+  const isRead = operands(given).every(({ whole }) => whole === "-");
+  if (!isRead || input === null || input.includes(hole)) return null;
+  const strip = Number(given.options.findLast(({ name }) => name === "-p")?.value?.text ?? 1);
+  const directory = given.options.findLast(({ name }) => name === "--directory")?.value;
+  if (directory?.known === false) return tree("apply", { paths: null, unclear: true }, true);
+  const files = losingFiles(input, strip);
+  const folder = directory === undefined || directory === null ? "" : `${directory.text}/`;
+  const paths = files === null ? all : { paths: files.map(file => folder + file) };
+  return files?.length === 0 ? null : { ...tree("apply", paths, true), fromTop: true };
+}
 
 const checkoutIndex: Rule = args => {
   const given = readArguments(args, { long: ["--prefix", "--stage"] });

@@ -23,6 +23,8 @@ import {
 export interface Invocation extends Where {
   readonly values: readonly Value[];
   readonly exported: ReadonlyMap<string, string>;
+  /** What it reads, with holes; null: not known. */
+  readonly input: string | null;
   /** It stands behind a program that is not known, and may be no more than its words. */
   readonly isGuess?: true;
 }
