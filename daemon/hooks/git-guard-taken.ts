@@ -1,18 +1,22 @@
 /**
  * What guarded shell lines took of others' uncommitted work: noted before such a line runs, looked for when it has
- * ended, and told to whose work it was.
+ * ended, and told to whose work it was. What others write while it runs, before its command wipes it, counts too.
  */
 
 import type { Actor } from "../core/actor.ts";
+import { latestOf } from "../core/files/dirty-files.ts";
 import type { GitPlace } from "../facts/git-process.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
+import { isWithin } from "../worktree/pathspec.ts";
+import { worksIn } from "../worktree/uncommitted.ts";
+import type { Placed } from "./git-guard-findings.ts";
 import type { HookServices } from "./hook-services.ts";
 import type { Before, Line, Reached, Repository } from "./running-git-commands.ts";
 
-/** Looks at what the line reaches, before it runs. */
+/** Looks at what the line reaches, before it runs; `placed` are its commands whose places are known. */
 export async function lineFor(
   services: HookServices,
-  places: readonly GitPlace[],
+  placed: readonly Placed[],
   reached: readonly Reached[],
 ): Promise<Line> {
   const found = new Map<string, Map<string, Reached>>();
@@ -23,7 +27,35 @@ export async function lineFor(
     found.set(placeKey(one.place), files);
   }
   const repositories = [...found.values()].map(files => before(services, [...files.values()]));
-  return { places, repositories: await Promise.all(repositories) };
+  const wiping = placed.filter(({ command }) => command.reach === "tree" && command.changes === undefined);
+  return {
+    places: placed.map(({ place }) => place),
+    repositories: await Promise.all(repositories),
+    wiping: wiping.map(({ command: { name, paths }, place, base }) => {
+      const [latest] = worksIn(services, place.worktree);
+      return { place, command: name, paths, base, seq: latest === undefined ? 0 : latestOf(latest).seq };
+    }),
+  };
+}
+
+/** What others wrote in the reach of the line while it ran, as it was then; of each file the first command that may wipe it. */
+function writtenSince(services: HookServices, { wiping, repositories }: Line): readonly Repository[] {
+  const { engine, baselines } = services;
+  const known = new Set(repositories.flatMap(({ files }) => files.map(({ key, seq }) => `${seq} ${key}`)));
+  return wiping.map(({ place, command, paths, base, seq: since }) => {
+    const files = worksIn(services, place.worktree).flatMap(work => {
+      const { key, file } = work;
+      const { seq } = latestOf(work);
+      const stamp = baselines.seen(key);
+      const isIn = paths === null || isWithin(file, paths, base, place.worktree);
+      // What is written just now is told of when that ends.
+      const isWritten = (engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0;
+      if (seq <= since || stamp === undefined || !isIn || isWritten || known.has(`${seq} ${key}`)) return [];
+      known.add(`${seq} ${key}`);
+      return [{ place, key, file, seq, command, commits: false, stamp }];
+    });
+    return { place, mark: null, files };
+  });
 }
 
 async function before(services: HookServices, files: readonly Reached[]): Promise<Repository> {
@@ -56,10 +88,11 @@ export async function tellTaken(
   services: HookServices,
   actor: Actor,
   ancestors: readonly (string | null)[],
-  { repositories }: Line,
+  line: Line,
 ): Promise<ReadonlySet<string>> {
   const changed = new Set<string>();
-  for (const repository of repositories) {
+  const late = writtenSince(services, line).filter(({ files }) => files.length > 0);
+  for (const repository of [...line.repositories, ...late]) {
     const groups = new Map<string, Taken[]>();
     for (const taken of await takenFrom(services, repository)) {
       const { how, commit, file, isChanged } = taken;

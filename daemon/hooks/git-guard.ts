@@ -121,8 +121,8 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     // The line will not run.
     await letGo(services, actor, asked.toolUseId);
   } else {
-    const places = placed.filter(one => one.blind === undefined).map(one => one.place);
-    services.guarded.began(asked.toolUseId, await lineFor(services, places, reached));
+    const known = placed.filter(one => one.blind === undefined);
+    services.guarded.began(asked.toolUseId, await lineFor(services, known, reached));
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen].filter(why => why !== null);

@@ -31,12 +31,24 @@ export interface Repository {
   readonly files: readonly Before[];
 }
 
+/** A command of the line that may wipe whatever others write in its reach before it is its turn. */
+export interface Wiping {
+  readonly place: GitPlace;
+  readonly command: string;
+  /** As a pathspec has them; null: all. */
+  readonly paths: readonly string[] | null;
+  readonly base: string | null;
+  /** The latest entry that noted a write in the worktree before the line ran. */
+  readonly seq: number;
+}
+
 export interface Line {
   readonly places: readonly GitPlace[];
   readonly repositories: readonly Repository[];
+  readonly wiping: readonly Wiping[];
 }
 
-const nothing: Line = { places: [], repositories: [] };
+const nothing: Line = { places: [], repositories: [], wiping: [] };
 
 /** Guarded lines that run now. In memory only: of a line that runs over a restart nothing is told. */
 export class Guarded {
@@ -61,6 +73,6 @@ export class Guarded {
   }
 }
 
-function countOf({ repositories }: Line): number {
-  return repositories.reduce((count, { files }) => count + files.length, 0);
+function countOf({ repositories, wiping }: Line): number {
+  return repositories.reduce((count, { files }) => count + files.length, wiping.length);
 }

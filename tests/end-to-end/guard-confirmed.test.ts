@@ -58,11 +58,17 @@ function shell(dir: string, command: string): string {
 }
 
 /** What the agent reads before its line runs; where it is let through, it is run, and its end is told. */
-async function line(session: string, dir: string, command: string): Promise<string> {
+async function line(
+  session: string,
+  dir: string,
+  command: string,
+  meanwhile: () => Promise<unknown> = async () => undefined,
+): Promise<string> {
   uses += 1;
   const call = { tool_name: "Bash", tool_input: { command }, tool_use_id: `b${uses}` };
   const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
   if (said.includes('"deny"')) return read(said);
+  await meanwhile();
   shell(dir, command);
   await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, duration_ms: 5, ...call });
   return read(said);
@@ -281,6 +287,42 @@ describe("whoever's work another one took", () => {
     expect(await prompt(bob, dir)).toBe("");
     await w.stop();
     await w.start("deny", claudeCode);
+  });
+
+  it.each([
+    ["true && git checkout -- .", "git checkout", "c.ts"],
+    ["git stash -q", "git stash push", "src/c.ts"],
+    ["cd src && git reset -q --hard", "git reset --hard", "c.ts"],
+    ["git clean -qfd src", "git clean", "src/new.ts"],
+  ])("is told of what it wrote while the line ran: %s", async (wipe, name, file) => {
+    const { dir, ann, bob } = await checkout();
+    w.put(dir, "c.ts", "c\n");
+    w.git(dir, "add", "-A");
+    w.git(dir, "commit", "-qm", "all");
+    expect(await line(bob, dir, wipe, () => edit(ann, dir, file, "ann's late\n"))).toBe("");
+    const said = await prompt(ann, dir);
+    expect(said).toContain(
+      `\`${name}\` of "${bob}" took your uncommitted work out of the working tree: "${file}"`,
+    );
+    expect(said).not.toContain("shell command");
+    expect(await prompt(bob, dir)).toBe("");
+    const [note] = (await w.trail(bob)).filter(({ event }) => event === "work_taken");
+    expect(note?.why).toContain(`uncommitted work of ${ann}`);
+  });
+
+  it("is told nothing of what stayed of that, and of what it took back itself", async () => {
+    const { dir, ann, bob } = await checkout();
+    w.git(dir, "add", "-A");
+    w.git(dir, "commit", "-qm", "all");
+    const meanwhile = async () => {
+      await edit(ann, dir, "src/c.ts", "ann's late\n");
+      await edit(ann, dir, "a.ts", "ann's late\n");
+      await edit(ann, dir, "a.ts", "ann's\n");
+      await edit(bob, dir, "b.ts", "bob's late\n");
+    };
+    expect(await line(bob, dir, "git checkout -q -- a.ts b.ts", meanwhile)).toBe("");
+    expect(w.read(dir, "src/c.ts")).toBe("ann's late\n");
+    expect([await prompt(ann, dir), await prompt(bob, dir)]).toEqual(["", ""]);
   });
 
   it("is told nothing of what was only staged, and of what is its own", async () => {
