@@ -25,7 +25,7 @@ my $line_bytes    = 32 * 1024 * 1024;
 my $reply_bytes   = 1024 * 1024;
 my $retry_ms      = 50;
 
-my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT);
+my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT HOME);
 my $unreached = '{"systemMessage":"kite gives no answer: edits of this session are not coordinated with others'
     . ' (kite doctor says why)"}' . "\n";
 

@@ -43,6 +43,7 @@ const forwarded = [
   "CLAUDE_PROJECT_DIR",
   "CLAUDE_CODE_SESSION_ATTENDED",
   "CLAUDE_CODE_ENTRYPOINT",
+  "HOME",
 ];
 const unreached = `${JSON.stringify({
   systemMessage:

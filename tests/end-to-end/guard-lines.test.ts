@@ -18,10 +18,10 @@ afterAll(() => w.dispose());
 
 type Fields = Readonly<Record<string, unknown>>;
 
-async function hook(session_id: string, cwd: string, fields: Fields): Promise<string> {
+async function hook(session_id: string, cwd: string, fields: Fields, env: object = {}): Promise<string> {
   const client = await w.client();
   const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
-  const reply = await client.ask({ type: "hook", event });
+  const reply = await client.ask({ type: "hook", event, env });
   client.destroy();
   expect(reply).toMatchObject({ ok: true });
   return String(reply["output"]);
@@ -165,6 +165,19 @@ describe("denied where the line says in other words where it runs", () => {
     expect(said).not.toContain("cannot be told");
     expect(said).toContain(ann.slice(0, 8));
     expect(isWhole()).toBe(true);
+  });
+
+  it("in the home and the project of the agent's own client", async () => {
+    const { dir, bob } = await checkout();
+    const asks = (command: string, env: object) => {
+      const call = { tool_name: "Bash", tool_input: { command }, tool_use_id: `b${++uses}` };
+      return hook(bob, w.folder, { hook_event_name: "PreToolUse", ...call }, env);
+    };
+    expect(await asks("cd ~ && git stash", { HOME: dir })).toContain('"deny"');
+    expect(await asks("cd ~ && git stash", {})).toBe("");
+    const inProject = 'cd "$CLAUDE_PROJECT_DIR" && git stash';
+    expect(await asks(inProject, { CLAUDE_PROJECT_DIR: dir })).toContain('"deny"');
+    expect(await asks(inProject, { CLAUDE_PROJECT_DIR: "/" })).toBe("");
   });
 
   it.each([

@@ -25,6 +25,7 @@ describe.each(hookPrograms)("the $name client", program => {
         CLAUDE_PROJECT_DIR: "/p",
         CLAUDE_CODE_SESSION_ATTENDED: "1",
         CLAUDE_CODE_ENTRYPOINT: "cli",
+        HOME: "/home/dev",
         ANTHROPIC_API_KEY: "secret",
       };
       expect(await run({ env })).toEqual(silent);
