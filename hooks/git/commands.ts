@@ -198,7 +198,11 @@ function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
     found.unread ??= "it does too much to be followed";
     return null;
   }
-  const inner = { ...nothingYet({ env: found.env, set: found.set }), depth: found.depth + 1, budget: found.budget };
+  const inner = {
+    ...nothingYet({ env: found.env, set: found.set }),
+    depth: found.depth + 1,
+    budget: found.budget,
+  };
   look(inner, words.map(({ whole }) => whole).join(" "), "/");
   found.unread ??= inner.unread;
   const wiping = inner.commands.filter(({ reach }) => reach === "tree");

@@ -8,8 +8,8 @@ import { asValue, hole, type Value } from "./variables.ts";
 /** Commands that a program starts, each with its words. */
 export interface Launched {
   readonly commands: readonly (readonly Value[])[];
-  /** They run below the directory, who knows where. */
-  readonly isBelow: boolean;
+  /** They run in one of these folders, or below them, who knows where; null: where the program runs. */
+  readonly below: readonly Value[] | null;
 }
 
 /**
@@ -30,9 +30,13 @@ export function launched(
 function found(args: readonly Value[]): Launched {
   const commands: Value[][] = [];
   let isBelow = false;
+  let isBegun = false;
+  const folders: Value[] = [];
   let current: Value[] | null = null;
   for (const arg of args) {
     if (current === null) {
+      isBegun ||= /^(?:[(!)]|-(?![HLP]$|O\d?$))/.test(arg.text);
+      if (!isBegun && !/^-[HLPO]/.test(arg.text)) folders.push(arg);
       if (!/^-(?:exec|ok)(?:dir)?$/.test(arg.text)) continue;
       isBelow ||= arg.text.endsWith("dir");
       current = [];
@@ -41,7 +45,7 @@ function found(args: readonly Value[]): Launched {
       current = null;
     } else current.push(asValue(arg.whole.replaceAll("{}", hole)));
   }
-  return { commands, isBelow };
+  return { commands, below: isBelow ? (folders.length === 0 ? [asValue(".")] : folders) : null };
 }
 
 const names = {
@@ -60,7 +64,7 @@ function fed(args: readonly Value[], input: string | null, textOf: (file: Value)
   const isUnclear = last("-E", "-e", "--eof") !== undefined;
   const commands = text === null || isUnclear ? null : each(command, text, options, replaced);
   const any = replaced === null ? [...command, asValue(hole)] : filled(command, replaced, hole);
-  return { commands: commands ?? [any], isBelow: false };
+  return { commands: commands ?? [any], below: null };
 }
 
 /** What stands for a line: `{}` unless said; null where nothing does. */

@@ -12,6 +12,7 @@ import {
   begun,
   boundedArgs,
   boundedList,
+  enter,
   exportTo,
   hole,
   type State,
@@ -102,7 +103,11 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
   const args = values.slice(1);
   const starts = launched(name, args, state.input, file => walk.textOf(file, state));
   if (starts !== null) {
-    for (const command of starts.commands) launch(walk, command, starts.isBelow, state);
+    const places = starts.below?.map(folder => enter(state, folder));
+    for (const { dir } of places ?? [state]) {
+      const isBelow = places !== undefined || state.isBelow;
+      for (const command of starts.commands) launch(walk, command, { ...state, dir, isBelow });
+    }
     if (starts.commands.length === 0) walk.write(hole);
     return outer;
   }
@@ -145,7 +150,7 @@ function guess(walk: Walk, name: string | null, args: readonly Value[], state: S
   const { dir, isBelow, exported, input } = state;
   if (programOf(command ?? []) === "git") {
     walk.run({ values: command ?? [], dir, isBelow, exported, input, isGuess: true });
-  } else if (command !== null) walk.unheard(() => launch(walk, command, false, state));
+  } else if (command !== null) walk.unheard(() => launch(walk, command, state));
   for (const { whole } of lines) {
     const inner = begun({ ...state, input: null }, null, hole);
     walk.unheard(() => walk.framed("shell", () => called(walk, read(walk, whole), inner)));
@@ -166,8 +171,8 @@ function forgotten(state: State): State {
 }
 
 /** A command that a program starts: the shell's own words mean nothing to it. */
-function launch(walk: Walk, command: readonly Value[], isBelow: boolean, state: State): void {
-  const inside = begun({ ...state, isBelow: state.isBelow || isBelow, input: null }, null, hole);
+function launch(walk: Walk, command: readonly Value[], state: State): void {
+  const inside = begun({ ...state, input: null }, null, hole);
   if (walk.goesOn()) walk.framed("shell", () => walk.deeper(() => perform(walk, command, inside, inside)));
   else walk.stop();
 }

@@ -102,13 +102,17 @@ const lost: Where = { dir: null, isBelow: false };
  * known count: it leads there, or further in.
  */
 export function enter(from: Where, to: Value): Where {
-  const known = to.known ? to.text : to.text.slice(0, to.text.lastIndexOf("/") + 1);
+  // A pattern fits names that only the shell knows.
+  const open = to.whole.search(/[*?\0]/);
+  const isKnown = open === -1;
+  const known = isKnown ? to.text : to.whole.slice(0, to.whole.lastIndexOf("/", open) + 1);
   // What begins with a hole may begin with a slash, and what comes after one may lead out again.
-  if (!to.known && (to.text === "" || known === "/" || /(?:^|\/)\.\.(?:\/|$)/.test(to.whole))) return lost;
-  if (known.startsWith("/")) return { dir: folded(known), isBelow: !to.known };
+  const isAny = to.whole.startsWith(hole) || known === "/";
+  if (!isKnown && (isAny || /(?:^|\/)\.\.(?:\/|$)/.test(to.whole.slice(known.length)))) return lost;
+  if (known.startsWith("/")) return { dir: folded(known), isBelow: !isKnown };
   // No directory has so long a path: the shell would stay where it is, or is somewhere else.
   if (from.dir === null || from.dir.length + known.length > limits.pathBytes) return lost;
-  if (!from.isBelow) return { dir: folded(`${from.dir}/${known}`), isBelow: !to.known };
+  if (!from.isBelow) return { dir: folded(`${from.dir}/${known}`), isBelow: !isKnown };
   return known.split("/").includes("..") ? lost : { dir: from.dir, isBelow: true };
 }
 
