@@ -25,10 +25,10 @@ function replaced(folder: string): void {
 }
 
 const ways: readonly (readonly [string, () => void])[] = [
-  ["Kite's folder is removed", () => rmSync(home.paths.home, { recursive: true })],
+  ["Kite's folder is removed", () => rmSync(home.paths.home, { recursive: true, maxRetries: 10 })],
   ["Kite's folder is renamed", () => renameSync(home.paths.home, `${home.paths.home}2`)],
   ["Kite's folder is replaced by a copy", () => replaced(home.paths.home)],
-  ["the journal's folder is removed", () => rmSync(home.paths.journal, { recursive: true })],
+  ["the journal's folder is removed", () => rmSync(home.paths.journal, { recursive: true, maxRetries: 10 })],
   ["the journal's folder is renamed", () => renameSync(home.paths.journal, `${home.paths.journal}2`)],
   ["the journal's folder is replaced by a copy", () => replaced(home.paths.journal)],
   ["the segment alone is removed", () => rmSync(segment())],
@@ -92,7 +92,7 @@ describe.each(ways)("%s", (_what, take) => {
 test("who comes at once is told which files, and what to do", async () => {
   const daemon = await home.start();
   const ann = await home.session("ann");
-  rmSync(home.paths.journal, { recursive: true });
+  rmSync(home.paths.journal, { recursive: true, maxRetries: 10 });
   // The daemon looks by itself every second as well: it may have seen it first.
   const reply = await ann.ask({ type: "task_create", id: "ann", description: "after" });
   if (reply["code"] !== "restarting") {
