@@ -37,6 +37,8 @@ export interface GuardedCommand {
   readonly elsewhere?: string | null;
   /** It reaches into repositories further in, too. */
   readonly further?: Further;
+  /** Paths, relative to `dir`, that it writes over whatever is there. */
+  readonly over?: readonly string[];
   /** It puts other commits into the working tree: of all this, only what they change is in reach. */
   readonly changes?: TreeChange;
 }
@@ -58,15 +60,17 @@ export interface Further {
 export interface TreeChange {
   /**
    * `target`: files that differ between HEAD and each revision. `merge`: those that differ since both parted. `commits`:
-   * those that each commit, or each of a range, changed.
+   * those that each commit, or each of a range, changed. `files`: all that each revision has.
    */
-  readonly by: "target" | "merge" | "commits";
+  readonly by: "target" | "merge" | "commits" | "files";
   /** As they were given; "": no file at all. One that git does not find changes nothing. */
   readonly revisions: readonly string[];
   /** A revision that git does not find may be a path, or a remote's branch. */
   readonly orPath: boolean;
-  /** What is lost of what is uncommitted, whatever differs. */
-  readonly loses: "all" | "staged" | "nothing";
+  /** What is lost of what is uncommitted, whatever differs; `tracked`: all that the command reaches of itself. */
+  readonly loses: "all" | "tracked" | "staged" | "nothing";
+  /** It writes over files that git does not know; unforced, git refuses that. */
+  readonly isForced?: true;
   /** Names in the repository's directory: it does nothing unless one of them is there. Empty: it needs none. */
   readonly during: readonly string[];
   /** Settings with which it stashes whatever is uncommitted, and brings it back later. */

@@ -13,11 +13,16 @@ export interface Changed {
   /** Words that name paths, as they were given. */
   readonly paths: readonly string[];
   /** What is uncommitted and lost, whatever differs. */
-  readonly loses: "all" | "staged" | "nothing";
+  readonly loses: TreeChange["loses"];
 }
 
 const nothing: Changed = { names: [], paths: [], loses: "nothing" };
 const all: Changed = { ...nothing, loses: "all" };
+
+/** What a command may touch of which nothing is known. */
+export function everythingOf(files: readonly string[]): Changed {
+  return { names: files, paths: [], loses: "tracked" };
+}
 
 /** One look: where, about which files, and what it may spend. */
 interface Look {
@@ -59,13 +64,18 @@ export class ChangeFacts {
   }
 
   async #look(look: Look, change: TreeChange): Promise<Changed> {
-    const { during, loses, stashes, revisions } = change;
+    const { during, stashes, revisions } = change;
     if (during.length > 0 && !(await this.#isThere(look, during))) return nothing;
-    if (loses === "all" || (await this.#isSet(look, stashes))) return all;
+    if (change.loses === "all") return all;
+    const loses = (await this.#isSet(look, stashes)) ? "tracked" : change.loses;
     // What begins with a dash is an option to git, wherever it stands.
-    if (revisions.some(revision => revision.startsWith("-"))) return all;
+    if (revisions.some(revision => revision.startsWith("-"))) return everythingOf(look.files);
     if (revisions.length === 0) return { ...nothing, loses };
     if (change.by === "commits") return { ...nothing, loses, names: await this.#picked(look, revisions) };
+    if (change.by === "files") {
+      const files = await Promise.all(revisions.map(revision => this.#files(look, change, revision)));
+      return { ...nothing, loses, names: files.flat() };
+    }
     const head = await this.#commit(look, "HEAD");
     const changes = await Promise.all(revisions.map(revision => this.#differs(look, change, head, revision)));
     return {
@@ -118,8 +128,26 @@ export class ChangeFacts {
     return { ...nothing, names: [...names, ...above], paths };
   }
 
-  async #commit(look: Look, revision: string): Promise<string | null> {
-    const { code, out } = await this.#run(look, ["rev-parse", "--verify", "--quiet", `${revision}^{commit}`]);
+  /** Which of the files a revision has, each under its own name or that of a file in place of a folder around it. */
+  async #files(look: Look, { orPath }: TreeChange, revision: string): Promise<readonly string[]> {
+    const known = await this.#object(look, `${revision}^{tree}`);
+    const found = known ?? (orPath ? await this.#remoteBranch(look, revision) : null);
+    if (found === null) return [];
+    const asked = look.files.includes("") ? [] : look.files;
+    const args = ["-r", "-z", "--name-only", "--full-tree", found, "--", ...asked];
+    const [names, above] = await Promise.all([
+      this.#run(look, ["--literal-pathspecs", "ls-tree", ...args]),
+      this.#inPlaceOfFolders(look, found),
+    ]);
+    return [...namesIn(names), ...above];
+  }
+
+  #commit(look: Look, revision: string): Promise<string | null> {
+    return this.#object(look, `${revision}^{commit}`);
+  }
+
+  async #object(look: Look, name: string): Promise<string | null> {
+    const { code, out } = await this.#run(look, ["rev-parse", "--verify", "--quiet", name]);
     return code === 0 ? out.trim() : null;
   }
 
@@ -148,7 +176,25 @@ export class ChangeFacts {
     if (code !== 0) return [];
     const commits = out.split("\n").filter(line => line !== "");
     if (commits.length > max) throw new NotAnswered(`more than ${max} commits were not looked at`);
-    return this.#names(look, ["--stdin", "-m", "--root", "--no-commit-id"], `${commits.join("\n")}\n`);
+    const given = ["--stdin", "-m", "--root", "--no-commit-id"];
+    const [names, above] = await Promise.all([
+      this.#names(look, given, `${commits.join("\n")}\n`),
+      this.#pickedInPlace(look, commits),
+    ]);
+    return [...names, ...above];
+  }
+
+  /** Folders around the files in whose place one of the commits, or the one before it, has a file. */
+  async #pickedInPlace(look: Look, commits: readonly string[]): Promise<readonly string[]> {
+    // Git takes a name for each line.
+    const folders = foldersOf(look).filter(folder => !folder.includes("\n"));
+    if (folders.length === 0) return [];
+    const asked = commits
+      .flatMap(commit => [commit, `${commit}^`])
+      .flatMap(at => folders.map(f => `${at}:${f}`));
+    const check = ["cat-file", "--batch-check=%(objecttype)"];
+    const types = outOf(await this.#run(look, check, `${asked.join("\n")}\n`)).split("\n");
+    return folders.filter((_, i) => types.some((type, n) => type === "blob" && n % folders.length === i));
   }
 
   async #names(look: Look, args: readonly string[], input = ""): Promise<readonly string[]> {
@@ -160,7 +206,7 @@ export class ChangeFacts {
 
   /** Folders around the files in whose place the commit has a file: those would go with all that is in them. */
   async #inPlaceOfFolders(look: Look, commit: string): Promise<readonly string[]> {
-    const folders = [...new Set(look.files.flatMap(above))];
+    const folders = foldersOf(look);
     if (folders.length === 0) return [];
     const args = ["--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", ...folders];
     const entries = namesIn(await this.#run(look, args));
@@ -176,9 +222,15 @@ export class ChangeFacts {
   }
 }
 
-function namesIn({ code, out, said }: GitAnswer): readonly string[] {
+function outOf({ code, out, said }: GitAnswer): string {
   if (code !== 0) throw new NotAnswered(said.trim().split("\n")[0] || "git did not answer");
-  return out.split("\0").filter(name => name !== "");
+  return out;
+}
+
+function namesIn(answer: GitAnswer): readonly string[] {
+  return outOf(answer)
+    .split("\0")
+    .filter(name => name !== "");
 }
 
 /** The tree without files has the same name everywhere, in each of git's two kinds of names. */
@@ -186,6 +238,10 @@ function emptyTree(like: string | null): string {
   return like?.length === 64
     ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
     : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+}
+
+function foldersOf({ files }: Look): readonly string[] {
+  return [...new Set(files.flatMap(above))];
 }
 
 function above(file: string): readonly string[] {

@@ -183,9 +183,17 @@ function inReach(one: Placed, { foreign, seen }: Look): Foreign[] {
     const state = dir ? null : seen.states.get(file);
     if (changed !== undefined && changed.loses !== "all")
       return wouldChange({ ...one, changed }, { file, held }, state);
+    if (state != null && isOver(one, file))
+      return state.untracked || state.ignored || reaches(command, state, held);
     // What was not looked at may be anything.
     return state === undefined ? seen.unseen !== null : reaches(command, state, held);
   });
+}
+
+function isOver({ command: { over = [] }, place, base }: Placed, file: string): boolean {
+  // Relative to a folder that cannot be told, a path may be any.
+  if (base === null) return over.length > 0;
+  return over.some(path => resolve(place.worktree, base, path) === resolve(place.worktree, file));
 }
 
 function isInPaths({ command: { paths }, place, base }: Placed, file: string): boolean {

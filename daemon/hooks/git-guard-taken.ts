@@ -3,6 +3,7 @@
  * ended, and told to whose work it was. What others write while it runs, before its command wipes it, counts too.
  */
 
+import type { GuardedCommand } from "../../protocol/guard.ts";
 import type { Actor } from "../core/actor.ts";
 import { latestOf } from "../core/files/dirty-files.ts";
 import type { GitPlace } from "../facts/git-process.ts";
@@ -27,7 +28,7 @@ export async function lineFor(
     found.set(placeKey(one.place), files);
   }
   const repositories = [...found.values()].map(files => before(services, [...files.values()]));
-  const wiping = placed.filter(({ command }) => command.reach === "tree" && command.changes === undefined);
+  const wiping = placed.filter(({ command }) => command.reach === "tree" && isForced(command));
   return {
     places: placed.map(({ place }) => place),
     repositories: await Promise.all(repositories),
@@ -36,6 +37,11 @@ export async function lineFor(
       return { place, command: name, paths, base, seq: latest === undefined ? 0 : latestOf(latest).seq };
     }),
   };
+}
+
+/** Git refuses the others where they would overwrite uncommitted work. */
+function isForced({ changes }: GuardedCommand): boolean {
+  return changes === undefined || changes.loses === "tracked";
 }
 
 /** What others wrote in the reach of the line while it ran, as it was then; of each file the first command that may wipe it. */

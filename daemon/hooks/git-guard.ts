@@ -113,7 +113,10 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     waits = { waitedMs, before };
   }
   const looks = await looksAt(services, me, placed);
-  const narrow = await narrowed(services, placed, one => looks.get(placeKey(one))?.foreign ?? []);
+  const narrow = await narrowed(services, placed, one => {
+    const { foreign = [], seen } = looks.get(placeKey(one)) ?? {};
+    return { files: foreign.map(({ file }) => file), states: seen?.states ?? new Map() };
+  });
   const { all, unseen, reached } = findingsOf(services, narrow.placed, looks);
   const { said, passed, line } = await untold(services, actor, asked, all);
   const findings = said.map(({ finding }) => finding);

@@ -1,10 +1,11 @@
 /** Of commands that put other commits into the working tree, only what they would change is in reach. */
 import type { GuardedCommand } from "../../protocol/guard.ts";
-import type { Changed } from "../facts/git-changes.ts";
+import { type Changed, everythingOf } from "../facts/git-changes.ts";
 import type { GitPlace } from "../facts/git-process.ts";
 import type { FileState } from "../facts/git-status.ts";
 import type { Services } from "../services.ts";
 import { isWithin } from "./pathspec.ts";
+import { reaches } from "./reach.ts";
 
 interface Placed {
   readonly command: GuardedCommand;
@@ -21,13 +22,16 @@ interface Placed {
 export async function narrowed<P extends Placed>(
   { facts }: Services,
   placed: readonly P[],
-  foreignOf: (one: P) => readonly { readonly file: string }[],
+  foreignOf: (one: P) => { readonly files: readonly string[]; readonly states: States },
 ): Promise<{ readonly placed: readonly P[]; readonly unseen: string | null }> {
   let unseen: string | null = null;
   const all: P[] = [];
   for (const one of placed) {
     const { changes } = one.command;
-    const files = foreignOf(one).map(({ file }) => file);
+    const { files: foreign, states } = foreignOf(one);
+    // Of the rest it takes what it reaches, whatever it puts in its place.
+    const files =
+      changes?.loses === "tracked" ? foreign.filter(file => mayBeUnknown(states.get(file))) : foreign;
     if (changes === undefined || one.blind !== undefined || files.length === 0) {
       all.push(one);
       continue;
@@ -35,29 +39,43 @@ export async function narrowed<P extends Placed>(
     const changed = await facts.change(one.place, changes, files);
     if ("unreachable" in changed) {
       unseen ??= changed.unreachable;
-      all.push(one);
+      all.push({ ...one, changed: everythingOf(files) });
     } else all.push({ ...one, changed });
   }
   return { placed: all, unseen };
 }
 
+type States = ReadonlyMap<string, FileState>;
+
+/** Git may not know the file, or ignore it. */
+function mayBeUnknown(state: FileState | undefined): boolean {
+  return state === undefined || state.untracked || state.ignored;
+}
+
 /**
  * Whether the command takes what is uncommitted in a file, or changes it under its holder. `state` undefined: it was not
- * looked at, and may be anything; null: a folder that is held. What git ignores it overwrites without a word.
+ * looked at, and may be anything; null: a folder that is held. What git ignores it overwrites without a word, and what
+ * it does not know with force.
  */
 export function wouldChange(
-  { changed, place, base }: Placed & { readonly changed: Changed },
+  { command, changed, place, base }: Placed & { readonly changed: Changed },
   { file, held }: { readonly file: string; readonly held: boolean },
   state: FileState | null | undefined,
 ): boolean {
   const { names, paths, loses } = changed;
   const isUncommitted = state === undefined || held || Object.values(state ?? {}).some(Boolean);
   if (!isUncommitted) return false;
+  const isNamed = names.some(
+    name => name === file || file === "" || name.startsWith(`${file}/`) || file.startsWith(`${name}/`),
+  );
+  const isOver = isNamed && (!state?.untracked || state.staged || held || command.changes?.isForced === true);
+  if (loses === "tracked")
+    return (
+      state === undefined || reaches(command, state, held) || (mayBeUnknown(state ?? undefined) && isOver)
+    );
   if (loses === "staged" && (state === undefined || state?.staged)) return true;
   // What it takes back by its path it takes from the index.
   const isKnown = state === undefined || held || state?.staged || state?.changed;
   if (isKnown && isWithin(file, paths, base, place.worktree)) return true;
-  return names.some(
-    name => name === file || file === "" || name.startsWith(`${file}/`) || file.startsWith(`${name}/`),
-  );
+  return isOver;
 }

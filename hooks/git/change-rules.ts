@@ -25,6 +25,27 @@ function changing(name: string, words: readonly Value[], change: Partial<TreeCha
   return words.every(({ known }) => known) ? { ...reach, changes: { ...changeless, ...change } } : reach;
 }
 
+/**
+ * It puts the files of revisions, or of HEAD, over whatever is there: what is uncommitted in files that git knows is lost
+ * in any case, what git ignores where a revision has the file; unless git refuses that, what it does not know, too.
+ */
+export function putting(
+  reach: Reach,
+  from: readonly Value[],
+  { orPath = false, isRefused = false } = {},
+): Reach {
+  if (from.some(({ known }) => !known)) return { ...reach, untracked: !isRefused, ignored: true };
+  const revisions = from.length === 0 ? ["HEAD"] : from.map(revision);
+  const force = isRefused ? {} : ({ isForced: true } as const);
+  return { ...reach, changes: { ...changeless, by: "files", revisions, orPath, loses: "tracked", ...force } };
+}
+
+/** What a commit changed comes over what git ignores, and over what git knows, anything may come. */
+export function overIgnored(reach: Reach, commit: Value): Reach {
+  if (!commit.known) return { ...reach, ignored: true };
+  return { ...reach, changes: { ...changeless, by: "commits", revisions: [commit.text], loses: "tracked" } };
+}
+
 /** It does nothing unless one of these is in the repository's directory. */
 export function whileThere(
   reach: Reach,
@@ -45,19 +66,40 @@ const checkout: Rule = args => {
     long: ["--orphan", "--conflict", "--pathspec-from-file"],
   });
   const { words, after } = given;
-  const isForced = has(given, "-f", "--force", "-p", "--patch", "-m", "--merge", "--conflict");
-  if (after !== null && after.length > 0) return tree("checkout", only(after));
-  if (has(given, "--pathspec-from-file")) return tree("checkout", { paths: null, unclear: true });
-  if (has(given, "-b", "-B", "--orphan", "-d", "--detach")) return fromHead("checkout", words, isForced);
   const [first] = words;
-  if (first === undefined) return isForced ? tree("checkout") : null;
-  if (words.length > 1 || isPath(first) || has(given, "--ours", "--theirs")) {
-    return tree("checkout", only(words));
-  }
-  if (isForced) return tree("checkout");
+  const force = forceOf(given, "-f", "--force");
+  if (after !== null && after.length > 0) return fromTree(tree("checkout", only(after)), first);
+  if (has(given, "--pathspec-from-file"))
+    return fromTree(tree("checkout", { paths: null, unclear: true }), first);
+  if (has(given, "-b", "-B", "--orphan", "-d", "--detach")) return fromHead("checkout", words, force);
+  if (first === undefined) return force === null ? null : forced("checkout", [], force);
+  if (isPath(first) || has(given, "--ours", "--theirs")) return tree("checkout", only(words));
+  if (words.length > 1) return fromTree(tree("checkout", only(words)), first);
   const orPath = after === null && !has(given, "-t", "--track");
+  if (force !== null) return forced("checkout", words, force, orPath);
   return isHead(first) ? null : changing("checkout", words, { revisions: [revision(first)], orPath });
 };
+
+/** Files taken from a revision; without one from the index, which has none that git does not know. */
+function fromTree(reach: Reach, revision: Value | undefined): Reach {
+  return revision === undefined ? reach : putting(reach, [revision]);
+}
+
+/**
+ * How a command goes over what is uncommitted: `merges` leaves alone what git does not know. null: not at all. Discarding
+ * alone leaves it alone only in newer versions of git.
+ */
+type Force = "forces" | "merges" | null;
+
+function forceOf(given: Arguments, ...names: readonly string[]): Force {
+  if (has(given, ...names)) return "forces";
+  return has(given, "-p", "--patch", "-m", "--merge", "--conflict") ? "merges" : null;
+}
+
+/** To a branch or a commit, whatever is uncommitted. */
+function forced(name: string, words: readonly Value[], force: Force, orPath = false): Reach {
+  return putting(tree(name), words.slice(0, 1), { orPath, isRefused: force === "merges" });
+}
 
 const switchTo: Rule = args => {
   const given = readArguments(args, {
@@ -65,21 +107,22 @@ const switchTo: Rule = args => {
     long: ["--create", "--force-create", "--orphan", "--conflict"],
   });
   const { words } = given;
-  const isForced = has(given, "-f", "--force", "--discard-changes", "-m", "--merge", "--conflict");
+  const force = forceOf(given, "-f", "--force", "--discard-changes");
   // It takes all files out.
-  if (has(given, "--orphan")) return isForced ? tree("switch") : changing("switch", [], { revisions: [""] });
+  if (has(given, "--orphan"))
+    return force === null ? changing("switch", [], { revisions: [""] }) : tree("switch");
   if (has(given, "-c", "-C", "--create", "--force-create", "-d", "--detach")) {
-    return fromHead("switch", words, isForced);
+    return fromHead("switch", words, force);
   }
   if (words.length === 0) return null;
-  if (isForced) return tree("switch");
+  if (force !== null) return forced("switch", words, force, true);
   return changing("switch", words, { revisions: words.slice(0, 1).map(revision), orPath: true });
 };
 
 /** A branch that begins where one stands leaves every file as it is. */
-function fromHead(name: string, words: readonly Value[], isForced: boolean): Reach | null {
+function fromHead(name: string, words: readonly Value[], force: Force): Reach | null {
   const [start] = words;
-  if (isForced) return tree(name);
+  if (force !== null) return forced(name, words, force);
   if (start === undefined || isHead(start)) return null;
   return changing(name, words, { revisions: [revision(start)] });
 }
@@ -100,8 +143,8 @@ const reset: Rule = args => {
   const mode = modes.find(each => asked !== undefined && matches(asked, each));
   if (mode === "--soft") return null;
   if (mode === undefined || mode === "--mixed") return index("reset", onlyOrAll(given.after ?? []));
-  if (mode === "--hard") return tree("reset --hard");
   const { words } = given;
+  if (mode === "--hard") return putting(tree("reset --hard"), words.slice(0, 1));
   const loses = mode === "--merge" ? "staged" : "nothing";
   const revisions = words.length === 0 ? ["HEAD"] : words.slice(0, 1).map(revision);
   return changing(`reset ${mode}`, words, { revisions, loses });
@@ -111,9 +154,10 @@ function matches(name: string, mode: string): boolean {
   return has({ words: [], after: null, options: [{ name, value: null }] }, mode);
 }
 
-/** The settings of these names, unless the command says itself that it stashes nothing. */
-function stashes(given: Arguments, ...keys: readonly string[]): readonly string[] {
-  return has(given, "--no-autostash") ? [] : keys;
+/** What a stash of its own takes: by an option, or by the settings of these names unless an option says not to. */
+function stashing(given: Arguments, ...keys: readonly string[]): Pick<TreeChange, "loses" | "stashes"> {
+  if (has(given, "--autostash")) return { loses: "tracked", stashes: [] };
+  return { loses: "nothing", stashes: has(given, "--no-autostash") ? [] : keys };
 }
 
 const upstream = "@{upstream}";
@@ -126,10 +170,13 @@ const merge: Rule = args => {
   if (has(given, "--quit")) return null;
   if (has(given, "--continue")) return index("merge --continue", all, true);
   if (has(given, "--abort")) return whileThere(tree("merge"), ["MERGE_HEAD"], "staged");
-  if (has(given, "--autostash")) return tree("merge");
   const { words } = given;
   const revisions = words.length === 0 ? [upstream] : words.map(revision);
-  return changing("merge", words, { by: "merge", revisions, stashes: stashes(given, "merge.autostash") });
+  return changing("merge", words, {
+    by: "merge",
+    revisions,
+    ...stashing(given, "merge.autostash"),
+  });
 };
 
 const rebase: Rule = args => {
@@ -142,7 +189,7 @@ const rebase: Rule = args => {
   if (has(given, "--continue")) return index("rebase --continue", all, true);
   if (has(given, "--abort", "--skip")) return whileThere(tree("rebase"), ["rebase-merge", "rebase-apply"]);
   // What it runs between the commits may be anything.
-  if (has(given, "--autostash", "-x", "--exec")) return tree("rebase");
+  if (has(given, "-x", "--exec")) return tree("rebase");
   const { words } = given;
   const onto = given.options.findLast(({ name }) => name === "--onto")?.value ?? null;
   const isRoot = has(given, "--root");
@@ -151,7 +198,7 @@ const rebase: Rule = args => {
   const target = first === null ? (isRoot ? "" : upstream) : revision(first);
   return changing("rebase", onto === null ? words : [...words, onto], {
     revisions: branch === undefined ? [target] : [target, revision(branch)],
-    stashes: stashes(given, "rebase.autostash"),
+    ...stashing(given, "rebase.autostash"),
   });
 };
 
@@ -162,14 +209,13 @@ const pull: Rule = args => {
     long: ["--strategy", "--strategy-option", "--depth", "--jobs", "--server-option", "--upload-pack"],
   });
   if (has(given, "--dry-run")) return null;
-  if (has(given, "--autostash")) return tree("pull");
   const { words } = given;
   const [remote, ...refs] = words;
   const named = refs.map(({ text }) => `refs/remotes/${remote?.text ?? ""}/${text.replace(/^\+|:.*$/g, "")}`);
   return changing("pull", words, {
     by: "merge",
     revisions: refs.length === 0 ? [upstream] : named,
-    stashes: stashes(given, "merge.autostash", "rebase.autostash"),
+    ...stashing(given, "merge.autostash", "rebase.autostash"),
   });
 };
 

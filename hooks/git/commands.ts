@@ -24,7 +24,7 @@ import {
   settingOf,
 } from "./command.ts";
 import { has, readArguments } from "./options.ts";
-import type { Paths, Reach } from "./reach.ts";
+import { isGentle, type Paths, type Reach } from "./reach.ts";
 
 /** A guarded command, and whether its paths could not be told, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {
@@ -138,12 +138,12 @@ function note({ set }: Found, { key, value }: { readonly key: string; readonly v
 
 /** What the line says itself of a command that else changes little: that it stashes, or loses what was just staged. */
 function inLine({ commands, set }: Found, { settings }: GitCall, reach: Reach): Reach {
-  const { changes, ...whole } = reach;
+  const { changes } = reach;
   if (changes === undefined) return reach;
   const left = changes.stashes.filter(key => (settings.get(key) ?? set.get(key)) === undefined);
   const isStashing = changes.stashes.some(key => !isFalse(settings.get(key) ?? set.get(key) ?? "false"));
   const isStaged = changes.loses === "staged" && commands.some(one => one.reach !== "tree");
-  if (isStashing || isStaged) return whole;
+  if (isStashing || isStaged) return { ...reach, changes: { ...changes, stashes: left, loses: "tracked" } };
   // What has to be in progress may begin on the line itself: but git begins nothing over what it would lose at its end.
   return { ...reach, changes: { ...changes, stashes: left } };
 }
@@ -156,7 +156,7 @@ function furtherIn(
   { name, args, settings }: GitCall,
   { reach, changes }: Reach,
 ): Pick<GuardedCommand, "further"> {
-  if (!recursing.test(name.text) || reach !== "tree" || changes !== undefined) return {};
+  if (!recursing.test(name.text) || reach !== "tree" || isGentle(changes)) return {};
   const given = readArguments(args, {});
   if (has(given, "--no-recurse-submodules")) return {};
   if (has(given, "--recurse-submodules")) return { further: { into: "submodules" } };
@@ -208,7 +208,7 @@ function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
   const wiping = inner.commands.filter(({ reach }) => reach === "tree");
   if (wiping.length === 0) return null;
   // What is not forced git refuses where it would overwrite uncommitted work.
-  const isForced = wiping.some(({ changes }) => changes === undefined);
+  const isForced = wiping.some(({ changes }) => !isGentle(changes));
   const isWhole = wiping.some(({ untracked, ignored }) => untracked || ignored);
   const further = { into: "submodules", ...(isWhole ? { isWhole } : {}) } as const;
   const reached = { reach: "tree", commits: false, paths: null, untracked: true, unclear: false } as const;

@@ -14,6 +14,11 @@ export interface Reach extends Omit<GuardedCommand, "dir" | "isBelow" | "gitDir"
   readonly also?: Reach;
 }
 
+/** Whether git refuses the command where it would overwrite uncommitted work. */
+export function isGentle(changes: Reach["changes"]): boolean {
+  return changes !== undefined && changes.loses !== "tracked";
+}
+
 /** What a command is given besides its words. */
 export interface Given {
   /** What it reads, with holes; null: not known. */

@@ -1,7 +1,7 @@
 /** Git commands that write the working tree: what uncommitted work they may wipe. */
 
-import { hole, type Value } from "../shell/variables.ts";
-import { changeRules, whileThere } from "./change-rules.ts";
+import { asValue, hole, type Value } from "../shell/variables.ts";
+import { changeRules, overIgnored, putting, whileThere } from "./change-rules.ts";
 import { type Arguments, has, type Options, readArguments } from "./options.ts";
 import { losingFiles } from "./patch.ts";
 import { all, index, only, onlyOrAll, operands, type Paths, type Reach, type Rule, tree } from "./reach.ts";
@@ -16,8 +16,16 @@ const restore: Rule = args => {
   if (paths.length === 0 && !isUnclear && !has(given, "-p", "--patch")) return null;
   const reached = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(paths);
   const isStaged = has(given, "-S", "--staged") && !has(given, "-W", "--worktree");
-  return isStaged ? index("restore --staged", reached) : tree("restore", reached);
+  if (isStaged) return index("restore --staged", reached);
+  const source = given.options.findLast(({ name }) => isSource(name))?.value ?? null;
+  // Without a source it takes the files from the index, but for those that it writes there, too.
+  if (source === null && !has(given, "-S", "--staged")) return tree("restore", reached);
+  return putting(tree("restore", reached), source === null ? [] : [source]);
 };
+
+function isSource(name: string): boolean {
+  return has({ words: [], after: null, options: [{ name, value: null }] }, "-s", "--source");
+}
 
 const stash: Rule = args => {
   const [first] = args;
@@ -28,9 +36,10 @@ const stash: Rule = args => {
     case "push":
       return pushed(isPush ? args : args.slice(1));
     case "save":
-      return { ...tree("stash save", all, isUntracked(args)), ...ignoredToo(args) };
+      return putting({ ...tree("stash save", all, isUntracked(args)), ...ignoredToo(args) }, []);
     case "pop":
     case "apply":
+      return applied(sub, args.slice(1));
     case "branch":
     case "drop":
     case "clear":
@@ -46,7 +55,14 @@ function pushed(args: readonly Value[]): Reach {
   const given = readArguments(args, stashed);
   const isUnclear = has(given, "--pathspec-from-file");
   const paths = isUnclear ? ({ paths: null, unclear: true } as const) : onlyOrAll(operands(given));
-  return { ...tree("stash push", paths, isUntracked(args)), ...ignoredToo(args) };
+  return putting({ ...tree("stash push", paths, isUntracked(args)), ...ignoredToo(args) }, []);
+}
+
+/** What is in the stash comes over what git ignores. */
+function applied(sub: string, args: readonly Value[]): Reach {
+  const [which = asValue("0")] = readArguments(args, {}).words;
+  const name = /^\d+$/.test(which.text) ? asValue(`stash@{${which.text}}`) : which;
+  return overIgnored(tree(`stash ${sub}`), name);
 }
 
 function ignoredToo(args: readonly Value[]): { readonly ignored?: true } {
@@ -84,7 +100,14 @@ const remove: Rule = args => {
 const move: Rule = args => {
   const given = readArguments(args, {});
   const paths = operands(given);
-  return has(given, "-n", "--dry-run") || paths.length < 2 ? null : tree("mv", only(paths));
+  const target = paths.at(-1);
+  if (has(given, "-n", "--dry-run") || paths.length < 2 || target === undefined) return null;
+  const reach = tree("mv", only(paths));
+  if (!has(given, "-f", "--force")) return reach;
+  if (paths.some(({ known }) => !known)) return { ...reach, untracked: true, ignored: true };
+  // It goes over the target, or into it where that is a folder.
+  const inside = paths.slice(0, -1).map(({ text }) => `${target.text}/${text.replace(/^.*\/(?=[^/])/s, "")}`);
+  return { ...reach, over: [target.text, ...inside] };
 };
 
 /** Backwards it takes work out of the files; forwards it goes beside what is there, unless the patch is a reversed one. */
@@ -135,8 +158,8 @@ function prefixed({ text, known }: Value): Pick<Reach, "paths" | "unclear"> {
 const readTree: Rule = args => {
   const given = readArguments(args, { long: ["--prefix", "--index-output", "--exclude-per-directory"] });
   if (has(given, "-n", "--dry-run", "--index-output")) return null;
-  const isWriting = has(given, "-u") && has(given, "-m", "--reset");
-  return isWriting ? tree("read-tree -u") : index("read-tree");
+  if (!has(given, "-u") || !has(given, "-m", "--reset")) return index("read-tree");
+  return putting(tree("read-tree -u"), given.words, { isRefused: !has(given, "--reset") });
 };
 
 const bisect: Rule = ([sub, ...args]) => {
