@@ -17,6 +17,8 @@ export interface FileState {
   readonly untracked: boolean;
   /** Git ignores it. */
   readonly ignored: boolean;
+  /** The commit does not have it. */
+  readonly isNew: boolean;
 }
 
 interface Staged {
@@ -83,7 +85,8 @@ export class WorkFacts {
             : entry.isUnmerged || commit.get(file) !== `${entry.mode} ${entry.oid}`;
         const changed = entry !== undefined && (await this.#isChanged(path, entry, stat, index, budget));
         const untracked = entry === undefined && stat !== null;
-        states.set(file, { staged, changed, untracked, ignored: false });
+        const isNew = !commit.has(file) && (entry !== undefined || stat !== null);
+        states.set(file, { staged, changed, untracked, ignored: false, isNew });
       }
       return states;
     });

@@ -13,8 +13,10 @@ import { latestOf } from "../core/files/dirty-files.ts";
 import type { Lineage } from "../core/sessions/kinship.ts";
 import type { Changed } from "../facts/git-changes.ts";
 import type { GitPlace } from "../facts/git-process.ts";
+import type { FileState } from "../facts/git-status.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
 import { wouldChange } from "../worktree/changed-by.ts";
+import { goesBack, stateAfter } from "../worktree/line-effects.ts";
 import { isWithin } from "../worktree/pathspec.ts";
 import { reaches } from "../worktree/reach.ts";
 import { type Foreign, foreignIn, foreignKnown, lookAt, ownIn, type Seen } from "../worktree/uncommitted.ts";
@@ -122,7 +124,7 @@ export function findingsOf(services: HookServices, placed: readonly Placed[], lo
     const look = looks.get(placeKey(one));
     if (look === undefined || look.foreign.length === 0) continue;
     unseen ??= look.seen.unseen;
-    const foreign = inReach(one, look);
+    const foreign = inReach(one, look, placed);
     if (foreign.length === 0) continue;
     all.push({ one, finding: findingOf(services, one, look, foreign), foreign });
     reached.push(...takable(services, one, look, foreign, committerOf(one, placed)));
@@ -174,20 +176,45 @@ function takable(
   });
 }
 
-function inReach(one: Placed, { foreign, seen }: Look): Foreign[] {
-  const { command, base, changed } = one;
-  return foreign.filter(({ file, held, dir, left }) => {
+function inReach(one: Placed, { foreign, seen }: Look, placed: readonly Placed[]): Foreign[] {
+  const { command, base } = one;
+  return foreign.filter(known => {
+    const { file, dir, left } = known;
     if (left !== null && command.reach !== "tree") return false;
     if (!isInPaths(one, file) && !(dir && command.paths?.some(path => isBelow(path, file, base))))
       return false;
     const state = dir ? null : seen.states.get(file);
-    if (changed !== undefined && changed.loses !== "all")
-      return wouldChange({ ...one, changed }, { file, held }, state);
-    if (state != null && isOver(one, file))
-      return state.untracked || state.ignored || reaches(command, state, held);
-    // What was not looked at may be anything.
-    return state === undefined ? seen.unseen !== null : reaches(command, state, held);
+    if (isReached(one, known, state, seen.unseen)) return true;
+    if (command.reach !== "tree" || state == null) return false;
+    // It may also be what the commands before it make of it.
+    return isReached(one, known, stateBefore(one, file, state, placed), seen.unseen);
   });
+}
+
+/** What a file is when a command begins, after those in front of it on the line. */
+function stateBefore(one: Placed, file: string, state: FileState, placed: readonly Placed[]): FileState {
+  const { gitDir, worktree } = one.place;
+  return placed.reduce((now, other) => {
+    const isHere = other.place.gitDir === gitDir && other.place.worktree === worktree;
+    if (other.n >= one.n || !isHere || !isInPaths(other, file)) return now;
+    return other.command.commits && goesBack(one.command) ? now : stateAfter(other.command, now);
+  }, state);
+}
+
+/** `state` null: a folder that is held; undefined: it was not looked at. */
+function isReached(
+  one: Placed,
+  { file, held }: Foreign,
+  state: FileState | null | undefined,
+  unseen: string | null,
+): boolean {
+  const { command, changed } = one;
+  if (changed !== undefined && changed.loses !== "all")
+    return wouldChange({ ...one, changed }, { file, held }, state);
+  if (state != null && isOver(one, file))
+    return state.untracked || state.ignored || reaches(command, state, held);
+  // What was not looked at may be anything.
+  return state === undefined ? unseen !== null : reaches(command, state, held);
 }
 
 function isOver({ command: { over = [] }, place, base }: Placed, file: string): boolean {

@@ -142,8 +142,17 @@ const reset: Rule = args => {
   const asked = given.options.findLast(({ name }) => modes.some(mode => matches(name, mode)))?.name;
   const mode = modes.find(each => asked !== undefined && matches(asked, each));
   if (mode === "--soft") return null;
-  if (mode === undefined || mode === "--mixed") return index("reset", onlyOrAll(given.after ?? []));
-  const { words } = given;
+  const { words, after } = given;
+  if (mode === undefined || mode === "--mixed") {
+    const [first] = words;
+    const isFile = first !== undefined && (isPath(first) || /\.[A-Za-z]\w*$/.test(first.text));
+    // One word may be a revision or a path, and the first of several, too.
+    const paths = after ?? (words.length > 1 || isFile ? words : []);
+    return index(
+      "reset",
+      has(given, "--pathspec-from-file") ? { paths: null, unclear: true } : onlyOrAll(paths),
+    );
+  }
   if (mode === "--hard") return putting(tree("reset --hard"), words.slice(0, 1));
   const loses = mode === "--merge" ? "staged" : "nothing";
   const revisions = words.length === 0 ? ["HEAD"] : words.slice(0, 1).map(revision);

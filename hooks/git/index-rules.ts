@@ -20,13 +20,17 @@ const add: Rule = args => {
     "-N",
     "--intent-to-add",
   );
-  if (isPicking) return index("add", onlyOrAll(paths));
+  // With -N it puts what is new into the index, without its content.
+  if (isPicking) return { ...index("add", onlyOrAll(paths)), untracked: has(given, "-N", "--intent-to-add") };
+  const ignored = has(given, "-f", "--force") ? ({ ignored: true } as const) : {};
   const whole = has(given, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
   const name = whole ?? (has(given, "-u", "--update") ? "add -u" : "add");
   const isKnownOnly = name === "add -u" || has(given, "--renormalize");
-  if (has(given, "--pathspec-from-file")) return takeAll(name, unclear, false, !isKnownOnly);
-  if (paths.length > 0) return takeAll(name, only(paths), false, !isKnownOnly);
-  return name === "add" && !isKnownOnly ? null : takeAll(name, all, false, !isKnownOnly);
+  if (has(given, "--pathspec-from-file"))
+    return { ...takeAll(name, unclear, false, !isKnownOnly), ...ignored };
+  if (paths.length > 0) return { ...takeAll(name, only(paths), false, !isKnownOnly), ...ignored };
+  if (name === "add" && !isKnownOnly) return null;
+  return { ...takeAll(name, all, false, !isKnownOnly), ...ignored };
 };
 
 const committing: Options = {
@@ -68,7 +72,10 @@ const updateIndex: Rule = args => {
   const given = readArguments(args, { long: ["--chmod", "--cacheinfo"] });
   const paths = operands(given);
   const isLooking = paths.length === 0 && has(given, "--refresh", "--really-refresh");
-  return args.length === 0 || isLooking ? null : index("update-index", onlyOrAll(paths));
+  if (args.length === 0 || isLooking) return null;
+  const isRemoving = has(given, "--force-remove");
+  const reach = index(isRemoving ? "update-index --force-remove" : "update-index", onlyOrAll(paths));
+  return { ...reach, untracked: has(given, "--add") };
 };
 
 export const indexRules: ReadonlyMap<string, Rule> = new Map([

@@ -441,6 +441,39 @@ describe("with work in a file that is out of the index", () => {
   );
 });
 
+describe("with new work that a line puts into the index and takes out again", () => {
+  const files = ["new.ts", "added.ts", "out.log"];
+  let here: Setting;
+  beforeAll(async () => {
+    const theirs = Object.fromEntries(files.map(file => [file, "ann's\n"]));
+    here = await setting("line", () => {}, {}, theirs);
+    git(here.dir, "add", "added.ts");
+  });
+
+  forms(() => here, files, [
+    ["git add -N new.ts && git rm -qf --cached new.ts && git stash"],
+    ["git reset -q; git clean -fd -- b.ts"],
+    ["git reset -q b.ts; git clean -fd -- added.ts"],
+    ["git reset -q -- b.ts; git clean -fd -- added.ts"],
+    ["git reset -q; git clean -fd -- added.ts"],
+    ["git reset -q HEAD added.ts; git clean -fd -- added.ts"],
+    ["git rm -q --cached added.ts && git clean -fd -- added.ts"],
+    ["git update-index --force-remove added.ts && git clean -fd -- added.ts"],
+    ["git restore --staged . && git clean -fd -- added.ts"],
+    ["git restore --staged . && git stash -u -- added.ts"],
+    ["git add -A && git rm -f new.ts"],
+    ["git add . && git checkout -f near"],
+    ["git add new.ts && git stash -- new.ts"],
+    ["git add new.ts && git rm -f new.ts"],
+    ["git add -f out.log && git rm -f out.log"],
+    ["git add -N new.ts && git rm -f new.ts"],
+    ["git update-index --add new.ts && git rm -f new.ts"],
+    ["git add b.ts && git stash -- b.ts"],
+    ["git add b.ts && git commit -qm b -- b.ts && git switch near"],
+    ["git -C . add -A && (cd . && git rm -f new.ts)"],
+  ]);
+});
+
 describe("with work that is staged, too", () => {
   let here: Setting;
   beforeAll(async () => {

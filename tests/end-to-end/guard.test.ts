@@ -82,6 +82,23 @@ describe("a command that may wipe the working tree", () => {
     expect(await w.found(bob, dir, [reset])).toEqual(denied);
   });
 
+  it("counts what the line itself adds before it, until that is committed", async () => {
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "new.ts", "new\n");
+    await w.stopped(ann);
+    const rest = { by: "files", orPath: false, during: [], stashes: [], loses: "tracked" } as const;
+    const to = (revision: string) =>
+      command("git reset --hard", { changes: { ...rest, revisions: [revision], isForced: true } });
+    const both = [`0 tell_first: new.ts of ${ann}`];
+    expect(await w.found(bob, dir, [addAll, stash])).toEqual([`1 deny: new.ts of ${ann}`]);
+    expect(await w.found(bob, dir, [stash, addAll])).toEqual([`1 tell_first: new.ts of ${ann}`]);
+    expect(await w.found(bob, dir, [addAll, commit, stash])).toEqual(both);
+    expect(await w.found(bob, dir, [addAll, commit, to("HEAD")])).toEqual(both);
+    expect(await w.found(bob, dir, [addAll, commit, to("HEAD~1")])).toEqual([`2 deny: new.ts of ${ann}`]);
+    const other = command("git add", { ...addAll, paths: ["b.ts"] });
+    expect(await w.found(bob, dir, [other, stash])).toEqual([]);
+  });
+
   it("does not care for what git ignores", async () => {
     const { dir, ann, bob } = await pair();
     w.put(dir, ".gitignore", "build/\n");

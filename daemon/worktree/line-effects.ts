@@ -1,0 +1,34 @@
+/**
+ * What the commands of a line make of a file before a later one of them runs: what is new goes into the index and out of
+ * it again, and into commits. Each is taken to succeed.
+ */
+import type { GuardedCommand } from "../../protocol/guard.ts";
+import type { FileState } from "../facts/git-status.ts";
+
+const unstaging: ReadonlySet<string> = new Set(["git reset", "git restore --staged"]);
+const removing: ReadonlySet<string> = new Set(["git rm --cached", "git update-index --force-remove"]);
+
+/** The state of a file that the command reaches, when it has run. Only commands that write no files change it. */
+export function stateAfter(command: GuardedCommand, state: FileState): FileState {
+  if (command.reach === "tree") return state;
+  const { staged, changed, untracked, ignored, isNew } = state;
+  if (removing.has(command.name)) {
+    const isKnown = staged || changed;
+    return isKnown && !untracked ? { ...state, staged: !isNew, changed: false, untracked: true } : state;
+  }
+  if (unstaging.has(command.name)) {
+    if (!staged) return state;
+    return { ...state, staged: false, changed: !isNew, untracked: isNew };
+  }
+  const isTaken = (untracked && command.untracked) || (ignored && command.ignored === true);
+  const isKnown = isTaken || (staged && !untracked) || changed;
+  const all = isTaken || (command.reach === "take_all" && isKnown);
+  const now = all ? { ...state, staged: true, changed: false, untracked: false, ignored: false } : state;
+  const isCommitted = command.commits || command.name.startsWith("git commit");
+  return isCommitted && now.staged && !now.untracked ? { ...now, staged: false, isNew: false } : now;
+}
+
+/** Whether it goes to another commit and takes out of the files what was committed last. */
+export function goesBack({ name, changes }: GuardedCommand): boolean {
+  return name === "git reset --hard" && changes?.revisions[0] !== "HEAD";
+}
