@@ -353,7 +353,7 @@ const planted: readonly Planted[] = [
     file: "daemon/core/snapshot.ts",
     find: "loan: hold.loan,",
     put: "loan: null,",
-    tells: /what is held is another after a start/,
+    tells: /what is held is another after a start|differs from what was lived/,
   },
   {
     bug: "a lock that outlives the connection it is bound to over a start",
