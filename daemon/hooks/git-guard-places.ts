@@ -184,7 +184,7 @@ const recursion = {
 /** Whether the repository's settings take the command into submodules. */
 async function isRecursing({ facts }: Services, { place }: Placed): Promise<boolean> {
   const changed = await facts.change(place, recursion, []);
-  return "unreachable" in changed || changed.loses === "all";
+  return "unreachable" in changed || changed.loses !== "nothing";
 }
 
 function hasForeign(services: Services, me: Lineage, worktree: string): boolean {
