@@ -14,6 +14,8 @@ export interface GuardedCommand {
   readonly dir: string | null;
   /** It runs there, or in a folder below that cannot be told. */
   readonly isBelow?: true;
+  /** Where it runs instead if `dir` is not there: a `cd` that fails leaves the shell where it is. */
+  readonly stays?: string;
   /** `--git-dir` and `--work-tree` as they were given, relative to `dir`. */
   readonly gitDir: string | null;
   readonly workTree: string | null;

@@ -36,7 +36,10 @@ export async function placesOf(
     const isOpen = dir === null && command.elsewhere === undefined;
     const spots = isOpen ? await openSpots(services, me, asked, command) : null;
     const others = await namedSpots(services, me, asked, command);
-    const found = spots ?? unknown ?? (dir === null ? [] : await spotOf(services, dir, command));
+    const found =
+      spots ??
+      unknown ??
+      (dir === null ? [] : await spotOf(services, await staysAt(services, dir, command), command));
     if (typeof found === "string") {
       unchecked ??= `${command.name}: ${found}`;
       placed.push(...supposed(services, me, asked, n, { ...command, unknown: found }));
@@ -73,6 +76,14 @@ export function supposed(
   const { from, below } = splitAtTop(dir);
   const places = supposedPlaces(services, asked.session, from, command);
   return places.map(({ place, base }) => ({ n, command, blind, place, base: below ?? base }));
+}
+
+/** The folder where a command that may wipe works if the `cd` to its own fails. */
+async function staysAt(services: Services, dir: string, { stays, reach }: GuardedCommand): Promise<string> {
+  if (stays === undefined || reach !== "tree") return dir;
+  const named = await withTops(services, dir);
+  const there = typeof named === "string" ? await services.facts.stamped(named) : null;
+  return there !== null && there.stamp === null ? stays : dir;
 }
 
 /** Where the command runs; null: only the shell knows. */

@@ -14,6 +14,8 @@ export interface Place {
   readonly dir: string | null;
   /** It works there, or in a folder below. */
   readonly isBelow?: true;
+  /** Where it works if `dir` is not there. */
+  readonly stays?: string;
   readonly gitDir: string | null;
   readonly workTree: string | null;
 }
@@ -48,7 +50,7 @@ const telling =
   /^(?:-v|--version|-h|--help|--html-path|--man-path|--info-path|--exec-path|--list-cmds(?:=.*)?)$/;
 
 /** null where git runs no command. */
-export function gitCall({ values, dir, isBelow, exported, input }: Invocation): GitCall | null {
+export function gitCall({ values, dir, isBelow, stays = null, exported, input }: Invocation): GitCall | null {
   const fromEnv = { gitDir: exported.get("GIT_DIR"), workTree: exported.get("GIT_WORK_TREE") };
   let at: Where = { dir, isBelow };
   // A variable that is set, nobody knows to what, may lead anywhere.
@@ -61,7 +63,14 @@ export function gitCall({ values, dir, isBelow, exported, input }: Invocation): 
     const word = values[i];
     if (word === undefined) break;
     if (!/^-./.test(word.text)) {
-      const place = { ...(isLost ? { dir: null } : wordsOf(at)), gitDir, workTree };
+      // With -C git refuses to work where there is no such folder.
+      const isHere = !isLost && at.dir === dir && !at.isBelow && stays !== null && stays !== dir;
+      const place = {
+        ...(isLost ? { dir: null } : wordsOf(at)),
+        ...(isHere ? { stays } : {}),
+        gitDir,
+        workTree,
+      };
       return { place, name: word, args: values.slice(i + 1), input, isAnyCase, settings };
     }
     if (word.known && telling.test(word.text)) return null;

@@ -13,6 +13,7 @@ import { walkShell } from "../shell/line.ts";
 import { readShell } from "../shell/parser.ts";
 import { asValue, hole, type Value } from "../shell/variables.ts";
 import { type Budget, type Invocation, wholeBudget } from "../shell/walk.ts";
+import { programOf } from "../shell/wrappers.ts";
 import {
   type GitCall,
   gitCall,
@@ -47,6 +48,8 @@ interface Found {
   readonly set: Map<string, string>;
   /** Paths of patches that the line wrote, which take out what is uncommitted; null: none. */
   reversed: Paths | null;
+  /** Words of the programs so far: a folder that one of them names it may have made. */
+  readonly words: string[];
   /** How many aliases led here. */
   readonly depth: number;
   readonly budget: Budget;
@@ -61,6 +64,7 @@ function nothingYet({ env, set = new Map() }: Pick<Found, "env"> & Partial<Pick<
     unread: null,
     set,
     reversed: null,
+    words: [],
     depth: 0,
     budget: wholeBudget(),
     env,
@@ -88,10 +92,20 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
   found.unread ??= unread;
   const run = (invocation: Invocation): void => {
     const values = gitWords(invocation.values);
-    if (values !== null) take(found, { ...invocation, values });
+    if (values !== null) take(found, { ...invocation, values, stays: staysOf(found, invocation) });
+    const makesNone = /^(?:cd|chdir|pushd|popd|test|\[|\[\[|echo|printf|set|exit|true|false|:)$/;
+    if (makesNone.test(programOf(invocation.values) ?? "")) return;
+    for (const { whole } of invocation.values.slice(1)) found.words.push(whole);
   };
   const tooMuch = walkShell(node, dir, run, args, found.budget, found.env);
   found.unread ??= tooMuch;
+}
+
+/** Where the shell is if the folder is not there, unless an earlier program of the line may have made it. */
+function staysOf({ words }: Found, { values: [program], dir, stays = null }: Invocation): string | null {
+  if (dir === null || stays === null || program === undefined) return null;
+  const name = dir.slice(dir.lastIndexOf("/") + 1);
+  return words.some(word => word.includes(name) || word.includes(hole)) ? null : stays;
 }
 
 function take(found: Found, invocation: Invocation): void {

@@ -60,7 +60,8 @@ export function builtin(name: string | null, args: readonly Value[], state: Stat
 function moved(args: readonly Value[], state: State): State {
   const to = args.find(({ text }) => !/^-[LPe@-]/.test(text)) ?? asValue(state.variables.get("HOME") ?? hole);
   if (to.known && to.text === "-") return { ...left(state), dir: state.before };
-  return { ...left(state), ...enter(state, to) };
+  // Of several that follow each other any may fail; where the first one began is what counts.
+  return { ...left(state), ...enter(state, to), stays: state.stays ?? whereOf(state) };
 }
 
 /** Where it was is known where it is known itself. */

@@ -91,8 +91,8 @@ function perform(walk: Walk, values: readonly Value[], state: State, outer: Stat
     walk.write(outputOf(programOf(values), values.slice(1), state));
     return outer;
   }
-  const { dir, isBelow, exported, input } = inner.state;
-  walk.run({ values: inner.values, dir, isBelow, exported, input });
+  const { dir, isBelow, stays = null, exported, input } = inner.state;
+  walk.run({ values: inner.values, dir, isBelow, stays, exported, input });
   const after = carriedOn(walk, inner, outer);
   return values[0]?.text === "exec" ? null : after;
 }
@@ -147,9 +147,9 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
 /** A program that is not known, which may be none at all, may run what stands behind it. */
 function guess(walk: Walk, name: string | null, args: readonly Value[], state: State): void {
   const { command, lines } = behind(name, args);
-  const { dir, isBelow, exported, input } = state;
+  const { dir, isBelow, stays = null, exported, input } = state;
   if (programOf(command ?? []) === "git") {
-    walk.run({ values: command ?? [], dir, isBelow, exported, input, isGuess: true });
+    walk.run({ values: command ?? [], dir, isBelow, stays, exported, input, isGuess: true });
   } else if (command !== null) walk.unheard(() => launch(walk, command, state));
   for (const { whole } of lines) {
     const inner = begun({ ...state, input: null }, null, hole);

@@ -17,6 +17,8 @@ export interface Where {
   readonly dir: string | null;
   /** It is there, or in a folder below that only the shell knows. */
   readonly isBelow: boolean;
+  /** It is here if that is not there: nothing has asked whether the `cd` succeeded. */
+  readonly stays?: string | null;
 }
 
 export interface State extends Where {
@@ -90,9 +92,9 @@ export function startIn(dir: string | null, env: ReadonlyMap<string, string> = n
 
 /** What another shell knows when it begins: of variables, those that programs get. */
 export function begun(state: State, args: readonly string[] | null, zero: string): State {
-  const { dir, isBelow, exported, input } = state;
+  const { dir, isBelow, stays = null, exported, input } = state;
   const known = args === null ? null : boundedArgs(args);
-  return { ...startIn("/"), dir, isBelow, variables: exported, exported, args: known, zero, input };
+  return { ...startIn("/"), dir, isBelow, stays, variables: exported, exported, args: known, zero, input };
 }
 
 const lost: Where = { dir: null, isBelow: false };
@@ -179,6 +181,7 @@ export function either(a: State | null, b: State | null): State | null {
   return {
     dir: a.dir === b.dir ? a.dir : null,
     isBelow: a.isBelow || b.isBelow,
+    stays: a.stays ?? b.stays ?? null,
     before: a.before === b.before ? a.before : null,
     stack: isSame(a.stack, b.stack) ? a.stack : [],
     variables: eitherMap(a.variables, b.variables),

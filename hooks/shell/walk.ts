@@ -266,18 +266,20 @@ function chain(walk: Walk, { first, rest }: Kind<"chain">, state: State): State 
   let now = walk.step(first, state);
   for (const { when, node } of rest) {
     if (when === "&&") {
-      const before = now;
+      const before: State | null = now;
       if (now === null) continue;
       failed = now;
       // Who leaves only if the one before succeeded may as well go on.
-      now = walk.step(node, now) ?? before;
+      now = walk.step(node, { ...now, stays: state.stays ?? null }) ?? before;
     } else {
       const from = failed;
       const other = walk.maybe(() => walk.step(node, from));
       now = either(now, other);
     }
   }
-  return now;
+  // What comes behind it runs although a part of it failed.
+  const isMoved = now !== null && now.dir !== state.dir && !state.isBelow;
+  return now !== null && isMoved ? { ...now, stays: state.stays ?? state.dir } : now;
 }
 
 function branches(walk: Walk, { arms, otherwise }: Kind<"if">, state: State): State | null {
