@@ -422,7 +422,7 @@ describe("with work in files that git does not know", () => {
 describe("with work in a file that is out of the index", () => {
   let here: Setting;
   beforeAll(async () => {
-    here = await setting("out", () => {}, {}, { "a.ts": "ann's\n" });
+    here = await setting("taken-out", () => {}, {}, { "a.ts": "ann's\n" });
     git(here.dir, "rm", "-q", "--cached", "a.ts");
   });
 
