@@ -16,7 +16,16 @@ export interface Output {
 /** What commands use of a client. */
 export type Client = Pick<
   KiteClient,
-  "request" | "subscribe" | "onEvent" | "onLagged" | "onLockLost" | "close" | "closed" | "daemon" | "absence"
+  | "request"
+  | "subscribe"
+  | "onEvent"
+  | "onLagged"
+  | "onLockLost"
+  | "close"
+  | "closed"
+  | "daemon"
+  | "absence"
+  | "comeBackNow"
 >;
 
 export interface ProcessContext {

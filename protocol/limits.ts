@@ -302,6 +302,8 @@ export const limits = {
   /** A hook whose answer takes longer hears this late that the daemon works at it; much less than `firstByteMs`. */
   hookSilenceMs: 250,
   reconnectMs: 5_000,
+  /** How long a client that is about to leave waits for a daemon that went away and may be back. */
+  lastTryMs: 300,
   /**
    * So many hooks without an answer within the window: for a pause, hooks let go without asking, and those that wait
    * before a tool ask with `hookBriefMs` for the first byte. A daemon that goes on ends the pause.

@@ -1,5 +1,7 @@
 /** `kite lock`: holds files while a command runs. */
+
 import { spawn } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
 import { LocalError, NotRunning } from "../../client/errors.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import type { EventLine } from "../../protocol/events.ts";
@@ -201,8 +203,12 @@ class Holding {
   async #release(files: readonly string[]): Promise<void> {
     const held = this.#held;
     this.#held = false;
-    // Nobody is there to be told, and the lock was bound to the connection.
-    if (this.#client.absence === "gone") return;
+    if (this.#client.absence === "gone") {
+      // It may be back already, and would keep the lock for whoever comes back: one more try.
+      await Promise.race([this.#client.comeBackNow(), delay(limits.lastTryMs, undefined, { ref: false })]);
+      // Nobody is there to be told, and the lock was bound to the connection.
+      if (this.#client.absence === "gone") return;
+    }
     try {
       const options = { timeoutMs: limits.shutdownMs };
       if (held) await this.#client.request("file_unlock", { ...this.#own, files: [...files] }, options);

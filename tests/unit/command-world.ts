@@ -53,6 +53,7 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
     onLockLost: () => () => {},
     close: () => {},
     closed,
+    comeBackNow: () => Promise.resolve(),
     get absence() {
       return daemon.absence;
     },
