@@ -2,10 +2,10 @@
  * Room for sessions: anybody may begin one with an id, so those that stand for no process and have nothing give way.
  * One process may stand for many sessions, so of too many of one process those that have nothing give way as well.
  *
- * Invariants: a process stands for `limits.sessionsPerProcessMax` sessions at most, but for what those that go on with
- * it bring; `idle` is every session without a process that has no lock, wait, claim, unread message or hold on edits,
- * in the order in which they came to that; without a process there are at most `limits.sessionsMax`, in all at most
- * `limits.sessionsAnchoredMax`. What room costs does not grow with the sessions: what comes and goes is noted by its
+ * Invariants: a session begins only while its process stands for fewer than `limits.sessionsPerProcessMax` sessions,
+ * or after one of these ended to make room; `idle` is every session without a process that has no lock, wait, claim,
+ * unread message or hold on edits, in the order in which they came to that; without a process there are at most
+ * `limits.sessionsMax`, in all at most `limits.sessionsAnchoredMax`. What room costs does not grow with the sessions: what comes and goes is noted by its
  * session, and looked at when the entry is done.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
