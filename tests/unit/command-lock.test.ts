@@ -81,16 +81,18 @@ describe("kite lock", () => {
   });
 
   it.each([
-    ["gone", ["file_lock"]],
-    ["restarting", ["file_lock", "file_unlock"]],
+    ["gone", false, ["file_lock"]],
+    ["gone", true, ["file_lock", "file_unlock"]],
+    ["restarting", false, ["file_lock", "file_unlock"]],
   ] as const)(
-    "at its end waits for no daemon that is gone, only for one that restarts: %s",
-    async (absence, types) => {
+    "at its end waits for no daemon that is gone, only for one that restarts or is back already: %s, %s",
+    async (absence, isBack, types) => {
       const daemon: FakeDaemon = fakeDaemon({
         ...calm,
         file_lock: () => {
           // While the command runs.
           daemon.absence = absence;
+          daemon.isBack = isBack;
           return granted;
         },
         file_unlock: { ok: true, released: [file] },

@@ -14,6 +14,8 @@ export interface Asked {
 export interface FakeDaemon {
   /** Why it is away; null unless a test says otherwise. */
   absence: Client["absence"];
+  /** An absence ends with the next try. */
+  isBack?: boolean;
   /** Answers by type; a query's by `query TARGET`. A function sees what was asked. */
   readonly answers: Record<string, object | ((asked: Asked) => object)>;
   readonly asked: Asked[];
@@ -53,7 +55,9 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
     onLockLost: () => () => {},
     close: () => {},
     closed,
-    comeBackNow: () => Promise.resolve(),
+    comeBackNow: async () => {
+      if (daemon.isBack) daemon.absence = null;
+    },
     get absence() {
       return daemon.absence;
     },
