@@ -83,7 +83,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   const onProblem = (problem: string) => log.warn(problem);
   const base = { node, engine, clock, facts, presence, recorder };
   const services: HandlerServices = {
-    ...hookServices(base, { adapter, paths, config, outside, home: options.home ?? null, onProblem }),
+    ...hookServices(base, { adapter, paths, config, outside, onProblem }),
     version,
     startedAt: clock.now(),
     events,

@@ -20,8 +20,6 @@ export interface DaemonOptions {
   /** Another filesystem and another git than the machine's, for tests. */
   readonly outside?: BudgetedFs;
   readonly git?: GitChild;
-  /** Another home directory than the user's, for tests. */
-  readonly home?: string;
 }
 
 export type Started =

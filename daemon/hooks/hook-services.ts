@@ -1,6 +1,5 @@
 /** What the hooks' events need besides the services that everything uses. */
 
-import { homedir } from "node:os";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { GuardMode } from "../../protocol/guard.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
@@ -24,8 +23,6 @@ export interface HookServices extends Services {
   /** Null: this daemon knows no agent client, and answers no hook. */
   readonly adapter: HookAdapter | null;
   readonly socket: string;
-  /** The user's home directory. */
-  readonly home: string | null;
   /** How often each event came since the daemon started. */
   readonly hookCounts: Map<string, number>;
   readonly silence: SilenceReader;
@@ -49,22 +46,19 @@ export interface HookServicesOptions {
   readonly paths: KitePaths;
   readonly config: Pick<Config, "values" | "yieldFollows">;
   readonly outside: BudgetedFs;
-  /** Another home directory than the user's; null: the user's. */
-  readonly home: string | null;
   /** Hears what is wrong with a project's own settings. */
   readonly onProblem: (problem: string) => void;
 }
 
 /** The services that hooks need besides `services`. */
 export function hookServices(services: Services, options: HookServicesOptions): HookServices {
-  const { adapter, paths, config, outside, home, onProblem } = options;
+  const { adapter, paths, config, outside, onProblem } = options;
   const { clock, facts } = services;
   const { repository } = facts;
   return {
     ...services,
     adapter,
     socket: paths.socket,
-    home: home ?? (process.env["HOME"] || homedir()),
     hookCounts: new Map(),
     silence: new SilenceReader(paths.home),
     hookWaitMs: config.values.lockWaitMs,

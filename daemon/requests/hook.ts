@@ -26,8 +26,7 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   }
   const { env = {}, ppid = null, wake = false } = request;
   const { socket, hookWaitMs: waitMs } = services;
-  const home = env["HOME"] || services.home;
-  const asked = adapter.plan(request.event, { env, ppid, home, socket, waitMs, wake });
+  const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake });
   const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
   // The same event comes through the hook beside this one.
   if (!wake) count(hookCounts, plan.event);

@@ -298,8 +298,6 @@ export type HookOutcome =
 export interface HookContext {
   readonly env: Readonly<Record<string, string>>;
   readonly ppid: number | null;
-  /** The user's home directory, absolute; null: not known. */
-  readonly home: string | null;
   /** The socket, for the client's environment file. */
   readonly socket: string;
   readonly waitMs: number;

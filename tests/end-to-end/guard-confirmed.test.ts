@@ -14,16 +14,7 @@ let uses = 0;
 beforeAll(() => w.start("deny", claudeCode));
 afterAll(() => w.dispose());
 
-type Fields = Readonly<Record<string, unknown>>;
-
-async function hook(session_id: string, cwd: string, fields: Fields): Promise<string> {
-  const client = await w.client();
-  const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
-  const reply = await client.ask({ type: "hook", event });
-  client.destroy();
-  expect(reply).toMatchObject({ ok: true });
-  return String(reply["output"]);
-}
+const hook = w.event.bind(w);
 
 /** What an answer gives its agent to read. */
 function read(output: string): string {
@@ -34,15 +25,9 @@ function read(output: string): string {
     .join("\n");
 }
 
-/** A whole edit and the end of its turn: the work stays, the hold does not. */
+/** An edit, and what the agent reads before it. */
 async function edit(session: string, dir: string, file: string, text: string): Promise<string> {
-  uses += 1;
-  const call = { tool_name: "Write", tool_input: { file_path: `${dir}/${file}` }, tool_use_id: `w${uses}` };
-  const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
-  w.put(dir, file, text);
-  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
-  await hook(session, dir, { hook_event_name: "Stop" });
-  return read(said);
+  return read(await w.wholeEdit(session, dir, file, text));
 }
 
 function shell(dir: string, command: string): string {

@@ -12,22 +12,10 @@ let uses = 0;
 beforeAll(() => w.start("deny", claudeCode));
 afterAll(() => w.dispose());
 
-async function hook(session_id: string, cwd: string, fields: object): Promise<string> {
-  const client = await w.client();
-  const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
-  const reply = await client.ask({ type: "hook", event });
-  client.destroy();
-  expect(reply).toMatchObject({ ok: true });
-  return String(reply["output"]);
-}
+const hook = w.event.bind(w);
 
 async function edit(session: string, dir: string, file: string, text: string): Promise<void> {
-  uses += 1;
-  const call = { tool_name: "Write", tool_input: { file_path: `${dir}/${file}` }, tool_use_id: `w${uses}` };
-  expect(await hook(session, dir, { hook_event_name: "PreToolUse", ...call })).toBe("");
-  w.put(dir, file, text);
-  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
-  await hook(session, dir, { hook_event_name: "Stop" });
+  expect(await w.wholeEdit(session, dir, file, text)).toBe("");
 }
 
 async function isDenied(session: string, dir: string, command: string): Promise<boolean> {

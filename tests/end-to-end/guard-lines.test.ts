@@ -16,25 +16,10 @@ let uses = 0;
 beforeAll(() => w.start("deny", claudeCode));
 afterAll(() => w.dispose());
 
-type Fields = Readonly<Record<string, unknown>>;
+const hook = w.event.bind(w);
 
-async function hook(session_id: string, cwd: string, fields: Fields, env: object = {}): Promise<string> {
-  const client = await w.client();
-  const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
-  const reply = await client.ask({ type: "hook", event, env });
-  client.destroy();
-  expect(reply).toMatchObject({ ok: true });
-  return String(reply["output"]);
-}
-
-/** A whole edit and the end of its turn: the work stays, the hold does not. */
 async function edit(session: string, dir: string, file: string, text: string): Promise<void> {
-  uses += 1;
-  const call = { tool_name: "Write", tool_input: { file_path: `${dir}/${file}` }, tool_use_id: `w${uses}` };
-  expect(await hook(session, dir, { hook_event_name: "PreToolUse", ...call })).toBe("");
-  w.put(dir, file, text);
-  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
-  await hook(session, dir, { hook_event_name: "Stop" });
+  expect(await w.wholeEdit(session, dir, file, text)).toBe("");
 }
 
 /** The hook's answer to a line; where it is let through, it is run, and its end is told. */

@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { expect } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { createLog } from "../../daemon/instance/log.ts";
 import type { DaemonOptions, RunningDaemon } from "../../daemon/options.ts";
@@ -79,8 +80,7 @@ export class GuardWorld {
     const loaded = await loadConfig({ env: {}, paths });
     const { logger } = createLog(paths.log);
     const config = { ...loaded, values: { ...loaded.values, treeGuard } };
-    const home = this.folder;
-    const options = { paths, version: "test", config, adapter: hooks, log: logger, home, ...more };
+    const options = { paths, version: "test", config, adapter: hooks, log: logger, ...more };
     const started = await startDaemon(options);
     if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
     this.#daemon = started.daemon;
@@ -102,6 +102,28 @@ export class GuardWorld {
     const client = await Client.open(this.paths.socket);
     this.#clients.push(client);
     return client;
+  }
+
+  /** The answer to one hook event of a session that works in `cwd`; `env` is what its client forwards. */
+  async event(session_id: string, cwd: string, fields: object, env: object = {}): Promise<string> {
+    const client = await this.client();
+    const event = { session_id, cwd, prompt_id: "p", permission_mode: "default", ...fields };
+    const reply = await client.ask({ type: "hook", event, env: { HOME: this.folder, ...env } });
+    client.destroy();
+    expect(reply).toMatchObject({ ok: true });
+    return String(reply["output"]);
+  }
+
+  /** A whole edit and the end of its turn: the work stays, the hold does not. Returns what was said before it. */
+  async wholeEdit(session: string, dir: string, file: string, text: string): Promise<string> {
+    this.#uses += 1;
+    const tool_input = { file_path: `${dir}/${file}` };
+    const call = { tool_name: "Write", tool_input, tool_use_id: `w${this.#uses}` };
+    const said = await this.event(session, dir, { hook_event_name: "PreToolUse", ...call });
+    this.put(dir, file, text);
+    await this.event(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
+    await this.event(session, dir, { hook_event_name: "Stop" });
+    return said;
   }
 
   git(dir: string, ...args: string[]): string {

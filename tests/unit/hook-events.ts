@@ -11,7 +11,6 @@ const folder = new URL("../fixtures/payloads/", import.meta.url);
 export const context: HookContext = {
   env: { CLAUDE_PID: "41" },
   ppid: 40,
-  home: "/home/dev",
   socket: "/home/dev/.kite/kite.sock",
   waitMs: 50_000,
   wake: false,

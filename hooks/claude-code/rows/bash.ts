@@ -8,12 +8,8 @@ import { atWork, begin, type Row } from "../plan-parts.ts";
 import { otherEvent } from "./session.ts";
 
 /** Variables of the agent's shell that often say where a command runs. */
-function shellEnv({ home, env }: HookContext): ReadonlyMap<string, string> {
-  const known = [
-    ["HOME", home],
-    ["CLAUDE_PROJECT_DIR", env["CLAUDE_PROJECT_DIR"] ?? null],
-  ] as const;
-  return new Map(known.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
+function shellEnv({ env }: HookContext): ReadonlyMap<string, string> {
+  return new Map(["HOME", "CLAUDE_PROJECT_DIR"].flatMap(name => (env[name] ? [[name, env[name]]] : [])));
 }
 
 /** A shell line asks for nothing unless it has git commands that reach the working tree or the index. */
