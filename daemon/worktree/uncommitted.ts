@@ -40,10 +40,7 @@ export async function foreignIn(services: Services, me: Lineage, place: GitPlace
     const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
     const isElsewhere = !("unreachable" in repository) && repository.worktree !== place.worktree;
     if (!isAbove && isElsewhere) continue;
-    const file = isAbove ? "" : relative(place.worktree, path);
-    const { key, actor, dir } = hold;
-    const yours = isOwn(me, services.engine.state.writes.files.get(key));
-    found.set(key, { key, file, actor, held: true, dir, left: null, yours });
+    found.set(hold.key, heldIn(services, me, hold, isAbove ? "" : relative(place.worktree, path)));
   }
   const left = addWork(services, me, place.worktree, found);
   return [...found.values(), ...left];
@@ -56,13 +53,15 @@ export function foreignKnown(services: Services, me: Lineage, place: GitPlace): 
   for (const hold of holdsBelow(services, me, below, git)) {
     const path = pathOf(hold);
     const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
-    const file = isAbove ? "" : relative(place.worktree, path);
-    const { key, actor, dir } = hold;
-    const yours = isOwn(me, services.engine.state.writes.files.get(key));
-    found.set(key, { key, file, actor, held: true, dir, left: null, yours });
+    found.set(hold.key, heldIn(services, me, hold, isAbove ? "" : relative(place.worktree, path)));
   }
   const left = addWork(services, me, place.worktree, found);
   return [...found.values(), ...left];
+}
+
+function heldIn({ engine }: Services, me: Lineage, { key, actor, dir }: Hold, file: string): Foreign {
+  const yours = isOwn(me, engine.state.writes.files.get(key));
+  return { key, file, actor, held: true, dir, left: null, yours };
 }
 
 /** Adds the work of the living to `found`, and returns what the ended left. */
