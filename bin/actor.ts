@@ -1,4 +1,4 @@
-/** For whom a command acts: the session whose agent typed it, or the terminal it was typed in. */
+/** The actor of a command: the session whose agent runs it, or the terminal. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -12,7 +12,7 @@ export interface Acting {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The session the environment names: `KITE_SESSION`, else that of Claude Code, with `KITE_AGENT`; or null. */
+/** Returns the session in `KITE_SESSION`, else that of Claude Code, with `KITE_AGENT`; null if none is set. */
 export function actingSession(env: Env): Acting | null {
   const id = env["KITE_SESSION"] || env["CLAUDE_CODE_SESSION_ID"];
   if (!id) return null;
@@ -20,7 +20,7 @@ export function actingSession(env: Env): Acting | null {
   return agent ? { id, agent } : { id };
 }
 
-/** A name for whoever sits at this terminal: `ana@pts/3`. */
+/** Returns a name for the person at this terminal: `ana@pts/3`. */
 export function terminalName(env: Env): string {
   const user = env["USER"] || env["LOGNAME"] || userInfo().username;
   const found = spawnSync("tty", [], {
@@ -32,12 +32,12 @@ export function terminalName(env: Env): string {
   return name === "" ? `${user}@terminal` : `${user}@${name}`;
 }
 
-/** The process with which this terminal closes, where that can be told: the leader of its session (Linux). */
+/** Returns the session leader's pid, which ends when the terminal closes (Linux); else null. */
 export function terminalProcess(): number | null {
   if (!process.stdin.isTTY) return null;
   try {
     const stat = readFileSync("/proc/self/stat", "utf8");
-    // Behind the name, which may hold anything: state, parent, group, session.
+    // Behind the process name, which may contain any character: state, parent, group, session.
     const leader = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3]);
     return leader > 0 ? leader : null;
   } catch {
@@ -45,7 +45,7 @@ export function terminalProcess(): number | null {
   }
 }
 
-/** A file as typed in directory `cwd`, absolute; a slash at its end stays: it asks for the whole directory. */
+/** Returns a file typed in directory `cwd` as an absolute path; keeps a final slash, which means the whole tree. */
 export function absolute(cwd: string, file: string): string {
   const path = resolve(cwd, file);
   return file.endsWith("/") && !path.endsWith("/") ? `${path}/` : path;

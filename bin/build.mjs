@@ -1,8 +1,8 @@
-// Installs and bundles what is missing or out of date, says what it does, and lets nobody else do so meanwhile.
+// Installs packages and bundles programs if they are missing or out of date. A lock keeps other builds out meanwhile.
 //
-// `dist` is never swapped as a whole: a kite that runs may load one of its chunks any time. Chunks carry the hash
-// of their content in their names and are added beside the old ones; then each program is replaced by a rename.
-// What a later build has no use for stays another day. The daemon and the hook are one file each.
+// A build never swaps `dist` as a whole, because a running kite may load one of its chunks any time. Chunks carry the
+// hash of their content in their names; the build adds them beside old ones, then replaces each program by a rename.
+// It keeps unused files for another day. The daemon and the hook are one file each.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import {
@@ -20,6 +20,7 @@ import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { runInNewContext } from "node:vm";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
@@ -39,12 +40,12 @@ function at(name) {
   return join(root, name);
 }
 
-/** When a file or folder changed, in milliseconds; 0: it is not there. */
+/** Returns when a file or folder changed, in milliseconds; 0 if it does not exist. */
 function changedAt(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-/** When the newest of these files and folders changed, what is inside included. */
+/** Returns the latest change of these files and folders and their contents, in milliseconds. */
 function newest(paths) {
   let latest = 0;
   for (const path of paths) {
@@ -66,9 +67,9 @@ function isInstalled() {
   );
 }
 
-/** Runs `work` while holding the lock that every build of this folder takes. */
+/** Runs `work` while it holds the lock that every build of this folder takes. */
 async function alone(work) {
-  // The lock is a folder with its owner's name in it: a rename puts both there at once, or fails where one is.
+  // The lock is a folder that holds its owner's name: one rename creates both, or fails if a lock exists.
   const owner = `${process.pid}.${randomUUID()}@${hostname()}`;
   const mine = join(dist, `.lock.${owner}`);
   mkdirSync(join(mine, owner), { recursive: true });
@@ -86,20 +87,20 @@ async function alone(work) {
 
 async function take(mine) {
   const deadline = performance.now() + waitForOtherMs;
-  // A poll: a process that is killed announces nothing.
+  // Polls, because a killed process announces nothing.
   for (let told = false; !placed(mine, lock); await delay(100)) {
     const owner = ownerOf(lock);
     if (owner === null) continue;
     if (hasEnded(owner)) {
-      // Its name keeps two who found the same dead owner from removing a lock that is alive: only the first
-      // rename to it can succeed, and it stays for a day.
+      // Two builds that find the same dead owner rename to the same name: only the first succeeds, so neither removes
+      // a live lock. The renamed folder stays for a day.
       const ended = join(dist, `.ended.${owner}`);
       if (!placed(lock, ended)) continue;
       utimesSync(ended, new Date(), new Date());
-      say("an earlier build was cut short; beginning again");
+      say("an earlier build did not finish; building again");
       continue;
     }
-    if (!told) say(`another build is under way (process ${owner.split(".")[0]}); waiting for it...`);
+    if (!told) say(`another build is running (process ${owner.split(".")[0]}); waiting for it...`);
     told = true;
     if (performance.now() > deadline) {
       throw new Failed(
@@ -109,7 +110,7 @@ async function take(mine) {
   }
 }
 
-/** Renames a folder to a name that is free; false where it is taken, or the lock to be renamed is gone. */
+/** Renames a folder to a free name; returns false if the name is taken, or the folder has gone. */
 function placed(from, to) {
   try {
     renameSync(from, to);
@@ -161,15 +162,17 @@ async function bundle() {
   const fresh = join(dist, ".fresh");
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh);
-  // Made before any source is read and with the same clock: a source changed during the build is newer.
+  // The stamp is made before any source is read, with the same clock: a source changed during the build is newer.
   writeFileSync(join(fresh, ".built"), "");
-  // A source from the future (clocks differ) must not look newer for ever; rounded up, as times are set coarsely.
+  // A source from the future (clocks differ) must not stay newer for ever. Rounded up, because file times are coarse.
   const begunAt = Math.ceil(Math.max(changedAt(join(fresh, ".built")), newest(sources.map(at)))) + 1;
 
   const common = {
     absWorkingDir: root,
     bundle: true,
     platform: "node",
+    // Prefers a package's modules to its CommonJS form, so that unused code stays out.
+    mainFields: ["module", "main"],
     target: "node20",
     logLevel: "warning",
     legalComments: "none",
@@ -179,7 +182,8 @@ async function bundle() {
   // Some packages are CommonJS inside and call require for Node's own modules.
   const requireForEsm = 'import{createRequire as __cr}from"node:module";const require=__cr(import.meta.url);';
   const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
-  const built = await Promise.all([
+  const [limits, ...built] = await Promise.all([
+    readLimits(build),
     build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"] }),
     build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
     build({
@@ -190,11 +194,11 @@ async function bundle() {
       entryPoints: ["hooks/client/hook.ts"],
     }),
   ]);
-  // What needs no bundling. Strictness is for those who write it: loading it is a tenth of what a hook costs.
+  // Files that need no bundling.
   for (const name of readdirSync(join(root, "hooks/client"))) {
     if (!name.endsWith(".pl")) continue;
     const text = readFileSync(join(root, "hooks/client", name), "utf8");
-    writeFileSync(join(fresh, name), text.replace(/^use strict;\n/m, ""), { mode: 0o755 });
+    writeFileSync(join(fresh, name), perlOf(text, limits), { mode: 0o755 });
   }
   writeFileSync(join(fresh, ".built"), JSON.stringify(describe(built), null, 2));
   utimesSync(join(fresh, ".built"), begunAt / 1000, begunAt / 1000);
@@ -202,7 +206,25 @@ async function bundle() {
   say(`built in ${((performance.now() - began) / 1000).toFixed(1)} s`);
 }
 
-/** For each file its size and the packages inside, for whoever asks what a bundle is made of. */
+/** Returns the protocol's bounds, for programs that cannot import them. */
+async function readLimits(build) {
+  const entry = { absWorkingDir: root, entryPoints: ["protocol/limits.ts"], bundle: true, write: false };
+  const { outputFiles } = await build({ ...entry, format: "iife", globalName: "protocol" });
+  return runInNewContext(`${outputFiles[0].text};protocol.limits`);
+}
+
+/**
+ * Returns a perl program with the numbers of `limits` filled in, and without `use strict`: loading it takes a tenth
+ * of a hook's time.
+ */
+function perlOf(text, limits) {
+  return text.replace(/^(?:use strict|our %limits);\n/gm, "").replace(/\$limits\{(\w+)\}/g, (_, name) => {
+    if (typeof limits[name] !== "number") throw new Failed(`limits hold no number ${name}`);
+    return String(limits[name]);
+  });
+}
+
+/** Returns the size of each file and the packages in it. */
 function describe(built) {
   const files = {};
   for (const { metafile } of built) {
@@ -217,7 +239,7 @@ function describe(built) {
   return files;
 }
 
-/** Chunks first, then the programs that need them, at last the stamp; then what has been of no use for a day goes. */
+/** Writes chunks, then the programs that need them, then the stamp; then removes files unused for a day. */
 function publish(fresh) {
   const programs = ["kite.mjs", "daemon.mjs", "hook.cjs"];
   const names = readdirSync(fresh).filter(name => name !== ".built");
@@ -256,7 +278,7 @@ async function main() {
 try {
   await main();
 } catch (error) {
-  // esbuild has said by now, in its own words, what it could not build.
+  // esbuild has already printed its own errors.
   if (error instanceof Failed || Array.isArray(error.errors)) say(`not built: ${error.message}`);
   else console.error(error);
   process.exitCode = 1;

@@ -1,4 +1,4 @@
-/** A command that an agent types does not know which agent that is; the event before it told the daemon. */
+/** Finds the agent that runs a command: the hook event before the command told the daemon. */
 import { KiteClient } from "../client/client.ts";
 import { LocalError, NotRunning } from "../client/errors.ts";
 import { limits } from "../protocol/limits.ts";
@@ -7,8 +7,8 @@ import { actingSession } from "./actor.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The agent of the session who typed `words`, or null: its main agent, or a person. */
-export async function typedBy(env: Env, words: readonly string[]): Promise<string | null> {
+/** Returns the session's agent that ran `words`; null for its main agent or a person. */
+export async function callingAgent(env: Env, words: readonly string[]): Promise<string | null> {
   const acting = actingSession(env);
   if (env["CLAUDECODE"] !== "1" || acting === null || acting.agent !== undefined) return null;
   const typed = words.join(" ").slice(0, limits.typedChars);
@@ -25,11 +25,11 @@ export async function typedBy(env: Env, words: readonly string[]): Promise<strin
       client.close();
     }
   } catch (error) {
-    // No daemon: the command itself says so.
+    // No daemon: the command itself reports it.
     if (error instanceof NotRunning) return null;
     if (!(error instanceof LocalError)) throw error;
     process.stderr.write(
-      `kite: which agent typed this is not known, it counts as the main one: ${error.message}\n`,
+      `kite: could not find out which agent runs this, so it counts as the main agent: ${error.message}\n`,
     );
     return null;
   }

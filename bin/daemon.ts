@@ -1,3 +1,4 @@
+/** The daemon's process: descriptors, logger, signals, and the line to its starter. */
 import { closeSync, realpathSync, writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../daemon/config/config.ts";
@@ -9,16 +10,16 @@ import { closeInherited } from "./close-descriptors.ts";
 import { version } from "./version.ts";
 
 /**
- * Runs the daemon in this process until it is told to stop, then ends the process: 0 when asked to stop or when
- * another daemon runs already, 1 where it could not start or go on. Who started it hears how it went, once, on the
- * descriptor named in `KITE_READY_FD`.
+ * Runs the daemon in this process until a request or signal stops it, then ends the process: 0 after a stop or if
+ * another daemon already runs, 1 if the daemon could not start or go on. The starter gets one line about the start on
+ * the descriptor named in `KITE_READY_FD`.
  */
 export async function runDaemon({
   foreground,
   unlessDown = false,
 }: {
   readonly foreground: boolean;
-  /** Not where `kite down` was said, be it while it starts. */
+  /** Do not start after `kite down`, even if that runs during the start. */
   readonly unlessDown?: boolean;
 }): Promise<never> {
   if (!foreground) closeInherited(3);
@@ -57,10 +58,10 @@ export async function runDaemon({
   }
 }
 
-/** Tells the starter one line, if there is one who listens. */
+/** Writes one line to the starter, if a starter listens. */
 function starter(): (line: string) => void {
   const fd = Number(process.env["KITE_READY_FD"] ?? "");
-  // Inherited for this one use: what the daemon starts must not think it is meant.
+  // Only the daemon uses the descriptor: programs that it starts must not find the variable.
   delete process.env["KITE_READY_FD"];
   let told = !Number.isInteger(fd) || fd <= 2;
   return line => {
@@ -70,7 +71,7 @@ function starter(): (line: string) => void {
       writeSync(fd, `${line}\n`);
       closeSync(fd);
     } catch {
-      // The starter has gone; the daemon does not need it.
+      // The starter has gone; the daemon runs without it.
     }
   };
 }

@@ -1,3 +1,4 @@
+/** Follows the trail's files for `kite log --follow`. */
 import { type FSWatcher, watch } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
@@ -5,12 +6,12 @@ import { decode, fileName, isAbsence, type TrailLine, trailFiles } from "../daem
 
 const chunkBytes = 64 * 1024;
 
-/** How often to look for a moment in which nothing is written. */
+/** How often `readAtEnd` reads again if the daemon writes meanwhile. */
 const quietTries = 20;
 
 /**
- * Runs `read`, and returns what it read with the place in the trail up to which that was. Where lines come all the
- * time, some of what was read may come after the place too.
+ * Runs `read`, and returns its result with the position in the trail at which it ended. If the daemon writes lines all
+ * the time, a few lines of the result may lie after the position too.
  */
 export async function readAtEnd<T>(dir: string, read: () => Promise<T>): Promise<{ found: T; place: Place }> {
   let place = await trailEnd(dir);
@@ -24,8 +25,8 @@ export async function readAtEnd<T>(dir: string, read: () => Promise<T>): Promise
 }
 
 /**
- * Hands over what is written to the trail after `from`, in order, until `until` is aborted. When the daemon begins
- * the next file, so does this.
+ * Hands new lines of the trail after `from` to `show`, in order, until `until` is aborted. When the daemon begins the
+ * next file, this function reads on there.
  */
 export async function followTrail(
   dir: string,
@@ -33,7 +34,7 @@ export async function followTrail(
   show: (lines: readonly TrailLine[]) => void,
   until: AbortSignal,
 ): Promise<void> {
-  // There may be no trail yet; the daemon makes it in just this way.
+  // There may be no trail yet; the daemon creates its folder with the same mode.
   await mkdir(dir, { recursive: true, mode: 0o700 });
   let changed: () => void = () => {};
   const watcher: FSWatcher = watch(dir, () => changed());
@@ -54,7 +55,7 @@ export async function followTrail(
   }
 }
 
-/** Up to where the trail was read: file number and offset of the first line not shown yet. */
+/** Position in the trail: file number, and offset in bytes of the first line not shown yet. */
 export interface Place {
   readonly n: number;
   readonly offset: number;
@@ -88,7 +89,7 @@ async function readFile(
   show: (lines: readonly TrailLine[]) => void,
 ): Promise<number> {
   const handle = await open(path, "r").catch((error: unknown) => {
-    // Rotated away since its name was read.
+    // The daemon rotated the file away since its name was read.
     if (isAbsence(error)) return null;
     throw error;
   });

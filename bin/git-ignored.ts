@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { dirname } from "node:path";
 import { searchPath } from "../protocol/paths.ts";
 
-/** Whether git would take the file into a commit; false where it cannot be asked. */
+/** Returns true if git does not ignore the file; false if git cannot run. */
 export function isUnignored(file: string): boolean {
   const env = { ...process.env, PATH: searchPath(process.env["PATH"]) };
   const args = ["-C", dirname(file), "check-ignore", "-q", file];

@@ -1,11 +1,11 @@
 import { wrap } from "./view/text.ts";
 
-/** Texts of help are written for this many columns. */
+/** The columns that help texts are written for. */
 const written = 120;
-/** A shorter line ends where it is meant to. */
+/** A line shorter than this, in columns, ends its paragraph. */
 const full = 90;
 
-/** Help for a terminal of fewer columns: its paragraphs are set anew, everything else goes on indented. */
+/** Fits help to a terminal of fewer columns: wraps paragraphs again, and indents the rest of other lines. */
 export function fitHelp(text: string, columns: number): string {
   if (columns >= written) return text;
   const lines: string[] = [];

@@ -1,5 +1,5 @@
-// The first thing Node runs. It imports nothing before it has looked at Node's version, so that an old one can
-// still say what is wrong.
+// The program's entry. It imports nothing before it has checked Node's version, so that an old Node can still
+// report what is wrong.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 if (major < 20 || (major === 20 && minor < 19)) {

@@ -1,4 +1,4 @@
-/** What the commands need of the process they run in, in one place, so that a test can put its own there. */
+/** The parts of a process that commands use, in one object that a test can replace. */
 import type { ConnectOptions, KiteClient } from "../client/client.ts";
 import { type KitePaths, kitePaths } from "../protocol/paths.ts";
 import { escaped, frame } from "../protocol/text.ts";
@@ -13,7 +13,7 @@ export interface Output {
   write(text: string): unknown;
 }
 
-/** What commands use of a client. */
+/** The methods of a client that commands use. */
 export type Client = Pick<
   KiteClient,
   | "request"
@@ -36,12 +36,12 @@ export interface ProcessContext {
   readonly stderr: Output;
   /** Wall time in milliseconds. */
   readonly now: () => number;
-  /** Calls back every so often until told to stop. */
+  /** Calls back at an interval until the returned function is called. */
   readonly every: (ms: number, tick: () => void) => () => void;
   readonly connect: (options: Omit<ConnectOptions, "paths">) => Promise<Client>;
 }
 
-/** Throws where `KITE_HOME` is no absolute path. */
+/** Throws if `KITE_HOME` is no absolute path. */
 export function processWorld(): ProcessContext {
   const paths = kitePaths(process.env);
   return {
@@ -62,11 +62,18 @@ export function processWorld(): ProcessContext {
   };
 }
 
-/** Columns of an output that is no terminal, unless `COLUMNS` says otherwise: the same everywhere. */
+/** Returns a signal that aborts when a person or the system ends this process. A second signal ends it at once. */
+export function interrupted(): AbortSignal {
+  const ending = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => ending.abort());
+  return ending.signal;
+}
+
+/** Columns of an output that is no terminal, unless `COLUMNS` is set. */
 const pipeColumns = 120;
 const columnsMin = 20;
 
-/** The screen that standard output is. */
+/** Returns standard output as a screen. */
 export function screenOf(world: ProcessContext): Screen {
   const { stdout, env } = world;
   const isTerminal = stdout.isTTY === true;
@@ -87,20 +94,20 @@ export function print(world: ProcessContext, lines: readonly string[]): void {
 
 const framed = new WeakSet<ProcessContext>();
 
-/** In an agent's shell, says once that what follows was written by others, and what that means. */
+/** In an agent's shell, prints once the frame that marks the following text as words of others. */
 export function printFrame(world: ProcessContext, output: Output = world.stdout): void {
   if (actingSession(world.env) === null || framed.has(world)) return;
   framed.add(world);
   output.write(`${frame}\n`);
 }
 
-/** Prints lines that show what sessions wrote or named, in an agent's shell behind the frame that says so. */
+/** Prints lines with text of sessions; in an agent's shell, behind the frame that says so. */
 export function printFramed(world: ProcessContext, lines: readonly string[]): void {
   if (lines.length > 0) printFrame(world);
   print(world, lines);
 }
 
-/** A value as one line of JSON, with nothing in it that a terminal or a reader would not show. */
+/** Returns a value as one line of JSON, with invisible and control characters escaped. */
 export function jsonLine(value: unknown): string {
   return escaped(JSON.stringify(value));
 }

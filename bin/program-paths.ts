@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 
-/** Where the bundles lie: all of them, and all their chunks, in one folder. */
+/** The folder of all bundles and their chunks. */
 export const dist = fileURLToPath(new URL(".", import.meta.url));
 
 /** The program that becomes the daemon. */

@@ -1,3 +1,4 @@
+/** The program's commands, and the errors that people see. */
 import { Command } from "commander";
 import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
@@ -7,33 +8,33 @@ import { version } from "./version.ts";
 interface Entry {
   readonly description: string;
   readonly load: () => Promise<{ readonly add: (program: Command) => void }>;
-  /** It does something in the name of whoever types it. */
+  /** The command acts for the session or agent that runs it. */
   readonly acts?: true;
 }
 
-/** Every command, in the order of `kite --help`. Each file is loaded when its command is called for. */
+/** Every command, in the order of `kite --help`. `run` loads only the file of the command that it runs. */
 const commands: Readonly<Record<string, Entry>> = {
   demo: {
     description: "watch four simulated sessions share two files",
     load: () => import("./commands/demo.ts"),
   },
-  up: { description: "start the daemon, unless it runs already", load: () => import("./commands/up.ts") },
+  up: { description: "start the daemon, unless it already runs", load: () => import("./commands/up.ts") },
   down: {
     description: "stop the daemon, and keep hooks from starting it",
     load: () => import("./commands/down.ts"),
   },
   status: {
-    description: "show who is here, what is locked and who waits",
+    description: "show the sessions, their locks and their waiters",
     load: () => import("./commands/status.ts"),
   },
   watch: {
-    description: "show sessions, locks, tasks and what happens, live",
+    description: "show sessions, locks, tasks and events, live",
     load: () => import("./commands/watch.ts"),
   },
   sessions: { description: "list the sessions", load: () => import("./commands/sessions.ts") },
-  locks: { description: "list the locks and who waits for them", load: () => import("./commands/locks.ts") },
+  locks: { description: "list the locks and their waiters", load: () => import("./commands/locks.ts") },
   whose: {
-    description: "show whose uncommitted work is in which file",
+    description: "show which session's uncommitted work is in which file",
     load: () => import("./commands/whose.ts"),
   },
   lock: {
@@ -42,7 +43,7 @@ const commands: Readonly<Record<string, Entry>> = {
     acts: true,
   },
   unlock: {
-    description: "release a lock",
+    description: "release locks",
     load: () => import("./commands/unlock.ts"),
     acts: true,
   },
@@ -57,51 +58,58 @@ const commands: Readonly<Record<string, Entry>> = {
     acts: true,
   },
   message: {
-    description: "write to other sessions, and read what they wrote",
+    description: "send messages to other sessions, and read yours",
     load: () => import("./commands/message.ts"),
     acts: true,
   },
   broadcast: {
-    description: "write to every other session of the project",
+    description: "send a message to every other session of the project",
     load: () => import("./commands/broadcast.ts"),
     acts: true,
   },
-  hold: {
-    description: "ask that nobody else edits some files for a while",
-    load: () => import("./commands/hold.ts"),
+  freeze: {
+    description: "keep other sessions from editing files for a while",
+    load: () => import("./commands/freeze.ts"),
     acts: true,
   },
-  resume: {
-    description: "let edits go on that were on hold",
-    load: () => import("./commands/resume.ts"),
+  thaw: {
+    description: "end freezes: other sessions may edit the files again",
+    load: () => import("./commands/thaw.ts"),
     acts: true,
   },
-  log: { description: "show what was decided, and why", load: () => import("./commands/log.ts") },
+  log: { description: "show each decision, and its reason", load: () => import("./commands/log.ts") },
   risk: {
     description: "show which files of live branches would conflict if merged today",
     load: () => import("./commands/risk.ts"),
   },
   explain: {
-    description: "say who waited, was denied or let through, and why",
+    description: "say which sessions waited, were denied or got a lock, and why",
     load: () => import("./commands/explain.ts"),
   },
   doctor: {
-    description: "check that everything works, and say what to do",
+    description: "check the installation, and say what to do",
     load: () => import("./commands/doctor.ts"),
   },
   config: {
-    description: "show each setting and where it comes from",
+    description: "show each setting and its source",
     load: () => import("./commands/config.ts"),
   },
   install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },
-  uninstall: { description: "undo what install wrote", load: () => import("./commands/uninstall.ts") },
+  uninstall: { description: "undo kite install", load: () => import("./commands/uninstall.ts") },
   mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
   off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
-  on: { description: "undo off", load: () => import("./commands/on.ts") },
+  on: { description: "undo kite off", load: () => import("./commands/on.ts") },
 };
 
-/** Runs the command line `argv`. The exit code is 1 where a command failed; a bug shows its stack. */
-export async function run(argv: readonly string[]): Promise<void> {
+/** Earlier names of commands. They still work, but help does not show them. */
+const oldNames: ReadonlyMap<string, string> = new Map([
+  ["hold", "freeze"],
+  ["resume", "thaw"],
+]);
+
+/** Runs the command line `typed`. Sets exit code 1 if a command failed; a bug shows its stack. */
+export async function run(typed: readonly string[]): Promise<void> {
+  const argv = withNewName(typed);
   endQuietlyWithReader();
   const program = new Command("kite")
     .description("Coordinates the Claude Code sessions of this machine.")
@@ -119,7 +127,7 @@ export async function run(argv: readonly string[]): Promise<void> {
     for (const [name, { description }] of Object.entries(commands))
       program.command(name).description(description);
   try {
-    if (entry?.acts) await nameAgent(argv.slice(2));
+    if (entry?.acts) await nameAgent(typed.slice(2));
     await program.parseAsync(argv);
   } catch (error) {
     if (!isForPeople(error)) throw error;
@@ -128,15 +136,15 @@ export async function run(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Commands read the agent from their environment, as a script may set it. */
+/** Sets KITE_AGENT to the calling agent: commands read it from the environment, because a script may set it. */
 async function nameAgent(words: readonly string[]): Promise<void> {
   if (process.env["CLAUDECODE"] !== "1") return;
-  const { typedBy } = await import("./calling-agent.ts");
-  const agent = await typedBy(process.env, words);
+  const { callingAgent } = await import("./calling-agent.ts");
+  const agent = await callingAgent(process.env, words);
   if (agent !== null) process.env["KITE_AGENT"] = agent;
 }
 
-/** Whether an error tells of the world (no daemon, no permission, a wrong setting) and not of a bug. */
+/** Returns true if the person can act on the error (no daemon, no permission, a wrong setting); false for a bug. */
 function isForPeople(error: unknown): error is Error {
   return error instanceof LocalError || (error instanceof Error && ("syscall" in error || settingIsWrong()));
 }
@@ -146,18 +154,25 @@ function settingIsWrong(): boolean {
     kitePaths(process.env);
     return false;
   } catch {
-    return true; // And so every command that asks where Kite lives says it.
+    return true; // Every command that needs Kite's directory reports this error.
   }
 }
 
-/** What commander says of a wrong command line, as Kite says things; `name` is the command that was asked for. */
+/** Rewrites commander's error about a wrong command line in Kite's form; `name` is the command of that line. */
 function asKite(text: string, name: string | undefined): string {
   const [first = "", ...rest] = text.replace(/^error: /, "kite: ").split("\n");
   const help = name === undefined ? "kite --help" : `kite ${name} --help`;
   return [`${first.replace(/\.$/, "")}; see ${help}`, ...rest].join("\n");
 }
 
-/** The command asked for: the first word, or the second one after `help`. */
+/** Returns the command line with an earlier name of a command replaced by its present one. */
+function withNewName(argv: readonly string[]): readonly string[] {
+  const at = argv.findIndex((word, i) => i > 1 && !word.startsWith("-") && word !== "help");
+  const name = oldNames.get(argv[at] ?? "");
+  return name === undefined ? argv : argv.with(at, name);
+}
+
+/** Returns the command's name: the first word, or the second if the first is `help`. */
 function nameIn(argv: readonly string[]): string | undefined {
   const words = argv.slice(2).filter(word => !word.startsWith("-"));
   const [first, second] = words;
@@ -165,7 +180,7 @@ function nameIn(argv: readonly string[]): string | undefined {
   return name !== undefined && Object.hasOwn(commands, name) ? name : undefined;
 }
 
-/** `kite log | head`: nobody reads on, so there is nothing more to do. */
+/** Exits quietly on EPIPE: in `kite log | head`, the reader has closed the pipe. */
 function endQuietlyWithReader(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

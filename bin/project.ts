@@ -4,25 +4,25 @@ import { BudgetedFs, type Unreachable } from "../daemon/facts/filesystem.ts";
 import { GitFacts, type Repository } from "../daemon/facts/repositories.ts";
 import { limits } from "../protocol/limits.ts";
 
-/** The directory could not be looked at in time: where a command would act is not known. */
+/** Kite could not read the directory in time, so the command's project is unknown. */
 export class ProjectUnknown extends LocalError {
   override readonly name = "ProjectUnknown";
 }
 
 export type FindRepository = (directory: string) => Promise<Repository | Unreachable>;
 
-/** A person who waits waits longer than a lock may. */
+/** Finds the repository under a longer time bound than a lock's, because a person can wait longer. */
 export const findRepository: FindRepository = directory => {
   const outside = new BudgetedFs(undefined, undefined, { factMs: limits.commandFactMs });
   return new GitFacts({ outside }).repositoryOf(directory);
 };
 
-/** The project of directory `cwd`. Throws `ProjectUnknown`: in another one the command would do something else. */
+/** Returns the project of directory `cwd`. Throws `ProjectUnknown` instead of guessing a wrong one. */
 export async function projectOf(cwd: string, find: FindRepository = findRepository): Promise<string> {
   const found = await find(cwd);
   if ("unreachable" in found) {
     throw new ProjectUnknown(
-      `the project of ${cwd} is not known: ${found.unreachable}. Try again, or name it: --project`,
+      `could not determine the project of ${cwd}: ${found.unreachable}. Try again, or name it: --project`,
     );
   }
   return found.project;

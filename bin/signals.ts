@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-/** A shell's exit code for a process that a signal ended. */
+/** Returns a shell's exit code for a process that a signal ended. */
 export function signalCode(signal: NodeJS.Signals | null): number {
   return signal === null ? 1 : 128 + constants.signals[signal];
 }
@@ -9,17 +9,17 @@ const fromTerminal: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 const passedOn: readonly NodeJS.Signals[] = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", ...fromTerminal];
 
 /**
- * Takes the signals that would end this process. Before the command runs one ends the wait; then it is the
- * command's, which decides. A terminal sends its own to the command as well: those are not sent twice.
+ * Handles the signals that would end this process. Before the command runs, a signal ends the wait; then this class
+ * passes it to the command. A terminal signals the command itself, so this class does not pass such signals on.
  */
 export class Signals {
-  /** The exit code of a signal that came before the command ran. */
+  /** Exit code of a signal that arrived before the command ran. */
   ended: number | null = null;
   readonly #listeners: (readonly [NodeJS.Signals, () => void])[];
   #onSignal: (signal: NodeJS.Signals) => void;
   #running = false;
 
-  /** `giveUp` ends whatever goes on before the command runs. */
+  /** `giveUp` ends the wait before the command runs. */
   constructor(giveUp: () => void) {
     this.#onSignal = giveUp;
     this.#listeners = passedOn.map(signal => [signal, () => this.#take(signal)] as const);
@@ -30,7 +30,7 @@ export class Signals {
     for (const [signal, listener] of this.#listeners) process.off(signal, listener);
   }
 
-  /** From here on signals are the command's. */
+  /** From now on passes signals to the command. */
   passTo(pass: (signal: NodeJS.Signals) => void): void {
     this.#running = true;
     this.#onSignal = signal => {

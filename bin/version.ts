@@ -3,7 +3,7 @@ import metadata from "../package.json" with { type: "json" };
 /** This program's version, as in package.json. */
 export const version: string = metadata.version;
 
-/** Whether version `a` comes strictly before `b`; a pre-release comes before its release. */
+/** Returns true if version `a` is strictly older than `b`; a pre-release is older than its release. */
 export function isOlder(a: string, b: string): boolean {
   const [left, right] = [partsOf(a), partsOf(b)];
   for (let i = 0; i < 3; i++) {

@@ -1,4 +1,6 @@
+/** `kite locks --watch`. */
 import { LocalError } from "../client/errors.ts";
+import { streamCode, streamEnd } from "./live.ts";
 import {
   type Client,
   jsonLine,
@@ -11,15 +13,14 @@ import {
 import { lockEventLine } from "./view/events.ts";
 import { type LocksData, locksView } from "./view/locks.ts";
 import { cut } from "./view/text.ts";
-import { exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
+import { ask, fail, Refused, rowsOf } from "./with-daemon.ts";
 
 const lockEvents = ["lock_granted", "lock_queued", "lock_released", "lock_wait_ended", "lock_revoked"];
 const tickMs = 1_000;
 
 /**
- * Shows the locks until `until` is aborted or the client has ended for good. On a terminal the picture is drawn
- * again in place, on every change and once a second for the ages; in a pipe every change is a line. Returns the
- * exit code.
+ * Shows the locks until `until` is aborted or the client has ended for good. On a terminal it redraws the view on every
+ * change and once a second for the ages; in a pipe it prints a line for every change. Returns the exit code.
  */
 export async function watchLocks(
   world: ProcessContext,
@@ -27,31 +28,21 @@ export async function watchLocks(
   json: boolean,
   until: AbortSignal,
 ): Promise<number> {
-  const subscribed = await client.subscribe({ events: lockEvents });
-  if (!subscribed.ok) throw new Refused(subscribed);
+  await ask(client, "subscribe", { events: lockEvents });
   const inPlace = world.stdout.isTTY === true && !json;
   const stop = inPlace ? await drawing(world, client) : await listing(world, client, json);
-  let aborted: () => void = () => {};
-  const end = new Promise<null>(resolve => {
-    aborted = () => resolve(null);
-  });
-  until.addEventListener("abort", aborted, { once: true });
-  if (until.aborted) aborted();
-  const reason = await Promise.race([end, client.closed]);
-  until.removeEventListener("abort", aborted);
+  const why = await streamEnd(client, until);
   stop();
-  if (reason === null) return exitCodes.done;
-  fail(world, json, "not_running", reason.message);
-  return exitCodes.notRunning;
+  return streamCode(world, json, why);
 }
 
-/** Lines in a pipe: what is held now, then what changes. */
+/** Prints lines in a pipe: first the locks, then their changes. */
 async function listing(world: ProcessContext, client: Client, json: boolean): Promise<() => void> {
   const missed = () => {
     const sentence = "events were missed while the daemon was away; see kite locks";
     fail(world, json, "lagged", sentence);
   };
-  // Changes that come while the first rows are on their way are told after them.
+  // Changes that arrive before the first rows are printed after them.
   let early: string[] | null = [];
   const say = (line: string) => (early === null ? print(world, [line]) : early.push(line));
   const stops = [
@@ -75,7 +66,7 @@ const hideCursor = "\u001b[?25l";
 const showCursor = "\u001b[?25h";
 const clearBelow = "\u001b[J";
 
-/** The picture on a terminal. One look at a time: changes that come meanwhile share the next one. */
+/** Draws the view on a terminal. Runs one query at a time: changes during a query share the next one. */
 async function drawing(world: ProcessContext, client: Client): Promise<() => void> {
   let height = 0;
   let stopped = false;
@@ -102,7 +93,7 @@ async function drawing(world: ProcessContext, client: Client): Promise<() => voi
         if (!stopped) draw(data);
       }
     } catch (error) {
-      // The connection went, or the daemon is about to: the next tick asks again, or the client's end ends the watch.
+      // The connection or the daemon is ending: the next tick queries again, or the client's end ends the watch.
       if (!(error instanceof LocalError) && !(error instanceof Refused)) throw error;
     } finally {
       asking = false;

@@ -1,20 +1,22 @@
+/** `kite watch`: the connection, the screen and the lines. */
 import { LocalError, NotRunning } from "../client/errors.ts";
 import type { EventLine } from "../protocol/events.ts";
+import { streamEnd } from "./live.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
 import { eventSentence } from "./view/events.ts";
 import { Places } from "./view/places.ts";
 import { clock } from "./view/text.ts";
 import { type News, type WatchData, watchView } from "./view/watch.ts";
-import { exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
+import { ask, exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
 
 export interface WatchFlags {
   readonly json?: boolean;
 }
 
-/** The screen is drawn at most this often, and once a second for the ages. */
+/** Least time between two redraws, in milliseconds; the ages redraw once a second. */
 const drawMs = 250;
 const agesEvery = 4;
-/** A look that takes longer is said, in times of `drawMs`. */
+/** Watch reports a query that takes longer than this many times `drawMs`. */
 const slowTicks = 4;
 const retryMs = 1_000;
 const newsMax = 200;
@@ -27,8 +29,8 @@ const clearLine = "\u001b[K";
 const clearBelow = "\u001b[J";
 
 /**
- * Shows what goes on until `until` is aborted: on a terminal on a screen of its own, in a pipe line by line. A daemon
- * that goes away is waited for; one that was never there is said. Returns the exit code.
+ * Shows sessions, locks, tasks and events until `until` is aborted: on a terminal's screen, or as lines in a pipe. It
+ * waits for a daemon that stops, and fails if none runs at the start. Returns the exit code.
  */
 export async function watch(world: ProcessContext, flags: WatchFlags, until: AbortSignal): Promise<number> {
   const json = flags.json === true;
@@ -54,26 +56,26 @@ export async function watch(world: ProcessContext, flags: WatchFlags, until: Abo
   }
 }
 
-/** What is shown of what happens. */
+/** A way to show events: a screen or lines. */
 interface Shown {
-  /** Looks at everything anew. */
+  /** Queries everything again. */
   look(client: Client): Promise<void>;
   event(event: EventLine): void;
-  /** Something was missed. */
+  /** Reports that events were missed. */
   missed(): void;
   away(why: string): void;
-  /** Called every `drawMs`, while a daemon is there. */
+  /** Called every `drawMs` while a daemon answers. */
   tick(client: Client): Promise<void>;
   end(): void;
 }
 
-/** Up to where events were shown; cursors are good for one store. */
+/** Cursor of the last event shown; a cursor is valid in one store only. */
 interface Place {
   storeId: string;
   cursor: string | null;
 }
 
-/** Shows one connection until it is lost for good, or the watch is over. Returns why, for people. */
+/** Shows events of one connection until it is lost for good, or the watch ends. Returns why, for people. */
 async function follow(
   world: ProcessContext,
   client: Client,
@@ -89,15 +91,13 @@ async function follow(
   try {
     const { storeId } = client.daemon;
     const { cursor } = place;
-    const subscribed = await client.subscribe(
-      cursor === null ? {} : { cursor: storeId === place.storeId ? cursor : "-" },
-    );
-    if (!subscribed.ok) throw new Refused(subscribed);
+    const from = cursor === null ? {} : { cursor: storeId === place.storeId ? cursor : "-" };
+    const subscribed = await ask(client, "subscribe", from);
     place.storeId = storeId;
     if (subscribed.lagged === true) shown.missed();
     if (cursor === null || subscribed.lagged === true) place.cursor = subscribed.cursor;
     await shown.look(client);
-    const ticking = new Promise<string>((_, reject) => {
+    const ticking = new Promise<never>((_, reject) => {
       let busyFor: number | null = null;
       const look = async () => {
         busyFor = 0;
@@ -113,15 +113,9 @@ async function follow(
       };
       stops.push(world.every(drawMs, tick));
     });
-    const over = new Promise<string>(resolve => {
-      const end = () => resolve("");
-      until.addEventListener("abort", end, { once: true });
-      stops.push(() => until.removeEventListener("abort", end));
-      if (until.aborted) end();
-    });
-    return await Promise.race([over, ticking, client.closed.then(({ message }) => message)]);
+    return (await Promise.race([ticking, streamEnd(client, until)])) ?? "";
   } catch (error) {
-    // The connection went, or the daemon is about to.
+    // The connection or the daemon is ending.
     if (!(error instanceof LocalError) && !(error instanceof Refused)) throw error;
     return error.message;
   } finally {
@@ -130,7 +124,7 @@ async function follow(
   }
 }
 
-/** Nothing announces a daemon that is not there yet. */
+/** Polls for a daemon, because nothing announces its start. */
 function pause(world: ProcessContext, until: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
@@ -154,7 +148,7 @@ async function connect(
   }
 }
 
-/** A screen of its own; what was there before comes back at the end. */
+/** The terminal's alternate screen; the end restores the previous one. */
 class Painting implements Shown {
   readonly #world: ProcessContext;
   #data: WatchData = empty;
@@ -220,7 +214,7 @@ class Painting implements Shown {
   #draw(): void {
     const rows = this.#world.stdout.rows ?? 24;
     const lines = watchView(this.#data, screenOf(this.#world), rows);
-    // Written over what is there, so that nothing flickers; the last line has no end, so that nothing scrolls.
+    // Overwrites the old lines to avoid flicker; the last line has no line break, to avoid scrolling.
     const text = lines.map(line => `${line}${clearLine}`).join("\r\n");
     this.#world.stdout.write(`${home}${text}${clearBelow}`);
   }
@@ -236,7 +230,7 @@ const empty: WatchData = {
   away: null,
 };
 
-/** A line for each thing that happens. */
+/** Prints a line for each event. */
 class Listing implements Shown {
   readonly #world: ProcessContext;
   readonly #json: boolean;

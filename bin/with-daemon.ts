@@ -1,11 +1,11 @@
-/** Asking the daemon on behalf of a command. */
+/** Sends a command's requests to the daemon, and reports failures. */
 import { NotRunning } from "../client/errors.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
-import type { ParamsOf } from "../protocol/requests.ts";
+import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
 import type { TaskRow } from "../protocol/task.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
@@ -15,10 +15,7 @@ import { clean } from "./view/text.ts";
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
 export const exitCodes = { done: 0, failed: 1, notRunning: 3 } as const;
 
-/** They are in the `--help` of every command that asks the daemon. */
-export const exitHelp = "\nExit codes: 0 done, 1 refused or failed, 3 no daemon runs.";
-
-/** The daemon said no to something that a command cannot do without. */
+/** The daemon refused a request that the command needs. */
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly refusal: Refusal;
@@ -29,22 +26,37 @@ export class Refused extends Error {
   }
 }
 
-/** A command's last words, on standard error; with `json` as an object on standard output. */
+/** Returns the reply. Throws Refused if the daemon refused. */
+export function granted<R extends { readonly ok: true }>(answer: R | Refusal): R {
+  if (!answer.ok) throw new Refused(answer);
+  return answer;
+}
+
+/** Sends a request and returns the reply. Throws Refused if the daemon refuses. */
+export async function ask<T extends RequestType>(
+  client: Client,
+  type: T,
+  params: ParamsOf<T>,
+): Promise<ReplyOf<T>> {
+  return granted<ReplyOf<T>>(await client.request(type, params));
+}
+
+/** Prints a command's failure on standard error; with `json`, as an object on standard output. */
 export function fail(world: ProcessContext, json: boolean, code: string, error: string): void {
   if (json) printJson(world, { ok: false, code, error });
   else world.stderr.write(`kite: ${clean(error)}\n`);
 }
 
 export interface AskOptions {
-  /** Comes back after a lost connection. */
+  /** Reconnect after a lost connection. */
   readonly reconnect?: boolean;
-  /** Says that no daemon runs in the command's own way. */
+  /** Reports in the command's own way that no daemon runs. */
   readonly absent?: () => void;
 }
 
 /**
- * Connects, runs `work` and closes. Returns the exit code: that of `work`, or those for a refusal and for no
- * daemon, which are said as `fail` says things.
+ * Connects, runs `work` and closes. Returns the exit code of `work`, or that of a refusal or an absent daemon, which
+ * it reports with `fail`.
  */
 export async function withDaemon(
   world: ProcessContext,
@@ -88,7 +100,7 @@ interface Rows {
 
 const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy");
 
-/** Where a field is missing that every row has, the daemon is of another version: better said than shown. */
+/** Tests whether a row has the fields of this version; one without them comes from a daemon of another version. */
 const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = {
   sessions: (row): row is SessionRow =>
     has(row, "id", "name", "project", "worktree", "status", "agents", "task"),
@@ -107,10 +119,10 @@ function has(row: unknown, ...names: readonly string[]): boolean {
   return typeof row === "object" && row !== null && names.every(name => Object.hasOwn(row, name));
 }
 
-/** What rows are asked for; `id` is a session's. */
+/** Filters of a query; `id` is a session's. */
 export type RowFilter = Pick<ParamsOf<"query">, "id" | "project" | "status" | "assignee" | "label" | "text">;
 
-/** All rows, page by page, at most `max`. Throws `Refused`. */
+/** Returns all rows, fetched page by page, at most `max`. Throws `Refused`. */
 export async function rowsOf<T extends keyof Rows>(
   client: Client,
   target: T,
@@ -121,11 +133,10 @@ export async function rowsOf<T extends keyof Rows>(
   let after: string | undefined;
   do {
     const page = after === undefined ? {} : { after };
-    const answer = await client.request("query", { target, limit: limits.rowsMax, ...filter, ...page });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "query", { target, limit: limits.rowsMax, ...filter, ...page });
     for (const row of answer.rows) {
       if (!isRow[target](row)) {
-        const error = `the daemon (${client.daemon.version}) speaks of ${target} in a way unknown here; restart it: kite down && kite up`;
+        const error = `the daemon (version ${client.daemon.version}) sends ${target} in an unknown form; restart it: kite down && kite up`;
         throw new Refused({ ok: false, code: "unsupported_protocol", error });
       }
       rows.push(row);

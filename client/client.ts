@@ -1,3 +1,4 @@
+/** The client library's connection: requests, events, and reconnecting. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Refusal, refuse } from "../protocol/codes.ts";
@@ -11,33 +12,33 @@ import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from
 import { type Bound, Remembered } from "./remembered.ts";
 import { type Message, Transport } from "./transport.ts";
 
-/** The compiler holds it against the table's own, whose file would bring the schemas along. */
+/** The compiler checks this value against the table's own; importing that file would bring the schemas along. */
 const spoken: typeof protocolVersion = 1;
 
-/** No daemon ever gave it out, so it is answered with `lagged`. */
+/** A cursor that no daemon ever issued, so the daemon answers it with `lagged`. */
 const foreignCursor = "-";
 
 export interface ConnectOptions {
   readonly paths: KitePaths;
-  /** What `hello` calls this client. */
+  /** This client's name in `hello`. */
   readonly name?: string;
-  /** Bounds connecting, and each answer beyond the wait that a lock request asks for; `limits.requestMs`. */
+  /** Bound in milliseconds for connecting, and for each answer beyond a lock request's wait; `limits.requestMs`. */
   readonly timeoutMs?: number;
-  /** Come back after a lost connection or `restarting`, and go on as if nothing had been. */
+  /** Reconnect after a lost connection or `restarting`, and restore sessions, locks and subscription. */
   readonly reconnect?: boolean;
-  /** How long an absence may last; `limits.reconnectMs`. */
+  /** How long an absence may last, in milliseconds; `limits.reconnectMs`. */
   readonly reconnectMs?: number;
 }
 
 export interface RequestOptions {
-  /** Instead of the client's own bound; from the call to the answer, absences included. */
+  /** Replaces the client's own bound: milliseconds from the call to the answer, absences included. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** False: throws `ConnectionClosed` where the daemon goes away or is, instead of waiting for it. */
+  /** False: throws `ConnectionClosed` if the daemon is or goes away, instead of waiting for it. */
   readonly again?: boolean;
 }
 
-/** A bound lock that was not there any more after an absence: refused, or granted anew with another token. */
+/** A bound lock that did not survive an absence: refused, or granted again with another token. */
 export interface LockLost {
   readonly request: Message;
   readonly answer: Answer<"file_lock">;
@@ -47,16 +48,16 @@ interface Outstanding {
   readonly type: RequestType;
   readonly request: Message;
   readonly line: string;
-  /** Sent again on the next connection; what belongs to one connection alone is not. */
+  /** True if the client sends the request again on the next connection. */
   readonly again: boolean;
   readonly resolve: (answer: Message) => void;
   readonly reject: (reason: unknown) => void;
 }
 
 /**
- * One program's connection to the daemon. It is `open`; or, with `reconnect`, `away` between a lost connection
- * and the next one, while requests are kept and sent then; or `closed`, for good. A refusal is a value; what
- * is thrown is a `LocalError`.
+ * One program's connection to the daemon. It is `open`; or, with `reconnect`, `away` between a lost connection and
+ * the next one, which gets the requests made meanwhile; or `closed`, for good. A refusal is a value; methods throw
+ * only a `LocalError`.
  */
 export class KiteClient {
   readonly #options: ConnectOptions;
@@ -73,7 +74,7 @@ export class KiteClient {
   #daemon: ReplyOf<"hello"> | null = null;
   #openedAt = 0;
   #pauseMs: number = limits.retryFirstMs;
-  /** When the daemon said that it restarts. */
+  /** When the daemon announced its restart. */
   #announcedAt = Number.NEGATIVE_INFINITY;
   #comingBack: Promise<void> = Promise.resolve();
   #tryNow: () => void = () => {};
@@ -83,8 +84,8 @@ export class KiteClient {
   readonly closed: Promise<LocalError>;
 
   /**
-   * Connects and says hello. Throws `NotRunning`, `WrongOwner`, `TimedOut`, `HelloRefused` or
-   * `ConnectionClosed`; the first connection is never tried twice.
+   * Connects and sends `hello`. Throws `NotRunning`, `WrongOwner`, `TimedOut`, `HelloRefused` or
+   * `ConnectionClosed`; never retries the first connection.
    */
   static async connect(options: ConnectOptions): Promise<KiteClient> {
     const client = new KiteClient(options);
@@ -99,30 +100,30 @@ export class KiteClient {
     });
   }
 
-  /** What the daemon said of itself at the latest hello. */
+  /** The daemon's data from the latest `hello`. */
   get daemon(): ReplyOf<"hello"> {
     if (this.#daemon === null) throw new Error("asked for the daemon before hello");
     return this.#daemon;
   }
 
   /**
-   * Why the daemon is away: it said a moment ago that it is `restarting`, or it is `gone`, and nobody knows whether it
-   * comes back. Null: it is not away.
+   * Why the daemon is away: `restarting` if it announced a restart just now, `gone` if it may not return. Null if it
+   * is not away.
    */
   get absence(): "restarting" | "gone" | null {
     if (this.#state !== "away") return null;
     return performance.now() - this.#announcedAt < this.#reconnectMs ? "restarting" : "gone";
   }
 
-  /** Tries at once to come back; resolves when this client is open again, or closed for good. */
+  /** Reconnects at once; resolves when this client is open again, or closed for good. */
   async comeBackNow(): Promise<void> {
     this.#tryNow();
     await this.#comingBack;
   }
 
   /**
-   * Asks for one thing and waits for its answer. Throws `TimedOut`, `ConnectionClosed`, or the signal's reason:
-   * then the daemon may still carry it out, and a lock's place in line is given up by `file_unlock`.
+   * Sends one request and waits for its answer. Throws `TimedOut`, `ConnectionClosed`, or the signal's reason: the
+   * daemon may still apply the request then, and `file_unlock` gives a lock's queue position up.
    */
   async request<T extends RequestType>(
     type: T,
@@ -139,17 +140,17 @@ export class KiteClient {
     return taken<Answer<T>>(answer);
   }
 
-  /** Events from here on go to `subscribe`rs; after an absence the stream goes on where it stood. */
+  /** Subscribes to events from now on; after an absence the stream continues behind its last event. */
   async subscribe(params: ParamsOf<"subscribe"> = {}): Promise<Answer<"subscribe">> {
     return this.request("subscribe", params);
   }
 
-  /** Calls back for every event; returns what ends that. */
+  /** Calls back for every event; returns a function that ends it. */
   onEvent(callback: (event: EventLine) => void): () => void {
     return listen(this.#onEvent, callback);
   }
 
-  /** Calls back when events were missed, during an absence or by reading too slowly: query again. */
+  /** Calls back if this client missed events, by an absence or by reading too slowly: query again. */
   onLagged(callback: () => void): () => void {
     return listen(this.#onLagged, callback);
   }
@@ -159,7 +160,7 @@ export class KiteClient {
     return listen(this.#onLockLost, callback);
   }
 
-  /** Ends the connection; what was not answered yet throws `ConnectionClosed`. Harmless when repeated. */
+  /** Ends the connection; unanswered requests throw `ConnectionClosed`. Harmless when repeated. */
   close(): void {
     this.#end(new ConnectionClosed("this client was closed"));
   }
@@ -186,7 +187,7 @@ export class KiteClient {
       if (answer["ok"] !== true) throw new HelloRefused(taken<Refusal>(answer));
       const before = this.#daemon;
       this.#daemon = taken<ReplyOf<"hello">>(answer);
-      // Cursors of another store mean nothing here, though they may look alike.
+      // Cursors of another store are invalid here, even if they look alike.
       if (before !== null && before.storeId !== this.#daemon.storeId) this.#remembered.saw(foreignCursor);
       this.#openedAt = performance.now();
     } catch (error) {
@@ -230,7 +231,7 @@ export class KiteClient {
       this.#remembered.saw(message["cursor"]);
       const { event } = message;
       if (event === "lagged") for (const callback of this.#onLagged) callback();
-      // A bookmark is a cursor and nothing else.
+      // A bookmark carries only a cursor.
       else if (event !== "bookmark")
         for (const callback of this.#onEvent) callback(taken<EventLine>(message));
       return;
@@ -239,7 +240,7 @@ export class KiteClient {
     const asked = typeof rid === "string" ? this.#outstanding.get(rid) : undefined;
     if (asked !== undefined) this.#answer(asked, message);
     else if (rid === undefined) this.#lost(new ConnectionClosed(complaint(message)), true);
-    // Else an answer that came after its time-out: nobody waits for it.
+    // Else the answer came after its time-out, and no caller waits for it.
   }
 
   #answer(asked: Outstanding, message: Message): void {
@@ -266,7 +267,7 @@ export class KiteClient {
     this.#comingBack = this.#comeBack();
   }
 
-  /** The only way from `away`: to `open`, or after `reconnectMs` to `closed`. */
+  /** Leaves `away`: to `open`, or after `reconnectMs` to `closed`. No other method does. */
   async #comeBack(): Promise<void> {
     const left = performance.now();
     const forMs = this.#reconnectMs;
@@ -299,9 +300,9 @@ export class KiteClient {
     this.#state = "open";
     const tell = (type: RequestType, params: Message) =>
       this.#ask(type, params, { again: false, waitMs: this.#timeoutMs });
-    // The connection may be lost again meanwhile: then all of this is done again on the next one.
+    // If the connection is lost again meanwhile, the next one repeats all of this.
     const lostAgain = () => {};
-    // A refused registration shows in the refusals of what is asked for that session.
+    // If a registration is refused, the daemon refuses that session's requests, too.
     for (const params of this.#remembered.registrations()) tell("register", params).catch(lostAgain);
     for (const bound of this.#remembered.locks()) {
       tell("file_lock", bound.request).then(answer => this.#rebound(bound, answer), lostAgain);
@@ -341,13 +342,13 @@ function listen<T>(listeners: Set<T>, listener: T): () => void {
   };
 }
 
-/** How long a request itself asks to wait. */
+/** Returns the wait that a request asks for, in milliseconds. */
 function waitOf(type: RequestType, params: object): number {
   if (type !== "file_lock") return 0;
   return "waitMs" in params && typeof params.waitMs === "number" ? params.waitMs : limits.waitMs;
 }
 
-/** The daemon's word is taken for the shape of a message: both sides are compiled from one table. */
+/** Trusts the form of the daemon's message, because one table defines both sides. */
 function taken<T>(message: Message): T {
   return message as T;
 }
@@ -360,13 +361,13 @@ function withResolvers<T>() {
   return { promise, ...settle };
 }
 
-/** What the daemon said of a line it could not tie to a request. */
+/** Returns the daemon's error about a line that it could not match to a request. */
 function complaint(message: Message): string {
   const said = typeof message["error"] === "string" ? message["error"] : JSON.stringify(message);
   return `the daemon could not read a request: ${said}`;
 }
 
-/** Whether an attempt to come back failed for a reason that passes. */
+/** Returns true if an attempt to reconnect failed for a temporary reason. */
 function passes(error: unknown): boolean {
   if (error instanceof HelloRefused) return error.refusal.code === "restarting";
   return error instanceof NotRunning || error instanceof ConnectionClosed || error instanceof TimedOut;

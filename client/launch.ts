@@ -1,3 +1,4 @@
+/** Starts a daemon if none runs. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, fchmodSync, lstatSync, mkdirSync, openSync } from "node:fs";
 import { Readable } from "node:stream";
@@ -9,41 +10,41 @@ import { ConnectionClosed, NotRunning, StartFailed, TimedOut } from "./errors.ts
 
 export interface LaunchOptions {
   readonly paths: KitePaths;
-  /** The program that becomes the daemon; run by this same Node. */
+  /** The daemon's program, which this process's Node runs. */
   readonly daemonProgram: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The daemon ends before it answers anybody where `kite down` was said meanwhile. */
+  /** The daemon exits before it answers any client if `kite down` ran meanwhile. */
   readonly unlessDown?: boolean;
-  /** How long a started daemon may read its journal; `limits.startReadyMs`. */
+  /** How long a started daemon may read its journal, in milliseconds; `limits.startReadyMs`. */
   readonly waitMs?: number;
-  /** What `hello` calls this client. */
+  /** This client's name in `hello`. */
   readonly name?: string;
 }
 
 export interface Launched {
-  /** False: one was running already, or somebody else's start was faster. */
+  /** False if a daemon already ran, or another process started one first. */
   readonly started: boolean;
   readonly client: KiteClient;
 }
 
 /**
- * What a starter hears on descriptor 3, once: `ready`; `held`, when another process has the lock; or why the
- * daemon could not start. The descriptor's number is in the daemon's environment as `KITE_READY_FD`.
+ * The daemon's one line to its starter on descriptor 3: `ready`; `held` if another process has the lock; or why the
+ * daemon could not start. `KITE_READY_FD` in the daemon's environment names the descriptor.
  */
 type Word = { readonly said: "ready" | "held" } | { readonly said: "error"; readonly sentence: string };
 
 const readyFd = 3;
 
 /**
- * How long to look for the daemon that holds the lock before trying once more to be it. One that is starting
- * up will answer; one that was just killed can hold the lock for a moment, and then there is nobody to wait for.
+ * How long to look for the daemon that holds the lock before starting one again. A daemon that is starting will
+ * answer; one that was just killed can hold the lock for a moment and never answers.
  */
 const heldRoundsMs = [limits.startWaitMs * 0.05, limits.startWaitMs * 0.15, limits.startWaitMs * 0.8];
 
 /**
- * Connects to the daemon and starts one if there is none. Harmless when many do it at once: one of theirs becomes
- * the daemon, all connect to it. Throws `StartFailed` with the daemon's own words, `TimedOut` when it is still
- * reading its journal after `waitMs` (it goes on), and what `KiteClient.connect` throws.
+ * Connects to the daemon and starts one if none runs. Many processes may call it at once: one of their programs
+ * becomes the daemon, and all connect to it. Throws `StartFailed` with the daemon's own words, `TimedOut` if the daemon
+ * still reads its journal after `waitMs` (it continues), and the errors of `KiteClient.connect`.
  */
 export async function ensureDaemon(options: LaunchOptions): Promise<Launched> {
   const { paths, name } = options;
@@ -64,8 +65,8 @@ export async function ensureDaemon(options: LaunchOptions): Promise<Launched> {
 }
 
 /**
- * The daemon's environment: what it needs to run and to speak to people in their language and time zone. No keys,
- * nothing of the agent or the shell that happened to start it, and of its PATH nothing that leads into a project.
+ * Returns the daemon's environment: the variables that it needs to run and to use people's language and time zone. It
+ * holds no keys, no variables of the starting agent or shell, and no PATH entry that leads into a project.
  */
 export function daemonEnvironment(env: LaunchOptions["env"]): Record<string, string> {
   const kept: Record<string, string> = {};
@@ -79,10 +80,10 @@ export function daemonEnvironment(env: LaunchOptions["env"]): Record<string, str
 
 const inherited = new Set("PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR XDG_RUNTIME_DIR".split(" "));
 
-/** They name the session that the starter happens to run in. */
+/** Variables that name the starter's own session. */
 const callers = new Set(["KITE_SESSION", "KITE_AGENT", "KITE_SOCKET"]);
 
-/** Starts one process and waits for its word. */
+/** Starts one process and waits for its ready line. */
 async function start(options: LaunchOptions): Promise<Word> {
   const { paths, daemonProgram, env, unlessDown = false, waitMs = limits.startReadyMs } = options;
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
@@ -100,7 +101,7 @@ async function start(options: LaunchOptions): Promise<Word> {
   }
 }
 
-/** Throws `StartFailed` where something else than a file is in its place: a pipe would be waited for without end. */
+/** Throws `StartFailed` if the log is no regular file: opening a pipe would block without end. */
 function openLog(path: string): number {
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (there !== undefined && !there.isFile()) {
@@ -120,7 +121,7 @@ function wordOf(child: ChildProcess, paths: KitePaths, waitMs: number): Promise<
   let text = "";
   return new Promise<Word>((resolve, reject) => {
     const timer = setTimeout(() => {
-      const still = `the daemon (pid ${child.pid}) is not ready after ${waitMs / 1000} s and goes on starting`;
+      const still = `the daemon (pid ${child.pid}) is not ready after ${waitMs / 1000} s and is still starting`;
       reject(new TimedOut(`${still}; try again, or see ${paths.log}`));
     }, waitMs);
     const settle = (word: Word) => {
@@ -135,7 +136,7 @@ function wordOf(child: ChildProcess, paths: KitePaths, waitMs: number): Promise<
       const word = text.includes("\n") ? wordIn(text.slice(0, text.indexOf("\n"))) : null;
       if (word !== null) settle(word);
     });
-    // Its end closes the descriptor; the exit event tells how it ended.
+    // The daemon's exit closes the descriptor; the exit event says how it ended.
     child.once("exit", (code, signal) => {
       const how = signal === null ? `code ${code}` : signal;
       pipe.once("close", () => settle(ended(how, paths)));
@@ -157,7 +158,7 @@ function ended(how: string, paths: KitePaths): Word {
   return { said: "error", sentence: `the daemon ended before it was ready (${how}); see ${paths.log}` };
 }
 
-/** Tries until somebody answers or `forMs` are over. Nothing announces a socket that is not there yet. */
+/** Polls until a daemon answers or `forMs` are over, because nothing announces a new socket. */
 async function answering(connect: () => Promise<KiteClient>, forMs: number): Promise<KiteClient | null> {
   const deadline = performance.now() + forMs;
   for (let pauseMs: number = limits.retryFirstMs; ; pauseMs = Math.min(pauseMs * 2, limits.retryPauseMaxMs)) {
@@ -167,7 +168,7 @@ async function answering(connect: () => Promise<KiteClient>, forMs: number): Pro
   }
 }
 
-/** The client, or null where nobody listens or whoever listened is just leaving. */
+/** Returns the client, or null if no daemon listens or the listening one is stopping. */
 async function unlessAbsent(connect: () => Promise<KiteClient>): Promise<KiteClient | null> {
   try {
     return await connect();

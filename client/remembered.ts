@@ -1,9 +1,10 @@
+/** State that a client restores on a new connection. */
 import type { RequestType } from "../protocol/requests.ts";
 import type { Message } from "./transport.ts";
 
 /**
- * What a daemon has to be told again on a new connection: who is registered through it, which locks are bound
- * to it, and where its stream of events stood. Only what succeeded is noted.
+ * The requests that a client repeats on a new connection: its registered sessions, its bound locks, and the cursor of
+ * its event stream. It records only requests that succeeded.
  */
 export class Remembered {
   readonly #registered = new Map<unknown, Message>();
@@ -11,7 +12,7 @@ export class Remembered {
   #subscription: Message | null = null;
   #cursor: unknown;
 
-  /** Takes note of a request and its success reply. */
+  /** Records a request and its success reply. */
   note(type: RequestType, request: Message, reply: Message): void {
     if (type === "register") this.#registered.set(request["id"], request);
     else if (type === "deregister") this.#forget(request["id"]);
@@ -23,17 +24,17 @@ export class Remembered {
     }
   }
 
-  /** An event went by: a resumed stream begins after it. Volatile events have no cursor. */
+  /** Records an event's cursor: a resumed stream begins after it. Volatile events have no cursor. */
   saw(cursor: unknown): void {
     if (typeof cursor === "string") this.#cursor = cursor;
   }
 
-  /** Sessions come first: the rest speaks of them. */
+  /** Sessions come first, because the other requests refer to them. */
   registrations(): Message[] {
     return [...this.#registered.values()];
   }
 
-  /** The bound locks, asked for again without waiting: their holder gets the token it had. */
+  /** Requests for the bound locks without a wait; a holder that kept its lock gets the same token. */
   locks(): Bound[] {
     return [...this.#bound.values()];
   }
@@ -42,7 +43,7 @@ export class Remembered {
     return this.#subscription && { ...this.#subscription, cursor: this.#cursor };
   }
 
-  /** The lock is not what it was: do not ask for it again. */
+  /** Forgets a lock that changed, so that the client does not request it again. */
   drop(bound: Bound): void {
     this.#bound.delete(keyOf(bound.request));
   }
@@ -58,8 +59,8 @@ export class Remembered {
   }
 
   /**
-   * Names are compared as spelled. A released lock that came back would be worse than one that does not, so an
-   * unlock that names anything but whole requests forgets all that its session holds.
+   * Compares names as spelled. Restoring a released lock would be worse than losing a held one, so an unlock that names
+   * anything but whole requests makes this forget every lock of its session.
    */
   #release(request: Message): void {
     const key = keyOf(request);

@@ -1,8 +1,9 @@
+/** JSON lines over the daemon's socket. */
 import { lstatSync, type Stats } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
-import { type Line, LineDecoder } from "../protocol/wire.ts";
+import { isObject, type Line, LineDecoder } from "../protocol/wire.ts";
 import { ConnectionClosed, NotRunning, TimedOut, WrongOwner } from "./errors.ts";
 
 /** A message of the daemon, as parsed. */
@@ -10,11 +11,11 @@ export type Message = Readonly<Record<string, unknown>>;
 
 export interface TransportEvents {
   readonly message: (message: Message) => void;
-  /** Called once, as the last one. `broken`: what came was no protocol, so coming back would not help. */
+  /** Called once, last. `broken`: the daemon's bytes broke the protocol, so reconnecting would not help. */
   readonly closed: (reason: ConnectionClosed, broken: boolean) => void;
 }
 
-/** Lines over one Unix socket: JSON objects in and out, everything sent in one turn written at once. */
+/** Sends and receives JSON lines over one Unix socket; writes all lines of one turn at once. */
 export class Transport {
   readonly #socket: Socket;
   readonly #events: TransportEvents;
@@ -23,8 +24,8 @@ export class Transport {
   #closed = false;
 
   /**
-   * Connects within `timeoutMs`. Throws `NotRunning`, `WrongOwner`, or `TimedOut` where so many others connect
-   * that the kernel keeps no more of them waiting.
+   * Connects within `timeoutMs`. Throws `NotRunning`, `WrongOwner`, or `TimedOut` if the kernel's queue of waiting
+   * connections stays full.
    */
   static async open(paths: KitePaths, timeoutMs: number, events: TransportEvents): Promise<Transport> {
     checkOwner(paths);
@@ -36,9 +37,9 @@ export class Transport {
     ) {
       const socket = await dial(paths.socket);
       if (socket !== null) return new Transport(socket, events);
-      // The backlog is full. The kernel tells nobody when it has room again: ask once more after a pause.
+      // The backlog is full. The kernel does not announce free room, so this retries after a pause.
       if (performance.now() + pauseMs > deadline) {
-        throw new TimedOut(`the daemon at ${paths.socket} takes no more connections; see \`kite doctor\``);
+        throw new TimedOut(`the daemon at ${paths.socket} accepts no more connections; see \`kite doctor\``);
       }
       await new Promise(resolve => setTimeout(resolve, pauseMs));
     }
@@ -61,14 +62,14 @@ export class Transport {
     return this.#closed;
   }
 
-  /** Sends one line, its newline included; after the end it is dropped, as one that the daemon never read. */
+  /** Sends one line, newline included. After the connection's end it drops the line, as if the daemon never read it. */
   send(line: string): void {
     if (this.#closed) return;
     if (this.#unsent === "") queueMicrotask(() => this.#flush());
     this.#unsent += line;
   }
 
-  /** Ends the connection once what was sent is written; `closed` is not called. */
+  /** Ends the connection once all sent lines are written; does not call `closed`. */
   close(): void {
     if (this.#closed) return;
     this.#flush();
@@ -86,7 +87,7 @@ export class Transport {
     for (const line of this.#decoder.push(chunk)) {
       if (this.#closed) return;
       const message = parse(line);
-      if (message === null) this.#finish("what the daemon sent cannot be read; see `kite doctor`", true);
+      if (message === null) this.#finish("the daemon sent a line that is not valid; see `kite doctor`", true);
       else this.#events.message(message);
     }
   }
@@ -99,7 +100,7 @@ export class Transport {
   }
 }
 
-/** The connected socket, or null where the kernel keeps no more connections waiting for now. */
+/** Returns the connected socket, or null if the kernel's queue of waiting connections is full now. */
 function dial(path: string): Promise<Socket | null> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
@@ -143,13 +144,8 @@ function parse(line: Line): Message | null {
   if (!("text" in line)) return null;
   try {
     const value: unknown = JSON.parse(line.text);
-    return isMessage(value) ? value : null;
+    return isObject(value) ? value : null;
   } catch {
-    return null; // Said by the caller, in words for people: the connection is of no use any more.
+    return null; // The caller reports it to the person and ends the connection.
   }
-}
-
-/** Whether a parsed value is an object with fields. */
-export function isMessage(value: unknown): value is Message {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

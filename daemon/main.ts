@@ -1,4 +1,4 @@
-/** The daemon: instance, journal, engine, services, server. `stop.ts` ends them in the opposite order. */
+/** Builds the daemon: instance, journal, engine, services, server. `stop.ts` ends them in the opposite order. */
 import { randomBytes } from "node:crypto";
 import { protocolVersion } from "../protocol/requests.ts";
 import type { Entry } from "./core/commands.ts";
@@ -31,10 +31,10 @@ import { trailOf } from "./trail/from-events.ts";
 import { Recorder } from "./trail/recorder.ts";
 import { Trail } from "./trail/trail.ts";
 
-/** Sessions, keys and anchors of this machine carry this name; other machines' would carry theirs. */
+/** The name in the log of this machine's sessions, keys and anchors; other machines would have their own. */
 const node = "local";
 
-/** Runs until it is stopped; `instance` says that this process may. */
+/** Runs until it is stopped; `instance` proves that this process is the only daemon. */
 export async function runDaemon(options: DaemonOptions, instance: Instance): Promise<RunningDaemon> {
   const { paths, version, config, adapter, log } = options;
   let stopNow: (cause: Error | null) => void = () => {};
@@ -60,7 +60,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   const before = loadEvents(paths.events);
   if (before !== null) events.take(before);
 
-  /** What sees each step of this daemon's life; more come when there is something to see it. */
+  /** Functions that see every step; later parts of the start add theirs. */
   const listeners: ((entry: Entry, step: Step) => void)[] = [
     (_entry, { events }) => {
       for (const line of trailOf(events, clock.wall())) trail.write(line);

@@ -1,4 +1,4 @@
-/** What a daemon is started with, and what comes of it. */
+/** The options of a daemon, and the result of starting one. */
 import type { Logger } from "pino";
 import type { HookAdapter } from "../hooks/seam/plan.ts";
 import type { KitePaths } from "../protocol/paths.ts";
@@ -13,11 +13,11 @@ export interface DaemonOptions {
   readonly config: Pick<Config, "values" | "yieldFollows">;
   readonly adapter: HookAdapter | null;
   readonly log: Logger;
-  /** A hook starts it: not where `kite down` was said, be it meanwhile. */
+  /** For a hook that starts the daemon: does not start after `kite down`, even if that comes during the start. */
   readonly unlessDown?: boolean;
-  /** Another log than the file's, for measurements. */
+  /** A log in place of the file's, for measurements. */
   readonly journal?: Journal;
-  /** Another filesystem and another git than the machine's, for tests. */
+  /** A filesystem and a git in place of the machine's, for tests. */
   readonly outside?: BudgetedFs;
   readonly git?: GitChild;
 }
@@ -28,7 +28,7 @@ export type Started =
   | { readonly is: "refused"; readonly error: string };
 
 export interface RunningDaemon {
-  /** Resolves when everything is closed; with the error that ended it, if one did. */
+  /** Resolves when everything is closed: with the error that ended the daemon, or null. */
   readonly done: Promise<Error | null>;
   stop(why: string): void;
 }

@@ -1,4 +1,4 @@
-/** What nearly everything in the daemon works with. What only some need is in the interfaces that extend this one. */
+/** The services that nearly every part of the daemon uses; interfaces with more of them extend this one. */
 import type { Clock } from "./engine/clock.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Facts } from "./facts/facts.ts";

@@ -1,4 +1,4 @@
-/** A daemon starts where no other one runs. */
+/** Starts a daemon if no other one runs. */
 import { existsSync } from "node:fs";
 import { limits } from "../protocol/limits.ts";
 import { acquireInstance } from "./instance/instance.ts";
@@ -6,7 +6,7 @@ import { answers, unlinkStaleSocket } from "./instance/socket.ts";
 import { runDaemon } from "./main.ts";
 import type { DaemonOptions, Started } from "./options.ts";
 
-/** Becomes the daemon of `paths.home`, or says that another one is. Throws on a journal that cannot be read. */
+/** Becomes the daemon of `paths.home`, or reports that another one runs. Throws if the journal cannot be read. */
 export async function startDaemon(options: DaemonOptions): Promise<Started> {
   const { paths } = options;
   const answering = () => answers(paths.socket);
@@ -19,7 +19,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Started> {
       return stale;
     }
     const daemon = await runDaemon(options, acquired.instance);
-    // Now that it listens, and before it has taken a connection: who said so before this found nobody to stop.
+    // Checked after listening and before the first connection: an earlier `kite down` found no daemon to stop.
     if (options.unlessDown === true && existsSync(paths.downFile)) {
       daemon.stop("kite down was said");
       await daemon.done;

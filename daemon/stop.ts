@@ -1,4 +1,4 @@
-/** How a daemon ends: everything that it started, in the opposite order. */
+/** Ends a daemon: closes its parts in the opposite order of their start. */
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -22,7 +22,7 @@ export interface Parts {
   readonly onTrouble: (message: string, error: unknown) => void;
 }
 
-/** Resolves when all of it is closed and another daemon may start. */
+/** Resolves when every part is closed and another daemon may start. */
 export async function stopAll(parts: Parts): Promise<void> {
   const { paths, instance, life, listening, engine, events, server, trail, onTrouble } = parts;
   life.close();
@@ -31,15 +31,15 @@ export async function stopAll(parts: Parts): Promise<void> {
   try {
     await engine.close();
   } catch (error) {
-    // Everything acknowledged is in the journal already; the next start reads it from there.
+    // Every acknowledged entry is in the journal already; the next start replays it.
     onTrouble("the journal could not be closed in order", error);
   }
   try {
-    // In a folder that is not ours any more another daemon may keep its own.
+    // If the folder is no longer this daemon's, another daemon may keep its own file there.
     if (instance.stillOurs()) saveEvents(paths.events, events.kept);
   } catch (error) {
-    // Subscribers who come back are told to look anew.
-    onTrouble("the events for those who come back could not be kept", error);
+    // Subscribers that come back get `lagged`.
+    onTrouble("the events for returning subscribers could not be saved", error);
   }
   server.endAll();
   const force = setTimeout(() => server.destroyAll(), limits.shutdownMs / 4);

@@ -1,8 +1,9 @@
+/** The wire of context: requests, replies and rows. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema } from "./session.ts";
 
-/** A value that JSON can say; passed on as it came. */
+/** A JSON value, passed on unchanged. */
 export type JsonValue =
   | null
   | boolean
@@ -15,22 +16,22 @@ const valueSchema = z.custom<JsonValue>(v => v !== undefined, { error: "expected
 const versionSchema = z.number().int().min(0);
 
 /**
- * Who acts; without `id` it is a person. The project is `project`, else that of `id`, else that of a session
+ * The actor; without `id` a person. The project is `project`, else that of `id`, else that of a session
  * registered on this connection, else `default`.
  */
 const byShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
 const keyShape = { key: idSchema };
 
-/** Share a value under a key of the project; refused by `context_too_large`, `context_full`, `context_conflict`. */
+/** Sets a key of the project; refused by `context_too_large`, `context_full`, `context_conflict`. */
 export const contextSetSchema = z.object({
   ...byShape,
   ...keyShape,
   value: valueSchema,
-  /** Kept over restarts of the daemon and power cuts; without it the value is gone with the daemon. */
+  /** Whether the value survives restarts and power cuts; otherwise it ends with the daemon. */
   durable: z.boolean().optional(),
-  /** Only where the key has this version; 0: only where it is absent. */
+  /** Sets the key only if it has this version; 0: only if it is absent. */
   ifVersion: versionSchema.optional(),
-  /** The value ends by itself after this. */
+  /** The value expires after this, in milliseconds. */
   ttlMs: z.number().int().min(1).max(limits.contextTtlMaxMs).optional(),
 });
 
@@ -38,10 +39,10 @@ export const contextGetSchema = z.object({ ...byShape, ...keyShape });
 
 export const contextListSchema = z.object({
   ...byShape,
-  /** Only keys that begin so. */
+  /** Only keys with this prefix. */
   prefix: z.string().max(limits.idBytes).optional(),
   limit: z.number().int().min(1).max(limits.rowsMax).optional(),
-  /** `next` of the reply before. */
+  /** `next` of the previous reply. */
   after: z
     .string()
     .max(limits.pathBytes * 2)
@@ -58,7 +59,7 @@ export const contextDeleteSchema = z.object({
 export interface ContextRow {
   readonly key: string;
   readonly project: string;
-  /** The session that set it; null: a person. */
+  /** The session that set the value; null: a person. */
   readonly from: string | null;
   readonly fromName: string;
   /** Wall time in milliseconds. */
@@ -67,14 +68,14 @@ export interface ContextRow {
   readonly durable: boolean;
   /** Size of the value as JSON, in bytes. */
   readonly bytes: number;
-  /** In how long it ends by itself, in milliseconds; null: it does not. */
+  /** The time until it expires, in milliseconds; null: it does not. */
   readonly endsInMs: number | null;
 }
 
 export interface ContextSetReply {
   readonly ok: true;
   readonly key: string;
-  /** Rises with every change of the key, also where it was deleted between. */
+  /** Rises with every change of the key, even across deletion. */
   readonly version: number;
 }
 
@@ -92,6 +93,6 @@ export interface ContextListReply {
 export interface ContextDeleteReply {
   readonly ok: true;
   readonly key: string;
-  /** The one that was deleted. */
+  /** The version that was deleted. */
   readonly version: number;
 }

@@ -1,3 +1,4 @@
+/** The wire of the daemon itself: hello, query, subscribe, stats, shutdown. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
@@ -24,7 +25,7 @@ export const querySchema = z.object({
   target: z.enum(queryTargets),
   id: idSchema.optional(),
   limit: z.number().int().min(1).max(limits.rowsMax).optional(),
-  /** `next` of the reply before. */
+  /** `next` of the previous reply. */
   after: z
     .string()
     .max(limits.pathBytes * 2)
@@ -33,13 +34,13 @@ export const querySchema = z.object({
 
 export const subscribeSchema = z.object({
   ...baseShape,
-  /** Names of events; none: all. */
+  /** The names of the events to get; without it all. */
   events: z.array(idSchema).max(64).optional(),
   /** Only events about this session. With `project`, only those of that project. */
   id: idSchema.optional(),
-  /** Only events about this file, what is below it, or a directory around it; absolute. */
+  /** Only events about this absolute path, a path below it, or a directory above it. */
   file: pathSchema.optional(),
-  /** Go on after this event. */
+  /** Continue after this event. */
   cursor: idSchema.optional(),
 });
 
@@ -47,7 +48,7 @@ export const plainSchema = z.object({ ...baseShape });
 
 export const shutdownSchema = z.object({
   ...baseShape,
-  /** A newer version takes over: clients that wait are told to come back. */
+  /** A newer version takes over: the daemon tells waiting clients to connect again. */
   handover: z.boolean().optional(),
 });
 
@@ -59,9 +60,9 @@ export interface QueryReply<Row = unknown> {
 
 export interface SubscribeReply {
   readonly ok: true;
-  /** Events after this one follow. */
+  /** The events after this cursor follow. */
   readonly cursor: string;
-  /** The asked-for cursor is too old or of another store: query again. */
+  /** The requested cursor is too old or of another store: query again. */
   readonly lagged?: true;
 }
 

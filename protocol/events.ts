@@ -1,9 +1,10 @@
+/** The wire's events, but for `lagged` and `bookmark`, which a subscription makes for itself (`daemon/events/hub.ts`). */
 import type { ActorRow } from "./lock.ts";
 import type { TaskStatus } from "./task.ts";
 import type { MergeSideRow } from "./write.ts";
 
 /**
- * What a session is told or a subscriber sees: past tense, one name an event. Lists of files are
+ * The events that sessions and subscribers get, named in the past tense. Lists of files are
  * cut at 100 entries; `more` counts those left out.
  */
 export type KiteEvent =
@@ -71,7 +72,7 @@ export type KiteEvent =
       readonly by: string;
     }
   | {
-      /** A write appeared after its lock had passed on. */
+      /** A write appeared after its lock had ended. */
       readonly event: "lost_update";
       readonly file: string;
       readonly path: string;
@@ -81,20 +82,20 @@ export type KiteEvent =
   | ({ readonly event: "task_created" } & TaskNews)
   | ({ readonly event: "task_claimed" } & TaskNews)
   | ({ readonly event: "task_completed" } & TaskNews)
-  /** With `cause` where its session ended once too often. */
+  /** With `cause` if the task failed because its session ended, after the last attempt. */
   | ({ readonly event: "task_failed"; readonly cause?: string } & TaskNews)
   | ({ readonly event: "task_released"; readonly cause: string } & TaskNews)
   | ({ readonly event: "task_updated" } & TaskNews)
   | ({ readonly event: "task_removed" } & TaskNews)
   | {
-      /** Nothing is in the way of these any more; at most 10 are named. */
+      /** All dependencies of these tasks are done; at most 10 are named. */
       readonly event: "task_ready";
       readonly tasks: readonly string[];
       readonly more?: number;
       readonly project: string;
     }
   | {
-      /** A shell command changed a file that `holder` holds, or wrote last and has not committed (`held` false). */
+      /** A file changed while a shell command ran that `holder` holds, or wrote last and has not committed (`held` false). */
       readonly event: "bypassed";
       readonly file: string;
       readonly path: string;
@@ -106,9 +107,9 @@ export type KiteEvent =
       /** A git command of `by` committed uncommitted work of `owner`, or took it out of the working tree. */
       readonly event: "work_taken";
       readonly how: "committed" | "discarded";
-      /** As people say it: `git commit -a`. */
+      /** The command in short form: `git commit -a`. */
       readonly command: string;
-      /** The commit's id, abbreviated; null where there is none, or it could not be told. */
+      /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
       readonly commit: string | null;
       readonly files: readonly string[];
       readonly paths: readonly string[];
@@ -117,7 +118,7 @@ export type KiteEvent =
       readonly owner: ActorRow;
     }
   | {
-      /** The same file has uncommitted work in two worktrees: told once a pair of them and file. */
+      /** The same file has uncommitted work in two worktrees: sent once per file and pair of worktrees. */
       readonly event: "merge_risk";
       readonly file: string;
       readonly project: string;
@@ -128,12 +129,12 @@ export type KiteEvent =
       readonly project: string;
       readonly key: string;
       readonly version: number;
-      /** Who did it; null: a person, or nobody (its time was over). */
+      /** The actor; null: a person, or the value expired. */
       readonly from: ActorRow | null;
       readonly deleted: boolean;
     }
   | {
-      /** Without the text: who may read it has it in the inbox. */
+      /** Without the text, which the recipients have in their inboxes. */
       readonly event: "message_sent";
       readonly message: string;
       readonly from: ActorRow | null;
@@ -145,7 +146,7 @@ export type KiteEvent =
     }
   | { readonly event: "message_acknowledged"; readonly message: string; readonly by: ActorRow }
   | {
-      /** Its recipient has gone without having read it. */
+      /** The recipient ended before it read the message. */
       readonly event: "message_undelivered";
       readonly message: string;
       readonly from: ActorRow | null;
@@ -177,18 +178,18 @@ export type KiteEvent =
       readonly sessions: readonly [string, string];
     };
 
-/** What every event of one task says. */
+/** The fields of every event of one task. */
 export interface TaskNews {
   readonly task: string;
-  /** Its first 200 UTF-16 units. */
+  /** The description's first 200 UTF-16 units. */
   readonly description: string;
   readonly project: string;
   readonly status: TaskStatus;
-  /** Who did it; null where nobody said. */
+  /** The actor; null if the request named none. */
   readonly by: ActorRow | null;
 }
 
 export type EventName = KiteEvent["event"];
 
-/** The line that carries an event. `cursor` is `"<epoch>.<seq>.<n>"`; volatile events have none. */
+/** The line of an event. `cursor` is `"<epoch>.<seq>.<n>"`; events that are not in the log have none. */
 export type EventLine = { readonly type: "event"; readonly cursor?: string } & KiteEvent;

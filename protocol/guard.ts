@@ -1,85 +1,85 @@
-/** What a guarded shell line holds, and what was found in its reach: between the daemon and an adapter. */
+/** The git commands of a guarded shell line, and the guard's findings: between the daemon and an adapter. */
 
 /**
- * A folder of this name in `dir` stands for the top of the worktree around the folders in front of it, as
- * `git rev-parse --show-toplevel` tells it. No name of a file: the code point stands for no character.
+ * In `dir`, a folder of this name means the top of the worktree of the folders before it, as
+ * `git rev-parse --show-toplevel` prints it. No file has this name: the code point is a noncharacter.
  */
 export const topFolder = "\u{fdd0}";
 
-/** A git command found in a shell line, as far as it reaches the working tree or the index. */
+/** A git command in a shell line, described by its reach into the working tree or the index. */
 export interface GuardedCommand {
-  /** As people say it: `git stash push`. */
+  /** The command in short form: `git stash push`. */
   readonly name: string;
-  /** Absolute directory it runs in, perhaps with a `topFolder`; null: cannot be told. */
+  /** The absolute directory in which it runs, perhaps with a `topFolder`; null: unknown. */
   readonly dir: string | null;
-  /** It runs there, or in a folder below that cannot be told. */
+  /** The command runs in `dir`, or in an unknown folder below it. */
   readonly isBelow?: true;
-  /** Where it runs instead if `dir` is not there: a `cd` that fails leaves the shell where it is. */
+  /** The directory in which it runs if `dir` does not exist: a failed `cd` leaves the shell there. */
   readonly stays?: string;
-  /** `--git-dir` and `--work-tree` as they were given, relative to `dir`. */
+  /** The given `--git-dir` and `--work-tree`, relative to `dir`. */
   readonly gitDir: string | null;
   readonly workTree: string | null;
   /**
-   * `tree`: may wipe uncommitted work. `take_all`: puts whatever changed into the index or a commit. `index`: only
-   * what it names, or what is staged.
+   * `tree`: may overwrite uncommitted work. `take_all`: takes all changes into the index or a commit. `index`: takes
+   * only the files it names, or the staged ones.
    */
   readonly reach: "tree" | "take_all" | "index";
-  /** It commits what is staged. */
+  /** Whether the command commits the staged files. */
   readonly commits: boolean;
-  /** Pathspecs it is limited to, relative to `dir`; null: everything. */
+  /** The pathspecs that limit it, relative to `dir`; null: no limit. */
   readonly paths: readonly string[] | null;
-  /** Untracked files are in reach (`clean`, `stash -u`). */
+  /** Whether it reaches untracked files (`clean`, `stash -u`). */
   readonly untracked: boolean;
-  /** Files that git ignores are in reach (`clean -x`, `stash -a`). */
+  /** Whether it reaches ignored files (`clean -x`, `stash -a`). */
   readonly ignored?: boolean;
   /**
-   * It works on another worktree than the one around it, which git finds by its path (`dir`) or by the end of that, this;
-   * null: only the shell knows which.
+   * The command works on another worktree, which git finds by its path (`dir`) or by this end of the path; null: only
+   * the shell knows which.
    */
   readonly elsewhere?: string | null;
-  /** It reaches into repositories further in, too. */
+  /** Its reach into repositories below its worktree. */
   readonly further?: Further;
-  /** Paths, relative to `dir`, that it writes over whatever is there. */
+  /** Paths, relative to `dir`, that it overwrites. */
   readonly over?: readonly string[];
-  /** It puts other commits into the working tree: of all this, only what they change is in reach. */
+  /** The other commits that it checks out: it reaches only the files that they change. */
   readonly changes?: TreeChange;
 }
 
-/** How a command reaches into repositories below its worktree, as far as its paths go. */
+/** How a command reaches into repositories below its worktree, within its paths. */
 export interface Further {
-  /** Submodules, or whatever repository lies there. */
+  /** `submodules`: only these. `all`: every repository below. */
   readonly into: "submodules" | "all";
-  /** Only where the repository's settings say so. */
+  /** Whether the command does so only if the repository's settings say so. */
   readonly isIfSet?: true;
-  /** With all that is in them, whether git knows of it or not. */
+  /** Whether it reaches all their files, tracked or not. */
   readonly isWhole?: true;
 }
 
 /**
- * How other commits come into the working tree. Git itself refuses such a command where it would overwrite uncommitted
- * work, but for files that it ignores.
+ * How a command checks other commits out. Git itself refuses such a command if it would overwrite uncommitted work,
+ * except in ignored files.
  */
 export interface TreeChange {
   /**
-   * `target`: files that differ between HEAD and each revision. `merge`: those that differ since both parted. `commits`:
-   * those that each commit, or each of a range, changed. `files`: all that each revision has.
+   * `target`: files that differ between HEAD and each revision. `merge`: those that differ since their merge base.
+   * `commits`: those that each commit, or each of a range, changed. `files`: all files of each revision.
    */
   readonly by: "target" | "merge" | "commits" | "files";
-  /** As they were given; "": no file at all. One that git does not find changes nothing. */
+  /** The given revisions; "": no file at all. A revision that git does not find changes nothing. */
   readonly revisions: readonly string[];
-  /** A revision that git does not find may be a path, or a remote's branch. */
+  /** Whether a revision that git does not find may be a path, or a remote's branch. */
   readonly orPath: boolean;
-  /** What is lost of what is uncommitted, whatever differs; `tracked`: all that the command reaches of itself. */
+  /** The uncommitted work that the command loses whatever differs; `tracked`: all in its own reach. */
   readonly loses: "all" | "tracked" | "staged" | "nothing";
-  /** It writes over files that git does not know; unforced, git refuses that. */
+  /** Whether it overwrites untracked files; without force, git refuses that. */
   readonly isForced?: true;
-  /** Names in the repository's directory: it does nothing unless one of them is there. Empty: it needs none. */
+  /** Names in the repository's directory: without any of these files the command does nothing. Empty: it needs none. */
   readonly during: readonly string[];
-  /** Settings with which it stashes whatever is uncommitted, and brings it back later. */
+  /** The settings with which it stashes uncommitted work first, and restores it later. */
   readonly stashes: readonly string[];
 }
 
-/** A git command by a name that git itself does not have: perhaps an alias, which git's configuration tells. */
+/** A git command of a name that git itself does not have: perhaps an alias in git's configuration. */
 export interface AliasedCommand {
   /** The alias: letters, digits, `.`, `_` and `-`. */
   readonly name: string;
@@ -87,46 +87,46 @@ export interface AliasedCommand {
   readonly isBelow?: true;
   readonly gitDir: string | null;
   readonly workTree: string | null;
-  /** What it comes to where `alias.<name>` is this text. Pure; never throws. */
+  /** Returns the commands that the alias runs if `alias.<name>` is this text. Pure; never throws. */
   readonly commandsOf: (text: string) => readonly GuardedCommand[];
-  /** Further aliases that it comes to then; fewer each time, down to none. */
+  /** Returns the further aliases that it runs; each level has fewer, down to none. */
   readonly aliasesOf?: (text: string) => readonly AliasedCommand[];
 }
 
-/** The mode in which uncommitted work is guarded; `warn` tells and lets it run. */
+/** The mode of the guard over uncommitted work; `warn` reports a finding and lets the command run. */
 export type GuardMode = "deny" | "warn" | "off";
 
-/** A file with uncommitted work that is not the actor's. */
+/** A file with another actor's uncommitted work. */
 export interface ForeignFile {
   /** Relative to the worktree. */
   readonly file: string;
-  /** Whose it is, as people see it. */
+  /** The name of its owner. */
   readonly who: string;
-  /** What they do, in a few words, as far as it is known. */
+  /** The owner's present work in a few words, or null if unknown. */
   readonly doing: string | null;
-  /** They hold it now; else they wrote it, and it was not committed since. */
+  /** Whether the owner holds the file now; otherwise the owner wrote it and it is not committed. */
   readonly held: boolean;
-  /** The actor has uncommitted work in it as well. */
+  /** Whether the actor has uncommitted work in it as well. */
   readonly yours: boolean;
-  /** How long ago it was written by one whose session has ended, in milliseconds; null: whose it is lives. */
+  /** How long ago an owner whose session has ended wrote it, in milliseconds; null: the owner is alive. */
   readonly leftMs: number | null;
 }
 
-/** Why a guarded command should not run as it is. */
+/** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
-  /** Which of the action's commands, counted from 0; after them come those of `aliased`. */
+  /** The index of the action's command, from 0; those of `aliased` follow. */
   readonly command: number;
-  /** `tell_first`: the same line passes when it is sent again and reaches nothing more, and nothing newer. */
+  /** `tell_first`: the same line passes when the agent sends it again, unless it reaches more files or newer writes. */
   readonly verdict: "deny" | "tell_first";
-  /** Those in reach, at most `limits.guardFilesMax`; `more` counts the rest. */
+  /** The foreign files in reach, at most `limits.guardFilesMax`; `more` counts the rest. */
   readonly foreign: readonly ForeignFile[];
   readonly more: number;
-  /** The actor's own uncommitted files there, relative to the worktree, at most as many. */
+  /** The actor's own uncommitted files in reach, relative to the worktree, at most as many. */
   readonly own: readonly string[];
-  /** Absolute. */
+  /** The worktree's absolute path. */
   readonly worktree: string;
-  /** Where the command runs cannot be told: this is one of the worktrees that it may run in. */
+  /** The guard does not know where the command runs; `worktree` is one of the possible ones. */
   readonly isSupposed?: true;
-  /** Why it could not be looked at in time: then all that others are known to have written there counts as in reach. */
+  /** Why git gave no status in time; all known writes of others there then count as in reach. */
   readonly unseen?: string;
 }

@@ -1,16 +1,17 @@
+/** The wire of hooks: the request and its reply. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import { baseShape } from "./session.ts";
+import { isObject } from "./wire.ts";
 
-/** Passed on as it came: copying it key by key would give `__proto__` a meaning. */
-const eventSchema = z.custom<Readonly<Record<string, unknown>>>(
-  v => typeof v === "object" && v !== null && !Array.isArray(v),
-  { error: "expected an object" },
-);
+/** The event as parsed, not copied: a copy key by key would give `__proto__` a meaning. */
+const eventSchema = z.custom<Readonly<Record<string, unknown>>>(isObject, {
+  error: "expected an object",
+});
 
 /**
- * One event of an agent's client, forwarded as received. `env` holds the few environment variables that matter
- * and the parent's pid; `reply: "raw"` asks for a header line `exitCode stdoutBytes stderrBytes envBytes`, then
+ * One event of an agent's client, forwarded as received. `env` holds the few environment variables that the daemon
+ * uses, and the parent's pid. `reply: "raw"` asks for a header line `exitCode stdoutBytes stderrBytes envBytes`, then
  * those bytes, then the end of the connection (for clients without a JSON parser). `wake` marks the second hook of
  * a Stop: exit code 2 wakes the session.
  */
@@ -25,7 +26,7 @@ export const hookSchema = z.object({
 
 export interface HookReply {
   readonly ok: true;
-  /** What the hook prints; empty for nothing. */
+  /** The text that the hook prints; empty for none. */
   readonly output: string;
   readonly exitCode?: number;
   readonly stderr?: string;

@@ -1,3 +1,4 @@
+/** The wire of locks: requests, replies and rows. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
@@ -6,17 +7,17 @@ const actorShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
 const filesSchema = z.array(pathSchema).min(1).max(limits.filesMax);
 const fileOrFiles = "give exactly one of file and files";
 
-/** Ask for one file, a directory (its whole subtree) or several of them, all or nothing. */
+/** Locks one file, a directory (its whole subtree) or several of them, all or none. */
 export const fileLockSchema = z
   .object({
     ...actorShape,
     file: pathSchema.optional(),
     files: filesSchema.optional(),
-    /** How long to wait in line; 0: do not wait. */
+    /** How long to wait, in milliseconds; 0: do not wait. */
     waitMs: z.number().int().min(0).max(limits.waitMaxMs).optional(),
     /** Release when this connection closes. */
     bind: z.boolean().optional(),
-    /** Keep the place in line for a minute when this connection closes while waiting. */
+    /** Keep the queue position for a minute when this connection closes while waiting. */
     detach: z.boolean().optional(),
     /** Push `lock_queued` to this connection when the request has to wait. */
     progress: z.boolean().optional(),
@@ -30,7 +31,7 @@ export const fileUnlockSchema = z
     file: pathSchema.optional(),
     files: filesSchema.optional(),
     all: z.boolean().optional(),
-    /** Release whoever holds it; recorded, and the holder is told. */
+    /** Release any holder's lock by force: the trail records it, and the holder gets `lock_revoked`. */
     force: z.boolean().optional(),
   })
   .refine(r => [r.file, r.files, r.all || undefined].filter(v => v !== undefined).length === 1, {
@@ -59,7 +60,7 @@ export interface WaiterRow extends ActorRow {
   readonly attached: boolean;
 }
 
-/** One locked (or waited-for) path. */
+/** A path that is locked or waited for. */
 export interface LockRow {
   readonly file: string;
   readonly path: string;

@@ -1,108 +1,109 @@
+/** The wire of messages and freezes: requests, replies and rows. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
-/** Who acts; without `id` it is a person at a terminal, who has to say the project. */
+/** The actor; without `id` a person at a terminal, who must name the project. */
 const byShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
 const actorShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
 const recipientSchema = z
   .string()
   .min(1)
   .max(limits.idBytes + limits.nameBytes);
-/** Its bytes are counted when it is sent: `message_too_long`. */
+/** The daemon checks the size in bytes when the message is sent: `message_too_long`. */
 const textSchema = z.string().min(1);
 
 /**
- * Write to somebody in the sender's project: `to` is a session's id, the beginning of one, a name (an agent's within
+ * Sends a message within the sender's project: `to` is a session's id, a prefix of one, a name (an agent's within
  * a session is `alice/Explore`), or `everyone`. Refused by `recipient_gone`, `recipient_ambiguous` (with `matches`),
  * `inbox_full`, `too_many_messages`, `messages_full`, `message_too_long`.
  */
 export const messageSendSchema = z
   .object({
     ...byShape,
-    /** May be left out with `replyTo`: whoever wrote that message. */
+    /** The recipient; without it the sender of `replyTo`. */
     to: recipientSchema.optional(),
     text: textSchema,
-    /** The message that this one answers: both are of one thread. */
+    /** The message that this one answers; both are in one thread. */
     replyTo: idSchema.optional(),
     urgent: z.boolean().optional(),
   })
   .refine(r => r.to !== undefined || r.replyTo !== undefined, { error: "give to, or replyTo" });
 
-/** The actor's inbox, oldest first; nothing counts as read by this. */
+/** Lists the actor's inbox, oldest first; listing marks no message as read. */
 export const messageListSchema = z.object({
   ...actorShape,
-  /** Only those not read yet. */
+  /** Only unread messages. */
   unread: z.boolean().optional(),
-  /** Only those of this thread. */
+  /** Only messages of this thread. */
   thread: idSchema.optional(),
   limit: z.number().int().min(1).max(limits.rowsMax).optional(),
-  /** `next` of the reply before. */
+  /** `next` of the previous reply. */
   after: z
     .string()
     .max(limits.pathBytes * 2)
     .optional(),
 });
 
-/** Done with messages: they leave the inbox. One that is not in it refuses all: `unknown_message`. */
+/** Acknowledges messages, which then leave the inbox: all of them, or if one is not in it, none (`unknown_message`). */
 export const messageAckSchema = z
   .object({
     ...actorShape,
     message: idSchema.optional(),
     messages: z.array(idSchema).min(1).max(limits.inboxMax).optional(),
-    /** Only read: they stay in the inbox, to be answered, and are not shown again by themselves. */
+    /** Marks the messages as read instead: they stay in the inbox, but no answer delivers them again. */
     read: z.literal(true).optional(),
   })
   .refine(r => (r.message === undefined) !== (r.messages === undefined), {
     error: "give exactly one of message and messages",
   });
 
-/** Write to every other session of the project, perhaps asking them not to edit some files for a while. */
+/** Writes to every other session of the project, and may freeze files for them. */
 export const broadcastSchema = z.object({
   ...byShape,
   /** The text. */
   message: textSchema,
   /**
-   * Edits of these files by others are refused (`edits_held`) until `resume`, the end of the actor or of the time.
+   * Freezes these files: others' edits are refused (`edits_held`) until `resume`, the end of the actor or of `ttlMs`.
    * Refused by `too_many_holds`.
    */
   hold: z
     .object({
       files: z.array(pathSchema).min(1).max(limits.holdFilesMax),
-      ttlMs: z.number().int().min(1).max(limits.holdMaxMs),
+      ttlMs: z.number().int().min(1).max(limits.freezeMaxMs),
     })
     .optional(),
 });
 
-/** Ends holds before their time: the actor's own; a person's request ends those of everybody in the project. */
+/** Ends freezes early: the actor's own, or if a person asks, all of the project. */
 export const resumeSchema = z.object({
   ...byShape,
-  /** Only this one; refused by `unknown_hold`. */
+  /** Only this freeze; refused by `unknown_hold`. */
   hold: idSchema.optional(),
 });
 
-/** A message in somebody's inbox. */
+/** A message in an inbox. */
 export interface MessageRow {
   readonly id: string;
-  /** Who wrote it; null: a person at a terminal. */
+  /** The sender; null: a person at a terminal. */
   readonly from: ActorRow | null;
   readonly to: ActorRow;
   readonly project: string;
   readonly text: string;
   readonly replyTo: string | null;
-  /** The first message of its thread; its own id where it is that. */
+  /** The id of the first message of its thread, perhaps its own. */
   readonly thread: string;
   readonly urgent: boolean;
   readonly broadcast: boolean;
   /** Wall time in milliseconds. */
   readonly at: number;
   readonly state: "unread" | "read";
-  /** The reader's own message, come back: whom it did not reach, who has gone. */
+  /** The name of the ended recipient, if this is the reader's own message returned; else null. */
   readonly undelivered: string | null;
 }
 
-/** A message as a query shows it: who has it, and whether they have read it. */
+/** A message as a query shows it: its recipients, and whether each has read it. */
 export interface PostedRow extends Omit<MessageRow, "to" | "state" | "undelivered"> {
   readonly to: readonly (ActorRow & { readonly state: MessageRow["state"] })[];
 }
@@ -116,14 +117,14 @@ export interface SentRow {
 export interface MessageSendReply {
   readonly ok: true;
   readonly message: SentRow;
-  /** Recipients of a message to everyone whose inbox is full: it did not reach them. */
+  /** Recipients of a message to everyone that it did not reach, because their inboxes are full. */
   readonly full?: readonly ActorRow[];
 }
 
 export interface MessageListReply {
   readonly ok: true;
   readonly messages: readonly MessageRow[];
-  /** Unread ones in the whole inbox. */
+  /** The number of unread messages in the whole inbox. */
   readonly unread: number;
   readonly next?: string;
 }
@@ -133,13 +134,13 @@ export interface MessageAckReply {
   readonly acknowledged: readonly string[];
 }
 
-/** Files that others than `by` may not edit for a while. */
+/** A freeze: files that only `by` may edit for a while. */
 export interface HoldRow {
   readonly hold: string;
   readonly files: readonly string[];
   readonly paths: readonly string[];
   readonly project: string;
-  /** Who asked for it; null: a person at a terminal. */
+  /** The actor that froze the files; null: a person at a terminal. */
   readonly by: ActorRow | null;
   readonly text: string;
   readonly heldMs: number;
@@ -152,6 +153,6 @@ export interface BroadcastReply extends MessageSendReply {
 
 export interface ResumeReply {
   readonly ok: true;
-  /** The holds that ended. */
+  /** The ids of the freezes that ended. */
   readonly resumed: readonly string[];
 }

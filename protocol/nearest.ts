@@ -1,8 +1,8 @@
-/** Longer words are nobody's slip of the finger. */
+/** The longest word to correct, in UTF-16 units; a longer one is hardly a typing error. */
 const wordChars = 64;
 
 /**
- * The known word that `word` was probably meant to be, or null when none is near: at most a third of its
+ * Returns the known word nearest to `word`, or null if none is near. Near means: at most a third of its
  * letters (and at most 3) added, left out, changed or swapped with the next. Case and `-` against `_` do not
  * count.
  */
@@ -26,7 +26,7 @@ function normal(word: string): string {
   return word.toLowerCase().replaceAll("-", "_");
 }
 
-/** Letters added, left out, changed, or swapped with their neighbour to make `b` of `a`. */
+/** Returns how many letters to add, leave out, change or swap with their neighbour to turn `a` into `b`. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,7 +1,8 @@
+/** The paths of Kite's files, and the PATH of its programs. */
 import { homedir } from "node:os";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 
-/** Where everything of one Kite lives. `KITE_HOME` moves it as a whole. */
+/** The paths of one Kite's files. `KITE_HOME` moves them all. */
 export interface KitePaths {
   readonly home: string;
   readonly socket: string;
@@ -9,24 +10,24 @@ export interface KitePaths {
   readonly daemonFile: string;
   readonly journal: string;
   readonly trail: string;
-  /** Events for subscribers who come back after a stop. */
+  /** Events for subscribers that reconnect after a restart. */
   readonly events: string;
   readonly log: string;
   readonly bin: string;
   readonly config: string;
-  /** Present after `kite down`: hooks then start no daemon. */
+  /** Exists after `kite down`: hooks then start no daemon. */
   readonly downFile: string;
-  /** When hooks got no answer: the hook clients write it, and stop asking for a while when there are several. */
+  /** Times of hooks without an answer: the hook clients write them, and after several stop asking for a while. */
   readonly hookFailures: string;
-  /** What `kite install` wrote, and where. */
+  /** The record of what `kite install` wrote, and where. */
   readonly installs: string;
-  /** Where it told the client of Kite's tools. */
+  /** The record of where it registered Kite's tools with the client. */
   readonly servers: string;
 }
 
 /**
- * The paths for an environment: `KITE_HOME`, else `.kite` in the home directory.
- * A relative `KITE_HOME` is an error: hooks run in other directories than the shell that set it.
+ * Returns the paths for an environment: below `KITE_HOME`, else below `.kite` in the home directory.
+ * Throws if `KITE_HOME` is relative, because hooks run in other directories than the shell that set it.
  */
 export function kitePaths(env: Readonly<Record<string, string | undefined>>): KitePaths {
   const asked = env["KITE_HOME"];
@@ -53,8 +54,8 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
 }
 
 /**
- * A PATH for programs of Kite's own: without entries that mean another directory wherever somebody works (relative and
- * empty ones), and without those in a `node_modules`, in which a project keeps its programs.
+ * Returns a PATH for Kite's own programs: without relative and empty entries, which depend on the working directory,
+ * and without entries in a `node_modules`, which hold a project's programs.
  */
 export function searchPath(path: string | undefined): string {
   return (path ?? "")

@@ -1,10 +1,10 @@
-/** What each request is like, for whoever treats requests differently. A request without a row does not compile. */
+/** The traits of each request. A request without a row does not compile. */
 import type { RequestType } from "./requests.ts";
 
 export interface RequestTraits {
-  /** Carried out twice it does nothing more: a client may send it again without a `requestId`. */
+  /** Whether a second run changes nothing more, so that a client may repeat it without a `requestId`. */
   readonly repeatable: boolean;
-  /** The daemon answers it also when file descriptors run short: for hooks, and for who looks why or stops it. */
+  /** Whether the daemon answers it even when file descriptors run short: hooks, diagnosis and shutdown. */
   readonly always: boolean;
 }
 

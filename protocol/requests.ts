@@ -1,3 +1,4 @@
+/** The table of requests, and the types that follow from it. */
 import type { z } from "zod";
 import type { Refusal } from "./codes.ts";
 import {
@@ -68,15 +69,15 @@ import {
   taskUpdateSchema,
 } from "./task.ts";
 
-/** The version `hello` speaks of. */
+/** The protocol version in `hello`. */
 export const protocolVersion = 1;
 
-/** Ties a request's schema to the type of its success reply; the second is for the compiler alone. */
+/** Pairs a request's schema with the type of its success reply; only the compiler uses the second. */
 function request<P extends z.ZodType, R>(params: P, _reply?: R): { readonly params: P; readonly reply: R } {
   return { params, reply: _reply as R };
 }
 
-/** The whole wire: every request, once. Server, client, hooks and tools take their types from here. */
+/** Every request of the wire, once. Server, client, hooks and tools take their types from this table. */
 export const requests = {
   hello: request<typeof helloSchema, HelloReply>(helloSchema),
   register: request<typeof registerSchema, RegisterReply>(registerSchema),
@@ -115,9 +116,9 @@ export type Requests = typeof requests;
 export type RequestType = keyof Requests;
 /** The validated parameters of request `T`. */
 export type RequestOf<T extends RequestType> = z.output<Requests[T]["params"]>;
-/** What a client sends for `T`, apart from `type`. */
+/** The fields that a client sends for `T`, without `type`. */
 export type ParamsOf<T extends RequestType> = z.input<Requests[T]["params"]>;
 /** The success reply of `T`. */
 export type ReplyOf<T extends RequestType> = Requests[T]["reply"];
-/** What comes back for `T`. */
+/** The success reply of `T`, or a refusal. */
 export type Answer<T extends RequestType = RequestType> = ReplyOf<T> | Refusal;

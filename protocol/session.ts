@@ -1,8 +1,9 @@
+/** The wire of sessions, and the fields that every request shares. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 
-/** Text of one line: an id, a name. Bytes are bounded by characters times four at most; see limits. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is kept out, since keys are joined by them.
+/** Text on one line: an id, a name. A bound in characters bounds the bytes too: at most four per character. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern excludes them, because they join keys.
 const noControl = /^[^\u0000-\u001f\u007f]*$/;
 export const idSchema = z
   .string()
@@ -15,7 +16,7 @@ export const pathSchema = z.string().min(1).max(limits.pathBytes);
 export const baseShape = {
   /** Echoed in the reply; replies to requests with a `rid` may come out of order. */
   rid: z.union([z.string().max(limits.idBytes), z.number()]).optional(),
-  /** The same one from the same session within 10 minutes is applied once and gets the same reply. */
+  /** The daemon applies a repeated id of the same session once within 10 minutes, and repeats its reply. */
   requestId: idSchema.optional(),
   project: pathSchema.optional(),
 };
@@ -47,20 +48,20 @@ export const deregisterSchema = z.object({
 });
 
 /**
- * Who makes a call that came through a process shared by many: by the tool use that an event named before; by what an
- * agent of session `id` has just typed; else the main agent of the session whose process it is.
+ * Finds the agent behind a call from a process that many agents share: by the tool use that an event named before; by
+ * the command that an agent of session `id` has just typed; else the main agent of the process's session.
  */
 export const whoamiSchema = z.object({
   ...baseShape,
   toolUse: idSchema.optional(),
   id: idSchema.optional(),
-  /** Words of the command after its name, with one blank between. */
+  /** The words of the command after its name, separated by single blanks. */
   typed: z.string().max(limits.typedChars).optional(),
-  /** The agent's client, in the daemon's own pid namespace. */
+  /** The process of the agent's client, in the daemon's own pid namespace. */
   pid: z.number().int().positive().optional(),
 });
 
-/** What a query shows of a session. Times are milliseconds before the answer (`...Ms`) or wall time (`...At`). */
+/** A session as a query shows it. Times are milliseconds before the answer (`...Ms`) or wall time (`...At`). */
 export interface SessionRow {
   readonly id: string;
   readonly name: string;
@@ -75,21 +76,21 @@ export interface SessionRow {
   readonly incarnations: number;
   readonly agents: readonly AgentRow[];
   readonly files: readonly string[];
-  /** Held by its main agent, in all its terminals; what its agents hold and wait for is with them. */
+  /** The locks of its main agent, in all its terminals; each agent's own are in `agents`. */
   readonly locks: number;
-  /** The first file that its main agent waits for, as it asked for it, and as an absolute path. */
+  /** The first file that its main agent waits for, as requested and as an absolute path. */
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
   readonly attention: string | null;
-  /** Why the repository that it works in could not be looked at; it is tried again with its next event. */
+  /** Why the daemon could not read its repository; it tries again with the session's next event. */
   readonly unplaced?: string;
-  /** The task that it claimed last and works on. */
+  /** The active task that it claimed last. */
   readonly task: WorkedOn | null;
 }
 
 export interface WorkedOn {
   readonly id: string;
-  /** Its first 200 UTF-16 units. */
+  /** The description's first 200 UTF-16 units. */
   readonly description: string;
 }
 
@@ -116,7 +117,7 @@ export interface RegisterReply {
   readonly id: string;
   readonly name: string;
   readonly project: string;
-  /** False where no process could be tied to the session: it lives by heartbeats then. */
+  /** Whether a process anchors the session; otherwise it needs signs of life. */
   readonly anchored: boolean;
   /** As in `SessionRow`. */
   readonly unplaced?: string;
@@ -128,9 +129,9 @@ export interface WhoamiReply {
   readonly agent: string | null;
   readonly name: string;
   readonly project: string;
-  /** Where it works now. */
+  /** Its present working directory. */
   readonly cwd: string;
-  /** `process`: no event named the tool use, so it may as well be one of the session's agents. */
+  /** `process`: no event named the tool use, so the caller may also be one of the session's agents. */
   readonly by: "tool_use" | "typed" | "process";
 }
 

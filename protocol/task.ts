@@ -1,3 +1,4 @@
+/** The wire of tasks: requests, replies and rows. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema } from "./session.ts";
@@ -13,31 +14,31 @@ const textSchema = z.string().max(limits.taskTextChars);
 const descriptionSchema = textSchema.regex(/\S/u, { error: "a task needs a description" });
 const labelSchema = idSchema.max(limits.nameBytes);
 const labelsSchema = z.array(labelSchema).max(limits.taskLabelsMax);
-/** A task by its id, or by the beginning or the last part of it where no other has the same. */
+/** A task by its id, or by an unambiguous prefix or last part of it. */
 const refSchema = idSchema;
 const dependsOnSchema = z.array(refSchema).max(limits.taskDependenciesMax);
 const wallSchema = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-/** Who asks; a person at a terminal need not say it. */
+/** The actor; without `id` a person at a terminal. */
 const actorShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
-/** Who claims is somebody. */
+/** The claimer, always an actor. */
 const claimerShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
 
 const newTaskShape = {
   description: descriptionSchema,
   priority: prioritySchema.optional(),
   labels: labelsSchema.optional(),
-  /** Tasks that have to be done first: ids, beginnings of ids, or names of others in the same request. */
+  /** Tasks that must be done first: ids, prefixes of ids, or names of other tasks in the same request. */
   dependsOn: dependsOnSchema.optional(),
 };
 
 const namedTaskSchema = z.object({
   ...newTaskShape,
-  /** What others in the same request call it in their `dependsOn`; forgotten afterwards. */
+  /** Its name for `dependsOn` of other tasks in the same request; the daemon does not keep it. */
   name: labelSchema.optional(),
 });
 
-/** One task, or with `tasks` several at once: all or none. */
+/** Creates one task, or with `tasks` several: all or none. */
 export const taskCreateSchema = z
   .object({
     ...actorShape,
@@ -49,7 +50,7 @@ export const taskCreateSchema = z
     error: "give exactly one of description and tasks",
   });
 
-/** Changes what is given. A `status` moves the task; `result` goes with done (what came of it) and failed (why). */
+/** Changes the given fields. `status` moves the task; `result` is the outcome of done, or the reason of failed. */
 export const taskUpdateSchema = z.object({
   ...actorShape,
   task: refSchema,
@@ -63,7 +64,7 @@ export const taskUpdateSchema = z.object({
 
 export const taskGetSchema = z.object({ ...actorShape, task: refSchema });
 
-/** The named task, or without one the best that is ready: highest priority, then oldest, with all of `labels`. */
+/** Claims the named task, or else the first ready one with all `labels`: highest priority, then oldest. */
 export const taskClaimSchema = z.object({
   ...claimerShape,
   task: refSchema.optional(),
@@ -72,19 +73,19 @@ export const taskClaimSchema = z.object({
 
 export const taskReleaseSchema = z.object({ ...actorShape, task: refSchema });
 
-/** Forgets finished tasks that nothing unfinished depends on: all of them or, with a refusal, none. */
+/** Removes finished tasks that no unfinished task depends on: all of them or, with a refusal, none. */
 export const taskRemoveSchema = z.object({
   ...actorShape,
   tasks: z.array(refSchema).min(1).max(limits.tasksPerRequestMax),
 });
 
-/** A task as it was exported. What this daemon has already, by its id, is left as it is. */
+/** An exported task. If the daemon has a task of this id already, that one stays as it is. */
 const importedSchema = z.object({
   id: z.string().regex(/^t-[0-9a-z]{1,12}-[0-9a-z]{1,12}$/u, { error: "expected an id like t-mhx3k2p1-1" }),
   description: descriptionSchema,
   project: baseShape.project,
   priority: prioritySchema.nullish(),
-  /** Active ones become pending: who worked on them is not here. */
+  /** An active task becomes pending, because its claimer is not in this store. */
   status: statusSchema.nullish(),
   labels: labelsSchema.nullish(),
   dependsOn: dependsOnSchema.nullish(),
@@ -102,13 +103,13 @@ export const taskImportSchema = z.object({
 export type NewTaskParams = z.output<typeof namedTaskSchema>;
 export type ImportedTask = z.output<typeof importedSchema>;
 
-/** What `query` may ask of tasks, beside `project`. */
+/** The filters of `query` for tasks, beside `project`. */
 export const taskFilterShape = {
   status: statusSchema.optional(),
-  /** Session that works on it, or did. */
+  /** The session that works on the task, or did. */
   assignee: idSchema.optional(),
   label: labelSchema.optional(),
-  /** Part of the description or of the id; case does not count. */
+  /** A part of the description or of the id; case does not count. */
   text: z.string().min(1).max(limits.idBytes).optional(),
 };
 
@@ -124,21 +125,21 @@ export interface TaskRow {
   readonly project: string;
   readonly priority: TaskPriority;
   readonly status: TaskStatus;
-  /** The session whose claim it is or was, and the agent in it; null where nobody has it. */
+  /** The session that claims it, or did, and the agent in it; null if unclaimed. */
   readonly assignee: string | null;
   readonly assigneeAgent: string | null;
   readonly assigneeName: string | null;
   readonly labels: readonly string[];
   readonly dependsOn: readonly string[];
-  /** Of these, those that are not done. A pending task without any is ready. */
+  /** The dependencies that are not done. A pending task without any is ready. */
   readonly blockedBy: readonly DependencyRow[];
-  /** Name of who created it. */
+  /** The name of its creator; null: a person. */
   readonly createdBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** What came of it (done), or why not (failed). */
+  /** The outcome (done), or the reason (failed). */
   readonly result: string | null;
-  /** How often it was begun and failed, or lost its session. */
+  /** How often it was begun and then failed, or lost its claimer's session. */
   readonly attempts: number;
 }
 
@@ -147,7 +148,7 @@ export interface TaskReply {
   readonly task: TaskRow;
 }
 
-/** `task` for one, `tasks` for several, in the order of the request. */
+/** `task` for one task, `tasks` for several, in the order of the request. */
 export interface TaskCreateReply {
   readonly ok: true;
   readonly task?: TaskRow;
@@ -168,6 +169,6 @@ export interface TaskRemoveReply {
 export interface TaskImportReply {
   readonly ok: true;
   readonly imported: number;
-  /** Ids that were here already. */
+  /** The ids that the daemon had already. */
   readonly skipped: readonly string[];
 }

@@ -1,18 +1,19 @@
+/** Framing of the wire: bytes to lines, and messages to lines. */
 import { isUtf8 } from "node:buffer";
 import type { Code } from "./codes.ts";
 import { limits } from "./limits.ts";
 
 /**
- * Framing: one JSON object a line, UTF-8, both ways. Only bytes that are new are searched, so a line that
- * arrives in many pieces costs its length, not its square. An over-long line is thrown away up to its newline
- * and reported once; the stream goes on.
+ * Framing: one JSON object a line, UTF-8, both ways. The reader searches only new bytes, so a line in many pieces
+ * costs its length, not its square. It discards an over-long line up to its newline, reports it once,
+ * and continues.
  */
 export type Line =
   | { readonly text: string }
   | { readonly fault: Extract<Code, "line_too_long" | "invalid_utf8"> };
 
 const newline = 0x0a;
-/** Pieces are joined up to this. */
+/** The longest piece that the reader joins with others, in bytes. */
 const joinedBytes = 65_536;
 const hookPrefix = Buffer.from('{"type":"hook"');
 
@@ -29,17 +30,17 @@ export class LineDecoder {
     this.#hookLineBytes = hookLineBytes;
   }
 
-  /** Bytes of a line whose newline has not come yet. */
+  /** The bytes of the line whose newline has not arrived yet. */
   get unfinishedBytes(): number {
     return this.#size;
   }
 
-  /** Buffers that hold the unfinished line: what it costs beyond its bytes. */
+  /** The number of buffers that hold the unfinished line: its memory cost beyond its bytes. */
   get pieces(): number {
     return this.#parts.length;
   }
 
-  /** Takes what arrived and returns the lines it completed, in order; blank lines are left out. */
+  /** Adds a chunk and returns the lines it completed, in order, without blank ones. */
   push(chunk: Buffer): Line[] {
     const lines: Line[] = [];
     let start = 0;
@@ -52,7 +53,7 @@ export class LineDecoder {
     return lines;
   }
 
-  /** Throws away the unfinished line, as an over-long one. */
+  /** Discards the unfinished line, as an over-long one. */
   discard(): void {
     this.#parts = [];
     this.#size = 0;
@@ -70,8 +71,8 @@ export class LineDecoder {
   }
 
   /**
-   * Small pieces are joined, pairs of about the same size at a time, so that a line that comes byte by byte takes
-   * about its size and not a buffer a byte. Each byte is copied a few times at the most.
+   * Keeps a piece and joins small ones, pairs of about the same size at a time. A line that arrives byte by byte thus
+   * takes about its size, not a buffer per byte. Each byte is copied a few times at most.
    */
   #keep(piece: Buffer): void {
     let last = piece;
@@ -110,9 +111,14 @@ export class LineDecoder {
   }
 }
 
-/** One message as a line. */
+/** Returns a message as a line. */
 export function encodeLine(message: object): string {
   return `${JSON.stringify(message)}\n`;
+}
+
+/** Whether a parsed value is an object with fields, neither a list nor null. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether `value` is nested at most `max` deep, itself counted. */

@@ -1,18 +1,18 @@
 import type { ActorRow } from "./lock.ts";
 
-/** A file with uncommitted work in it, as `query` shows it. */
+/** A file with uncommitted work, as `query` shows it. */
 export interface WriteRow {
-  /** From the top of the worktree. */
+  /** The path from the top of the worktree. */
   readonly file: string;
   readonly path: string;
   readonly project: string;
   readonly worktree: string;
   /**
-   * How git sees it: `changed` in the working tree, all of it `staged`, or `untracked`; `unknown` where git could
-   * not be asked in time.
+   * Git's status: `changed` in the working tree, all of it `staged`, or `untracked`; `unknown` if git gave no
+   * answer in time.
    */
   readonly state: "changed" | "staged" | "untracked" | "unknown";
-  /** Who wrote it since it was committed, the latest first. */
+  /** The actors that wrote it since its last commit, the latest first. */
   readonly writers: readonly WriterRow[];
   readonly holder: ActorRow | null;
 }
@@ -24,17 +24,17 @@ export interface RiskRow {
   readonly sides: readonly [MergeSideRow, MergeSideRow];
 }
 
-/** Who wrote it on one side. */
+/** The writer on one side of a merge risk. */
 export interface MergeSideRow extends ActorRow {
   readonly worktree: string;
-  /** Null: not known, or none. */
+  /** The branch; null: unknown, or none. */
   readonly branch: string | null;
 }
 
 export interface WriterRow extends ActorRow {
-  /** Its session is here; of one that has ended the name is that of its last write. */
+  /** Whether its session is alive; if not, `name` is the name at its last write. */
   readonly live: boolean;
-  /** `edit`: a tool that told so. `shell`: a shell command, as was seen afterwards. */
+  /** `edit`: a tool reported the write. `shell`: the daemon detected it after a shell command. */
   readonly by: "edit" | "shell";
   /** Wall time in milliseconds. */
   readonly at: number;

@@ -31,8 +31,14 @@ const table: readonly Allowed[] = [
   },
   {
     folder: /^daemon\//,
-    values: [/^daemon\//, schemas, node, /^(?:pino|zod)$/],
-    types: [/^hooks\/seam\//],
+    values: [/^daemon\//, /^hooks\/seam\//, schemas, node, /^(?:pino|zod)$/],
+    types: [],
+  },
+  // Pure as what it reads for: it parses a text.
+  {
+    folder: /^hooks\/shell\/parser\.ts$/,
+    values: [/^hooks\/shell\//, /^protocol\/limits\.ts$/, /^unbash$/],
+    types: [],
   },
   {
     folder: adapters,
@@ -44,10 +50,11 @@ const table: readonly Allowed[] = [
     folder: /^hooks\/(?:install|claude-code\/settings)\//,
     values: [
       /^hooks\/(?:install|claude-code\/settings)\//,
+      /^hooks\/claude-code\/rows\/table\.ts$/,
       /^client\//,
       plainProtocol,
       node,
-      /^proper-lockfile$/,
+      /^(?:jsonc-parser|proper-lockfile)$/,
     ],
     types: [schemas],
   },

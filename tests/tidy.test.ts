@@ -19,6 +19,7 @@ import {
   vagueNames,
 } from "./tidy-rules.ts";
 import { codeOf, importsOf, type Source } from "./tidy-source.ts";
+import { bannedNames } from "./tidy-words.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -63,6 +64,7 @@ describe("who may import whom", () => {
     ["daemon/core/a.ts", 'export * from "../../protocol/session.ts";'],
     ["daemon/core/a.ts", 'import { Engine } from "../engine.ts";'],
     ["daemon/core/a.ts", 'import "../engine.ts";'],
+    ["daemon/core/a.ts", 'import { actionTraits } from "../../hooks/seam/action-traits.ts";'],
     ["daemon/core/a.ts", 'import { createHash } from "node:crypto";'],
     ["hooks/claude-code/a.ts", 'import { connect } from "../client/hook.ts";'],
     ["hooks/client/a.ts", 'import { limits } from "../../protocol/limits.ts";'],
@@ -88,6 +90,7 @@ describe("who may import whom", () => {
       "daemon/a.ts",
       '// import { KiteClient } from "../client/client.ts";\nconst s = \'import "commander"\';',
     ],
+    ["daemon/a.ts", 'import { actionTraits } from "../hooks/seam/action-traits.ts";'],
     ["bin/a.ts", 'import { Command } from "commander"; await import("./commands/up.ts");'],
   ])("allows in %s: %s", (path, text) => {
     expect(forbiddenImports(file(path, text))).toEqual([]);
@@ -127,6 +130,23 @@ describe("folders", () => {
       importing("e.ts", "./a/a.ts"),
     ];
     expect(importCycles(sources)).toEqual([["a/a.ts", "b/b.ts", "c.ts"]]);
+  });
+});
+
+describe("names", () => {
+  it("are the field's, and no word that was replaced comes back", () => {
+    expect(bannedNames(product)).toEqual([]);
+  });
+
+  it.each([
+    ["daemon/a.ts", "function passOn() {}", 1],
+    ["daemon/a.ts", `const a = \`\${enroll(b)} enroll\`;`, 1],
+    ["daemon/a.ts", '// passOn\nconst a = "passOn"; /* passOn */ passOnwards();', 0],
+    ["bin/path-utils.ts", "", 1],
+    ["bin/manager.ts", "", 1],
+    ["bin/managers-of-files.ts", "", 0],
+  ])("in %s: %s", (path, text, count) => {
+    expect(bannedNames([{ path, text }])).toHaveLength(count);
   });
 });
 

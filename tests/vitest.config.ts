@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./longest-first.ts";
 
 export default defineConfig({
   test: {
@@ -10,5 +11,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: "forks",
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
+    // What one process made of a source file the others take over: each file runs in a process of its own.
+    experimental: { fsModuleCache: true },
   },
 });

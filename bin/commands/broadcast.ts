@@ -14,9 +14,9 @@ interface Flags {
 export function add(program: Command): void {
   program
     .command("broadcast")
-    .description("write to every other session of the project")
+    .description("send a message to every other session of the project")
     .argument("<text...>")
-    .option("--project <project>", "another project than that of the working directory; only at a terminal")
+    .option("--project <project>", "a project other than that of the working directory; only at a terminal")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (words: readonly string[], flags: Flags) => {

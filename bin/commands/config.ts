@@ -3,14 +3,14 @@ import type { ProcessContext } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 
 const help = `
-A value comes from, first found: a KITE_* variable, config.json in Kite's directory, the default. A daemon that runs
-has what it was started with. The .kite/config.json of the project around the working directory may add to ignore,
-set hold and lower lockWaitMs; of that the daemon takes what the file says now. A yieldMs that nobody set is 0.3 of
-lockWaitMs.
+Each value comes from the first of these that has it: a KITE_* variable, config.json in Kite's directory, the default. A
+running daemon keeps the values it started with. The .kite/config.json of the project around the working directory may
+add to ignore, set keepLockUntil and lower lockWaitMs; the daemon reads that file again when it changes. An unset
+yieldMs is 0.3 of lockWaitMs.
 
 --json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
 
-Exit codes: 0 done, 1 something in the configuration was not taken.
+Exit codes: 0 done, 1 Kite ignored an invalid value.
 
 Example:
   $ kite config`;
@@ -18,7 +18,7 @@ Example:
 export function add(program: Command): void {
   program
     .command("config")
-    .description("show each setting and where it comes from")
+    .description("show each setting and its source")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
@@ -27,7 +27,7 @@ export function add(program: Command): void {
     });
 }
 
-/** Returns the exit code. `find` is how the repository is found. */
+/** Returns the exit code. `find` looks up the repository. */
 export async function config(world: ProcessContext, json: boolean, find?: FindRepository): Promise<number> {
   const { print, printJson, screenOf } = await import("../process-context.ts");
   const { table } = await import("../view/table.ts");

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import type { ContextFlags, SetFlags } from "../messages/context.ts";
-import type { ProcessContext } from "../process-context.ts";
+import { run } from "../subcommand.ts";
 
 const overview = `
-Context is what the sessions of a project share under a key: a port, a decision, the shape of an answer. It lives in
-the daemon's memory and is gone when that starts again, unless it is --durable. Who acts is the session in KITE_SESSION
-or CLAUDE_CODE_SESSION_ID, else you at this terminal; always in the project of the working directory.
+Context holds values that the sessions of a project share under keys: a port, a decision, the form of an answer. The
+daemon keeps values in memory and loses them when it restarts, except --durable ones. The command acts for the session in
+KITE_SESSION or CLAUDE_CODE_SESSION_ID, else for you at this terminal, in the project of the working directory.
 
-Exit codes: 0 done, 1 refused or failed (as where a key is absent), 3 no daemon runs.
+Exit codes: 0 done, 1 refused or failed (also if a key is absent), 3 no daemon runs.
 
 Example:
   $ kite context set api.port 4000
@@ -28,15 +28,15 @@ export function add(program: Command): void {
   command(
     context,
     "set",
-    "share a value: JSON, else a text; - reads it",
+    "share a value: JSON, else a text; - reads standard input",
     "$ kite context set api.port 4000 --ttl 1h",
   )
     .argument("<key>")
     .argument("<value...>")
-    .option("--durable", "keep it over restarts; the answer comes when it is safe on disk")
-    .option("--if-version <n>", "only where the key has this version; 0: only where it is absent")
-    .option("--ttl <time>", "gone by itself after this: 90s, 15m, 1h, 2d")
-    .option("--string", "take the value for a text, whatever it looks like")
+    .option("--durable", "keep it over restarts; the command ends when it is safe on disk")
+    .option("--if-version <n>", "only if the key has this version; 0: only if it is absent")
+    .option("--ttl <time>", "delete the key after this time: 90s, 15m, 1h, 2d")
+    .option("--string", "store the value as text, even if it is JSON")
     .action(async (key: string, words: readonly string[], flags: SetFlags) => {
       const { set } = await import("../messages/context.ts");
       await run(world => set(world, key, words.join(" "), flags));
@@ -49,7 +49,7 @@ export function add(program: Command): void {
     });
   command(context, "rm", "delete a key", "$ kite context rm api.port")
     .argument("<key>")
-    .option("--if-version <n>", "only where the key has this version")
+    .option("--if-version <n>", "only if the key has this version")
     .action(async (key: string, flags: ContextFlags & { readonly ifVersion?: string }) => {
       const { remove } = await import("../messages/context.ts");
       await run(world => remove(world, key, flags));
@@ -58,9 +58,8 @@ export function add(program: Command): void {
     .option("--prefix <prefix>", "only keys that begin so")
     .action(async (flags: ContextFlags & { readonly prefix?: string }) => {
       const { watch } = await import("../messages/context.ts");
-      const ending = new AbortController();
-      for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => ending.abort());
-      await run(world => watch(world, flags, ending.signal));
+      const { interrupted } = await import("../process-context.ts");
+      await run(world => watch(world, flags, interrupted()));
     });
 }
 
@@ -71,9 +70,4 @@ function command(context: Command, name: string, says: string, example: string):
     .option("--project <project>", "another project")
     .option("--json", "print JSON")
     .addHelpText("after", `\nExample:\n  ${example}`);
-}
-
-async function run(work: (world: ProcessContext) => Promise<number>): Promise<void> {
-  const { processWorld } = await import("../process-context.ts");
-  process.exitCode = await work(processWorld());
 }

@@ -11,7 +11,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object at the end, and nothing else")
     .addHelpText(
       "after",
-      "\nPlays in a temporary directory with a daemon of its own; nothing of yours is touched.\n\nExample:\n  $ kite demo",
+      "\nThe demo runs in a temporary directory with its own daemon and touches none of your files.\n\nExample:\n  $ kite demo",
     )
     .action(demo);
 }
@@ -54,7 +54,7 @@ async function demo(flags: DemoFlags): Promise<void> {
         "",
         ...lines,
         "",
-        "Now for real: kite install, and open two sessions in one repository.",
+        "To use Kite: run `kite install`, and open two sessions in one repository.",
       ]);
   } finally {
     await rm(root, { recursive: true, force: true });

@@ -3,11 +3,11 @@ import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 
 const help = `
-Each line is a check with its result, ok, warn or fail, and below it what to do. Nothing is changed.
+Each line shows a check and its result, ok, warn or fail; the line below it says what to do. Doctor changes nothing.
 
 --json: {"ok":true|false, "checks":[{"check", "result", "detail", "todo"?}]}
 
-Exit codes: 0 nothing failed, 1 a check failed.
+Exit codes: 0 no check failed, 1 a check failed.
 
 Example:
   $ kite doctor`;
@@ -15,7 +15,7 @@ Example:
 export function add(program: Command): void {
   program
     .command("doctor")
-    .description("check that everything works, and say what to do")
+    .description("check the installation, and say what to do")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
@@ -24,7 +24,7 @@ export function add(program: Command): void {
     });
 }
 
-/** Returns the exit code. Each check is shown as soon as it is made. */
+/** Returns the exit code. Prints each check as soon as it has a result. */
 export async function doctor(world: ProcessContext, json: boolean): Promise<number> {
   const { print, printJson, screenOf } = await import("../process-context.ts");
   const { checkLines, verdict } = await import("../view/doctor.ts");

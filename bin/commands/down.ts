@@ -15,14 +15,14 @@ async function down(options: { readonly json?: boolean }): Promise<void> {
   const { kitePaths } = await import("../../protocol/paths.ts");
   const paths = kitePaths(process.env);
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
-  // First, or a hook could start the next daemon while this one leaves.
+  // Before the daemon stops: else a hook could start the next one meanwhile.
   writeFileSync(paths.downFile, "", { mode: 0o600 });
   const pid = await stop(paths);
   if (options.json) console.log(JSON.stringify({ stopped: pid !== null, pid }));
   else console.log(pid === null ? "kite was not running" : `kite stopped: pid ${pid}`);
 }
 
-/** The pid of the daemon that left, or null where none ran. Throws where it refuses or does not leave. */
+/** Returns the pid of the stopped daemon, null if none ran. Throws if the daemon refuses or does not exit. */
 async function stop(paths: KitePaths): Promise<number | null> {
   const { KiteClient } = await import("../../client/client.ts");
   const { ConnectionClosed, NotRunning } = await import("../../client/errors.ts");
@@ -30,13 +30,14 @@ async function stop(paths: KitePaths): Promise<number | null> {
   try {
     const connect = () => KiteClient.connect({ paths, name: "kite down" });
     const client = await connect().catch(error => {
-      // One that listened and left before it answered: then nobody listens now, or the next one does.
+      // The daemon listened and exited before it answered: now no daemon listens, or the next one does.
       if (error instanceof ConnectionClosed) return connect();
       throw error;
     });
     const { pid } = client.daemon;
     const refusal = await stopDaemon(client, false);
-    if (refusal !== null) throw new ConnectionClosed(`the daemon (pid ${pid}) stays: ${refusal.error}`);
+    if (refusal !== null)
+      throw new ConnectionClosed(`the daemon (pid ${pid}) did not stop: ${refusal.error}`);
     return pid;
   } catch (error) {
     if (error instanceof NotRunning) return null;

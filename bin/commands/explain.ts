@@ -8,14 +8,14 @@ interface ExplainFlags {
 }
 
 const help = `
-FILE is a file or a directory as typed here; SESSION a name, or how an id begins. What is both is taken as a
-session; write ./NAME for the file. The latest comes last. It is read from the trail, with or without a daemon.
+The argument is a file or directory, or a session: its name or the beginning of its id. If it could be both, Kite takes
+the session; write ./NAME for the file. The latest decision comes last. Explain reads the trail and needs no daemon.
 
 --json: {"about":"file"|"session", "name", "explained":[{"at":MS, "who", "what":"took"|"waited"|"denied"|"released"|
 "not_released"|"ended"|"noted", "file", "project", "command", "waitedMs", "again", "until", "before":{"who","at"}|null, "code",
 "why"}]}
 
-Exit codes: 0 done, 1 failed or nothing known.
+Exit codes: 0 done, 1 failed, or the trail has no decision about it.
 
 Example:
   $ kite explain src/auth.ts
@@ -25,9 +25,9 @@ Example:
 export function add(program: Command): void {
   program
     .command("explain")
-    .description("say who waited, was denied or let through, and why")
+    .description("say which sessions waited, were denied or got a lock, and why")
     .argument("<file-or-session>", "what to explain")
-    .option("-n, --lines <n>", "how many sentences, the latest", "20")
+    .option("-n, --lines <n>", "how many of the latest sentences", "20")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (subject: string, flags: ExplainFlags) => {
@@ -55,7 +55,7 @@ export async function explainSubject(
     fail(world, json, "usage", `-n takes a number from 1 to ${limits.trailReadMax}, not ${flags.lines}`);
     return exitCodes.failed;
   }
-  // The lines of others tell who had a file before.
+  // Lines of other sessions show which session held a file before.
   const lines = await readTrail(world.paths.trail, { limit: limits.trailReadMax });
   const ofSession = filterOf(subject, null);
   const ofFile = filterOf(null, absolute(world.cwd, subject));
@@ -63,7 +63,7 @@ export async function explainSubject(
   const wanted: (line: TrailLine) => boolean = about === "session" ? ofSession : ofFile;
   const explained = explain(lines, wanted).slice(-count);
   if (explained.length === 0) {
-    const error = `nothing was decided about ${subject}, neither as a file nor as a session; see kite log`;
+    const error = `the trail has no decision about a file or session ${subject}; see kite log`;
     fail(world, json, "nothing_known", error);
     return exitCodes.failed;
   }

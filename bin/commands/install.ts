@@ -16,10 +16,10 @@ interface InstallFlags {
 }
 
 const help = `
-Without --project it writes your own settings, for all projects: ~/.claude/settings.json, or the one in
-CLAUDE_CONFIG_DIR. A second time changes nothing; what others wrote there stays as it is, and a copy of the file
-as it was is kept beside it. Agents get Kite's tools (MCP) by an entry in the client's own ~/.claude.json; --no-mcp
-leaves it out, or takes it out. Undo: kite uninstall.
+Without --project, install writes your own settings, for all projects: ~/.claude/settings.json, or the one in
+CLAUDE_CONFIG_DIR. A second install changes nothing. It keeps every other entry, and a copy of the old file beside it.
+An entry in the client's own ~/.claude.json gives agents Kite's tools (MCP); --no-mcp leaves it out, or removes it.
+Undo: kite uninstall.
 
 --json: {"file", "changed":true|false, "backup":PATH|null, "events":[...], "client":"perl"|"node", "whyNotPerl"?,
   "tools":{"file", "installed":true|false, "changed":true|false, "why"?}}
@@ -35,17 +35,17 @@ export function add(program: Command): void {
     .description("connect Claude Code to Kite: everywhere, or in one project")
     .option(
       "--project [DIR]",
-      "write the settings of the project around DIR (or around here) that are yours alone",
+      "write your private settings of the project around DIR (by default the working directory)",
     )
-    .option("--every-event", "also forward events that come with every message and every batch of calls")
-    .option("--no-mcp", "leave Kite's tools for agents out")
+    .option("--every-event", "also forward the events of every message and every batch of calls")
+    .option("--no-mcp", "install no Kite tools for agents")
     .option("--allow", "let agents use these tools without asking you each time")
     .addOption(
       program
-        .createOption("--client <name>", "what forwards the events; the default is perl where it works")
+        .createOption("--client <name>", "which client forwards the events; by default perl if it works")
         .choices(["perl", "node"]),
     )
-    .option("--print", "show the settings as they would be, and write nothing")
+    .option("--print", "print the new settings, and write nothing")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(install);
@@ -101,7 +101,7 @@ async function install({
   });
 }
 
-/** Kite's tools in the client's own file: there, or why not. */
+/** Kite's tools in the client's own file: installed, or why not. */
 interface Tools {
   readonly file: string;
   readonly installed: boolean;
@@ -109,7 +109,7 @@ interface Tools {
   readonly why?: string;
 }
 
-/** Without tools Kite does what it did: so whatever keeps them out is said, and the rest stays installed. */
+/** Reports a failure instead of throwing: the hooks work without the tools and stay installed. */
 async function putTools(paths: KitePaths, place: ServerPlace, wanted: boolean): Promise<Tools> {
   const { addTools, removeTools } = await import("../../hooks/claude-code/settings/server.ts");
   const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
@@ -125,11 +125,11 @@ async function putTools(paths: KitePaths, place: ServerPlace, wanted: boolean): 
 
 interface Chosen {
   readonly client: ClientName;
-  /** Why Node's is used though nobody asked for it. */
+  /** Why install fell back to Node's client. */
   readonly whyNotPerl?: string;
 }
 
-/** Perl's client where it was seen to work, unless the person says otherwise. */
+/** Returns perl's client if a trial run of it succeeds, unless the person chose a client. */
 async function choose(asked: ClientName | undefined, dist: string): Promise<Chosen> {
   if (asked === "node") return { client: "node" };
   const { join } = await import("node:path");
@@ -138,7 +138,9 @@ async function choose(asked: ClientName | undefined, dist: string): Promise<Chos
   if (whyNotPerl === null) return { client: "perl" };
   if (asked === undefined) return { client: "node", whyNotPerl };
   const { InstallFailed } = await import("../../hooks/install/failed.ts");
-  throw new InstallFailed(`the perl client does not work here: ${whyNotPerl}; leave --client away`);
+  throw new InstallFailed(
+    `the perl client does not work here: ${whyNotPerl}; run kite install without --client`,
+  );
 }
 
 function linesOf(
@@ -155,12 +157,12 @@ function linesOf(
   isShared: boolean,
 ): string[] {
   if (!changed && !tools.changed && tools.why === undefined)
-    return [`installed already: ${file}; nothing changed`];
+    return [`already installed: ${file}; nothing changed`];
   const where = isProject ? "of this project" : "of all projects";
   const undo = isProject ? "kite uninstall --project" : "kite uninstall";
-  const kept = backup === null ? [] : [`the file as it was: ${backup}`];
+  const kept = backup === null ? [] : [`copy of the old file: ${backup}`];
   const why =
-    whyNotPerl === undefined ? "" : `, about 20 ms slower: the perl one does not work (${whyNotPerl})`;
+    whyNotPerl === undefined ? "" : `, about 20 ms slower: the perl client does not work (${whyNotPerl})`;
   return [
     `installed: ${file}`,
     `hooks: ${new Set(events).size} events (--json names them)`,
@@ -168,9 +170,9 @@ function linesOf(
     toolsLine(tools),
     ...kept,
     ...(isShared
-      ? ["git does not ignore this file: keep it out of commits, it is for this machine alone"]
+      ? ["git does not ignore this file: keep it out of commits, it is valid only on this machine"]
       : []),
-    `running sessions ${where} take them up within about a second; undo: ${undo}`,
+    `running sessions ${where} load the hooks within about a second; undo: ${undo}`,
   ];
 }
 

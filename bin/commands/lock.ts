@@ -8,23 +8,23 @@ interface LockFlags {
   readonly json?: boolean;
 }
 
-/** As sysexits(3) has it: 1 may be COMMAND's own. */
+/** EX_USAGE of sysexits(3), because COMMAND itself may exit with 1. */
 const wrongCommandLine = 64;
 
 const help = `
-COMMAND follows "--" and runs while the files are held; a directory with a slash at its end is held with all that
-is in it. The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else
-to this terminal, and is held by COMMAND's own \`kite lock\`s too.
-SIGTERM, SIGHUP and SIGUSR1/2 are passed on to COMMAND; so are SIGINT and SIGQUIT where no terminal does it.
+COMMAND follows "--" and runs while Kite holds the files; a directory with a slash at its end stands for every file
+in it. The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else to this
+terminal; a \`kite lock\` that COMMAND runs shares it. Kite passes SIGTERM, SIGHUP and SIGUSR1/2 on to COMMAND; also
+SIGINT and SIGQUIT if no terminal sends them.
 
 Exit codes: COMMAND's own, or 128 + the signal that ended it.
   64   the command line is wrong
   69   no daemon runs
-  75   not held in time, or refused (-E chooses another code)
+  75   the lock was not granted in time, or refused (-E chooses another code)
   126  COMMAND cannot be run
   127  COMMAND was not found
 
---json: what Kite says goes to standard error as JSON, one object a line with "is": "waiting", "held", "lost",
+--json: Kite writes its messages to standard error as JSON, one object a line with "is": "waiting", "held", "lost",
 "released" or "refused".
 
 Examples:
@@ -39,10 +39,10 @@ export function add(program: Command): void {
     .usage("[options] FILE... -- COMMAND...")
     .option(
       "-w, --wait <seconds>",
-      `how long to wait in line; 0: not at all; at most ${limits.waitMaxMs / 1000}`,
+      `how long to wait in the queue; 0: not at all; at most ${limits.waitMaxMs / 1000}`,
       `${limits.waitMs / 1000}`,
     )
-    .option("-E, --conflict-exit-code <n>", "exit code when the files are not held in time", "75")
+    .option("-E, --conflict-exit-code <n>", "exit code if the lock is not granted in time", "75")
     .option("--json", "print what happens as JSON on standard error")
     .addHelpText("after", help)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : wrongCommandLine))
@@ -62,8 +62,8 @@ export function add(program: Command): void {
 }
 
 /**
- * What is asked for, or a sentence that says why it is not clear. `words` are the arguments without the first "--";
- * `argv` tells how many of them came after it.
+ * Returns the run that the command line describes, or a sentence that says what is wrong with it. `words` are the
+ * arguments without the first "--"; `argv` shows how many of them follow it.
  */
 export function parse(words: readonly string[], argv: readonly string[], flags: LockFlags): LockRun | string {
   const separator = argv.indexOf("--");

@@ -8,7 +8,7 @@ interface LocksFlags {
 
 const help = `
 --json: {"locks":[...]}, rows as \`query\` gives them; with --watch one event a line, as \`subscribe\` gives them.
---watch in a pipe prints what is held, then a line for each change.
+In a pipe, --watch prints the present locks, then a line for each change.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
@@ -19,19 +19,18 @@ Examples:
 export function add(program: Command): void {
   program
     .command("locks")
-    .description("list the locks and who waits for them")
-    .option("--watch", "keep showing them, until interrupted")
+    .description("list the locks and their waiters")
+    .option("--watch", "update the list until interrupted")
     .option("--json", "print JSON")
     .addHelpText("after", help)
     .action(async (flags: LocksFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      const ending = new AbortController();
-      if (flags.watch) for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => ending.abort());
-      process.exitCode = await locks(processWorld(), flags, ending.signal);
+      const { interrupted, processWorld } = await import("../process-context.ts");
+      const until = flags.watch ? interrupted() : new AbortController().signal;
+      process.exitCode = await locks(processWorld(), flags, until);
     });
 }
 
-/** Returns the exit code; with `watch` when `until` says so or the daemon is gone. */
+/** Returns the exit code; with `watch`, once `until` is aborted or the daemon has gone. */
 export async function locks(world: ProcessContext, flags: LocksFlags, until: AbortSignal): Promise<number> {
   const { rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");

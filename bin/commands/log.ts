@@ -13,8 +13,8 @@ interface LogFlags {
 }
 
 const help = `
-The trail holds every decision: when, for whom, which file, allowed or denied, why and after how long. It holds no
-prompts and no file's text. It can be read while no daemon runs.
+The trail holds every decision: its time, session and file, whether Kite allowed or denied it, why and after how long.
+It holds no prompts and no file contents. The command needs no daemon.
 
 --json: the lines as they are stored, one object a line:
 {"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "code"?, "why"?, "ms"?}
@@ -29,19 +29,17 @@ Examples:
 export function add(program: Command): void {
   program
     .command("log")
-    .description("show what was decided, and why")
-    .option("-n, --lines <n>", "how many, the latest", "50")
-    .option("--session <name>", "only this session: its name, or how its id begins")
-    .option("--file <file>", "only this file, or what is in this directory")
-    .option("-f, --follow", "go on with what comes, until interrupted")
+    .description("show each decision, and its reason")
+    .option("-n, --lines <n>", "how many of the latest decisions", "50")
+    .option("--session <name>", "only this session: its name, or the beginning of its id")
+    .option("--file <file>", "only this file, or the files in this directory")
+    .option("-f, --follow", "also print new decisions, until interrupted")
     .option("--json", "print one JSON object a line")
     .addHelpText("after", help)
     .action(async (flags: LogFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      const ending = new AbortController();
-      if (flags.follow)
-        for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => ending.abort());
-      process.exitCode = await log(processWorld(), flags, ending.signal);
+      const { interrupted, processWorld } = await import("../process-context.ts");
+      const until = flags.follow ? interrupted() : new AbortController().signal;
+      process.exitCode = await log(processWorld(), flags, until);
     });
 }
 
@@ -63,7 +61,7 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
   const isTerminal = world.stdout.isTTY === true;
   const showLines = (lines: readonly TrailLine[]) => {
     const screen = screenOf(world);
-    // In a pipe a decision is a line, however long: that is what grep looks for.
+    // In a pipe each decision is one line of any length, so that grep finds whole decisions.
     const wide = isTerminal ? screen : { ...screen, width: Number.POSITIVE_INFINITY };
     for (const line of lines) {
       if (flags.json) printJson(world, line);
@@ -80,11 +78,11 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
   }
   const lines = await read();
   showLines(lines);
-  if (lines.length === 0 && isTerminal) world.stderr.write("kite: nothing of this kind was decided yet\n");
+  if (lines.length === 0 && isTerminal) world.stderr.write("kite: the trail has no such decision yet\n");
   return exitCodes.done;
 }
 
-/** Whether a line is of this session and this file. A relative name counts from its project's directory. */
+/** Returns a test for lines of this session and this file. A line's relative file starts at its project's directory. */
 export function filterOf(session: string | null, file: string | null): (line: TrailLine) => boolean {
   const path = file?.replace(/(?<=.)\/$/, "") ?? null;
   return line => {

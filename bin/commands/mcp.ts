@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 
 const help = `
-An agent's client starts it and talks to it over standard input and output; "kite install" tells Claude Code to.
-Another client is told the command "kite" with the argument "mcp".
+An agent's client starts this server and talks to it over standard input and output; "kite install" adds it to Claude
+Code. In another client, configure the command "kite" with the argument "mcp".
 
 Example, as a client's configuration:
   {"mcpServers": {"kite": {"command": "kite", "args": ["mcp"]}}}`;

@@ -11,8 +11,8 @@ export interface OffFlags {
 }
 
 const help = `
-Hooks stay installed and answer with nothing: no edit waits, none is refused. Without --project or --session it is
-so everywhere. What a session holds ends with its turn as before. For one shell: KITE=off.
+Hooks stay installed but do nothing: Kite delays and refuses no edit. Without --project or --session Kite is off
+everywhere. Locks that a session holds still end with its turn. For one shell: KITE=off.
 
 --json: {"ok":true, "scope":"all"|"project"|"session", "name":STRING|null, "until":MS|null}
 
@@ -27,9 +27,9 @@ export function add(program: Command): void {
   program
     .command("off")
     .description("let every edit through, everywhere, in one project or for one session")
-    .option("--project [DIR]", "in the project around DIR (or around here)")
-    .option("--session <name>", "for this session: its name, or how its id begins")
-    .option("--for <time>", "so long, then it is on again: 90s, 15m, 1h, 2d")
+    .option("--project [DIR]", "in the project around DIR (by default the working directory)")
+    .option("--session <name>", "for this session: its name, or the beginning of its id")
+    .option("--for <time>", "switch Kite on again after this time: 90s, 15m, 1h, 2d")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: OffFlags) => {
@@ -55,7 +55,7 @@ export async function off(world: ProcessContext, flags: OffFlags): Promise<numbe
     fail(world, json, "usage", scope);
     return exitCodes.failed;
   }
-  // Whole seconds: a file's time is not finer everywhere.
+  // Whole seconds, because some file systems store no finer times.
   const until = forMs === null ? null : Math.ceil((now + forMs) / 1000) * 1000;
   await switchOff(world.paths.home, scope, until, now);
   if (json) printJson(world, { ok: true, scope: scope.is, name: nameOf(scope), until });
@@ -63,9 +63,9 @@ export async function off(world: ProcessContext, flags: OffFlags): Promise<numbe
   return exitCodes.done;
 }
 
-/** A sentence for each thing that is off now. */
+/** Returns a sentence for each scope in which Kite is off now. */
 export async function whatIsOff(world: ProcessContext): Promise<string[]> {
-  const { SilenceReader } = await import("../../daemon/config/off-switch.ts");
+  const { OffSwitchReader } = await import("../../daemon/config/off-switch.ts");
   const { offSentences } = await import("../off/store.ts");
   const { tilde } = await import("../view/places.ts");
   const { clean, clock } = await import("../view/text.ts");
@@ -74,7 +74,7 @@ export async function whatIsOff(world: ProcessContext): Promise<string[]> {
     time: (at: number) => clock(at, now),
     path: (path: string) => tilde(path, world.env["HOME"] ?? ""),
   };
-  return offSentences(new SilenceReader(world.paths.home).read(), now, shown).map(clean);
+  return offSentences(new OffSwitchReader(world.paths.home).read(), now, shown).map(clean);
 }
 
 export function nameOf(scope: Scope): string | null {
@@ -82,7 +82,7 @@ export function nameOf(scope: Scope): string | null {
   return scope.is === "project" ? scope.directory : (scope.name ?? scope.id);
 }
 
-/** What the flags mean, or what is wrong with them. A session is looked up where a daemon runs. */
+/** Returns the scope that the flags name, or what is wrong with them. A running daemon looks up a session's name. */
 export async function scopeOf(
   world: ProcessContext,
   { project, session }: Pick<OffFlags, "project" | "session">,
@@ -107,15 +107,15 @@ async function sessionScope(world: ProcessContext, session: string): Promise<Sco
       const [only] = found;
       if (only !== undefined && found.length === 1) return { is: "session", id: only.id, name: only.name };
       if (only === undefined) return `no session is called ${session}; see kite sessions`;
-      return `${session} may be ${found.map(row => `${row.name} (${row.id})`).join(" or ")}; say its whole id`;
+      return `${session} may be ${found.map(row => `${row.name} (${row.id})`).join(" or ")}; give the whole id`;
     } finally {
       client.close();
     }
   } catch (error) {
-    // Nobody to ask what the name stands for: it has to be a whole id.
+    // Without a daemon Kite cannot look up a name: the session must be a whole id.
     if (!(error instanceof NotRunning)) throw error;
     if (!/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session)) {
-      return `no daemon runs that could tell which session ${session} is; say its whole id`;
+      return `no daemon runs to look up session ${session}; give its whole id, or start Kite: kite up`;
     }
     return { is: "session", id: session, name: null };
   }
@@ -123,7 +123,7 @@ async function sessionScope(world: ProcessContext, session: string): Promise<Sco
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `90s`, `15m`, `1h30m` in milliseconds; null where it is none, or longer than a year. */
+/** Returns `90s`, `15m` or `1h30m` in milliseconds; null if the text is no duration or longer than a year. */
 export function durationOf(text: string): number | null {
   if (!/^(?:\d{1,9}[smhd])+$/.test(text)) return null;
   let ms = 0;

@@ -5,7 +5,7 @@ import type { OffFlags } from "./off.ts";
 type OnFlags = Omit<OffFlags, "for">;
 
 const help = `
-It undoes \`kite off\` with the same words; what is off otherwise stays off, and is named.
+On undoes the \`kite off\` that had the same options. It lists the scopes in which Kite is still off.
 
 --json: {"ok":true, "scope":"all"|"project"|"session", "name":STRING|null, "was":"off"|"on", "stillOff":[...]}
 
@@ -19,8 +19,8 @@ export function add(program: Command): void {
   program
     .command("on")
     .description("undo kite off")
-    .option("--project [DIR]", "in the project around DIR (or around here)")
-    .option("--session <name>", "for this session: its name, or how its id begins")
+    .option("--project [DIR]", "in the project around DIR (by default the working directory)")
+    .option("--session <name>", "for this session: its name, or the beginning of its id")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: OnFlags) => {
@@ -35,7 +35,7 @@ export async function on(world: ProcessContext, { json, ...flags }: OnFlags): Pr
   const { print, printJson } = await import("../process-context.ts");
   const { switchOn } = await import("../off/store.ts");
   const { nameOf, scopeOf, whatIsOff } = await import("./off.ts");
-  // A session may have ended: what was written when it was switched off tells which one is meant.
+  // The session may have ended, so its name is looked up in the file that `kite off` wrote.
   const scope =
     flags.session === undefined || flags.project !== undefined
       ? await scopeOf(world, flags)

@@ -8,15 +8,15 @@ interface RiskFlags {
 }
 
 const help = `
-Tries in memory what a merge of each two branches would bring, as they are committed now; nothing in the repository, an
-index or a working tree is touched. Branches are those of the worktrees in which sessions live. What is not committed is
-not tried; files that are uncommitted on both sides are named. Needs git 2.38 or newer.
+Risk merges each pair of branches in memory, as they are committed now. It changes no repository, index or working tree.
+The branches are those of the worktrees in which sessions work. Risk does not merge uncommitted work, but lists the files
+that are uncommitted on both sides. It needs git 2.38 or newer.
 
 --json: {"branches":[{"name", "worktree", "head"}], "pairs":[{"a", "b", "conflicts":[files] or null, "error"?,
-"uncommitted":[files], "unseen"?:[worktrees where git could not say what is uncommitted]}], "left": pairs not looked at}.
+"uncommitted":[files], "unseen"?:[worktrees where git could not say what is uncommitted]}], "left": number of pairs not tried}.
 
-Exit codes: 0 done, conflicts or not; 1 refused or failed; 3 no daemon runs, which knows the live sessions (not with
---all).
+Exit codes: 0 done, with or without conflicts; 1 refused or failed; 3 no daemon runs to list the live sessions (--all
+needs none).
 
 Examples:
   $ kite risk

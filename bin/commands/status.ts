@@ -16,7 +16,7 @@ Example:
 export function add(program: Command): void {
   program
     .command("status")
-    .description("show who is here, what is locked and who waits")
+    .description("show the sessions, their locks and their waiters")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
@@ -71,24 +71,26 @@ export async function status(world: ProcessContext, json: boolean): Promise<numb
   );
 }
 
-/** Sessions of which it is not known where they work, with what to do. */
+/** Returns a warning for each session whose repository Kite could not determine. */
 export function unplaced(sessions: readonly SessionRow[]): string[] {
   return sessions.flatMap(({ name, unplaced: why }) =>
     why === undefined
       ? []
-      : [`The repository of ${name} is not known, it is looked at again with its next event: ${why}`],
+      : [`Kite could not determine the repository of ${name} and tries again at its next event: ${why}`],
   );
 }
 
-/** What is wrong with the whole, each with what to do. */
+/** Returns the warnings that concern the whole daemon, each with what to do. */
 export function warnings(stats: StatsReply, version: string): string[] {
   const found: string[] = [];
   if (stats.storeFull) {
-    found.push("The disk is full: locks can be released but not taken until there is space again.");
+    found.push(
+      "The disk is full: Kite grants no lock until you free space; sessions can still release theirs.",
+    );
   }
   if (stats.voided.length > 0) {
     const what = stats.voided.length === 1 ? "A request" : `${stats.voided.length} requests`;
-    found.push(`${what} failed inside Kite and did nothing; see kite doctor.`);
+    found.push(`${what} failed inside Kite and changed nothing; see kite doctor.`);
   }
   if (stats.version !== version) {
     found.push(

@@ -9,8 +9,11 @@ interface UninstallFlags {
 export function add(program: Command): void {
   program
     .command("uninstall")
-    .description("undo what `kite install` wrote")
-    .option("--project [DIR]", "in the project around DIR (or around here), not in your own settings")
+    .description("undo `kite install`")
+    .option(
+      "--project [DIR]",
+      "in the project around DIR (by default the working directory), not in your own settings",
+    )
     .option("--all", "everywhere: in your own settings and in every project")
     .option("--json", "print one JSON object")
     .addHelpText("after", "\nExample:\n  $ kite uninstall\n  restored: /home/ada/.claude/settings.json")
@@ -20,13 +23,13 @@ export function add(program: Command): void {
 const words = {
   restored: "restored",
   edited: "removed Kite's hooks from",
-  nothing_there: "no hooks of Kite's in",
+  nothing_there: "no Kite hooks in",
 } as const;
 
 async function uninstall({ project, all, json }: UninstallFlags): Promise<void> {
   const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
   if (project !== undefined && all === true) {
-    throw new InstallFailed("say either --project or --all; --all takes the project too");
+    throw new InstallFailed("give either --project or --all; --all includes the project");
   }
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
   const { projectSettings, userSettings } = await import("../../hooks/claude-code/settings/project.ts");
@@ -46,7 +49,7 @@ async function uninstall({ project, all, json }: UninstallFlags): Promise<void> 
       project === undefined
         ? servers.userServers(env)
         : servers.projectServers(env, project === true ? "." : project);
-    // First what starts a program, then, with the last hooks, the program.
+    // Tools before hooks: removing the last hooks also removes the program that the tools' entries start.
     for (const one of all === true ? [...servers.placesWithTools(paths), place] : [place]) {
       try {
         if (await namingFailures(() => servers.removeTools(paths, one))) tools.push(one.file);
@@ -56,7 +59,7 @@ async function uninstall({ project, all, json }: UninstallFlags): Promise<void> 
       }
     }
     for (const file of files) {
-      // One file that is refused does not keep the others installed.
+      // A failure in one file does not keep the hooks in the other files.
       try {
         results.push(await namingFailures(() => hooks.uninstall(paths, file)));
       } catch (error) {

@@ -7,9 +7,9 @@ interface UnlockFlags {
 }
 
 const help = `
-Without --force the locks must be those of the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in
-KITE_AGENT); a place in line is given up too. All of the files are released, or none.
-With --force whoever holds them loses them, is told, and it is recorded: kite log.
+Without --force, unlock releases only locks of the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in
+KITE_AGENT), and gives up its queue positions for the files. It releases all of the files, or none.
+With --force, each holder loses its lock; Kite tells the holder and records it in the trail (kite log).
 
 --json: {"ok":true, "released":[...]}, or the refusal.
 
@@ -24,7 +24,7 @@ export function add(program: Command): void {
     .command("unlock")
     .description("release locks")
     .argument("<file...>", "the files, as they were locked")
-    .option("--force", "release them whoever holds them")
+    .option("--force", "release the locks of any holder")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (files: readonly string[], flags: UnlockFlags) => {
@@ -40,7 +40,7 @@ export async function unlock(
   flags: UnlockFlags,
 ): Promise<number> {
   const { absolute, actingSession } = await import("../actor.ts");
-  const { exitCodes, fail, Refused, withDaemon } = await import("../with-daemon.ts");
+  const { exitCodes, fail, ask, withDaemon } = await import("../with-daemon.ts");
   const { print, printJson } = await import("../process-context.ts");
   const { clean } = await import("../view/text.ts");
   const json = flags.json === true;
@@ -48,17 +48,16 @@ export async function unlock(
   const own = actingSession(world.env);
   if (own === null && !force) {
     const error =
-      "no session is named in KITE_SESSION or CLAUDE_CODE_SESSION_ID; to release whoever holds it: kite unlock --force FILE";
+      "KITE_SESSION and CLAUDE_CODE_SESSION_ID name no session; to release any holder's lock: kite unlock --force FILE";
     fail(world, json, "unknown_session", error);
     return exitCodes.failed;
   }
   return withDaemon(world, json, async client => {
-    const answer = await client.request("file_unlock", {
+    const answer = await ask(client, "file_unlock", {
       ...own,
       files: files.map(file => absolute(world.cwd, file)),
       ...(force ? { force } : {}),
     });
-    if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
     else print(world, [`released: ${answer.released.map(clean).join(", ")}`]);
     return exitCodes.done;

@@ -10,8 +10,8 @@ interface UpOptions {
 export function add(program: Command): void {
   program
     .command("up")
-    .description("start the daemon, unless it runs already")
-    .option("--foreground", "run it here, until interrupted")
+    .description("start the daemon, unless it already runs")
+    .option("--foreground", "run it in this terminal, until interrupted")
     .option("--unless-down", "do nothing after `kite down`, as hooks do")
     .option("--json", "print one JSON object")
     .addHelpText(
@@ -28,7 +28,7 @@ async function up(options: UpOptions): Promise<void> {
   const unlessDown = options.unlessDown === true;
   if (unlessDown && existsSync(paths.downFile)) {
     console.log(
-      options.json ? '{"started":false}' : "kite stays down: kite down was said, and kite up ends that",
+      options.json ? '{"started":false}' : "kite stays down: `kite down` stopped it; to start it: kite up",
     );
     return;
   }
@@ -50,10 +50,11 @@ async function up(options: UpOptions): Promise<void> {
   const what = started ? "started" : "was running already";
   const instead = replaced === null ? "" : ` in place of ${replaced}`;
   console.log(`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`);
-  if (rebuilt) console.log("it began before kite was built anew; to load that: kite down && kite up");
+  if (rebuilt)
+    console.log("this daemon started before the last build of kite; to load that: kite down && kite up");
 }
 
-/** Makes sure that a daemon not older than this program runs. An older one is asked once to hand over. */
+/** Makes sure that a daemon not older than this program runs. Asks an older one once to hand over. */
 async function launch(paths: KitePaths, unlessDown: boolean) {
   const { ensureDaemon } = await import("../../client/launch.ts");
   const { daemonProgram } = await import("../program-paths.ts");

@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import type { WatchFlags } from "../watch.ts";
 
 const help = `
-On a terminal everything is on one screen, drawn again as it changes; Ctrl-C ends it. In a pipe each thing that happens
-is a line; with --json first {"sessions":[...],"locks":[...]}, then one event a line, as \`subscribe\` gives them.
-A daemon that goes away is waited for.
+On a terminal, watch shows one screen and updates it; Ctrl-C ends it. In a pipe it prints a line for each event. With
+--json it prints first {"sessions":[...],"locks":[...]}, then one event a line, as \`subscribe\` gives them.
+If the daemon stops, watch waits for the next one.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
@@ -15,15 +15,12 @@ Examples:
 export function add(program: Command): void {
   program
     .command("watch")
-    .description("show sessions, locks, tasks and what happens, live")
+    .description("show sessions, locks, tasks and events, live")
     .option("--json", "print JSON, a line for each event")
     .addHelpText("after", help)
     .action(async (flags: WatchFlags) => {
-      const { processWorld } = await import("../process-context.ts");
+      const { interrupted, processWorld } = await import("../process-context.ts");
       const { watch } = await import("../watch.ts");
-      const ending = new AbortController();
-      // A second one ends it the hard way.
-      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => ending.abort());
-      process.exitCode = await watch(processWorld(), flags, ending.signal);
+      process.exitCode = await watch(processWorld(), flags, interrupted());
     });
 }

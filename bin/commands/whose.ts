@@ -6,12 +6,12 @@ interface WhoseFlags {
 }
 
 const help = `
-Shows files with uncommitted work that Kite saw sessions write, by an edit or with a shell command, until git says that
-nothing uncommitted is left in them. Work of sessions that have ended is shown as (ended): a session's git command that
-would wipe it is refused once, and runs when it is sent again. Files that only you changed are not here: git status.
+Whose lists files that Kite saw sessions write, by an edit or with a shell command, while git reports uncommitted work in
+them. It marks work of ended sessions as (ended): Kite refuses a git command that would wipe such work once, and lets it
+run when the session sends it again. For files that only you changed, use git status.
 
-Below the files, the command that commits a session's own files and leaves everything else as it is, also what is
-staged. Kite does not run it.
+Below the files, whose prints the command that commits a session's own files and leaves all other files and the index as
+they are. Kite does not run it.
 
 --json: {"writes":[...]}, rows as \`query\` gives them.
 
@@ -25,8 +25,8 @@ Examples:
 export function add(program: Command): void {
   program
     .command("whose")
-    .description("show whose uncommitted work is in which file")
-    .argument("[file]", "only this file, or what is below this directory")
+    .description("show which session's uncommitted work is in which file")
+    .argument("[file]", "only this file, or the files below this directory")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (file: string | undefined, flags: WhoseFlags) => {
@@ -50,7 +50,7 @@ export async function whose(world: ProcessContext, file: string | null, flags: W
   });
 }
 
-/** The file as the daemon names it; one that is gone by its directory. */
+/** Returns the file as the daemon names it; for a deleted file, resolves its directory. */
 async function realPath(cwd: string, file: string): Promise<string> {
   const { realpath } = await import("node:fs/promises");
   const { basename, dirname, join, resolve } = await import("node:path");
@@ -58,7 +58,7 @@ async function realPath(cwd: string, file: string): Promise<string> {
   try {
     return await realpath(path);
   } catch {
-    // Deleting a file is work in it, too.
+    // A deleted file has uncommitted work, too.
     const folder = await realpath(dirname(path)).catch(() => dirname(path));
     return join(folder, basename(path));
   }

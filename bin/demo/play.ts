@@ -1,17 +1,18 @@
+/** The script of `kite demo`. */
 import { setTimeout as pause } from "node:timers/promises";
 import { duration } from "../view/text.ts";
 import { DemoSession, type Stage } from "./session.ts";
 
-/** So long an untouched file waits before it passes on, in the demo: people watch. */
+/** The demo's `yieldMs`, short because people watch. */
 export const demoYieldMs = 4_000;
-/** A moment to read the picture. */
+/** Pause in milliseconds in which people read the picture. */
 const beatMs = 900;
 
 const names = ["ada", "ben", "cleo", "dan"] as const;
 
 /**
- * Four sessions over two files: one waits for another's turn to end, one takes over from one that stopped caring, one
- * is killed and its lock passes on. Returns what happened, in four lines, from what was measured.
+ * Plays four sessions over two files: one waits for another's turn to end, one gets a lock that its holder no longer
+ * uses, one is killed and its lock is granted to a waiter. Returns four lines with the measured times.
  */
 export async function play(stage: Stage): Promise<string[]> {
   const [ada, ben, cleo, dan] = names.map(name => new DemoSession(stage, name)) as [
@@ -54,10 +55,10 @@ export async function play(stage: Stage): Promise<string[]> {
     await Promise.all([ada, cleo, dan].map(session => session.end()));
     const refused = [ben1, dan1, ada2].filter(edit => !edit.allowed).length;
     return [
-      `ben waited ${duration(ben1.waitedMs)} for cart.ts and got it in the moment ada's turn ended.`,
-      `dan waited ${duration(dan1.waitedMs)} for price.ts: cleo did not touch it any more, so it passed on.`,
-      `ben was killed while holding cart.ts; ${duration(passedMs)} later ada had it.`,
-      `Every edit is in its file: ${refused === 0 ? "nobody was refused, nothing was overwritten" : `${refused} were refused`}.`,
+      `ben waited ${duration(ben1.waitedMs)} for cart.ts and got it as soon as ada's turn ended.`,
+      `dan waited ${duration(dan1.waitedMs)} for price.ts: cleo no longer edited it, so Kite granted it to dan.`,
+      `ben was killed while holding cart.ts; ${duration(passedMs)} later ada got it.`,
+      `Every edit is in its file: ${refused === 0 ? "Kite refused none, and no edit was overwritten" : `${refused} were refused`}.`,
     ];
   } finally {
     await Promise.all(all.map(session => session.kill()));

@@ -1,9 +1,10 @@
+/** A simulated session of `kite demo`. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Where the demo plays. */
+/** The demo's directories and hook client. */
 export interface Stage {
   readonly repository: string;
   readonly home: string;
@@ -11,15 +12,15 @@ export interface Stage {
   readonly hook: readonly [string, ...string[]];
 }
 
-/** What an edit was told. */
+/** The result of an edit. */
 export interface Edited {
   readonly waitedMs: number;
   readonly allowed: boolean;
 }
 
 /**
- * One simulated session: a process that stands for the client, and the real hook client for each of its events. It
- * edits real files. Its process ends with the demo, whatever happens to that.
+ * One simulated session: a process that stands for the client, and the real hook client for each of its events. The
+ * session edits real files. Its process ends when the demo's process ends.
  */
 export class DemoSession {
   readonly name: string;
@@ -47,7 +48,7 @@ export class DemoSession {
     await this.#event({ hook_event_name: "UserPromptSubmit", prompt: "go on" });
   }
 
-  /** Asks for the file as the client does before an edit, edits it where that is allowed, and says so. */
+  /** Sends the hook event before an edit, edits the file if Kite allows it, then sends the event after it. */
   async edit(file: string): Promise<Edited> {
     this.#uses += 1;
     const path = join(this.#stage.repository, file);
@@ -77,7 +78,7 @@ export class DemoSession {
     await this.kill();
   }
 
-  /** As a closed terminal or a crash: no event, the process is just gone. */
+  /** Kills the process without an event, as a closed terminal or a crash does. */
   async kill(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const gone = once(this.#process, "exit");
@@ -102,7 +103,7 @@ export class DemoSession {
     client.stdout.on("data", chunk => {
       said += String(chunk);
     });
-    // A client that lets go at once may not read it all: its answer is what counts.
+    // A hook client that fails open may not read all of it: only its answer counts.
     client.stdin.on("error", () => {});
     client.stdin.end(JSON.stringify(event));
     await once(client, "close");

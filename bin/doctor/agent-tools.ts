@@ -1,4 +1,4 @@
-/** The tools for agents: whether the client is told of them, and whether what it starts works. */
+/** Checks the tools for agents: whether the client's file lists the server, and whether the server starts. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
@@ -11,7 +11,7 @@ import type { Check } from "../view/doctor.ts";
 
 const check = "agent tools";
 
-/** Nothing where they were never installed: Kite does without. */
+/** Returns no check if the tools were never installed: Kite works without them. */
 export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
   try {
     const places = placesWithTools(world.paths);
@@ -19,7 +19,7 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
     const checks: Check[] = gone.map(({ file, project }) => {
       const where = project === null ? file : `${file}, for ${project}`;
       const todo = "install again: kite install (or kite install --project)";
-      return { check, result: "warn", detail: `the entry is not there any more: ${where}`, todo };
+      return { check, result: "warn", detail: `the entry was removed: ${where}`, todo };
     });
     return places.length === gone.length
       ? checks
@@ -30,7 +30,7 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
   }
 }
 
-/** Starts the program as the client does, and asks for the list. */
+/** Starts the program as the client does, and requests its list of tools. */
 async function started(program: string, { env }: ProcessContext): Promise<Check> {
   const began = performance.now();
   const { HOME, PATH } = env;
@@ -50,12 +50,12 @@ async function started(program: string, { env }: ProcessContext): Promise<Check>
   return { check, result: "fail", detail: `${program} does not answer`, todo };
 }
 
-/** How many tools it has; null where it ends without an answer. */
+/** Returns the number of the server's tools; null if the server ends without an answer. */
 function toolsOf(child: ChildProcessByStdio<Writable, Readable, null>): Promise<number | null> {
   return new Promise(resolve => {
     child.once("error", () => resolve(null));
     child.once("close", () => resolve(null));
-    // One that ended at once is told by its end.
+    // If the server ended at once, its "close" event says so.
     child.stdin.on("error", () => undefined);
     createInterface({ input: child.stdout }).on("line", line => {
       const count = /"id":2[,}]/.test(line) ? line.match(/"inputSchema":/g)?.length : undefined;

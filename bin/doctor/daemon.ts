@@ -1,4 +1,4 @@
-/** The daemon: whether it runs, answers, is the one that holds the lock, and what it says of itself. */
+/** Checks the daemon: whether it runs, answers and holds the lock, and which version it is. */
 import { existsSync } from "node:fs";
 import { LocalError, NotRunning } from "../../client/errors.ts";
 import { isAlive } from "../../daemon/facts/processes.ts";
@@ -11,7 +11,7 @@ import type { Check } from "../view/doctor.ts";
 
 export interface DaemonFindings {
   readonly checks: readonly Check[];
-  /** Null where no daemon answers. */
+  /** Null if no daemon answers. */
   readonly stats: StatsReply | null;
 }
 
@@ -37,7 +37,7 @@ export async function checkDaemon(world: ProcessContext): Promise<DaemonFindings
   }
 }
 
-/** Nobody listens; a process that says it is the daemon and does not answer is worse than none. */
+/** Returns the check for a daemon that does not listen. It fails if the daemon's process lives, else warns. */
 function absent(world: ProcessContext, error: LocalError): Check {
   const check = "daemon";
   const { paths } = world;
@@ -46,7 +46,7 @@ function absent(world: ProcessContext, error: LocalError): Check {
   }
   const file = readDaemonFile(paths);
   if (file !== null && isAlive(file)) {
-    const detail = `process ${file.pid} is the daemon but does not listen on ${paths.socket}`;
+    const detail = `the daemon (process ${file.pid}) does not listen on ${paths.socket}`;
     return { check, result: "fail", detail, todo: `see ${paths.log}; to end it: kill ${file.pid}` };
   }
   const kept = existsSync(paths.downFile) ? ", and hooks do not start it (kite down)" : "";
@@ -57,8 +57,8 @@ function versionOf({ paths }: ProcessContext, client: Client): Check {
   const { pid, version: running } = client.daemon;
   const check = "daemon";
   if (running === version && isRebuilt(paths)) {
-    const detail = `version ${running}, pid ${pid}, from before kite was built anew`;
-    return { check, result: "warn", detail, todo: "load the new one: kite down && kite up" };
+    const detail = `version ${running}, pid ${pid}, started before the last build of kite`;
+    return { check, result: "warn", detail, todo: "load the new build: kite down && kite up" };
   }
   if (running === version) return { check, result: "ok", detail: `version ${running}, pid ${pid}` };
   const detail = `version ${running} runs (pid ${pid}), this program is ${version}`;

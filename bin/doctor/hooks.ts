@@ -1,4 +1,4 @@
-/** The installed hooks: where sessions have none, whether they are of this Kite, and whether an event gets through. */
+/** Checks the installed hooks: where sessions lack them, whether they are current, whether an event gets through. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -18,15 +18,15 @@ import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
 
-/** No client of Claude Code sends this event; the daemon counts it and does nothing else. */
+/** Claude Code never sends this event; the daemon only counts it. */
 const event = "KiteDoctor";
 const roundTrips = 5;
 /** How Claude Code names its sessions. */
 const claudeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Directories in which Claude Code's sessions work without Kite's hooks, neither in the user's settings nor in the project's: their
- * edits are not held back. Those that are not there any more are left out.
+ * Returns the directories in which Claude Code's sessions work without Kite's hooks, in the user's and in the project's
+ * settings. Edits there take no locks. Omits directories that no longer exist.
  */
 export function unhooked(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
   const { bin } = world.paths;
@@ -34,7 +34,7 @@ export function unhooked(world: ProcessContext, sessions: readonly SessionRow[])
   if (has(userSettings(world.env))) return [];
   const found = new Map<string, boolean>();
   for (const { worktree, project, id } of sessions) {
-    // Scripts, and whoever typed `kite lock` in a terminal, have no hooks and need none.
+    // Sessions of scripts and of `kite lock` in a terminal need no hooks.
     if (found.has(worktree) || !claudeId.test(id) || !existsSync(worktree)) continue;
     const places = new Set([worktree, projectRoot(project)]);
     found.set(worktree, ![...places].flatMap(settingsAt).some(has));
@@ -42,38 +42,38 @@ export function unhooked(world: ProcessContext, sessions: readonly SessionRow[])
   return [...found].filter(([, isBare]) => isBare).map(([worktree]) => worktree);
 }
 
-/** Whether the copies that hooks run are those of this Kite, which was built into `dist`. */
+/** Checks that the copies that hooks run equal those of this Kite, which was built into `dist`. */
 export function checkCopies({ paths, env }: ProcessContext, dist: string): Check[] {
   const check = "hook client";
   if (!existsSync(paths.bin)) return [];
   const todo = "install again: kite install (or kite install --project)";
   const [old] = clientFiles.filter(name => !isSame(join(paths.bin, name), join(dist, name)));
   if (old !== undefined) {
-    const detail = `${join(paths.bin, old)} is of another version of Kite`;
+    const detail = `${join(paths.bin, old)} belongs to another version of Kite`;
     return [{ check, result: "warn", detail, todo }];
   }
   const start = launcherPath(paths.bin);
   const program = (text: string) => text.trimEnd().split("\n").at(-1);
   const isOurs = program(contentOf(start)) === program(launcherFor({ paths, dist, env }));
   if (!isOurs) {
-    return [{ check, result: "warn", detail: `${start} starts no daemon of this Kite`, todo }];
+    return [{ check, result: "warn", detail: `${start} does not start the daemon of this Kite`, todo }];
   }
   return [{ check, result: "ok", detail: `of this version, in ${paths.bin}` }];
 }
 
-/** Sessions without hooks, and a real round trip of each way in which the installed hooks run. Needs a daemon. */
+/** Finds sessions without hooks, and sends an event through each command that installed hooks run. Needs a daemon. */
 export async function checkLive(world: ProcessContext): Promise<Check[]> {
   let client: Client;
   try {
     client = await world.connect({ name: "kite doctor" });
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
-    return []; // That no daemon answers is another check's finding.
+    return []; // Another check reports that no daemon answers.
   }
   try {
     const bare = unhooked(world, await rowsOf(client, "sessions"));
     const checks: Check[] = bare.map(directory => {
-      const detail = `sessions work in ${directory} without hooks: their edits are not held back`;
+      const detail = `sessions work in ${directory} without hooks: Kite does not coordinate their edits`;
       const todo = "everywhere: kite install; or there: kite install --project DIR";
       return { check: "hooks", result: "warn", detail, todo };
     });
@@ -84,7 +84,7 @@ export async function checkLive(world: ProcessContext): Promise<Check[]> {
   }
 }
 
-/** The different ways in which installed entries run a hook; what it is told after its own path aside. */
+/** Returns the distinct commands of installed hooks, without the arguments behind the hook's own path. */
 function installedCommands({ paths }: ProcessContext): readonly HookCommand[] {
   const commands = readInstalls(paths.installs).flatMap(({ file }) => commandsIn(file, paths.bin));
   const program = (word: string) => word.startsWith(`${paths.bin}/hook`);
@@ -95,7 +95,7 @@ function installedCommands({ paths }: ProcessContext): readonly HookCommand[] {
   return [...new Map(bare.map(one => [JSON.stringify(one), one])).values()];
 }
 
-/** An event that means nothing goes through the hook as installed; the daemon's own count tells that it arrived. */
+/** Sends an event without effect through the hook as installed; the daemon's count shows that it arrived. */
 async function roundTrip(
   world: ProcessContext,
   client: Client,
@@ -117,7 +117,7 @@ async function roundTrip(
   const arrived = (await countOf(client)) - before;
   if (arrived < roundTrips) {
     const detail = `${program}: ${arrived} of ${roundTrips} events reached the daemon`;
-    const todo = `the others got no answer in time: try again when the machine is less busy, then see ${world.paths.log}`;
+    const todo = `the daemon did not answer the others in time: try again when the machine is less busy, then see ${world.paths.log}`;
     return { check, result: arrived === 0 ? "fail" : "warn", detail, todo };
   }
   const median = times.sort((a, b) => a - b)[roundTrips >> 1] ?? 0;
@@ -129,7 +129,7 @@ async function countOf(client: Client): Promise<number> {
   return stats.ok ? (stats.hooks[event] ?? 0) : 0;
 }
 
-/** Runs it as the client does, with little around it. Null, or what went wrong. */
+/** Runs the command as the client does, with a minimal environment. Returns null, or what went wrong. */
 async function run(
   { env }: ProcessContext,
   command: string,
@@ -142,7 +142,7 @@ async function run(
     timeout: limits.hookTurnTimeoutMs,
     killSignal: "SIGKILL",
   });
-  // One that ended before it read the event is told by its code.
+  // If the hook ended before it read the event, its exit code says so.
   child.stdin.on("error", () => undefined);
   child.stdin.end(JSON.stringify({ hook_event_name: event, session_id: "kite-doctor" }));
   try {
@@ -158,7 +158,7 @@ function isSame(one: string, other: string): boolean {
   return text !== "" && text === contentOf(other);
 }
 
-/** A file's text; nothing where there is none, or something that is no file. */
+/** Returns the file's text; "" if it does not exist or is no regular file. */
 function contentOf(path: string): string {
   try {
     return readText(path, limits.settingsBytes) ?? "";

@@ -1,4 +1,4 @@
-/** What Kite finds where it runs: Node, its directory, the length of its socket's path, programs. */
+/** Checks the machine: Node, Kite's directory, the length of the socket's path, programs. */
 import { existsSync, lstatSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { findProgram } from "../../daemon/facts/programs.ts";
@@ -16,7 +16,7 @@ export function checkNode(version: string = process.versions.node): Check {
   return { check: "node", result: "fail", detail: `${version} is too old`, todo };
 }
 
-/** The directory is not changed to fit: whoever opened it to others should learn of it. */
+/** Checks Kite's directory without changing it, so that the person learns if its mode or owner is wrong. */
 export function checkHome(
   { paths: { home } }: ProcessContext,
   uid: number | undefined = process.getuid?.(),
@@ -24,8 +24,8 @@ export function checkHome(
   const check = "home";
   const stat = lstatSync(home, { throwIfNoEntry: false });
   if (stat === undefined)
-    return { check, result: "ok", detail: `${home} is not there yet; kite up makes it` };
-  const elsewhere = "move it away, or set KITE_HOME to a directory of your own";
+    return { check, result: "ok", detail: `${home} does not exist yet; kite up creates it` };
+  const elsewhere = "move it away, or set KITE_HOME to a directory that you own";
   if (stat.isSymbolicLink() || !stat.isDirectory()) {
     const what = stat.isSymbolicLink() ? "a link" : "not a directory";
     return { check, result: "fail", detail: `${home} is ${what}`, todo: elsewhere };
@@ -36,7 +36,7 @@ export function checkHome(
   }
   const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
   if ((stat.mode & 0o077) !== 0) {
-    const todo = `if it is Kite's: chmod 700 '${home}'`;
+    const todo = `if only Kite uses it: chmod 700 '${home}'`;
     return { check, result: "fail", detail: `${home} is open to other users (mode ${mode})`, todo };
   }
   return { check, result: "ok", detail: `${home}, yours alone (mode ${mode})` };
@@ -47,11 +47,11 @@ export function checkSocketPath({ paths: { socket } }: ProcessContext): Check {
   const bytes = Buffer.byteLength(socket);
   const detail = `${bytes} of at most ${limits.socketPathBytes} bytes`;
   if (bytes <= limits.socketPathBytes) return { check, result: "ok", detail };
-  const todo = "set KITE_HOME to a shorter path; the system cuts longer ones";
+  const todo = "set KITE_HOME to a shorter path; the system truncates longer ones";
   return { check, result: "fail", detail: `${socket} has ${detail}`, todo };
 }
 
-/** One of flock and perl keeps a second daemon out; on Linux there is a way without them. */
+/** Checks for flock or perl, one of which keeps a second daemon out; Linux has a way without them. */
 export function checkTools(
   { env }: ProcessContext,
   platform: string = process.platform,
@@ -67,8 +67,8 @@ export function checkTools(
   }
   if (!detail.includes("passed over")) return { check, result: "ok", detail };
   const todo =
-    "the daemon runs no program of a project's, nor one that everybody may write to: put its folder's owner and " +
-    "mode right, or install it for the whole machine";
+    "the daemon runs no program in a project or in a world-writable folder: correct the folder's owner and mode, " +
+    "or install the program for the whole machine";
   return { check, result: "warn", detail, todo };
 }
 

@@ -1,4 +1,4 @@
-/** What Kite keeps on disk: journal, space, logs; and what went wrong inside. */
+/** Checks Kite's files (journal, space, logs), and requests that failed by a bug. */
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
@@ -8,7 +8,7 @@ import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
 
-/** Less free space than this is worth a line. */
+/** Doctor warns below this much free space, in bytes. */
 const freeMin = 64 * 1024 * 1024;
 
 export function checkJournal({ paths }: ProcessContext): Check {
@@ -16,7 +16,7 @@ export function checkJournal({ paths }: ProcessContext): Check {
   if (!existsSync(paths.journal)) return { check, result: "ok", detail: "none yet" };
   const found = inspectJournal(paths.journal);
   if (found.damage !== null) {
-    const todo = `keep a copy; to begin anew without its sessions and locks: kite down, then move ${paths.journal} away, then kite up`;
+    const todo = `keep a copy; to start without its sessions and locks: kite down, then move ${paths.journal} away, then kite up`;
     return { check, result: "fail", detail: found.damage, todo };
   }
   const detail = `${counted(found.lastSeq, "record")}, ${bytes(found.bytes)} in ${counted(found.segments, "segment")} and ${counted(found.snapshots, "snapshot")}`;
@@ -30,9 +30,9 @@ export function checkSpace({ paths }: ProcessContext, stats: StatsReply | null):
   const { bavail, bsize } = statfsSync(place);
   const free = bavail * bsize;
   const detail = `${bytes(free)} free at ${place}`;
-  const todo = "make space: Kite goes on by itself when there is some";
+  const todo = "free disk space: Kite then continues by itself";
   if (stats?.storeFull === true) {
-    return { check, result: "fail", detail: `the store is full; ${detail}`, todo };
+    return { check, result: "fail", detail: `the journal's disk is full; ${detail}`, todo };
   }
   return free < freeMin ? { check, result: "warn", detail, todo } : { check, result: "ok", detail };
 }
@@ -41,17 +41,17 @@ function existing(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : existing(dirname(path));
 }
 
-/** Requests that failed by a bug; each was undone and is skipped. */
+/** Reports requests that failed by a bug; the daemon undid each and skips its entry. */
 export function checkVoided(stats: StatsReply, logPath: string): Check {
   const check = "bugs";
   const count = stats.voided.length;
-  if (count === 0) return { check, result: "ok", detail: "none met" };
+  if (count === 0) return { check, result: "ok", detail: "none seen" };
   const entries = stats.voided.slice(0, 5).join(", ");
-  const detail = `${counted(count, "request")} failed inside Kite and did nothing (entry ${entries}${count > 5 ? ", ..." : ""})`;
-  return { check, result: "warn", detail, todo: `report it with what ${logPath} says` };
+  const detail = `${counted(count, "request")} failed inside Kite and changed nothing (entry ${entries}${count > 5 ? ", ..." : ""})`;
+  return { check, result: "warn", detail, todo: `report the bug, with the lines of ${logPath}` };
 }
 
-/** Logs are rotated; sizes far over their bounds mean that this does not work. */
+/** Checks that log rotation works: without it, sizes grow far over their bounds. */
 export function checkLogs({ paths }: ProcessContext, stats: StatsReply | null): Check {
   const check = "logs";
   const log = sizeOf(paths.home, name => name.startsWith("daemon.log"));
@@ -61,13 +61,13 @@ export function checkLogs({ paths }: ProcessContext, stats: StatsReply | null): 
     log > limits.logBytes * (limits.logFilesMax + 1) ||
     trail > limits.trailBytes * (limits.trailFilesMax + 1);
   if (isLarge) {
-    const todo = `they should be rotated; see ${paths.log}, then restart: kite down && kite up`;
+    const todo = `the daemon does not rotate them; see ${paths.log}, then restart: kite down && kite up`;
     return { check, result: "warn", detail: `${detail}, more than their bounds`, todo };
   }
   const dropped = stats?.trailDropped ?? 0;
   if (dropped === 0) return { check, result: "ok", detail };
-  const lost = `${counted(dropped, "line")} of the trail could not be written in time and ${dropped === 1 ? "is" : "are"} missing`;
-  return { check, result: "warn", detail: `${detail}; ${lost}`, todo: "look at the disk's speed and space" };
+  const lost = `the daemon could not write ${counted(dropped, "line")} of the trail in time`;
+  return { check, result: "warn", detail: `${detail}; ${lost}`, todo: "check the disk's speed and space" };
 }
 
 function sizeOf(dir: string, isCounted: (name: string) => boolean): number {

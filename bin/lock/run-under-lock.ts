@@ -18,12 +18,12 @@ export interface LockRun {
   readonly command: string;
   readonly args: readonly string[];
   readonly waitMs: number;
-  /** Exit code where the files are not held in time. */
+  /** Exit code if the lock is not granted in time. */
   readonly refusedCode: number;
   readonly json: boolean;
 }
 
-/** `sysexits` for what goes wrong before the command runs, as flock(1) has them. */
+/** EX_UNAVAILABLE of sysexits(3), as flock(1) uses it if it cannot run the command. */
 const unavailable = 69;
 
 type Said =
@@ -48,7 +48,7 @@ export async function hold(world: ProcessContext, run: LockRun): Promise<number>
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
     const code = error instanceof NotRunning ? "not_running" : "not_available";
-    say({ is: "refused", code, error: error.message }, `${error.message}; nothing was run`);
+    say({ is: "refused", code, error: error.message }, `${error.message}; the command did not run`);
     return unavailable;
   }
   const signals = new Signals(() => client.close());
@@ -57,7 +57,10 @@ export async function hold(world: ProcessContext, run: LockRun): Promise<number>
   } catch (error) {
     if (signals.ended !== null) return signals.ended;
     if (!(error instanceof LocalError)) throw error;
-    say({ is: "refused", code: "not_available", error: error.message }, `${error.message}; nothing was run`);
+    say(
+      { is: "refused", code: "not_available", error: error.message },
+      `${error.message}; the command did not run`,
+    );
     return unavailable;
   } finally {
     signals.close();
@@ -111,13 +114,14 @@ class Holding {
     return exitCode;
   }
 
-  /** Registers a terminal's own session and listens for what becomes of its locks. */
+  /** Registers a terminal's own session and subscribes to events about its locks. */
   async #begin(): Promise<Refusal | null> {
     const client = this.#client;
     client.onEvent(event => this.#heard(event));
     client.onLockLost(({ answer }) => {
       if (answer.ok) {
-        const sentence = "the daemon was away and others could lock meanwhile; the lock is held again";
+        const sentence =
+          "the daemon was away and another session may have held the lock meanwhile; this command holds it again";
         this.#say({ is: "lost", code: "lease_lost", error: sentence }, sentence);
       } else this.#lost(answer.code, answer.error);
     });
@@ -134,7 +138,7 @@ class Holding {
     return subscribed.ok ? null : subscribed;
   }
 
-  /** The files this actor does not hold already: what an outer `kite lock` holds is neither taken nor released. */
+  /** Returns the files that this actor does not hold yet: an outer `kite lock` keeps and releases its own. */
   async #wanted(): Promise<readonly string[]> {
     const files = this.#run.files.map(file => absolute(this.#world.cwd, file));
     const rows = await rowsOf(this.#client, "locks", { id: this.#own.id });
@@ -157,19 +161,19 @@ class Holding {
     if (event.event === "lock_queued" && this.#isOwn(event.waiter)) {
       const holder = event.holder?.name ?? null;
       const behind = holder === null ? "" : `, held by ${holder}`;
-      const sentence = `waiting for ${this.#run.files.join(", ")}${behind}, place ${event.position} in line`;
+      const sentence = `waiting for ${this.#run.files.join(", ")}${behind}, queue position ${event.position}`;
       this.#say({ is: "waiting", holder, position: event.position }, sentence);
     }
     if (event.event !== "lock_revoked" && event.event !== "lock_released") return;
     if (!this.#isOwn(event.holder) || !event.paths.some(path => this.#paths.has(path))) return;
-    const why = event.event === "lock_revoked" ? `taken away by ${event.by}` : `released: ${event.cause}`;
+    const why = event.event === "lock_revoked" ? `revoked by ${event.by}` : `released: ${event.cause}`;
     this.#lost("lease_lost", why);
   }
 
   #lost(code: string, why: string): void {
     if (!this.#held) return;
     this.#held = false;
-    const error = `the lock is lost (${why}); ${this.#run.command} goes on without it`;
+    const error = `the lock is lost (${why}); ${this.#run.command} still runs, without it`;
     this.#say({ is: "lost", code, error }, error);
   }
 
@@ -177,9 +181,9 @@ class Holding {
     const holder = more["locked_by_name"];
     const by = typeof holder === "string" ? holder : null;
     const held = by === null ? error : `${error}, held by ${by}`;
-    // The daemon's own sentence is for who speaks the wire.
+    // The daemon's own sentence is meant for wire clients.
     const why = code === "lock_held" && by !== null ? `${by} holds ${this.#run.files.join(", ")}` : held;
-    this.#say({ is: "refused", code, error }, `${why}; nothing was run`);
+    this.#say({ is: "refused", code, error }, `${why}; the command did not run`);
     return this.#run.refusedCode;
   }
 
@@ -199,14 +203,14 @@ class Holding {
     });
   }
 
-  /** So that whoever comes next finds the files free: the end of the connection would be heard a moment later. */
+  /** Releases the locks at once, because the daemon notices the end of the connection only a moment later. */
   async #release(files: readonly string[]): Promise<void> {
     const held = this.#held;
     this.#held = false;
     if (this.#client.absence === "gone") {
-      // It may be back already, and would keep the lock for whoever comes back: one more try.
+      // A restarted daemon keeps the lock for its returning holder, so this reconnects once more.
       await Promise.race([this.#client.comeBackNow(), delay(limits.lastTryMs, undefined, { ref: false })]);
-      // Nobody is there to be told, and the lock was bound to the connection.
+      // No daemon answers; the lock was bound to the connection and ends with it.
       if (this.#client.absence === "gone") return;
     }
     try {
@@ -214,13 +218,13 @@ class Holding {
       if (held) await this.#client.request("file_unlock", { ...this.#own, files: [...files] }, options);
       if (this.#isTerminal) await this.#client.request("deregister", { id: this.#own.id }, options);
     } catch (error) {
-      // The daemon is away: what is bound to the connection ends with it.
+      // The daemon is away: locks that are bound to the connection end with it.
       if (!(error instanceof LocalError)) throw error;
     }
   }
 }
 
-/** Whether a lock is over `file` (absolute, a directory with a slash at its end). */
+/** Returns true if a lock covers `file` (absolute, a directory with a slash at its end). */
 function covers(row: Pick<LockRow, "file" | "path">, file: string): boolean {
   const path = file.replace(/(?<=.)\/$/, "");
   const isTree = row.file.endsWith("/");

@@ -1,18 +1,18 @@
-/** For whom a call acts. The process that makes it is shared by a session's agents, and outlives sessions. */
+/** Finds the actor of a call. A session's agents share the server's process, which outlives sessions. */
 import { randomUUID } from "node:crypto";
 import type { KiteClient } from "../../client/client.ts";
 import type { WhoamiReply } from "../../protocol/session.ts";
-import { Refused, rowsOf } from "../with-daemon.ts";
+import { granted, Refused, rowsOf } from "../with-daemon.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Who acts. */
+/** The actor of a call. */
 export type Acting = Omit<WhoamiReply, "ok">;
 
 export interface Process {
-  /** Of the session: the client's where it has hooks, else this server's own. */
+  /** Process id of the session: the client's if it has hooks, else this server's own. */
   readonly pid: number;
-  /** The session that the client says it is; null where it says nothing. */
+  /** The session that the client's environment names; null if it names none. */
   readonly id: string | null;
   /** This server as a session of its own. */
   readonly own: { readonly pid: number; readonly id: string };
@@ -35,9 +35,9 @@ export function processOf(
 }
 
 /**
- * Asks the daemon whose tool use it is; where no event named it, the session of the process. One that no hook
- * registered is registered here, under the name its client says of itself. Throws `Refused`, and `ConnectionClosed` where
- * the daemon turns out to be away.
+ * Returns the actor whose tool use the daemon saw; if no hook event named it, the session of the process. Registers a
+ * session that no hook registered, under its client's name. Throws `Refused`, and `ConnectionClosed` if the daemon is
+ * away.
  */
 export async function whoActs(
   client: KiteClient,
@@ -55,15 +55,14 @@ export async function whoActs(
     const before = await client.request("whoami", { pid: own.pid });
     if (before.ok) return before;
   }
-  const registered = await client.request("register", { ...session, cwd, name: clientName });
-  if (!registered.ok) throw new Refused(registered);
+  const registered = granted(await client.request("register", { ...session, cwd, name: clientName }));
   const { name, project } = registered;
   return { id: session.id, agent: null, name, project, cwd, by: "process" };
 }
 
 /**
- * What to register. A client that an agent started in its shell has the environment of that agent's session, which
- * another process is: it is not that session.
+ * Returns the session to register. A client that an agent started in its shell inherits the environment of the agent's
+ * session, but is another process and so another session.
  */
 async function unregistered(client: KiteClient, { id, pid, own }: Process): Promise<Process["own"]> {
   if (id === null) return own;

@@ -1,4 +1,4 @@
-/** The server's way to the daemon: connected when a tool is first called, and again after a restart. */
+/** The server's connection to the daemon: opens at the first tool call, and again after a restart. */
 import { existsSync } from "node:fs";
 import { KiteClient } from "../../client/client.ts";
 import { NotRunning } from "../../client/errors.ts";
@@ -19,9 +19,9 @@ export class Link {
   }
 
   /**
-   * The connection that all calls share, open. It comes back by itself; one that could not is replaced. A call waits for
-   * a daemon that said that it restarts. Where it is gone without a word, the call starts one, or throws `NotRunning` at
-   * once.
+   * Returns the open connection that all calls share. It reconnects by itself; if that failed, this opens a new one. A
+   * call waits for a daemon that announced its restart. If the daemon ended unannounced, the call starts one, or throws
+   * `NotRunning` at once.
    */
   async client(): Promise<KiteClient> {
     for (;;) {
@@ -43,7 +43,7 @@ export class Link {
     return connecting;
   }
 
-  /** A connection for one request that may wait: closing it gives the place in line up. */
+  /** Opens a connection for one request that may wait: closing it gives the queue position up. */
   async own(): Promise<KiteClient> {
     await this.client();
     return await this.#dial();
@@ -71,10 +71,10 @@ export class Link {
     return KiteClient.connect({ paths: this.#paths, name: `kite-mcp-${process.pid}`, reconnect: true });
   }
 
-  /** The same reasons for which hooks start none. */
+  /** Returns why no daemon is started, for the same reasons as in hooks; null if one may start. */
   #mayNotStart(): string | null {
-    if (existsSync(this.#paths.downFile)) return "`kite down` was said";
+    if (existsSync(this.#paths.downFile)) return "`kite down` stopped it";
     const { CI = "", KITE_AUTOSTART } = this.#env;
-    return ["", "false", "0"].includes(CI) || KITE_AUTOSTART === "1" ? null : "none is started in CI";
+    return ["", "false", "0"].includes(CI) || KITE_AUTOSTART === "1" ? null : "Kite starts none in CI";
   }
 }

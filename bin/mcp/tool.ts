@@ -1,38 +1,37 @@
-/** What a tool is, and how what it says becomes a result that models and programs can read. */
+/** Defines tools, and turns their answers into results that models and programs can read. */
 import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import type { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
-import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
 
-/** What every call is given. */
+/** The context of a call. */
 export interface Call {
   readonly client: KiteClient;
   readonly acting: Acting;
-  /** Its `id`, and `agent` where one acts: what requests are sent with. */
+  /** The actor's `id`, and `agent` if an agent acts, as requests need them. */
   readonly actor: { readonly id: string; readonly agent?: string };
-  /** Aborted when the client takes the call back. */
+  /** Aborts when the client cancels the call. */
   readonly signal: AbortSignal;
-  /** A connection of this call alone, closed with it. */
+  /** Opens a connection for this call, which ends with the call. */
   readonly own: () => Promise<KiteClient>;
-  /** What is to happen once the client has the answer; not where it took the call back. */
+  /** Registers work for after the client has the answer; a cancelled call drops it. */
   readonly after: (work: () => Promise<void>) => void;
-  /** Tells a client that asked for it how far the call is; `total` where that is known. */
+  /** Sends progress to a client that requested it; `total` if it is known. */
   readonly progress: (done: number, total: number, message: string) => void;
 }
 
 /**
- * `text` for clients that show it; others, Claude Code among them, show `data` in its place. So both say the same, and
- * in both the words of others are framed: `text` quotes them, in `data` every text passes `plain`.
+ * An answer. Some clients show `text`; others, such as Claude Code, show `data` instead. So both say the same and mark
+ * foreign words: `text` quotes them, and every text in `data` passes `plain`.
  */
 export interface Said {
   readonly text: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** Goes into the data as it is: somebody's value as JSON, `escaped`. */
+  /** A session's value as JSON, `escaped`; goes into the data unchanged. */
   readonly json?: string;
 }
 
@@ -45,7 +44,7 @@ interface Definition<I extends z.ZodObject> {
   readonly run: (call: Call, input: z.output<I>) => Promise<Said>;
 }
 
-/** Where tools get their call from, and how it ends. */
+/** Creates the context of a call, and ends it. */
 export interface Caller {
   readonly begin: (context: ServerContext) => Promise<{ readonly call: Call; readonly end: () => void }>;
 }
@@ -55,18 +54,18 @@ export interface Tool {
   readonly register: (server: McpServer, caller: Caller) => void;
 }
 
-/** Nothing leaves the machine. */
+/** Annotation: the tool sends nothing off the machine. */
 const local = { openWorldHint: false };
-/** Looks, and changes nothing. */
+/** Annotation: the tool changes nothing. */
 export const looks: ToolAnnotations = { ...local, readOnlyHint: true };
-/** Adds something; twice adds it twice. */
+/** Annotation: the tool adds something; a second call adds it again. */
 export const adds: ToolAnnotations = {
   ...local,
   readOnlyHint: false,
   destructiveHint: false,
   idempotentHint: false,
 };
-/** Brings about a state; twice is as once. */
+/** Annotation: the tool is idempotent. */
 export const puts: ToolAnnotations = {
   ...local,
   readOnlyHint: false,
@@ -84,7 +83,7 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
       try {
         const begun = await caller.begin(context);
         end = begun.end;
-        // What the schema let through is what it describes.
+        // The schema has checked the input, so it has this type.
         return said(await run(begun.call, given as z.output<I>));
       } catch (error) {
         return failed(error);
@@ -94,12 +93,6 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
     });
   };
   return { name, register };
-}
-
-/** The success reply, or the refusal as an exception that becomes the tool's error. */
-export function granted<R extends { readonly ok: true }>(answer: R | Refusal): R {
-  if (!answer.ok) throw new Refused(answer);
-  return answer;
 }
 
 function said({ text, data, json }: Said): CallToolResult {
@@ -119,7 +112,7 @@ function plainly(value: unknown): unknown {
   return typeof value === "object" && value !== null ? plainFields(value) : value;
 }
 
-/** What the model can do something about is an answer; a bug is thrown on, and the SDK answers for it. */
+/** Turns an error that the model can act on into an answer; throws a bug on, which the SDK answers. */
 function failed(error: unknown): CallToolResult {
   if (error instanceof Refused) {
     const { ok: _, error: sentence, code, ...more } = error.refusal;
@@ -130,7 +123,7 @@ function failed(error: unknown): CallToolResult {
 }
 
 function refusal(code: string, error: string, more: object): CallToolResult {
-  // It may hold names and files that others chose.
+  // The error may contain names and files that other sessions chose.
   const text = `Refused (${code}): ${plain(error, limits.lineBytes)}`;
   return {
     isError: true,

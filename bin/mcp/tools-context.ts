@@ -3,7 +3,8 @@ import { z } from "zod";
 import { type ContextRow, contextGetSchema, contextSetSchema } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
-import { type Call, granted, looks, puts, type Said, type Tool, tool } from "./tool.ts";
+import { granted } from "../with-daemon.ts";
+import { type Call, looks, puts, type Said, type Tool, tool } from "./tool.ts";
 
 const { key, durable, ifVersion, ttlMs } = contextSetSchema.shape;
 
@@ -11,14 +12,14 @@ const set = tool({
   name: "kite_context_set",
   title: "Share a note",
   description:
-    "Share a value with all agents of this project under a key: a decision, an interface, what you found out. Replaces " +
-    "what was there; `ifVersion` makes sure that nobody changed it since you read it.",
+    "Share a value with all agents of this project under a key: a decision, an interface, a finding. Replaces the old " +
+    "value; `ifVersion` makes sure that no agent changed it since you read it.",
   input: z.object({
-    key: key.describe("Its name, such as api/errors"),
+    key: key.describe("The value's name, such as api/errors"),
     value: z.unknown().describe("Any JSON value"),
-    durable: durable.describe("Keep it over restarts; otherwise it is gone with Kite's daemon"),
-    ifVersion: ifVersion.describe("Only where it has this version; 0: only where there is none"),
-    ttlMs: ttlMs.describe("Forget it after so many milliseconds"),
+    durable: durable.describe("Keep the value over restarts; otherwise it is lost when Kite's daemon stops"),
+    ifVersion: ifVersion.describe("Only if the value has this version; 0: only if there is none"),
+    ttlMs: ttlMs.describe("Delete the value after this many milliseconds"),
   }),
   annotations: puts,
   run: async ({ client, actor }, { value, ...given }) => {
@@ -32,8 +33,7 @@ const set = tool({
 const get = tool({
   name: "kite_context_get",
   title: "Read a note",
-  description:
-    "Read what agents of this project shared under a key; without a key, see which keys there are.",
+  description: "Read the value that agents of this project shared under a key; without a key, list the keys.",
   input: z.object({ key: contextGetSchema.shape.key.optional() }),
   annotations: looks,
   run: (call, given) => (given.key === undefined ? keys(call) : one(call, given.key)),
@@ -43,7 +43,7 @@ export const contextTools: readonly Tool[] = [set, get];
 
 async function one({ client, actor }: Call, name: string): Promise<Said> {
   const { value, ...row } = granted(await client.request("context_get", { ...actor, key: name }));
-  // As JSON it stays what it was, whatever is in it, and still cannot pass for anything else.
+  // As JSON the value stays complete and cannot pass for Kite's own words.
   const json = escaped(JSON.stringify(value));
   const text = `${frame}\n${rowLine(row)}:\n${json}`;
   return { text, data: { note: frame, ...rowData(row) }, json };

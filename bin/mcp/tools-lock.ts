@@ -7,23 +7,25 @@ import type { FileLockReply } from "../../protocol/lock.ts";
 import { fileLockSchema, fileUnlockSchema } from "../../protocol/lock.ts";
 import { duration, nearPath, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
-import { Refused } from "../with-daemon.ts";
-import { type Call, granted, puts, type Tool, tool } from "./tool.ts";
+import { granted, Refused } from "../with-daemon.ts";
+import { type Call, puts, type Tool, tool } from "./tool.ts";
 
 const lock = tool({
   name: "kite_lock",
   title: "Hold files",
   description:
     "Hold files or directories until you release them, so that no other session edits them meanwhile. You do not need " +
-    "it for single edits: those are coordinated by themselves until your turn ends. Use it for work over several files " +
-    "or turns. Waits in line if somebody has one. Release with kite_unlock when the work is done.",
+    "it for single edits: Kite locks each file that you edit until your turn ends. Use it for work over several files " +
+    "or turns. Waits in the queue if another session holds one. Release with kite_unlock when the work is done.",
   input: z.object({
     files: fileLockSchema.shape.files
       .unwrap()
       .describe(
-        "Paths, absolute or relative to your directory; a slash at the end takes the whole directory",
+        "Paths, absolute or relative to your directory; a slash at the end means the whole directory",
       ),
-    waitMs: fileLockSchema.shape.waitMs.describe("How long to wait in line, in milliseconds; 0: do not wait"),
+    waitMs: fileLockSchema.shape.waitMs.describe(
+      "How long to wait in the queue, in milliseconds; 0: do not wait",
+    ),
   }),
   annotations: puts,
   run: async (call, { files, waitMs = limits.waitMs }) => {
@@ -33,12 +35,12 @@ const lock = tool({
       own.request("file_lock", { ...given, progress: true }, { signal: call.signal }),
     );
     const { token, granted_from_queue: waited } = granted(reply);
-    // Taken back in the same moment: nobody will hear that it was granted.
+    // The client cancelled the call meanwhile and will not see the grant, so this releases the lock.
     if (call.signal.aborted && waited) {
       await call.client.request("file_unlock", { ...call.actor, files: given.files });
     }
     const names = files.map(file => quote(nearPath(file, call.acting.cwd))).join(", ");
-    const text = `You hold ${names}${waited ? ", after waiting in line" : ""}. Release with kite_unlock when you are done.`;
+    const text = `You hold ${names}${waited ? ", after waiting in the queue" : ""}. Release with kite_unlock when you are done.`;
     return { text, data: { files, token, waited: waited === true } satisfies Data };
   },
 });
@@ -53,7 +55,7 @@ const unlock = tool({
   name: "kite_unlock",
   title: "Release files",
   description:
-    "Release files you hold, or give up your place in line for them. `all` releases everything you hold.",
+    "Release files you hold, or give up your queue position for them. `all` releases everything you hold.",
   input: z.object({
     files: fileUnlockSchema.shape.files.describe("Paths as you locked them"),
     all: fileUnlockSchema.shape.all,
@@ -63,7 +65,7 @@ const unlock = tool({
     const { acting, client, actor } = call;
     if (acting.by === "process" && (await hasAgents(client, acting.id))) {
       const error =
-        "which agent of this session calls was not seen, and a guess must not release others' files; call again";
+        "Kite did not see which agent of this session calls, and must not release another agent's files; call again";
       throw new Refused({ ok: false, code: "unknown_session", error });
     }
     const named = files === undefined ? {} : { files: files.map(file => absolute(acting.cwd, file)) };
@@ -80,7 +82,7 @@ const unlock = tool({
 
 export const lockTools: readonly Tool[] = [lock, unlock];
 
-/** Tells how the wait goes, from the moment it begins, every few seconds. */
+/** Reports progress when the wait begins, and then every few seconds. */
 async function whileTold<T>(call: Call, own: KiteClient, waitMs: number, ask: () => Promise<T>): Promise<T> {
   const began = performance.now();
   let timer: NodeJS.Timeout | null = null;
@@ -89,7 +91,7 @@ async function whileTold<T>(call: Call, own: KiteClient, waitMs: number, ask: ()
     const holder = event.holder === null ? "" : `, held by ${quote(event.holder.name)}`;
     const tell = () => {
       const waited = performance.now() - began;
-      const message = `waiting in line, place ${event.position}${holder}, for ${duration(waited)}`;
+      const message = `waiting, queue position ${event.position}${holder}, for ${duration(waited)}`;
       call.progress(Math.floor(waited), waitMs, message);
     };
     tell();

@@ -1,22 +1,22 @@
-/** Tools that look: kite_status, kite_sessions. They tell of the caller's own project alone. */
+/** Tools that show state: kite_status, kite_sessions. They show only the caller's own project. */
 import { z } from "zod";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
-import { rowsOf } from "../with-daemon.ts";
-import { type Call, granted, looks, type Tool, tool } from "./tool.ts";
+import { granted, rowsOf } from "../with-daemon.ts";
+import { type Call, looks, type Tool, tool } from "./tool.ts";
 
 const nothing = z.object({});
-/** Latest files told of a session. */
+/** Number of a session's latest files shown. */
 const filesShownMax = 5;
 
 const status = tool({
   name: "kite_status",
   title: "Who works here",
   description:
-    "Who else works in this project now, which files they hold, and who waits for which. Look here before you start " +
-    "on files others may be changing.",
+    "Which other sessions work in this project now, which files they hold, and which sessions wait for them. Call this " +
+    "before you start on files that other sessions may be changing.",
   input: nothing,
   annotations: looks,
   run: async call => {
@@ -72,7 +72,7 @@ async function around({ client, acting: { project } }: Call) {
   return { sessions: all, locks };
 }
 
-/** What is there for the caller to do. */
+/** Counts the caller's ready tasks and unread messages. */
 async function waiting({ client, actor, acting: { project } }: Call) {
   const [ready, inbox] = await Promise.all([
     rowsOf(client, "task_ready", { project }, limits.rowsMax),
@@ -144,6 +144,6 @@ function detail(session: SessionRow, self: string, cwd: string): string {
 function lockLine({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string): string {
   const who =
     holder === null ? "nobody" : holder.id === self ? `you (${quote(holder.name)})` : quote(holder.name);
-  const line = waiters.length === 0 ? "" : `; in line: ${waiters.map(w => quote(w.name)).join(", ")}`;
+  const line = waiters.length === 0 ? "" : `; waiting: ${waiters.map(w => quote(w.name)).join(", ")}`;
   return `${quote(nearPath(path, cwd))} is held by ${who}, ${kind} lock, for ${duration(heldMs)}${line}`;
 }

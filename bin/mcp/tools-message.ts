@@ -1,4 +1,4 @@
-/** Tools to write to others: kite_message, kite_inbox, kite_broadcast. */
+/** Tools for messages: kite_message, kite_inbox, kite_broadcast. */
 import { z } from "zod";
 import { limits } from "../../protocol/limits.ts";
 import {
@@ -10,7 +10,8 @@ import {
 } from "../../protocol/message.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
-import { adds, granted, puts, type Said, type Tool, tool } from "./tool.ts";
+import { granted } from "../with-daemon.ts";
+import { adds, puts, type Said, type Tool, tool } from "./tool.ts";
 
 const { to, text: words, replyTo, urgent } = messageSendSchema.shape;
 
@@ -19,7 +20,7 @@ const message = tool({
   title: "Write to another agent",
   description:
     "Write to another agent in this project, by its name or session id (see kite_status), or answer a message with " +
-    "`replyTo`. It reads it at its next step. Say what you need from it or what it has to know.",
+    "`replyTo`. The agent reads it at its next step. Say what you need from the agent or what it must know.",
   input: z.object({
     to: to.describe("A name such as alice, a session id or its beginning, or everyone"),
     text: words.describe("Plain text; line breaks are lost"),
@@ -39,7 +40,7 @@ const inbox = tool({
     "nothing more.",
   input: z.object({
     done: messageAckSchema.shape.messages.describe("Ids of messages that can leave the inbox"),
-    all: z.boolean().optional().describe("Also those that you have read and that are still in the inbox"),
+    all: z.boolean().optional().describe("Also messages that you have read and that are still in the inbox"),
   }),
   annotations: { ...puts, idempotentHint: false },
   run: async ({ client, actor, after }, { done, all = false }) => {
@@ -48,7 +49,7 @@ const inbox = tool({
     const answer = granted(await client.request("message_list", { ...actor, unread: !all, limit }));
     const { messages, next } = answer;
     const fresh = messages.filter(({ state }) => state === "unread").map(({ id }) => id);
-    // Only when the client has the answer are they read.
+    // The messages count as read only once the client has the answer.
     if (fresh.length > 0) {
       after(async () => {
         await client.request("message_ack", { ...actor, messages: fresh, read: true });
@@ -65,8 +66,8 @@ const broadcast = tool({
   name: "kite_broadcast",
   title: "Write to everyone",
   description:
-    "Write to every other session in this project. With `hold`, edits of some files by others are refused for a while: " +
-    "for changes that would break everybody's work, such as a rename across the code.",
+    "Write to every other session in this project. With `hold`, Kite refuses other sessions' edits of some files for a " +
+    "while: for changes that would break their work, such as a rename across the code.",
   input: z.object({ message: broadcastSchema.shape.message, hold: broadcastSchema.shape.hold }),
   annotations: adds,
   run: async ({ client, actor, acting: { cwd } }, { message: text, hold }) => {
@@ -83,14 +84,17 @@ function sent({ message: { id, thread, to: reached }, full = [] }: MessageSendRe
   const missed = full.map(({ name }) => name);
   const rest =
     missed.length === 0 ? "" : ` The inbox of ${missed.map(name => quote(name)).join(", ")} is full.`;
-  const whom = names.length === 0 ? "nobody: no one else is here" : names.map(name => quote(name)).join(", ");
+  const whom =
+    names.length === 0
+      ? "nobody: the project has no other session"
+      : names.map(name => quote(name)).join(", ");
   return { text: `Sent as ${id} to ${whom}.${rest}`, data: { id, thread, to: names, full: missed } };
 }
 
 function line(row: MessageRow): string {
   const { id, text, urgent: isUrgent, at, replyTo: answered, undelivered } = row;
   const reply = answered === null ? "" : `, in answer to ${answered}`;
-  const back = undelivered === null ? "" : `, your own, come back: it did not reach ${quote(undelivered)}`;
+  const back = undelivered === null ? "" : `, your own, returned: it did not reach ${quote(undelivered)}`;
   const from = `${isUrgent ? "urgent, " : ""}from ${quote(nameOf(row))}, ${duration(Date.now() - at)} ago${reply}${back}`;
   return `${id}, ${from}: ${quote(text, limits.messageBytes)}`;
 }

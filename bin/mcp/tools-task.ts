@@ -10,8 +10,8 @@ import {
   taskUpdateSchema,
 } from "../../protocol/task.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
-import { rowsOf } from "../with-daemon.ts";
-import { adds, type Call, granted, looks, puts, type Tool, tool } from "./tool.ts";
+import { granted, rowsOf } from "../with-daemon.ts";
+import { adds, type Call, looks, puts, type Tool, tool } from "./tool.ts";
 
 const { description, priority, labels, dependsOn, tasks } = taskCreateSchema.shape;
 const { task, result } = taskUpdateSchema.shape;
@@ -21,13 +21,13 @@ const create = tool({
   title: "Add tasks",
   description:
     "Add a task to the project's shared list, or several at once with `tasks`, where `dependsOn` may use the `name` of " +
-    "another one in the same call. A task becomes ready when all it depends on are done. Any agent may claim it.",
+    "another one in the same call. A task becomes ready when all tasks that it depends on are done. Any agent may claim it.",
   input: z.object({
-    description: description.describe("What is to be done, complete enough for another agent to do it"),
+    description: description.describe("What the task is, complete enough for another agent to do it"),
     priority,
     labels: labels.describe("Words by which agents choose, such as an area of the code"),
-    dependsOn: dependsOn.describe("Ids of tasks that have to be done first"),
-    tasks: tasks.describe("Several tasks instead of one; all are added or none"),
+    dependsOn: dependsOn.describe("Ids of tasks that must be done first"),
+    tasks: tasks.describe("Several tasks instead of one; Kite adds all or none"),
   }),
   annotations: adds,
   run: async ({ client, actor }, given) => {
@@ -46,7 +46,7 @@ const list = tool({
     "The project's shared tasks: those not finished, or only the ready, blocked, own or finished ones, or those with a " +
     "label or words in them.",
   input: z.object({
-    which: z.enum(["open", "ready", "blocked", "mine", "finished"]).optional().describe("open unless said"),
+    which: z.enum(["open", "ready", "blocked", "mine", "finished"]).optional().describe("open by default"),
     label: taskFilterShape.label,
     text: taskFilterShape.text.describe("Part of the description or of the id"),
   }),
@@ -67,10 +67,10 @@ const claim = tool({
   name: "kite_task_claim",
   title: "Take a task",
   description:
-    "Take the best ready task, or the named one, for yourself. Nobody else gets it while your session lives. Finish it " +
+    "Claim the most urgent ready task, or the named one. No other agent gets it while your session lives. Finish it " +
     "with kite_task_complete or kite_task_fail before you take the next one.",
   input: z.object({
-    task: taskClaimSchema.shape.task.describe("Its id, where it has to be this one"),
+    task: taskClaimSchema.shape.task.describe("The id of the task to claim"),
     labels: taskClaimSchema.shape.labels.describe("Only a task with all of these labels"),
   }),
   annotations: adds,
@@ -86,11 +86,11 @@ const complete = tool({
   name: "kite_task_complete",
   title: "Finish a task",
   description:
-    "Say that a task is done, with what came of it: what others need to know who build on it. Tasks that waited for it " +
+    "Say that a task is done, with its result: what agents that build on it need to know. Tasks that waited for it " +
     "become ready.",
   input: z.object({
     task: task.describe("Its id"),
-    result: result.describe("What came of it, in a few sentences"),
+    result: result.describe("The result, in a few sentences"),
   }),
   annotations: puts,
   run: (call, given) => finish(call, { ...given, status: "done" }),
@@ -100,7 +100,7 @@ const fail = tool({
   name: "kite_task_fail",
   title: "Give a task up",
   description:
-    "Say that a task cannot be done, and why. What depends on it stays blocked until somebody sets it back to pending.",
+    "Say that a task cannot be done, and why. Tasks that depend on it stay blocked until an agent or a person sets it back to pending.",
   input: z.object({
     task: task.describe("Its id"),
     result: result.unwrap().describe("Why it cannot be done"),
@@ -122,7 +122,7 @@ async function finish(
 
 type Filter = { readonly label?: string; readonly text?: string };
 
-/** One more than are shown, so that it can be said that there are more. */
+/** Fetches one row more than are shown, to know whether there are more. */
 async function wantedRows(
   { client, acting: { id, project } }: Call,
   which: string,

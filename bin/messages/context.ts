@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import { durationOf } from "../commands/off.ts";
+import { streamCode, streamEnd } from "../live.ts";
 import {
   type Client,
   type ProcessContext,
@@ -14,7 +15,7 @@ import {
 } from "../process-context.ts";
 import { contextView, valueText } from "../view/talk.ts";
 import { clean, clock } from "../view/text.ts";
-import { exitCodes, fail, Refused, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, Refused, withDaemon } from "../with-daemon.ts";
 import { type Who, who } from "./who.ts";
 
 export interface ContextFlags {
@@ -22,7 +23,7 @@ export interface ContextFlags {
   readonly json?: boolean;
 }
 
-/** Prints the value as JSON; `raw` prints a text as it is. Returns the exit code, as all of these do. */
+/** Prints the value as JSON; `raw` prints a text unchanged. Returns the exit code, as all functions here do. */
 export async function get(
   world: ProcessContext,
   key: string,
@@ -30,10 +31,9 @@ export async function get(
 ): Promise<number> {
   const from = await who(world, flags.project);
   return withDaemon(world, flags.json === true, async client => {
-    const answer = await client.request("context_get", { ...from, key });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "context_get", { ...from, key });
     const { value } = answer;
-    // Standard output is the value alone: a script may read it.
+    // Standard output holds only the value, because a script may read it.
     if (flags.json !== true) printFrame(world, world.stderr);
     if (flags.json === true) printJson(world, answer);
     else if (flags.raw === true && typeof value === "string") world.stdout.write(`${value}\n`);
@@ -49,7 +49,7 @@ export interface SetFlags extends ContextFlags {
   readonly string?: boolean;
 }
 
-/** `words` are JSON where they can be, else a text; `-` reads standard input. */
+/** Sets `words` as JSON if they parse, else as a text; `-` reads standard input. */
 export async function set(
   world: ProcessContext,
   key: string,
@@ -72,7 +72,7 @@ export async function set(
   const text = words === "-" ? readFileSync(0, "utf8").trimEnd() : words;
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
-    const answer = await client.request("context_set", {
+    const answer = await ask(client, "context_set", {
       ...from,
       key,
       value: flags.string === true ? text : meant(text),
@@ -80,7 +80,6 @@ export async function set(
       ...(version === null ? {} : { ifVersion: version }),
       ...(ttlMs === null ? {} : { ttlMs }),
     });
-    if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
     else print(world, [`${clean(answer.key)} is version ${answer.version}`]);
     return exitCodes.done;
@@ -108,15 +107,14 @@ export async function remove(
   const from = await who(world, flags.project);
   const ifVersion = flags.ifVersion === undefined ? {} : { ifVersion: Number(flags.ifVersion) };
   return withDaemon(world, flags.json === true, async client => {
-    const answer = await client.request("context_delete", { ...from, key, ...ifVersion });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "context_delete", { ...from, key, ...ifVersion });
     if (flags.json === true) printJson(world, answer);
-    else print(world, [`${clean(key)} is gone; it was version ${answer.version}`]);
+    else print(world, [`deleted ${clean(key)}, version ${answer.version}`]);
     return exitCodes.done;
   });
 }
 
-/** A line for each key now, and one for every change, until `until` is aborted or the daemon is gone for good. */
+/** Prints a line for each key and for every change, until `until` is aborted or the daemon has gone for good. */
 export async function watch(
   world: ProcessContext,
   flags: ContextFlags & { readonly prefix?: string },
@@ -141,7 +139,7 @@ export async function watch(
       const rows = await rowsFrom(client, from, prefix);
       for (const { key } of rows) await say(key);
     };
-    // One after the other, in the order of the changes.
+    // One request after the other keeps the order of the changes.
     let last: Promise<unknown> = Promise.resolve();
     let failed: (error: unknown) => void = () => {};
     const failure = new Promise<never>((_, reject) => {
@@ -151,8 +149,7 @@ export async function watch(
       last = last.then(work).catch(failed);
     };
     const { project } = from;
-    const subscribed = await client.subscribe({ events: ["context_changed"], project });
-    if (!subscribed.ok) throw new Refused(subscribed);
+    await ask(client, "subscribe", { events: ["context_changed"], project });
     const stops = [
       client.onEvent(event => {
         if (event.event === "context_changed" && event.key.startsWith(prefix)) queue(() => say(event.key));
@@ -160,15 +157,9 @@ export async function watch(
       client.onLagged(() => queue(all)),
     ];
     queue(all);
-    const aborted = new Promise<null>(resolve => {
-      until.addEventListener("abort", () => resolve(null), { once: true });
-      if (until.aborted) resolve(null);
-    });
-    const reason = await Promise.race([aborted, client.closed, failure]);
+    const why = await Promise.race([streamEnd(client, until), failure]);
     for (const stop of stops) stop();
-    if (reason === null) return exitCodes.done;
-    fail(world, json, "not_running", reason.message);
-    return exitCodes.notRunning;
+    return streamCode(world, json, why);
   };
   return withDaemon(world, json, follow, { reconnect: true });
 }
@@ -178,21 +169,20 @@ async function rowsFrom(client: Client, from: Who, prefix: string) {
   let after: string | undefined;
   do {
     const page = after === undefined ? {} : { after };
-    const answer = await client.request("context_list", { ...from, prefix, limit: limits.rowsMax, ...page });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "context_list", { ...from, prefix, limit: limits.rowsMax, ...page });
     rows.push(...answer.rows);
     after = answer.next;
   } while (after !== undefined);
   return rows;
 }
 
-/** `4000`, `true` and `{"a":1}` are what they look like; anything else is a text. */
+/** Parses `4000`, `true` and `{"a":1}` as JSON; anything else is a text. */
 function meant(text: string): JsonValue {
   try {
     const value: JsonValue = JSON.parse(text);
     return value;
   } catch {
-    // Not JSON, so a text: that is how most people write one.
+    // Not JSON, so a text: most people type a text without quotes.
     return text;
   }
 }

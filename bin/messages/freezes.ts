@@ -1,29 +1,29 @@
-/** Commands for holds on edits: hold, resume. */
+/** The commands `kite freeze` and `kite thaw`; on the wire `broadcast` with `hold`, and `resume`. */
 import { limits } from "../../protocol/limits.ts";
 import { absolute } from "../actor.ts";
 import { durationOf } from "../commands/off.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
-import { holdsView } from "../view/talk.ts";
+import { freezesView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
-import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 import { who } from "./who.ts";
 
-export interface HoldFlags {
+export interface FreezeFlags {
   readonly for: string;
   readonly message?: string;
   readonly project?: string;
   readonly json?: boolean;
 }
 
-/** Asks everybody else to leave the files alone; without files it shows what is held. Returns the exit code. */
-export async function holdEdits(
+/** Freezes the files for all other sessions; without files it lists the freezes. Returns the exit code. */
+export async function freeze(
   world: ProcessContext,
   files: readonly string[],
-  flags: HoldFlags,
+  flags: FreezeFlags,
 ): Promise<number> {
   const json = flags.json === true;
   const ttlMs = durationOf(flags.for);
-  if (ttlMs === null || ttlMs > limits.holdMaxMs) {
+  if (ttlMs === null || ttlMs > limits.freezeMaxMs) {
     fail(world, json, "usage", `--for takes a time like 90s or 5m, up to 10m, not ${flags.for}`);
     return exitCodes.failed;
   }
@@ -32,29 +32,28 @@ export async function holdEdits(
     if (files.length === 0) {
       const rows = await rowsOf(client, "holds", { project: from.project });
       if (json) printJson(world, { ok: true, rows });
-      else printFramed(world, holdsView(rows, screenOf(world)));
+      else printFramed(world, freezesView(rows, screenOf(world)));
       return exitCodes.done;
     }
-    // The others read it as a message, where nothing else says which files and for how long.
-    const please = `please leave ${files.join(", ")} alone for ${flags.for}`;
+    // Other sessions read the message alone, so it must name the files and the duration.
+    const please = `please do not edit ${files.join(", ")} for ${flags.for}`;
     const message = flags.message === undefined ? please : `${flags.message}; ${please}`;
     const hold = { files: files.map(file => absolute(world.cwd, file)), ttlMs };
-    const answer = await client.request("broadcast", { ...from, message, hold });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "broadcast", { ...from, message, hold });
     if (json) printJson(world, answer);
     else {
       const id = clean(answer.hold?.hold ?? "");
       const told = counted(answer.message.to.length, "session");
       print(world, [
-        `${id} holds edits of ${files.map(clean).join(", ")} for ${flags.for}; ${told} told. To end it: kite resume ${id}`,
+        `${id} freezes ${files.map(clean).join(", ")} for ${flags.for}; ${told} told. To end it: kite thaw ${id}`,
       ]);
     }
     return exitCodes.done;
   });
 }
 
-/** Ends the acting session's holds; at a terminal those of everybody in the project. With an id that one. */
-export async function resume(
+/** Ends the acting session's freezes, or at a terminal every freeze of the project; with an id only that one. */
+export async function thaw(
   world: ProcessContext,
   hold: string | undefined,
   flags: { readonly project?: string; readonly json?: boolean },
@@ -62,13 +61,12 @@ export async function resume(
   const json = flags.json === true;
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
-    const answer = await client.request("resume", { ...from, ...(hold === undefined ? {} : { hold }) });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "resume", { ...from, ...(hold === undefined ? {} : { hold }) });
     const { resumed } = answer;
     if (json) printJson(world, answer);
     else
       print(world, [
-        resumed.length === 0 ? "Nothing was on hold." : `${resumed.map(clean).join(", ")} ended`,
+        resumed.length === 0 ? "No freeze was in force." : `${resumed.map(clean).join(", ")} ended`,
       ]);
     return exitCodes.done;
   });

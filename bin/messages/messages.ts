@@ -12,8 +12,8 @@ import {
 } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { inboxView, postedView } from "../view/talk.ts";
-import { clean, counted } from "../view/text.ts";
-import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { clean, counted, listed } from "../view/text.ts";
+import { ask, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 import { who } from "./who.ts";
 
 export interface SendFlags {
@@ -23,7 +23,7 @@ export interface SendFlags {
   readonly json?: boolean;
 }
 
-/** `words`: to whom, then the text; with `--reply` the text alone. Returns the exit code, as all of these do. */
+/** `words` are the recipient, then the text; with `--reply` only the text. Returns the exit code, as all here do. */
 export async function send(
   world: ProcessContext,
   words: readonly string[],
@@ -34,19 +34,18 @@ export async function send(
   const [to, ...rest] = reply === undefined ? words : [undefined, ...words];
   const text = rest.join(" ");
   if (text === "" || (to === undefined && reply === undefined)) {
-    fail(world, json, "usage", 'say to whom and what: kite message send alice "the schema is done"');
+    fail(world, json, "usage", 'give a recipient and a text: kite message send alice "the schema is done"');
     return exitCodes.failed;
   }
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
-    const answer = await client.request("message_send", {
+    const answer = await ask(client, "message_send", {
       ...from,
       text,
       ...(to === undefined ? {} : { to }),
       ...(reply === undefined ? {} : { replyTo: reply }),
       ...(flags.urgent === true ? { urgent: true } : {}),
     });
-    if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
     else print(world, sentTo(answer));
     return exitCodes.done;
@@ -61,8 +60,7 @@ export async function broadcast(
   const json = flags.json === true;
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
-    const answer = await client.request("broadcast", { ...from, message: words.join(" ") });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "broadcast", { ...from, message: words.join(" ") });
     if (json) printJson(world, answer);
     else print(world, sentTo(answer));
     return exitCodes.done;
@@ -77,7 +75,7 @@ export interface InboxFlags {
   readonly json?: boolean;
 }
 
-/** The acting session's inbox; a person, who has none, sees the messages of the project. */
+/** Shows the acting session's inbox; a person has no inbox and sees the messages of the project. */
 export async function inbox(world: ProcessContext, flags: InboxFlags): Promise<number> {
   const acting = actingSession(world.env);
   const json = flags.json === true;
@@ -86,13 +84,13 @@ export async function inbox(world: ProcessContext, flags: InboxFlags): Promise<n
     const { messages, unread } = await inboxOf(client, acting, flags);
     if (json) printJson(world, { ok: true, messages, unread });
     else print(world, inboxView(messages, unread, screenOf(world)));
-    // What was printed is done with; what came meanwhile is not.
+    // Acknowledges only the printed messages, not those that arrived meanwhile.
     if (flags.ack === true) await acknowledge(client, acting, messages);
     return exitCodes.done;
   });
 }
 
-/** Messages by their ids, or with `all` whatever is in the inbox now. */
+/** Acknowledges messages by their ids, or with `all` every message in the inbox. */
 export async function ack(
   world: ProcessContext,
   ids: readonly string[],
@@ -104,7 +102,7 @@ export async function ack(
     const error =
       acting === null
         ? "a terminal has no inbox; set KITE_SESSION to act for a session"
-        : "name the messages, or say --all";
+        : "give message ids, or --all";
     fail(world, json, "usage", error);
     return exitCodes.failed;
   }
@@ -137,12 +135,11 @@ async function inboxOf(
   let after: string | undefined;
   for (;;) {
     const page = after === undefined ? {} : { after };
-    const answer = await client.request("message_list", {
+    const answer = await ask(client, "message_list", {
       ...wanted,
       ...(thread === undefined ? {} : { thread }),
       ...page,
     });
-    if (!answer.ok) throw new Refused(answer);
     messages.push(...answer.messages);
     after = answer.next;
     if (after === undefined) return { messages, unread: answer.unread };
@@ -155,16 +152,15 @@ async function acknowledge(
   messages: readonly { readonly id: string }[],
 ): Promise<readonly string[]> {
   if (messages.length === 0) return [];
-  const answer = await client.request("message_ack", { ...acting, messages: messages.map(({ id }) => id) });
-  if (!answer.ok) throw new Refused(answer);
+  const answer = await ask(client, "message_ack", { ...acting, messages: messages.map(({ id }) => id) });
   return answer.acknowledged;
 }
 
 function sentTo({ message: { id, to }, full = [] }: MessageSendReply): string[] {
   const names = to.slice(0, limits.recipientsNamedMax).map(row => clean(row.name));
-  const more = to.length > names.length ? ` and ${to.length - names.length} more` : "";
-  const whom = to.length === 0 ? "nobody: nobody else is here" : `${names.join(", ")}${more}`;
+  const whom =
+    to.length === 0 ? "nobody: the project has no other session" : listed(names, to.length - names.length);
   const missed =
-    full.length === 0 ? [] : [`not to ${full.map(row => clean(row.name)).join(", ")}: inbox full`];
+    full.length === 0 ? [] : [`not sent to ${full.map(row => clean(row.name)).join(", ")}: inbox full`];
   return [`${clean(id)} sent to ${whom}`, ...missed];
 }

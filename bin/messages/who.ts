@@ -5,8 +5,8 @@ import { projectOf } from "../project.ts";
 export type Who = Partial<Acting> & { readonly project: string };
 
 /**
- * In whose name a command speaks, and where: the session whose agent typed it, else a person at a terminal; in the
- * project of the working directory, or in the one given.
+ * Returns the sender of a command and its project: the session whose agent runs it, else a person at a terminal; the
+ * project of the working directory, or the one given.
  */
 export async function who(world: ProcessContext, project?: string): Promise<Who> {
   return { ...actingSession(world.env), project: project ?? (await projectOf(world.cwd)) };

@@ -1,13 +1,13 @@
-/** Writing what `kite off` and `kite on` say; daemon/config/off-switch.ts has the files' meaning. */
+/** Writes the files of `kite off` and `kite on`; daemon/config/off-switch.ts defines and reads them. */
 import { mkdirSync, rmSync, utimesSync } from "node:fs";
 import {
-  holds,
-  nothingSilenced,
-  parseSilenced,
-  type Silence,
-  type Silenced,
-  SilenceReader,
-  silenceFiles,
+  isInForce,
+  nothingOff,
+  type OffSwitch,
+  type OffSwitches,
+  OffSwitchReader,
+  offFiles,
+  parseOffSwitches,
 } from "../../daemon/config/off-switch.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { readText, whileLocked, writeWhole } from "../../hooks/install/file.ts";
@@ -18,7 +18,7 @@ export type Scope =
   | { readonly is: "project"; readonly directory: string }
   | { readonly is: "session"; readonly id: string; readonly name: string | null };
 
-/** Silences one scope, until a wall time in milliseconds or for good. Throws InstallFailed. */
+/** Switches Kite off in one scope, until a wall time in milliseconds or for good. Throws InstallFailed. */
 export async function switchOff(
   home: string,
   scope: Scope,
@@ -27,8 +27,8 @@ export async function switchOff(
 ): Promise<void> {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (scope.is === "all") {
-    const { all } = silenceFiles(home);
-    // Dated after it is there: in the moment between it counts as passed.
+    const { all } = offFiles(home);
+    // The file gets its time after it exists; until then readers treat it as expired.
     writeWhole(all, until === null ? "" : `${new Date(until).toISOString()}\n`, 0o600);
     if (until !== null) utimesSync(all, until / 1000, until / 1000);
     return;
@@ -38,17 +38,17 @@ export async function switchOff(
     else sessions.set(scope.id, { until, name: scope.name });
     if (projects.size + sessions.size > limits.silencedMax) {
       throw new InstallFailed(
-        `${limits.silencedMax} projects and sessions are off already; switch everything off: kite off`,
+        `Kite is already off for ${limits.silencedMax} projects and sessions, the most allowed; switch everything off: kite off`,
       );
     }
   });
 }
 
-/** Lets one scope speak again. Returns whether it was silent; a session is found by its name or how its id begins. */
+/** Switches one scope on. Returns whether it was off; finds a session by its name or the beginning of its id. */
 export async function switchOn(home: string, scope: Scope, now: number): Promise<boolean> {
-  const { all, some } = silenceFiles(home);
+  const { all, some } = offFiles(home);
   if (scope.is === "all") {
-    const was = holds(new SilenceReader(home).read().all, now);
+    const was = isInForce(new OffSwitchReader(home).read().all, now);
     rmSync(all, { force: true });
     return was;
   }
@@ -62,16 +62,16 @@ export async function switchOn(home: string, scope: Scope, now: number): Promise
 }
 
 type Named = {
-  readonly projects: Map<string, Silence>;
-  readonly sessions: Map<string, Silence & { readonly name: string | null }>;
+  readonly projects: Map<string, OffSwitch>;
+  readonly sessions: Map<string, OffSwitch & { readonly name: string | null }>;
 };
 
-/** Rewrites `off.json` without what has passed. */
+/** Rewrites `off.json` without expired entries. */
 async function change<T>(home: string, now: number, work: (named: Named) => T): Promise<T> {
-  const { some } = silenceFiles(home);
+  const { some } = offFiles(home);
   return whileLocked(some, () => {
     const text = readText(some, limits.settingsBytes);
-    const read = text === null ? nothingSilenced : parseSilenced(text);
+    const read = text === null ? nothingOff : parseOffSwitches(text);
     if (read === null) throw new InstallFailed(`${some} cannot be read; remove it, then try again`);
     const named = { projects: current(read.projects, now), sessions: current(read.sessions, now) };
     const result = work(named);
@@ -90,19 +90,19 @@ async function change<T>(home: string, now: number, work: (named: Named) => T): 
   });
 }
 
-function current<S extends Silence>(all: ReadonlyMap<string, S>, now: number): Map<string, S> {
-  return new Map([...all].filter(([, silence]) => holds(silence, now)));
+function current<S extends OffSwitch>(all: ReadonlyMap<string, S>, now: number): Map<string, S> {
+  return new Map([...all].filter(([, silence]) => isInForce(silence, now)));
 }
 
-/** What is off now: for each a sentence that says how to switch it on again. */
+/** Returns a sentence for each scope that is off, with the command that switches it on. */
 export function offSentences(
-  silenced: Silenced,
+  silenced: OffSwitches,
   now: number,
   shown: { readonly time: (at: number) => string; readonly path: (path: string) => string },
 ): string[] {
-  const until = (silence: Silence) => (silence.until === null ? "" : ` until ${shown.time(silence.until)}`);
+  const until = (silence: OffSwitch) => (silence.until === null ? "" : ` until ${shown.time(silence.until)}`);
   const said: string[] = [];
-  if (silenced.all !== null && holds(silenced.all, now)) {
+  if (silenced.all !== null && isInForce(silenced.all, now)) {
     said.push(
       `Kite is off everywhere${until(silenced.all)}: edits are not coordinated. Switch it on: kite on`,
     );

@@ -1,14 +1,14 @@
-/** Git as a child of the command line program: it reads, and what it must write goes to a folder of its own. */
+/** Runs git for `kite risk`: git only reads the repository, and writes objects to a separate folder. */
 import { execFile } from "node:child_process";
 import { limits } from "../../protocol/limits.ts";
 import { searchPath } from "../../protocol/paths.ts";
 
-/** A sentence for a person: what git could not do. */
+/** A failure of git, as a sentence for a person. */
 export class GitFailed extends Error {
   override readonly name = "GitFailed";
 }
 
-/** The time for all of it is over. */
+/** The deadline of the whole command has passed. */
 export class NoTime extends GitFailed {}
 
 export interface Ran {
@@ -23,8 +23,8 @@ export type Git = (
 ) => Promise<Ran>;
 
 /**
- * Runs git with the person's own settings, but none of the variables that point it at another repository, nor a git that
- * PATH finds only here; stops it at `deadline` (of `performance.now()`, in milliseconds). Throws `GitFailed` where it gave no exit code.
+ * Runs git with the person's settings, but without variables that point it at another repository, and never a git in the
+ * project. Stops git at `deadline` (of `performance.now()`, in ms). Throws `GitFailed` if git gave no exit code.
  */
 export function gitFor(env: Readonly<Record<string, string | undefined>>, deadline: number): Git {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("GIT_"));
@@ -53,10 +53,10 @@ export function gitFor(env: Readonly<Record<string, string | undefined>>, deadli
   };
 }
 
-/** The first version with a trial merge in memory. */
+/** The first version of git that merges in memory. */
 const needed = [2, 38] as const;
 
-/** Throws `GitFailed` where git is too old. */
+/** Throws `GitFailed` if git is too old. */
 export async function checkVersion(git: Git, cwd: string): Promise<void> {
   const { out } = await git(["version"], cwd);
   const [, version = "", major, minor] = /(?<all>(\d+)\.(\d+)[.\d]*)/.exec(out) ?? [];

@@ -7,7 +7,7 @@ import { type Git, GitFailed, NoTime } from "./git.ts";
 
 /** A worktree with a commit. */
 export interface Branch {
-  /** The branch's name; of a detached HEAD the folder's with the commit. */
+  /** The branch's name; for a detached HEAD the folder's name with the commit. */
   readonly name: string;
   readonly worktree: string;
   readonly head: string;
@@ -16,26 +16,26 @@ export interface Branch {
 export interface Pair {
   readonly a: string;
   readonly b: string;
-  /** Files that a merge of the two commits leaves in conflict; null where git could not say. */
+  /** Files that a merge of the two commits leaves in conflict; null if git could not tell. */
   readonly conflicts: readonly string[] | null;
-  /** Why it could not. */
+  /** Why git could not tell. */
   readonly error?: string;
   /** Files that are uncommitted on both sides, which the trial merge does not see. */
   readonly uncommitted: readonly string[];
-  /** Worktrees of the two in which git could not say in time what is uncommitted. */
+  /** Worktrees of the two whose uncommitted files git did not list in time. */
   readonly unseen?: readonly string[];
 }
 
 export interface Trial {
   readonly pairs: readonly Pair[];
-  /** Pairs that were not looked at: there were too many, or no time was left. */
+  /** Number of pairs not tried: there were too many, or no time was left. */
   readonly left: number;
 }
 
-/** The worktrees around `cwd` that have a commit, the main one first. Throws `GitFailed`. */
+/** Returns the worktrees around `cwd` that have a commit, the main one first. Throws `GitFailed`. */
 export async function branchesAt(git: Git, cwd: string): Promise<Branch[]> {
   const { code, out } = await git(["worktree", "list", "--porcelain", "-z"], cwd);
-  if (code !== 0) throw new GitFailed("there is no git repository here; go into one");
+  if (code !== 0) throw new GitFailed("the working directory is in no git repository; run kite risk in one");
   const branches: Branch[] = [];
   for (const record of out.split("\0\0")) {
     const fields = new Map(record.split("\0").map(line => cutAt(line, " ")));
@@ -51,8 +51,8 @@ export async function branchesAt(git: Git, cwd: string): Promise<Branch[]> {
 }
 
 /**
- * Tries every pair. What git writes for it (the merged trees) goes to a folder that is removed again: neither the
- * repository nor an index nor a working tree is touched.
+ * Merges every pair in memory. Git writes the merged trees to a temporary folder, so the repository, its index and its
+ * working trees stay unchanged.
  */
 export async function tryAll(git: Git, branches: readonly Branch[]): Promise<Trial> {
   const all = branches.flatMap((a, i) => branches.slice(i + 1).map(b => [a, b] as const));
@@ -95,7 +95,7 @@ async function withUncommitted(git: Git, tried: readonly Tried[]): Promise<Pair[
   });
 }
 
-/** Null: no time is left. */
+/** Returns null if no time is left. */
 async function tryOne(
   git: Git,
   a: Branch,
@@ -106,7 +106,7 @@ async function tryOne(
   try {
     const args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", a.head, b.head];
     const { code, out } = await git(args, a.worktree, apart);
-    // The merged tree comes first, then the files in conflict.
+    // Git prints the merged tree first, then the files in conflict.
     const [, ...files] = out.split("\0").filter(word => word !== "");
     if (code === 0 || code === 1) return { conflicts: files };
     return { conflicts: null, error: "they have no common history, or git cannot merge them" };
@@ -117,7 +117,7 @@ async function tryOne(
   }
 }
 
-/** Null where git cannot say in time: the trial itself does not need it. */
+/** Returns the uncommitted files; null if git does not answer in time, since the trial does not need them. */
 async function uncommittedIn(git: Git, worktree: string): Promise<ReadonlySet<string> | null> {
   try {
     const args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
@@ -134,7 +134,7 @@ function cutAt(line: string, mark: string): [string, string] {
   return at === -1 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
 }
 
-/** As git reads one path of a list: a colon would part it. */
+/** Quotes a path for a list of paths that git splits at colons. */
 function quoted(path: string): string {
   return `"${path.replace(/["\\]/g, character => `\\${character}`)}"`;
 }

@@ -15,7 +15,7 @@ export interface AddFlags {
   readonly json?: boolean;
 }
 
-/** Returns the exit code, as all of these do. */
+/** Returns the exit code, as all functions here do. */
 export async function add(world: ProcessContext, description: string, flags: AddFlags): Promise<number> {
   const project = flags.project ?? (await projectOf(world.cwd));
   return change(world, flags.json === true, client =>
@@ -36,7 +36,7 @@ export interface ClaimFlags {
   readonly json?: boolean;
 }
 
-/** For the acting session, or where there is none for whoever sits at this terminal. */
+/** Claims for the acting session, or for the person at this terminal if there is none. */
 export async function claim(
   world: ProcessContext,
   task: string | undefined,
@@ -61,7 +61,7 @@ export async function release(world: ProcessContext, task: string, json: boolean
 
 export type Ending = "done" | "failed" | "pending";
 
-/** `result`: what came of it, or why not. */
+/** `result` is the task's result, or why it failed. */
 export async function set(
   world: ProcessContext,
   task: string,
@@ -96,13 +96,13 @@ async function change(
   });
 }
 
-/** A terminal is a session only as long as it works on a task. */
+/** A terminal is a session only while it works on a task. */
 async function leave(client: Client, id: string): Promise<void> {
   const [session] = await rowsOf(client, "sessions", { id });
   if (session?.task === null) await client.request("deregister", { id });
 }
 
-/** What the task is now, on one line. */
+/** Returns the task's present status on one line. */
 function sentence(task: TaskRow): string {
   const is = standing(task);
   const who = is === "active" && task.assigneeName !== null ? ` for ${clean(task.assigneeName)}` : "";

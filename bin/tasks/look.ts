@@ -14,7 +14,7 @@ import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
-import { exitCodes, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface ScopeFlags {
   readonly project?: string;
@@ -30,7 +30,7 @@ export interface ListFlags extends ScopeFlags {
   readonly blocked?: boolean;
 }
 
-/** Without `--status` what is done is counted alone. */
+/** Lists tasks; without `--status` it only counts the done ones. */
 export async function list(world: ProcessContext, flags: ListFlags): Promise<number> {
   const { status, label, assignee, text } = flags;
   const wanted = Object.fromEntries(
@@ -47,10 +47,10 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
     }
     const screen = screenOf(world);
     const done = rows.length - shown.length;
-    const none = done === 0 ? "No tasks. To add one: kite task add DESCRIPTION" : "Nothing is left to do.";
+    const none = done === 0 ? "No tasks. To add one: kite task add DESCRIPTION" : "All tasks are done.";
     const more = done === 0 ? [] : [`and ${counted(done, "done task")}: kite task list --status done`];
     if (rows.length >= limits.rowsShownMax)
-      more.push("and more, not fetched: say --status, --label or --text");
+      more.push("and more, not fetched: narrow the list with --status, --label or --text");
     printFramed(world, [
       ...tasksView({ tasks: shown, none }, screen),
       ...more.flatMap(m => wrap(m, screen.width)),
@@ -59,7 +59,7 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
   });
 }
 
-/** What can be claimed now, in the order in which it is. */
+/** Lists the ready tasks, in the order in which `claim` takes them. */
 export async function ready(
   world: ProcessContext,
   flags: ScopeFlags & { readonly label?: string },
@@ -76,8 +76,7 @@ export async function ready(
 
 export async function show(world: ProcessContext, name: string, json: boolean): Promise<number> {
   return withDaemon(world, json, async client => {
-    const answer = await client.request("task_get", { task: name });
-    if (!answer.ok) throw new Refused(answer);
+    const answer = await ask(client, "task_get", { task: name });
     if (json) printJson(world, answer);
     else printFramed(world, taskView(answer.task, screenOf(world)));
     return exitCodes.done;
@@ -101,12 +100,12 @@ export async function graph(world: ProcessContext, flags: GraphFlags): Promise<n
   });
 }
 
-/** Every task there is, or of one project, oldest first. */
+/** Returns every task, or those of one project, oldest first. */
 export function everyTask(client: Client, scope: { readonly project?: string }): Promise<TaskRow[]> {
   return rowsOf(client, "tasks", scope, Number.POSITIVE_INFINITY);
 }
 
-/** The project asked for, else that of the working directory; with `--all-projects` none. */
+/** Returns the project in `--project`, else that of the working directory; none with `--all-projects`. */
 export async function scopeOf(
   world: ProcessContext,
   flags: ScopeFlags,

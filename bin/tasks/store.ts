@@ -4,11 +4,12 @@ import { resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { ParamsOf } from "../../protocol/requests.ts";
 import type { TaskRow } from "../../protocol/task.ts";
+import { isObject } from "../../protocol/wire.ts";
 import { actingSession } from "../actor.ts";
 import { type Client, jsonLine, type ProcessContext, print, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean, counted } from "../view/text.ts";
-import { exitCodes, fail, Refused, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
 import { everyTask, type ScopeFlags, scopeOf } from "./look.ts";
 
 type Stored = ParamsOf<"task_import">["tasks"][number];
@@ -17,8 +18,8 @@ type Stored = ParamsOf<"task_import">["tasks"][number];
 class NoTasks extends Error {}
 
 /**
- * Takes in tasks as `export` writes them and as the published Kite stored them: a list, or an object with the tasks as
- * values, their ids as keys. What is here already stays as it is.
+ * Imports tasks as `export` writes them and as the published Kite stored them: a list, or an object with the tasks as
+ * values, their ids as keys. Keeps tasks that already exist unchanged.
  */
 export async function importTasks(
   world: ProcessContext,
@@ -41,21 +42,20 @@ export async function importTasks(
     let imported = 0;
     for (const batch of batches(inOrder(tasks))) {
       const params = { ...actingSession(world.env), project, tasks: batch };
-      const answer = await client.request("task_import", params);
-      if (!answer.ok) throw new Refused(answer);
+      const answer = await ask(client, "task_import", params);
       imported += answer.imported;
       skipped.push(...answer.skipped);
     }
     if (json) printJson(world, { ok: true, imported, skipped });
     else {
-      const before = skipped.length === 0 ? "" : `; ${skipped.length} were here already`;
+      const before = skipped.length === 0 ? "" : `; ${skipped.length} already existed`;
       print(world, [`imported ${counted(imported, "task")}${before}`]);
     }
     return exitCodes.done;
   });
 }
 
-/** Writes every task of the project, or with `--all-projects` of all, as a JSON list. */
+/** Writes every task of the project, or of all projects with `--all-projects`, as a JSON list. */
 export async function exportTasks(
   world: ProcessContext,
   file: string | undefined,
@@ -80,7 +80,7 @@ export interface RemoveFlags extends ScopeFlags {
   readonly finished?: boolean;
 }
 
-/** Forgets the named tasks, or with `--finished` every done or failed one that nothing unfinished needs. */
+/** Deletes the named tasks, or with `--finished` every done or failed task that no unfinished task needs. */
 export async function remove(
   world: ProcessContext,
   names: readonly string[],
@@ -88,7 +88,7 @@ export async function remove(
 ): Promise<number> {
   const json = flags.json === true;
   if ((names.length === 0) === (flags.finished !== true)) {
-    fail(world, json, "invalid_request", "name the tasks, or say --finished");
+    fail(world, json, "invalid_request", "name the tasks, or give --finished");
     return exitCodes.failed;
   }
   const scope = await scopeOf(world, flags);
@@ -109,12 +109,11 @@ async function removeSome(
   client: Client,
   tasks: readonly string[],
 ): Promise<readonly string[]> {
-  const answer = await client.request("task_remove", { ...actingSession(world.env), tasks: [...tasks] });
-  if (!answer.ok) throw new Refused(answer);
+  const answer = await ask(client, "task_remove", { ...actingSession(world.env), tasks: [...tasks] });
   return answer.removed;
 }
 
-/** Finished tasks that nothing unfinished depends on. */
+/** Returns finished tasks that no unfinished task depends on. */
 function needless(tasks: readonly TaskRow[]): string[] {
   const isOver = (task: TaskRow) => task.status === "done" || task.status === "failed";
   const needed = new Set(tasks.filter(task => !isOver(task)).flatMap(task => task.dependsOn));
@@ -135,7 +134,7 @@ function tasksIn(text: string): readonly Stored[] {
   return Object.entries(inner).map(([id, task]) => asTask(isObject(task) ? { id, ...task } : task));
 }
 
-/** Times may be dates in words; whatever else is wrong the daemon says by name. */
+/** Converts times that are dates in words; the daemon checks the other fields. */
 function asTask(value: unknown): Stored {
   if (!isObject(value)) throw new NoTasks("a task in it is no object");
   const times = ["createdAt", "updatedAt"].flatMap(name => {
@@ -143,15 +142,11 @@ function asTask(value: unknown): Stored {
     const at = typeof time === "string" ? Date.parse(time) : time;
     return time === undefined ? [] : [[name, typeof at === "number" && at >= 0 ? Math.floor(at) : null]];
   });
-  // Checked by the daemon, field by field: here it is only passed on.
+  // The daemon checks every field.
   return { ...value, ...Object.fromEntries(times) } as Stored;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** What is needed comes first, so that no batch depends on a later one; cycles the daemon refuses. */
+/** Sorts needed tasks first, so that no batch depends on a later one; the daemon refuses cycles. */
 function inOrder(tasks: readonly Stored[]): Stored[] {
   const byId = new Map(tasks.map(task => [task.id, task]));
   const order = new Set<Stored>();
@@ -178,7 +173,7 @@ function inOrder(tasks: readonly Stored[]): Stored[] {
   return [...order];
 }
 
-/** As many as one request may have and one line may hold. */
+/** Splits tasks into batches within the bounds of one request and one line. */
 function* batches(tasks: readonly Stored[]): Generator<Stored[], void> {
   let batch: Stored[] = [];
   let size = 0;

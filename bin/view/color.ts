@@ -1,4 +1,4 @@
-/** Colour, decided in one place and put on after everything was measured. */
+/** Colour: decides in one place whether to colour, and adds colour after views have measured their text. */
 
 export type Style = "plain" | "bold" | "dim" | "red" | "green" | "yellow" | "blue";
 
@@ -13,7 +13,7 @@ const codes: Readonly<Record<Style, string>> = {
 };
 
 /**
- * Whether to colour: `FORCE_COLOR` decides where it is set (`0` and `false` mean no), then `NO_COLOR` where it is
+ * Returns whether to colour: `FORCE_COLOR` decides if it is set (`0` and `false` mean no), then `NO_COLOR` if it is
  * not empty, then whether the output is a terminal that is not `dumb`.
  */
 export function wantsColor(env: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
@@ -23,7 +23,7 @@ export function wantsColor(env: Readonly<Record<string, string | undefined>>, is
   return isTerminal && env["TERM"] !== "dumb";
 }
 
-/** Puts `style` on `text`, or leaves it as it is where there is no colour. */
+/** Puts `style` on `text`, or returns it unchanged on a screen without colour. */
 export function paint(screen: { readonly color: boolean }, style: Style, text: string): string {
   if (!screen.color || style === "plain" || text === "") return text;
   return `\u001b[${codes[style]}m${text}\u001b[0m`;
@@ -31,7 +31,7 @@ export function paint(screen: { readonly color: boolean }, style: Style, text: s
 
 const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, "g");
 
-/** `line` without what `paint` put on it. */
+/** Returns `line` without the codes that `paint` added. */
 export function unpainted(line: string): string {
   return line.replace(escapes, "");
 }

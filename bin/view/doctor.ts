@@ -1,14 +1,15 @@
+/** The output of `kite doctor`. */
 import { paint, type Style } from "./color.ts";
 import { clean, pad, type Screen, wrap } from "./text.ts";
 
-/** One thing that was looked at. */
+/** One check of `kite doctor` and its result. */
 export interface Check {
-  /** What was looked at, one or two words; the same in every version. */
+  /** The check's name, one or two words; the same in every version. */
   readonly check: string;
   readonly result: "ok" | "warn" | "fail";
-  /** What was found. */
+  /** What the check found. */
   readonly detail: string;
-  /** What to do about it, where something is to be done. */
+  /** What the person can do about it. */
   readonly todo?: string;
 }
 
@@ -16,7 +17,7 @@ const styles: Readonly<Record<Check["result"], Style>> = { ok: "green", warn: "y
 const checkColumns = 13;
 const indent = 6 + checkColumns;
 
-/** A check as lines: result, what, what was found, and below it what to do. */
+/** Returns a check as lines: result, name and detail, and below them what to do. */
 export function checkLines({ check, result, detail, todo }: Check, screen: Screen): string[] {
   const head = `${pad(result, 4)}  ${pad(clean(check), checkColumns)}`;
   const [first = "", ...rest] = wrap(`${head}${clean(detail)}`, screen.width, indent);

@@ -1,16 +1,17 @@
+/** Events as lines for a person. */
 import type { EventLine, TaskNews } from "../../protocol/events.ts";
-import { clean, clock, duration, type Screen } from "./text.ts";
+import { clean, clock, duration, listed, type Screen } from "./text.ts";
 
-/** An event about locks as one line for a person, or null for any other. */
+/** Returns an event about locks as one line for a person, or null for any other event. */
 export function lockEventLine(event: EventLine, screen: Pick<Screen, "now">): string | null {
   const said = lockSentence(event);
   return said === null ? null : `${clock(screen.now, screen.now)}  ${said}`;
 }
 
-/** How a file is shown. */
+/** Returns the name under which a view shows a file. */
 type FileName = (path: string) => string;
 
-/** Any event as one line without its time, or null for one that says nothing to a person. */
+/** Returns an event as one line without its time, or null if it does not concern a person. */
 export function eventSentence(event: EventLine, file: FileName = clean): string | null {
   return lockSentence(event, file) ?? workSentence(event, file) ?? talkSentence(event, file);
 }
@@ -22,13 +23,13 @@ function workSentence(event: EventLine, file: FileName): string | null {
     case "session_ended":
       return `ended     ${clean(event.name)}: ${clean(event.cause)}`;
     case "session_lost":
-      return `lost      ${clean(event.name)}: nothing was heard of it`;
+      return `lost      ${clean(event.name)}: no sign of life`;
     case "session_duplicated":
       return `twice     ${clean(event.name)} is open in ${event.incarnations} terminals`;
     case "lost_update":
-      return `late      ${clean(event.writer.name)} wrote ${file(event.path)} after its lock had passed on`;
+      return `late      ${clean(event.writer.name)} wrote ${file(event.path)} after its lock was granted to another session`;
     case "bypassed":
-      return `past lock ${clean(event.writer.name)} changed ${file(event.path)} of ${clean(event.holder.name)}`;
+      return `past lock ${file(event.path)} of ${clean(event.holder.name)} changed while ${clean(event.writer.name)} ran a command`;
     case "work_taken": {
       const did = event.how === "committed" ? "committed" : "discarded";
       return `work      ${clean(event.by.name)} ${did} ${filesOf(event, file)} of ${clean(event.owner.name)}`;
@@ -54,21 +55,18 @@ function talkSentence(event: EventLine, file: FileName): string | null {
   const who = (row: { readonly name: string } | null) => (row === null ? "a person" : clean(row.name));
   switch (event.event) {
     case "context_changed":
-      // What nobody deleted went with its time, or with the daemon's memory.
+      // If no session deleted the key, it expired, or the daemon's restart dropped it.
       return event.deleted
         ? `context   ${clean(event.key)} is gone${event.from === null ? "" : `, by ${who(event.from)}`}`
         : `context   ${clean(event.key)} version ${event.version} by ${who(event.from)}`;
-    case "message_sent": {
-      const more = event.more === undefined ? [] : [`${event.more} more`];
-      const to = [...event.to.map(who), ...more].join(", ");
-      return `${event.urgent ? "urgent   " : "message  "} ${who(event.from)} to ${to}`;
-    }
+    case "message_sent":
+      return `${event.urgent ? "urgent   " : "message  "} ${who(event.from)} to ${listed(event.to.map(who), event.more)}`;
     case "message_undelivered":
-      return `unread    message of ${who(event.from)}: ${who(event.to)} has gone`;
+      return `unread    message of ${who(event.from)}: ${who(event.to)} ended without reading it`;
     case "hold_began":
-      return `hold      ${filesOf(event, file)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
+      return `freeze    ${filesOf(event, file)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
     case "hold_ended":
-      return `hold over ${filesOf(event, file)}: ${clean(event.cause)}`;
+      return `thawed    ${filesOf(event, file)}: ${clean(event.cause)}`;
     default:
       return null;
   }
@@ -87,7 +85,7 @@ function lockSentence(event: EventLine, file: FileName = clean): string | null {
     }
     case "lock_queued": {
       const behind = event.holder === null ? "" : `, held by ${clean(event.holder.name)}`;
-      return `queued    ${clean(event.waiter.name)} for ${filesOf(event, file)}, place ${event.position}${behind}`;
+      return `queued    ${clean(event.waiter.name)} for ${filesOf(event, file)}, queue position ${event.position}${behind}`;
     }
     case "lock_released":
       return `released  ${filesOf(event, file)} by ${clean(event.holder.name)}: ${clean(event.cause)}`;
@@ -104,6 +102,6 @@ function filesOf(
   event: { readonly paths: readonly string[]; readonly more?: number },
   file: FileName,
 ): string {
-  const more = event.more === undefined ? [] : [`${event.more} more`];
-  return [...event.paths.map(path => file(path)), ...more].join(", ");
+  const files = event.paths.map(path => file(path));
+  return listed(files, event.more);
 }

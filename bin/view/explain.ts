@@ -1,4 +1,4 @@
-/** What was decided, in sentences: made of the trail alone, so it can be said while no daemon runs. */
+/** Decisions as sentences, read from the trail alone, so that `kite explain` needs no daemon. */
 import { resolve } from "node:path";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { projectRoot, tilde } from "./places.ts";
@@ -9,28 +9,28 @@ export interface Explained {
   readonly at: number;
   readonly who: string;
   readonly what: "took" | "waited" | "denied" | "released" | "not_released" | "ended" | "noted";
-  /** Absolute, where the project's directory is known. */
+  /** Absolute, if the project's directory is known. */
   readonly file: string | null;
   readonly project: string | null;
-  /** Of a shell line, the git command that was looked at. */
+  /** The git command of a shell line that the guard checked. */
   readonly command: string | null;
-  /** How long it took, where somebody noticed. */
+  /** Duration in milliseconds, if it was long enough to notice. */
   readonly waitedMs: number;
-  /** More of the same that followed at once, and when the last one was. */
+  /** Number of equal decisions that followed directly, and the time of the last one. */
   readonly again: number;
   readonly until: number;
-  /** Who of the others took the file last, and when. */
+  /** The other session that took the file last, and when. */
   readonly before: { readonly who: string; readonly at: number } | null;
   readonly code: string | null;
   readonly why: string | null;
 }
 
-/** Shorter waits are how long an answer takes. */
+/** Shorter waits, in milliseconds, are only the time of an answer. */
 const noticedMs = 100;
 
 /**
- * What the lines say, oldest first, of those that are `wanted`; the others tell who had a file before. A row of
- * the same by the same (an agent edits one file many times) is one.
+ * Returns the decisions of the `wanted` lines, oldest first; the other lines show which session had a file before.
+ * Equal decisions of one session in a row (an agent edits one file many times) become one.
  */
 export function explain(
   lines: readonly TrailLine[],
@@ -80,7 +80,7 @@ function whatOf({ event, type, decision, file, ms = 0 }: TrailLine): Explained["
   return ms >= noticedMs ? "waited" : "took";
 }
 
-/** Who took which file last and has not released it since. */
+/** Records the session that took a file last, until it releases the file. */
 function remember(takers: Map<string, Map<string, number>>, { file, who, what, at }: Explained): void {
   if (file === null) return;
   const names = takers.get(file) ?? new Map<string, number>();
@@ -99,7 +99,7 @@ function whoOf({ name, id, agent }: TrailLine): string {
   return agent === null || who.includes("/") ? who : `${who}/${agent.slice(0, 8)}`;
 }
 
-/** The sentence, with its time in front; as many lines as the width asks for. */
+/** Returns the sentence with its time in front, wrapped to the width. */
 export function explainLines(one: Explained, screen: Screen): string[] {
   return wrap(`${clock(one.at, screen.now)}  ${sentence(one, screen)}`, screen.width, 10);
 }

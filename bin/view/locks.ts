@@ -1,3 +1,4 @@
+/** Locks and their queues as text. */
 import type { ActorRow, LockRow, WaiterRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { Places } from "./places.ts";
@@ -11,13 +12,13 @@ export interface LocksData {
 }
 
 export interface LocksOptions {
-  /** How many that nobody waits for are shown. */
+  /** At most so many locks without waiters are shown. */
   readonly quietMax: number;
-  /** Name the project although there is only one. */
+  /** Show the project's name even if there is only one project. */
   readonly headings: boolean;
 }
 
-/** `kite locks`: every lock with its line. */
+/** `kite locks`: every lock with its queue. */
 export function locksView(data: LocksData, screen: Screen): string[] {
   return data.locks.length === 0
     ? ["No locks."]
@@ -25,8 +26,8 @@ export function locksView(data: LocksData, screen: Screen): string[] {
 }
 
 /**
- * Locks by project, each with its holder, kind and age, and below it who waits, in order. Locks that somebody
- * waits for are always there, the longest wait first; of the others at most `quietMax`.
+ * Returns locks by project, each with its holder, kind and age, and below it its waiters in queue order. Shows every
+ * lock with waiters, the longest wait first, and at most `quietMax` others.
  */
 export function lockLines(data: LocksData, screen: Screen, options: LocksOptions): string[] {
   const { quietMax } = options;
@@ -60,7 +61,7 @@ export function lockLines(data: LocksData, screen: Screen, options: LocksOptions
   }
   const hidden = quiet.length - Math.min(quietMax, quiet.length);
   if (hidden > 0) {
-    const more = wrap(`and ${hidden} more that nobody waits for: kite locks`, screen.width - 2);
+    const more = wrap(`and ${hidden} more without waiters: kite locks`, screen.width - 2);
     lines.push(...more.map(line => `  ${line}`));
   }
   return lines;
@@ -81,12 +82,12 @@ function cellsOf(row: LockRow, places: Places): Cell[] {
   ];
 }
 
-/** An actor as a person sees it. */
-export function actorText(actor: ActorRow): string {
+/** Returns an actor's name for a person. */
+function actorText(actor: ActorRow): string {
   return clean(actor.name);
 }
 
-/** `away`: its connection is gone and its place is kept for a while. */
+/** `away`: the waiter's connection is gone; the daemon keeps its queue position for a while. */
 function waiterText(waiter: WaiterRow): string {
   return bound(`${actorText(waiter)} ${duration(waiter.waitedMs)}${waiter.attached ? "" : " (away)"}`);
 }

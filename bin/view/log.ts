@@ -1,3 +1,4 @@
+/** Lines of the trail as text. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
@@ -10,12 +11,12 @@ const styles: Readonly<Record<TrailLine["decision"], Style>> = {
   note: "dim",
 };
 
-/** Shorter times say nothing: that is how long an answer takes. */
+/** The log omits shorter times, in milliseconds: every answer takes that long. */
 const shownMs = 100;
-/** Where what does not fit on a line goes on. */
+/** Column at which a wrapped line continues. */
 const indent = 10;
 
-/** One decision: when, what, who, and why; as many lines as the width asks for. */
+/** Returns one decision as lines: time, decision, session and reason. */
 export function logLines(line: TrailLine, screen: Screen): string[] {
   const who = clean(line.name ?? line.id?.slice(0, 8) ?? "-");
   const agent = line.agent === null || who.includes("/") ? "" : `/${clean(line.agent).slice(0, 8)}`;
@@ -38,7 +39,7 @@ export function logLines(line: TrailLine, screen: Screen): string[] {
   return [painted, ...rest];
 }
 
-/** A git command says more than the hook's event that brought it. */
+/** Returns the git command if there is one, because it says more than the hook's event. */
 function whatOf({ event, type }: TrailLine): string {
   if (type === null || type === event) return event;
   return type.startsWith("git ") ? type : `${event} ${type}`;

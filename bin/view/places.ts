@@ -1,4 +1,4 @@
-/** How projects, worktrees and files are named to a person. */
+/** Names of projects, worktrees and files as people see them. */
 import { basename, dirname } from "node:path";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
@@ -10,7 +10,7 @@ export function tilde(path: string, home: string): string {
   return home !== "" && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }
 
-/** The directory a project's people know: that of the main worktree, else the project itself. */
+/** Returns the main worktree's directory, which people know a project by, else the project itself. */
 export function projectRoot(project: string): string {
   return basename(project) === ".git" ? dirname(project) : project;
 }
@@ -20,7 +20,7 @@ export function projectName(project: string): string {
   return clean(basename(projectRoot(project)) || project);
 }
 
-/** Where a session works: its branch, and its worktree where that is not the project's main one. */
+/** Returns a session's branch, and its worktree if that is not the project's main one. */
 export function whereabouts(session: SessionRow): string {
   const branch = session.branch === null ? "" : clean(session.branch);
   if (session.worktree === projectRoot(session.project)) return branch;
@@ -28,7 +28,7 @@ export function whereabouts(session: SessionRow): string {
   return branch === "" || branch === worktree ? `${worktree}/` : `${worktree}/ ${branch}`;
 }
 
-/** Knows the worktrees of a project, so that a path can be told by the one it lies in. */
+/** The worktrees of projects, to name a path by the worktree that contains it. */
 export class Places {
   readonly #roots: readonly string[];
   readonly #mainRoots: ReadonlySet<string>;
@@ -43,8 +43,8 @@ export class Places {
   }
 
   /**
-   * `path` relative to the worktree it lies in, with the worktree's name in front (`pay:src/a.ts`) where that is
-   * not the project's main one; outside of all of them, or relative already, the path itself.
+   * Returns `path` relative to its worktree, with the worktree's name in front (`pay:src/a.ts`) if that is not the
+   * project's main one. Returns the path itself if it is relative or in no known worktree.
    */
   file(path: string): string {
     if (!path.startsWith("/")) return clean(path);
@@ -54,7 +54,7 @@ export class Places {
     return clean(this.#mainRoots.has(root) ? inside : `${basename(root)}:${inside}`);
   }
 
-  /** A lock's file; a directory that was locked as one ends in a slash. */
+  /** Returns a lock's file; a locked directory ends in a slash. */
   lock(row: Pick<LockRow, "file" | "path">): string {
     const file = this.file(row.path);
     return row.file.endsWith("/") && !file.endsWith("/") ? `${file}/` : file;

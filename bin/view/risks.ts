@@ -1,10 +1,11 @@
+/** Files that are changed in two worktrees, as text. */
 import { basename } from "node:path";
 import type { MergeSideRow, RiskRow } from "../../protocol/write.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
 import { clean, type Screen } from "./text.ts";
 
-/** Files with work in two worktrees, a line each: the file, then who changes it where. */
+/** Files with work in two worktrees, a line each: the file, then the session and worktree of each side. */
 export function riskLines(risks: readonly RiskRow[], screen: Screen): string[] {
   const isOne = new Set(risks.map(risk => risk.project)).size === 1;
   const rows = risks.map((risk): Cell[] => [

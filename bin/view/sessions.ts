@@ -1,3 +1,4 @@
+/** Sessions and their agents as text. */
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";
 import { paint, type Style, unpainted } from "./color.ts";
@@ -11,9 +12,9 @@ export interface SessionsData {
 }
 
 export interface SessionsOptions {
-  /** Many quiet sessions share a line; whoever works, waits, holds or asks always has one of their own. */
+  /** Many quiet sessions share a line; a session that works, waits, holds or asks always has its own. */
   readonly condense: boolean;
-  /** A second line a session: id, process, since when, directory. */
+  /** Adds a second line per session: id, process, start, directory. */
   readonly detail: boolean;
 }
 
@@ -22,7 +23,7 @@ const crowdMin = 13;
 const quietShownMax = 2;
 const quietLinesMax = 2;
 const agentsShownMax = 8;
-/** Of a task's description. */
+/** Columns of a task's description. */
 const taskColumns = 48;
 
 /** `kite sessions`: every session in full. */
@@ -37,7 +38,7 @@ interface Block {
   readonly detail: string;
 }
 
-/** Sessions by project; whoever needs a person or waits comes first, quiet ones last. */
+/** Returns sessions by project; those that need a person or wait come first, quiet ones last. */
 export function sessionLines(data: SessionsData, screen: Screen, options: SessionsOptions): string[] {
   const places = new Places(data.sessions, data.locks, screen.home);
   const crowded = options.condense && data.sessions.length >= crowdMin;
@@ -76,7 +77,7 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
   return lines;
 }
 
-/** A project's name and where it is. */
+/** Returns a project's name and directory. */
 export function heading(project: string, screen: Screen): string {
   const name = cut(projectName(project), screen.width - 2);
   const room = screen.width - 4 - widthOf(name);
@@ -119,7 +120,7 @@ function isBusy(a: AgentRow): boolean {
   return a.status === "active" || a.locks > 0 || a.waitingFor !== null;
 }
 
-/** Whether the session's main agent or one of its agents waits for a file. */
+/** Returns true if the session's main agent or one of its agents waits for a file. */
 export function hasWait(s: SessionRow): boolean {
   return s.waitingFor !== null || s.agents.some(a => a.waitingFor !== null);
 }
@@ -141,7 +142,7 @@ function stateOf(s: SessionRow): { text: string; style: Style } {
   return { text: s.status, style: styles[s.status] };
 }
 
-/** A sign of life: `now`, or how long ago. */
+/** Returns the age of the last sign of life: `now`, or a duration. */
 function seen(ms: number): string {
   return ms < 2_000 ? "now" : duration(ms);
 }
@@ -197,7 +198,7 @@ function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): strin
 
 type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;
 
-/** What an agent waits for, and behind whom. */
+/** The file that an agent waits for, and its holder. */
 function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], places: Places): string[] {
   return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
 }
@@ -219,7 +220,7 @@ function detailOf(s: SessionRow, screen: Screen): string {
   return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}, in ${cwd}`;
 }
 
-/** The note beside the line where it fits, else below it. */
+/** Puts the note beside the line if it fits, else below it. */
 function withNote(line: string, note: string, tableWidth: number, screen: Screen): string[] {
   if (note === "") return [line];
   if (tableWidth + 2 + widthOf(note) <= screen.width) {

@@ -1,3 +1,4 @@
+/** The output of `kite status`. */
 import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
@@ -20,16 +21,16 @@ export interface StatusData {
   readonly holds: readonly HoldRow[];
   readonly refusals: readonly RefusalRow[];
   readonly risks: readonly RiskRow[];
-  /** What is wrong with the whole, each with what to do. */
+  /** What is wrong with the whole daemon, each with what to do. */
   readonly warnings: readonly string[];
 }
 
-const noSessions = `No sessions. They register by themselves where hooks are installed: ${bound("kite install")}`;
+const noSessions = `No sessions. They register by themselves once hooks are installed: ${bound("kite install")}`;
 const quietLocksMax = 12;
 const refusalsShownMax = 5;
 const risksShownMax = 10;
 
-/** `kite status`: the daemon, who works where, who holds and waits for what, what was refused lately. */
+/** `kite status`: the daemon, the sessions, their locks and waiters, the latest refusals. */
 export function statusView(data: StatusData, screen: Screen): string[] {
   const lines = [...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
   if (data.sessions.length === 0) {
@@ -50,7 +51,7 @@ export function statusView(data: StatusData, screen: Screen): string[] {
     lines.push(...left(data.stats.locks - data.locks.length, "lock", screen));
   }
   if (data.holds.length > 0) {
-    lines.push("", title("Edits on hold", "kite resume ends it", screen), ...holdLines(data, screen));
+    lines.push("", title("Frozen files", "kite thaw ends it", screen), ...holdLines(data, screen));
   }
   lines.push(...taskLines(data.stats.tasks, screen));
   if (data.risks.length > 0) {
@@ -62,7 +63,7 @@ export function statusView(data: StatusData, screen: Screen): string[] {
   return lines;
 }
 
-/** Which files nobody else edits for now: who asked, for how long yet, and why. */
+/** Frozen files: the session that froze them, the time left, and the reason. */
 function holdLines(data: StatusData, screen: Screen): string[] {
   const places = new Places(data.sessions, data.locks, screen.home);
   const rows = data.holds.map(hold => [
@@ -74,7 +75,7 @@ function holdLines(data: StatusData, screen: Screen): string[] {
   return table(rows, [{ min: 9, cut: "start" }, { min: 5 }, { align: "right" }, { min: 9 }], screen, 2);
 }
 
-/** How many there are to do; nothing where all is done. */
+/** The number of unfinished tasks; no line if all are done. */
 function taskLines(counts: TaskCounts, screen: Screen): string[] {
   const open = (["active", "ready", "blocked", "failed"] as const).filter(name => counts[name] > 0);
   if (open.length === 0) return [];
@@ -83,7 +84,7 @@ function taskLines(counts: TaskCounts, screen: Screen): string[] {
   return ["", title("Tasks", widthOf(`Tasks: ${full}`) > screen.width ? said : full, screen)];
 }
 
-/** The one line of a status without a daemon, and what is switched off. */
+/** The status without a daemon, and the scopes in which Kite is off. */
 export function notRunningView(screen: Screen, keptDown: boolean, isOff: readonly string[] = []): string[] {
   const why = keptDown
     ? "Kite is not running, and hooks do not start it. Start it: kite up"

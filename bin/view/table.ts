@@ -1,14 +1,15 @@
+/** Tables for a terminal. */
 import { paint, type Style } from "./color.ts";
 import { cut, pad, type Screen, widthOf } from "./text.ts";
 
-/** A cell's text must be clean; the style goes on after it was measured. */
+/** A cell's text must be clean; `table` adds the style after it measured the text. */
 export type Cell = string | { readonly text: string; readonly style: Style };
 
 export interface Column {
   readonly align?: "left" | "right";
-  /** Narrowest it may become, in columns; without it the column keeps its width. */
+  /** Least width of the column, in terminal columns; without it the column keeps its width. */
   readonly min?: number;
-  /** Where text is cut; paths say more at their end. */
+  /** The side at which `table` cuts text; a path's end says more than its start. */
   readonly cut?: "end" | "start";
 }
 
@@ -19,8 +20,8 @@ function textOf(cell: Cell | undefined): string {
 }
 
 /**
- * Columns two blanks apart, each as wide as its widest cell. Where the screen is narrower, columns with a `min`
- * give way, the widest first. Blanks at a line's end are left out; columns that are empty everywhere too.
+ * Returns columns two blanks apart, each as wide as its widest cell. If the screen is narrower, columns with a `min`
+ * shrink, the widest first. Omits blanks at a line's end, and columns without text.
  */
 export function table(
   rows: readonly (readonly Cell[])[],
@@ -69,7 +70,7 @@ function shrink(widths: number[], columns: readonly Column[], room: number): voi
   dropFromRight(widths, total, room);
 }
 
-/** Where even the narrowest columns do not fit, the last ones are cut, then left out. */
+/** If even the narrowest columns do not fit, cuts the last ones, then omits them. */
 function dropFromRight(widths: number[], total: () => number, room: number): void {
   for (let i = widths.length - 1; i >= 0; i -= 1) {
     const over = total() - room;

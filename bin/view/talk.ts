@@ -1,4 +1,4 @@
-/** Context, messages and holds on edits for a terminal. What agents wrote is quoted, as it is for other agents. */
+/** Context, messages and freezes for a terminal. Quotes agents' text, as other agents see it. */
 
 import type { ContextRow, JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -7,15 +7,15 @@ import { escaped, frame, quote } from "../../protocol/text.ts";
 import { table } from "./table.ts";
 import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
 
-/** Who writes without a session. */
+/** The name of a sender without a session. */
 export const person = "a person at a terminal";
 
-/** A value as JSON on one line, with nothing in it that a terminal or a reader would not show. */
+/** Returns a value as JSON on one line, with invisible and control characters escaped. */
 export function valueText(value: JsonValue): string {
   return escaped(JSON.stringify(value));
 }
 
-/** Keys with their versions and who set them. */
+/** Keys with their versions and the sessions that set them. */
 export function contextView(rows: readonly ContextRow[], screen: Screen): string[] {
   if (rows.length === 0) return ["No context. To share a value: kite context set KEY VALUE"];
   const cells = rows.map(row => [
@@ -31,7 +31,7 @@ export function contextView(rows: readonly ContextRow[], screen: Screen): string
   return table(cells, [{ min: 8 }, {}, { align: "right" }, { min: 5 }, {}, {}], screen);
 }
 
-/** An inbox: what others wrote, in the frame that says so. */
+/** An inbox: the messages, behind the frame that marks them as words of others. */
 export function inboxView(messages: readonly MessageRow[], unread: number, screen: Screen): string[] {
   if (messages.length === 0) return ["No messages."];
   const lines = messages.map(message => {
@@ -41,13 +41,13 @@ export function inboxView(messages: readonly MessageRow[], unread: number, scree
     const text = quote(message.text, limits.messageBytes);
     return undelivered === null
       ? `- ${clean(id)} from ${who} (${about.join(", ")}): ${text}`
-      : `- ${clean(id)} came back, ${quote(undelivered, limits.nameBytes)} has gone without reading it: ${text}`;
+      : `- ${clean(id)} was not delivered, ${quote(undelivered, limits.nameBytes)} ended without reading it: ${text}`;
   });
   const more = unread === 0 ? "" : `; ${unread} unread`;
   return [frame, ...lines, `${counted(messages.length, "message")}${more}`];
 }
 
-/** All messages of a project that are in some inbox, for a person. */
+/** Every message in the inboxes of a project, for a person. */
 export function postedView(rows: readonly PostedRow[], screen: Screen): string[] {
   if (rows.length === 0) return ["No messages."];
   return rows.flatMap(row => {
@@ -61,12 +61,12 @@ export function postedView(rows: readonly PostedRow[], screen: Screen): string[]
   });
 }
 
-export function holdsView(rows: readonly HoldRow[], screen: Screen): string[] {
-  if (rows.length === 0) return ["Nobody holds edits."];
+export function freezesView(rows: readonly HoldRow[], screen: Screen): string[] {
+  if (rows.length === 0) return ["No freezes."];
   return rows.flatMap(row => {
     const by = row.by === null ? person : clean(row.by.name);
     const files = row.files.map(clean).join(", ");
-    const head = `${clean(row.hold)}  ${files}: held by ${by}, ${duration(row.leftMs)} left`;
+    const head = `${clean(row.hold)}  ${files}: frozen by ${by}, ${duration(row.leftMs)} left`;
     return [...wrap(head, screen.width, 4), ...indented(row.text, screen)];
   });
 }

@@ -1,3 +1,4 @@
+/** The graph of tasks as text. */
 import type { TaskRow } from "../../protocol/task.ts";
 import { paint } from "./color.ts";
 import { type Cell, table } from "./table.ts";
@@ -12,19 +13,19 @@ const marks: Readonly<Record<Standing, string>> = {
   done: "✓",
 };
 
-/** A task with its place in the drawing. */
+/** A task and its position in the drawing. */
 interface Node {
   readonly task: TaskRow;
-  /** Tasks on the longest way to it from one that needs nothing. */
+  /** Number of tasks on the longest path to this one from a task that needs none. */
   depth: number;
-  /** Under which it is drawn; what else it needs is said beside it. */
+  /** The task under which this one is drawn; a note beside it lists its other needs. */
   parent: Node | null;
   readonly children: Node[];
 }
 
 /**
- * `kite task graph`: every task once, below the last of those that it needs; what else it needs stands beside it.
- * A chain goes straight down, several that need the same are drawn as its branches.
+ * `kite task graph`: every task once, below the last task that it needs; a note beside it lists its other needs.
+ * A chain goes straight down; several tasks that need the same one are its branches.
  */
 export function graphView(tasks: readonly TaskRow[], screen: Screen): string[] {
   if (tasks.length === 0) return ["No tasks."];
@@ -51,7 +52,7 @@ function besideOf(node: Node, handle: (id: string) => string, shown: ReadonlyMap
   const { task, parent } = node;
   const others = task.dependsOn.filter(id => id !== parent?.task.id);
   const here = others.filter(id => shown.has(id)).map(handle);
-  // What is not in the drawing counts only where it is in the way.
+  // A need outside the drawing is listed only if it blocks the task.
   const away = task.blockedBy.filter(({ task: id }) => !shown.has(id)).map(({ task: id }) => clean(id));
   const needed = [...here, ...away].join(", ");
   const also = parent === null ? "after" : "also after";
@@ -61,17 +62,17 @@ function besideOf(node: Node, handle: (id: string) => string, shown: ReadonlyMap
 
 interface Line {
   readonly node: Node;
-  /** The branches in front of it. */
+  /** The branches drawn in front of the node. */
   readonly lead: string;
 }
 
-/** Deeper branches than this are drawn no further to the right. */
+/** Branches deeper than this get no more indentation. */
 const indentMax = 24;
 
-/** Every task with what is in front of it, from top to bottom. */
+/** Returns every task with the branches in front of it, from top to bottom. */
 function drawn(tasks: readonly TaskRow[]): Line[] {
   const lines: Line[] = [];
-  // What comes next is at the end. `below` is what stands in front of a node's children.
+  // The next node is at the stack's end. `below` holds the branches in front of a node's children.
   const stack: (Line & { readonly below: string })[] = [];
   for (const node of nodesOf(tasks).reverse()) {
     if (node.parent === null) stack.push({ node, lead: "", below: "" });
@@ -94,7 +95,7 @@ function drawn(tasks: readonly TaskRow[]): Line[] {
   return lines;
 }
 
-/** All tasks as nodes, in an order in which what is needed comes first. */
+/** Returns all tasks as nodes; each comes after the tasks that it needs. */
 function nodesOf(tasks: readonly TaskRow[]): Node[] {
   const nodes = new Map(tasks.map(task => [task.id, { task, depth: 0, parent: null, children: [] } as Node]));
   const waiting = new Map<string, number>();

@@ -1,3 +1,4 @@
+/** The graph of tasks in Mermaid's language. */
 import type { TaskRow } from "../../protocol/task.ts";
 import { standing, standings } from "./tasks.ts";
 import { clean, cut } from "./text.ts";
@@ -31,7 +32,7 @@ function nodeOf(id: string): string {
   return id.replace(/\W/g, "_");
 }
 
-/** Everything that would mean something to Mermaid is written as its number. */
+/** Returns a node's text, with Mermaid's special characters as numeric entities. */
 function textOf(task: TaskRow): string {
   const who = task.status === "active" && task.assigneeName !== null ? ` (${clean(task.assigneeName)})` : "";
   const text = cut(clean(task.description), titleColumns) + who;

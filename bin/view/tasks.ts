@@ -1,16 +1,17 @@
+/** Tasks as text. */
 import type { TaskRow } from "../../protocol/task.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
-import { clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+import { clean, clock, counted, duration, listed, type Screen, wrap } from "./text.ts";
 
 export interface TasksData {
   readonly tasks: readonly TaskRow[];
-  /** What is said where there are none. */
+  /** The text shown if there are no tasks. */
   readonly none: string;
 }
 
-/** What a task is, in the words that people use for it. */
+/** A task's status as people see it: pending is shown as ready or blocked. */
 export type Standing = "ready" | "blocked" | "active" | "done" | "failed";
 
 export function standing(task: Pick<TaskRow, "status" | "blockedBy">): Standing {
@@ -28,7 +29,7 @@ export const styles: Readonly<Record<Standing, Style>> = {
   done: "dim",
 };
 
-/** The last part of an id, which names its task; where two of them end alike, whole ids. */
+/** Returns a function that shortens ids to their last part, or keeps whole ids if two of them end alike. */
 export function handles(tasks: readonly Pick<TaskRow, "id">[]): (id: string) => string {
   const ends = tasks.map(({ id }) => endOf(id));
   const isPlain = new Set(ends).size === new Set(tasks.map(({ id }) => id)).size;
@@ -39,7 +40,7 @@ function endOf(id: string): string {
   return clean(id.slice(id.lastIndexOf("-") + 1));
 }
 
-/** `kite task list`: by project, what is worked on first, then what is ready, blocked, failed and done. */
+/** `kite task list`: tasks by project; active ones first, then ready, blocked, failed and done ones. */
 export function tasksView({ tasks, none }: TasksData, screen: Screen): string[] {
   if (tasks.length === 0) return wrap(none, screen.width);
   const handle = handles(tasks);
@@ -64,7 +65,7 @@ export function tasksView({ tasks, none }: TasksData, screen: Screen): string[] 
   return lines;
 }
 
-/** How many are what: `2 active, 3 ready`. */
+/** Counts tasks by status: `2 active, 3 ready`. */
 export function summaryOf(tasks: readonly TaskRow[]): string {
   return standings
     .map(one => [one, tasks.filter(t => standing(t) === one).length] as const)
@@ -85,7 +86,7 @@ function cellsOf(task: TaskRow, handle: (id: string) => string, screen: Screen):
   ];
 }
 
-/** Who works on it, what it waits for, or why it failed. */
+/** The agent that works on the task, the tasks that it waits for, or why it failed. */
 function noteOf(task: TaskRow, handle: (id: string) => string, screen: Screen): string {
   const who = task.assigneeName === null ? "" : clean(task.assigneeName);
   const parts: string[] = [];
@@ -105,8 +106,7 @@ function blockers({ blockedBy }: TaskRow, handle: (id: string) => string): strin
   const shown = blockedBy.slice(0, blockersShownMax).map(({ task, status }) => {
     return status === "failed" ? `${handle(task)} (failed)` : handle(task);
   });
-  const more = blockedBy.length > shown.length ? ` and ${blockedBy.length - shown.length} more` : "";
-  return [`after ${shown.join(", ")}${more}`];
+  return [`after ${listed(shown, blockedBy.length - shown.length)}`];
 }
 
 /** `kite task show`: everything about one task. */

@@ -1,7 +1,7 @@
-/** Text for a terminal: cleaning what comes from outside, measuring, cutting, wrapping, durations and sizes. */
+/** Text for a terminal: cleaning foreign text, measuring, cutting, wrapping, durations and sizes. */
 import { plain } from "../../protocol/text.ts";
 
-/** Where a view is drawn. `width` is in columns, `now` wall time in milliseconds, `home` is shown as `~`. */
+/** The terminal of a view. `width` is in columns, `now` wall time in milliseconds, views show `home` as `~`. */
 export interface Screen {
   readonly width: number;
   readonly color: boolean;
@@ -10,7 +10,7 @@ export interface Screen {
 }
 
 /**
- * All of `text` as it may be shown, on one line. Everything that a session, a file system or a configuration named
+ * Returns all of `text` on one line, safe to show. Every name and text of a session, a file system or a configuration
  * passes here before it reaches a terminal.
  */
 export function clean(text: string): string {
@@ -34,7 +34,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Cuts cleaned `text` to at most `width` columns; what was cut shows as `…`, at the end or at the start. */
+/** Cuts cleaned `text` to at most `width` columns; `…` marks the cut, at the end or at the start. */
 export function cut(text: string, width: number, side: "end" | "start" = "end"): string {
   if (widthOf(text) <= width) return text;
   if (width <= 1) return width === 1 ? "…" : "";
@@ -65,7 +65,7 @@ export function bound(text: string): string {
 
 /**
  * Sets the words of cleaned `text` in lines of at most `width` columns. Lines after the first begin with `indent`
- * blanks, which count; a word that is longer than a line is cut. What is `bound` stays together.
+ * blanks, which count; a word that is longer than a line is cut. `bound` text stays on one line.
  */
 export function wrap(text: string, width: number, indent = 0): string[] {
   const lines: string[] = [];
@@ -116,7 +116,7 @@ export function bytes(count: number): string {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Local time of day with seconds; with the date where it is not today's: `14:02:11`, `Nov 20 14:02:11`. */
+/** Local time of day with seconds, and the date if it is not today: `14:02:11`, `Nov 20 14:02:11`. */
 export function clock(at: number, now: number): string {
   const date = new Date(at);
   const two = (n: number) => n.toString().padStart(2, "0");
@@ -128,4 +128,9 @@ export function clock(at: number, now: number): string {
 /** `count` with its noun: `1 session`, `2 sessions`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Names one after the other, and how many more there are: `a, b, 3 more`. */
+export function listed(names: readonly string[], more = 0): string {
+  return [...names, ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }

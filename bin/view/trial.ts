@@ -1,10 +1,11 @@
+/** The output of `kite risk`. */
 import type { Branch, Pair, Trial } from "../risk/trial.ts";
 import { paint } from "./color.ts";
 import { clean, counted, cut, type Screen, wrap } from "./text.ts";
 
 export interface TrialData extends Trial {
   readonly branches: readonly Branch[];
-  /** Every worktree was looked at, not only those with live sessions. */
+  /** The trial covers every worktree, not only those with live sessions. */
   readonly all: boolean;
 }
 
@@ -24,16 +25,16 @@ export function trialView(data: TrialData, screen: Screen): string[] {
   if (quiet > 0) lines.push("", ...wrap(cleanly, screen.width));
   const unseen = new Set(pairs.flatMap(pair => pair.unseen ?? []));
   for (const worktree of unseen) {
-    const what = `! What is uncommitted in ${clean(worktree)} is not known: git did not say in time.`;
+    const what = `! Git did not list the uncommitted files of ${clean(worktree)} in time.`;
     lines.push("", ...wrap(what, screen.width, 2));
   }
-  if (left > 0) lines.push("", ...wrap(`${counted(left, "pair")} more, not looked at.`, screen.width));
+  if (left > 0) lines.push("", ...wrap(`${counted(left, "pair")} more, not tried.`, screen.width));
   return lines;
 }
 
 function few(branches: readonly Branch[], all: boolean): string {
   const [one] = branches;
-  const more = all ? "" : " kite risk --all looks at every worktree.";
+  const more = all ? "" : " kite risk --all tries every worktree.";
   const what = all ? "worktree with a commit" : "worktree with live sessions";
   if (one === undefined) return `No ${what} in this repository.${more}`;
   return `Only one ${what}: ${clean(one.name)}. Nothing to merge it with.${more}`;
@@ -44,7 +45,7 @@ function pairLines({ a, b, conflicts, error, uncommitted }: Pair, screen: Screen
   const count = conflicts?.length ?? 0;
   const verdict =
     conflicts === null
-      ? `could not be tried: ${clean(error ?? "")}`
+      ? `not tried: ${clean(error ?? "")}`
       : count === 0
         ? "merge cleanly"
         : `conflict in ${counted(count, "file")}`;

@@ -1,4 +1,4 @@
-/** `kite watch`: everything on one screen, however small or large that is. */
+/** `kite watch`: sessions, locks, tasks and events on one screen of any size. */
 import type { RefusalRow } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
@@ -13,16 +13,16 @@ export interface WatchData {
   readonly version: string;
   readonly sessions: readonly SessionRow[];
   readonly locks: readonly LockRow[];
-  /** Those not finished. */
+  /** Unfinished tasks. */
   readonly tasks: readonly TaskRow[];
   readonly refusals: readonly RefusalRow[];
-  /** What happened, oldest first. */
+  /** Events as text, oldest first. */
   readonly news: readonly News[];
-  /** Why nothing new comes; null where it does. */
+  /** Why the view gets no updates; null if it gets them. */
   readonly away: string | null;
 }
 
-/** One thing that happened, at wall time `at`. */
+/** One event as text; `at` is wall time in milliseconds. */
 export interface News {
   readonly at: number;
   readonly text: string;
@@ -35,10 +35,10 @@ interface Section {
   readonly more: string;
 }
 
-/** At least this much of each section that has something: its title and a line. */
+/** Least number of lines of a section: its title and one line. */
 const least = 2;
 
-/** The picture: at most `rows` lines. */
+/** Returns the screen: at most `rows` lines. */
 export function watchView(data: WatchData, screen: Screen, rows: number): string[] {
   const sections = [
     sessionSection(data, screen),
@@ -49,7 +49,7 @@ export function watchView(data: WatchData, screen: Screen, rows: number): string
   const lines = [header(data, screen)];
   const room = Math.max(0, rows - lines.length);
   const wants = sections.map(({ lines: own }) => own.length + 1);
-  // Where there is room, sections stand apart.
+  // If there is room, a blank line separates sections.
   const spaced = wants.reduce((sum, want) => sum + want + 1, 0) <= room;
   for (const [i, given] of share(wants, room).entries()) {
     const section = sections[i];
@@ -63,12 +63,12 @@ export function watchView(data: WatchData, screen: Screen, rows: number): string
   return lines.map(line => within(line, screen.width));
 }
 
-/** Tables have a least width; a terminal may be narrower. */
+/** Cuts a line of a table whose least width exceeds the terminal's. */
 function within(line: string, width: number): string {
   return widthOf(unpainted(line)) <= width ? line : cut(unpainted(line), width);
 }
 
-/** Divides `room` lines among those who want some: little wants are met, the rest is shared evenly. */
+/** Divides `room` lines among sections: small wants are met in full, the others share the rest evenly. */
 export function share(wants: readonly number[], room: number): number[] {
   const given = wants.map(() => 0);
   let left = room;
@@ -128,7 +128,7 @@ function taskSection({ tasks }: WatchData, screen: Screen): Section {
   return { title, lines, more: "kite task list" };
 }
 
-/** Latest first: what falls off at the bottom is the oldest. */
+/** Latest first, so that a small screen drops the oldest. */
 function newsSection({ news, refusals }: WatchData, screen: Screen): Section {
   const refused = refusals.map(r => ({
     at: r.at,

@@ -1,4 +1,5 @@
-import { shellWord } from "../../protocol/text.ts";
+/** The output of `kite whose`, and the commands that it proposes. */
+import { shellArgument } from "../../protocol/text.ts";
 import type { WriteRow, WriterRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
 import { tilde } from "./places.ts";
@@ -8,7 +9,7 @@ import { clean, counted, duration, type Screen, wrap } from "./text.ts";
 /** Files named in one command; the rest are counted. */
 const namedMax = 50;
 
-/** `kite whose`: files with uncommitted work by worktree, and how to commit one session's alone. */
+/** `kite whose`: files with uncommitted work by worktree, and commands to commit only one session's files. */
 export function whoseView(rows: readonly WriteRow[], asked: string | null, screen: Screen): string[] {
   if (rows.length === 0) {
     const what = asked === null ? "No uncommitted work" : `No uncommitted work in ${clean(asked)}`;
@@ -31,11 +32,11 @@ export function whoseView(rows: readonly WriteRow[], asked: string | null, scree
   return [...lines, ...unknownLines(rows, screen), ...commands(sorted)];
 }
 
-/** Git could not be asked in time: it may be committed already. */
+/** Warns about files whose state git did not report in time: they may be committed already. */
 function unknownLines(rows: readonly WriteRow[], screen: Screen): string[] {
   const count = rows.filter(row => row.state === "unknown").length;
   if (count === 0) return [];
-  const what = `! What git says of ${counted(count, "file")} is not known: it could not be asked in time.`;
+  const what = `! Git did not report the state of ${counted(count, "file")} in time.`;
   return [
     "",
     ...wrap(
@@ -67,7 +68,7 @@ function nameOf({ name, live }: WriterRow): string {
   return live ? clean(name) : `${clean(name)} (ended)`;
 }
 
-/** For each session and worktree, what commits the files that are that session's alone. */
+/** Returns, for each session and worktree, the command that commits the files that only this session wrote. */
 function commands(rows: readonly WriteRow[]): string[] {
   const own = new Map<
     string,
@@ -83,16 +84,20 @@ function commands(rows: readonly WriteRow[]): string[] {
     own.set(key, known);
   }
   const shared = rows.filter(row => new Set(row.writers.map(writer => writer.id)).size > 1).length;
-  const lines = own.size === 0 ? [] : ["", "To commit one session's files, and nothing else:"];
+  const lines = own.size === 0 ? [] : ["", "To commit only one session's files:"];
   for (const { name, worktree, rows: files } of own.values()) {
     const first = files.length > namedMax ? ` (the first ${namedMax})` : "";
     lines.push(`  ${name}, ${counted(files.length, "file")}${first}:`, `    ${commandFor(worktree, files)}`);
   }
-  if (shared > 0) lines.push("", `${counted(shared, "file")} with work of several sessions: talk first.`);
+  if (shared > 0)
+    lines.push(
+      "",
+      `${counted(shared, "file")} with work of several sessions: agree with them before you commit.`,
+    );
   return lines;
 }
 
-/** An agent's work is committed with its session's. */
+/** Returns the session's name: a session commits its agents' work. */
 function sessionName({ name, agent, live }: WriterRow): string {
   const session = agent === null ? name : name.slice(0, Math.max(1, name.lastIndexOf("/")));
   return `${clean(session)}${live ? "" : " (ended)"}`;
@@ -111,7 +116,7 @@ function commandFor(worktree: string, rows: readonly WriteRow[]): string {
   return `${add}${git} commit -- ${words(rows)}`;
 }
 
-/** Quoted where a shell would read it otherwise; characters that a terminal would not show cannot be typed either. */
+/** Returns `text` as one shell word, without characters that a terminal would not show. */
 function word(text: string): string {
-  return /^[\w./@%+:,-]+$/.test(text) ? text : shellWord(clean(text));
+  return shellArgument(clean(text));
 }

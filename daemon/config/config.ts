@@ -1,13 +1,15 @@
+/** Reads Kite's settings from variables, the user's file and a project's file. */
 import { join } from "node:path";
 import { z } from "zod";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { isObject } from "../../protocol/wire.ts";
 import { readSmall } from "../facts/prober.ts";
 import { globProblem } from "./glob.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
-/** The answer must be there before the hook gives up and lets the tool run. */
+/** The answer has to arrive before the hook gives up and lets the tool run. */
 const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;
 
 function milliseconds(min: number, max: number, because = "") {
@@ -21,20 +23,20 @@ const glob = z
   .max(limits.globBytes)
   .refine(text => globProblem(text) === null, { error: ({ input }) => globProblem(String(input)) ?? "" });
 
-/** The keys and their bounds. */
+/** The settings and their bounds. */
 const schema = z
   .strictObject({
-    /** How long a hook waits for a lock; longer than the shortest `yieldMs`. */
+    /** How long a hook waits for a lock, in ms; longer than the shortest `yieldMs`. */
     lockWaitMs: milliseconds(2, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
-    /** A turn hold untouched this long yields to a waiter. */
+    /** A turn lock untouched for this long, in ms, yields to a waiter. */
     yieldMs: milliseconds(1, longestWaitMs),
-    /** The daemon ends itself so long after the last session; 0: never. */
+    /** The daemon ends itself this long after the last session, in ms; 0: never. */
     idleExitMs: milliseconds(0, weekMs),
     logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
-    /** What happens to a git command that would wipe another actor's uncommitted work. */
+    /** The answer to a git command that would wipe another actor's uncommitted work. */
     treeGuard: z.enum(["deny", "warn", "off"]),
-    /** What a hold withstands: `turn`, until it was untouched for `yieldMs`; `edit`, while it is being written. */
-    hold: z.enum(["turn", "edit"]),
+    /** How long a turn lock resists a waiter: until it is untouched for `yieldMs`, or while an edit writes the file. */
+    keepLockUntil: z.enum(["turn", "edit"]),
     /** Globs of files that hooks do not lock. */
     ignore: z.array(glob).max(limits.filesMax),
   })
@@ -50,14 +52,14 @@ const defaults: ConfigValues = {
   idleExitMs: limits.idleExitMs,
   logLevel: "info",
   treeGuard: "deny",
-  hold: "turn",
+  keepLockUntil: "turn",
   ignore: [],
 };
 
-/** The source of a `yieldMs` that nobody set, beside a `lockWaitMs` that somebody did. */
+/** The source of a `yieldMs` that is not set beside a `lockWaitMs` that is. */
 const followsWait = `${defaults.yieldMs / defaults.lockWaitMs} of lockWaitMs`;
 
-/** The `yieldMs` that goes with a wait, as the defaults go with each other: less than `waitMs`, and 1 at least. */
+/** Returns the `yieldMs` for a wait, in the ratio of the defaults: less than `waitMs`, and at least 1. */
 function yieldAfter(waitMs: number): number {
   return Math.max(1, Math.floor((waitMs * defaults.yieldMs) / defaults.lockWaitMs));
 }
@@ -68,44 +70,48 @@ const variables: Readonly<Record<ConfigKey, string>> = {
   idleExitMs: "KITE_IDLE_EXIT_MS",
   logLevel: "KITE_LOG_LEVEL",
   treeGuard: "KITE_TREE_GUARD",
-  hold: "KITE_HOLD",
+  keepLockUntil: "KITE_KEEP_LOCK_UNTIL",
   ignore: "KITE_IGNORE",
 };
 
-/** Variables of Kite that configure something else, or tell. */
+/** Earlier names of settings; they count if the current name is not set. */
+const oldKeys: Readonly<Record<string, ConfigKey>> = { hold: "keepLockUntil" };
+const oldVariables: Readonly<Record<string, ConfigKey>> = { KITE_HOLD: "keepLockUntil" };
+
+/** Kite's variables that are no settings. */
 const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT"];
 
-/** What a project may set: more to ignore, what its holds withstand, and a shorter wait. */
-const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "hold", "lockWaitMs"]);
+/** Settings of a project: more globs to ignore, how long its turn locks are kept, and a shorter wait. */
+const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "keepLockUntil", "lockWaitMs"]);
 
 export interface Config {
   readonly values: ConfigValues;
-  /** Nobody set `yieldMs`: it follows `lockWaitMs`, also where a project lowers that. */
+  /** `yieldMs` is not set: it follows `lockWaitMs`, also when a project lowers that. */
   readonly yieldFollows: boolean;
   /**
-   * Where each value comes from: "default", a variable's name, a file, for `yieldMs` perhaps `followsWait`; for
-   * `ignore` possibly two, with ", " between.
+   * The source of each value: "default", a variable's name, a file, for `yieldMs` perhaps `followsWait`. `ignore` may
+   * have two, with ", " between.
    */
   readonly sources: Readonly<Record<ConfigKey, string>>;
-  /** A sentence for each thing that was not taken; none is a reason to stop. */
+  /** A sentence for each setting that was not used; none of them prevents a start. */
   readonly problems: readonly string[];
 }
 
 export interface ConfigRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly paths: Pick<KitePaths, "config">;
-  /** The project whose `.kite/config.json` counts. */
+  /** The project whose `.kite/config.json` applies. */
   readonly projectDir?: string;
   /**
-   * Reads a file, null where it is none or too long; a daemon gives one with a budget: a project's disk may
+   * Reads a file; null if it is missing or too long. The daemon passes a reader with a budget: a project's disk may
    * hang.
    */
   readonly read?: (path: string) => Promise<string | null>;
 }
 
 /**
- * The configuration: variables before the user's file before the defaults; then the project's file, which
- * only tightens. What is wrong is left out, key by key, and named in `problems`.
+ * Loads the configuration: variables override the user's file, which overrides the defaults. The project's file then
+ * only tightens it. Invalid settings are skipped one by one and named in `problems`.
  */
 export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const read = request.read ?? readSmall;
@@ -119,7 +125,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     idleExitMs: env.idleExitMs ?? user.idleExitMs ?? defaults.idleExitMs,
     logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
     treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
-    hold: env.hold ?? user.hold ?? defaults.hold,
+    keepLockUntil: env.keepLockUntil ?? user.keepLockUntil ?? defaults.keepLockUntil,
     ignore: env.ignore ?? user.ignore ?? defaults.ignore,
   };
   const sourceOf = (key: ConfigKey): string => {
@@ -132,7 +138,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     idleExitMs: sourceOf("idleExitMs"),
     logLevel: sourceOf("logLevel"),
     treeGuard: sourceOf("treeGuard"),
-    hold: sourceOf("hold"),
+    keepLockUntil: sourceOf("keepLockUntil"),
     ignore: sourceOf("ignore"),
   };
   let yieldFollows = sources.yieldMs === "default";
@@ -149,7 +155,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const config = { values, yieldFollows, sources, problems };
   if (request.projectDir === undefined) return config;
   const path = join(request.projectDir, ".kite", "config.json");
-  // Who works in the home directory has one file for both.
+  // In the home directory, the user's file and the project's are the same.
   if (path === request.paths.config) return config;
   const { values: all, taken } = tighten(config, path, await textOf(path, read, problems), problems);
   const own = Object.fromEntries(taken.map(key => [key, path]));
@@ -159,8 +165,8 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
 }
 
 /**
- * The user's values with what a project's file says, which only tightens; `taken` names what counts of it. `text` is
- * the file's, null where there is none.
+ * Returns the user's values tightened by the project's file; `taken` names the settings that count. `text` is that
+ * file's content, null if it is missing.
  */
 export function tighten(
   { values: user, yieldFollows }: Pick<Config, "values" | "yieldFollows">,
@@ -176,20 +182,18 @@ export function tighten(
     values.ignore = [...new Set([...user.ignore, ...project.ignore])];
     taken.push("ignore");
   }
-  if (project.hold !== undefined && project.hold !== user.hold) {
-    values.hold = project.hold;
-    taken.push("hold");
+  if (project.keepLockUntil !== undefined && project.keepLockUntil !== user.keepLockUntil) {
+    values.keepLockUntil = project.keepLockUntil;
+    taken.push("keepLockUntil");
   }
   const wait = project.lockWaitMs;
-  // A hold of `edit` yields at once, whatever `yieldMs` is.
-  const outlasts = yieldFollows || values.hold === "edit";
+  // A lock kept until the edit ends yields at once, whatever `yieldMs` is.
+  const outlasts = yieldFollows || values.keepLockUntil === "edit";
   if (wait !== undefined && wait > user.lockWaitMs) {
-    problems.push(
-      `${path}: lockWaitMs ${wait} is not taken: a project may only lower it (${user.lockWaitMs})`,
-    );
+    problems.push(`${path}: lockWaitMs ${wait} is ignored: a project may only lower it (${user.lockWaitMs})`);
   } else if (wait !== undefined && !outlasts && wait <= user.yieldMs) {
     problems.push(
-      `${path}: lockWaitMs ${wait} is not taken: it must be more than yieldMs (${user.yieldMs}), which you set`,
+      `${path}: lockWaitMs ${wait} is ignored: it must be more than yieldMs (${user.yieldMs}), which you set`,
     );
   } else if (wait !== undefined && wait < user.lockWaitMs) {
     values.lockWaitMs = wait;
@@ -206,14 +210,16 @@ function envValues(env: ConfigRequest["env"], problems: string[]): Found {
   const names = new Map<string, string>(Object.entries(variables).map(([key, name]) => [name, key]));
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith("KITE_") || text === undefined || text === "") continue;
-    const key = names.get(name);
+    const old = oldVariables[name];
+    const isReplaced = old !== undefined && Boolean(env[variables[old]]);
+    const key = isReplaced ? undefined : (names.get(name) ?? old);
     if (key !== undefined) {
       raw.set(
         key,
         key === "ignore" ? text.split(":").filter(g => g !== "") : /^\d+$/.test(text) ? Number(text) : text,
       );
-    } else if (!otherVariables.includes(name)) {
-      // Others may use the prefix too: only what looks like a slip is worth a line.
+    } else if (!isReplaced && !otherVariables.includes(name)) {
+      // Other programs may use the prefix too: only a likely typing error is reported.
       const meant = nearest(name, names.keys());
       if (meant !== null)
         problems.push(`the environment variable ${name} is not known; did you mean ${meant}?`);
@@ -231,7 +237,7 @@ async function readObject(
   return text === null ? new Map() : objectIn(text, path, problems);
 }
 
-/** A file's text; null where there is none, or a problem with it. */
+/** Returns a file's text; null if it is missing or has a problem. */
 async function textOf(
   path: string,
   read: (path: string) => Promise<string | null>,
@@ -240,13 +246,13 @@ async function textOf(
   try {
     const text = await read(path);
     if (text === null)
-      problems.push(`${path} is not taken: it is no regular file of at most ${limits.smallFileBytes} bytes`);
+      problems.push(`${path} is ignored: it is no regular file of at most ${limits.smallFileBytes} bytes`);
     return text;
   } catch (error) {
-    // No file is the usual case; whatever else is wrong with it, the daemon goes on without it and says so.
+    // A missing file is the usual case. After any other problem the daemon goes on without the file and reports it.
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code !== "ENOENT" && code !== "ENOTDIR") {
-      problems.push(`${path} is not taken: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${path} is ignored: ${error instanceof Error ? error.message : String(error)}`);
     }
     return null;
   }
@@ -255,17 +261,24 @@ async function textOf(
 function objectIn(text: string, path: string, problems: string[]): Raw {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return new Map(Object.entries(value));
-    problems.push(`${path} is not taken: it must hold one JSON object`);
+    if (isObject(value)) return withNewKeys(new Map(Object.entries(value)));
+    problems.push(`${path} is ignored: it must hold one JSON object`);
   } catch (error) {
-    // As above: without it, and said.
-    problems.push(`${path} is not taken: ${error instanceof Error ? error.message : String(error)}`);
+    // As above: the daemon goes on without the file and reports it.
+    problems.push(`${path} is ignored: ${error instanceof Error ? error.message : String(error)}`);
   }
   return new Map();
 }
 
-/** What is valid of `raw`; each thing that is not becomes a line. */
+function withNewKeys(raw: Raw): Raw {
+  for (const [old, key] of Object.entries(oldKeys)) {
+    const value = raw.get(old);
+    if (raw.delete(old) && !raw.has(key)) raw.set(key, value);
+  }
+  return raw;
+}
+
+/** Returns the valid settings of `raw`; adds a sentence for each invalid one. */
 function accept(
   raw: Raw,
   where: string,
@@ -286,7 +299,7 @@ function accept(
       problems.push(
         key === null
           ? `${where}: the key ${JSON.stringify(word)} is not known; ${hint}`
-          : `${where}: ${nameOf(key)} is not taken: ${issue.message}`,
+          : `${where}: ${nameOf(key)} is ignored: ${issue.message}`,
       );
     }
   }

@@ -1,12 +1,12 @@
 /**
- * Globs over paths. Written here and small, since the patterns come from files that any agent may write: a pattern
- * that became a regular expression could stop the daemon, this cannot (pattern times path steps at most).
+ * Matches globs against paths. The patterns come from files that any agent may write, and one compiled to a regular
+ * expression could stop the daemon. This matcher cannot: it takes pattern times path steps at most.
  *
- * `*` and `?` stand for characters of one name, `**` for any number of names; a slash at the end means a directory
- * with all that is in it. A pattern without another slash counts at any depth, one with a slash from the top.
+ * `*` and `?` stand for characters of one name, `**` for any number of names; a slash at the end means a directory with
+ * its content. A pattern without another slash matches at any depth, one with a slash from the top.
  */
 
-/** Why a pattern is none, a sentence; null where it is one. */
+/** Returns a sentence if the pattern is invalid, else null. */
 export function globProblem(pattern: string): string | null {
   if (/[[\]{}\\]/.test(pattern))
     return `${pattern}: of a glob only *, ** and ? are known; write several instead`;
@@ -15,7 +15,7 @@ export function globProblem(pattern: string): string | null {
   return null;
 }
 
-/** A test of paths (relative, without a slash at either end) for any of the patterns. */
+/** Returns a test whether a path (relative, without a slash at either end) matches any of the patterns. */
 export function anyGlob(patterns: readonly string[]): (path: string) => boolean {
   const all = patterns.map(namesOf);
   return path => {
@@ -35,7 +35,7 @@ function matchesName(pattern: string, name: string): boolean {
   return matches([...pattern], [...name], isOne, p => p === "*");
 }
 
-/** Whether the parts of `pattern` cover those of `text`; what `isMany` covers any number of them, the fewest first. */
+/** Whether the parts of `pattern` match those of `text`. A part with `isMany` matches any number, the fewest first. */
 function matches(
   pattern: readonly string[],
   text: readonly string[],
@@ -55,7 +55,7 @@ function matches(
       at += 1;
       i += 1;
     } else if (many !== -1) {
-      // The latest of those takes one more: what an earlier one could take instead, it can too.
+      // The latest such part takes one more: it can take everything that an earlier one could.
       at = many + 1;
       from += 1;
       i = from;

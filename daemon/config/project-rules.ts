@@ -1,23 +1,16 @@
-/** What a project's own files say of locks: which files need none, how long its edits wait, when its holds yield. */
+/** A project's own rules for locks: which files need none, how long its edits wait, when its locks yield. */
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";
 import { type Config, tighten } from "./config.ts";
 import { anyGlob } from "./glob.ts";
 
-/** Ignored in every project: git's own files, installed packages, what editors put beside a file. */
-export const alwaysIgnored: readonly string[] = [
-  ".git/",
-  "node_modules/",
-  "*.swp",
-  "*.swo",
-  "*~",
-  ".#*",
-  "#*#",
-];
+/** Ignored in every project: git's own files, installed packages, files that editors put beside a file. */
+const alwaysIgnored: readonly string[] = [".git/", "node_modules/", "*.swp", "*.swo", "*~", ".#*", "#*#"];
 
-/** Folders of built things, ignored where the `.gitignore` at the top of the worktree names them. */
+/** Folders of build products, ignored if the `.gitignore` at the top of the worktree names them. */
 const builtFolders: ReadonlySet<string> = new Set([
   ".cache",
   ".gradle",
@@ -39,48 +32,50 @@ const builtFolders: ReadonlySet<string> = new Set([
   "target",
 ]);
 
-/** A file's place: the directory whose `.kite/config.json` counts, and the one its globs begin at. */
+/** The directory whose `.kite/config.json` applies to a file, and the directory that its globs start from. */
 export interface RulesPlace {
   readonly project: string;
   readonly worktree: string;
 }
 
 export interface Rules {
-  /** Whether the file needs no lock; absolute and real. */
+  /** Whether the file, an absolute real path, needs no lock. */
   ignores(path: string): boolean;
   readonly lockWaitMs: number;
-  /** What a turn hold that nobody touched withstands a waiter. */
+  /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;
 }
 
 export interface ProjectRulesOptions {
-  /** The user's own configuration, which a project's only tightens. */
+  /** The user's configuration, which a project's file only tightens. */
   readonly config: Pick<Config, "values" | "yieldFollows">;
-  /** Where that is: who works in the home directory has one file for both. */
+  /** Path of the user's configuration: in the home directory it is also the project's. */
   readonly configFile: string;
   readonly outside: BudgetedFs;
   readonly repository: (directory: string) => Promise<Repository | Unreachable>;
-  /** Hears what was not taken of a project's file, once for each text of it. */
+  /** Called for each problem in a project's file, once for each content of it. */
   readonly onProblem: (sentence: string) => void;
 }
 
 interface Kept {
   readonly texts: string;
   readonly rules: Rules;
-  /** What could not be looked at when they were last asked for: that is told once. */
+  /** The problem of the last read, so that it is reported once. */
   unknown: string | null;
 }
 
 export class ProjectRules {
   readonly #options: ProjectRulesOptions;
-  readonly #kept = new Map<string, Kept>();
-  readonly #reading = new Map<string, { readonly until: number; readonly rules: Promise<Rules> }>();
+  readonly #kept = new BoundedMap<string, Kept>({ entriesMax: limits.repositoriesMax });
+  readonly #reading = new BoundedMap<string, { readonly until: number; readonly rules: Promise<Rules> }>({
+    entriesMax: limits.repositoriesMax,
+  });
 
   constructor(options: ProjectRulesOptions) {
     this.#options = options;
   }
 
-  /** The rules for a file (absolute, real) of one who works in `home`, at most `limits.repositoryKeptMs` old. */
+  /** Returns the rules for a file (absolute, real) and the place of its session, at most `limits.repositoryKeptMs` old. */
   async for(path: string, home: RulesPlace | undefined): Promise<Rules> {
     if (home !== undefined && isBelow(path, home.worktree)) return this.at(home);
     const repository = await this.#options.repository(dirname(path));
@@ -97,10 +92,6 @@ export class ProjectRules {
     const now = this.#options.outside.now();
     const reading = this.#reading.get(id);
     if (reading !== undefined && now < reading.until) return reading.rules;
-    if (this.#reading.size >= limits.repositoriesMax) {
-      this.#reading.clear();
-      this.#kept.clear();
-    }
     const rules = this.#read(id, { project, worktree });
     this.#reading.set(id, { until: now + limits.repositoryKeptMs, rules });
     return rules;
@@ -113,7 +104,7 @@ export class ProjectRules {
     const kept = this.#kept.get(id);
     const unknown = whyUnknown(found) ?? whyUnknown(ignored);
     if (unknown !== null) {
-      // The next one who asks may be told more.
+      // A failure is not cached: the next caller reads again.
       this.#reading.delete(id);
       if (kept?.unknown !== unknown) this.#tellUnknown(place.project, unknown, kept !== undefined);
       if (kept !== undefined) {
@@ -135,22 +126,22 @@ export class ProjectRules {
     const rules = {
       ignores: (file: string) => isBelow(file, worktree) && isIgnored(file.slice(withSlash(worktree).length)),
       lockWaitMs: values.lockWaitMs,
-      // 0 is for what no turn holds: 1 ms is as soon as nothing is being written.
-      yieldMs: values.hold === "edit" ? 1 : values.yieldMs,
+      // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.
+      yieldMs: values.keepLockUntil === "edit" ? 1 : values.yieldMs,
     };
     this.#kept.set(id, { texts, rules, unknown });
     return rules;
   }
 
   #tellUnknown(project: string, unknown: string, isKept: boolean): void {
-    const count = isKept ? "those that were read before count" : "those of the user count";
-    this.#options.onProblem(`the rules of ${project} could not be looked at, ${count}: ${unknown}`);
+    const count = isKept ? "the rules read before apply" : "the user's rules apply";
+    this.#options.onProblem(`the rules of ${project} could not be read, ${count}: ${unknown}`);
   }
 
-  /** A small file's text; null where there is none. */
+  /** Returns a small file's text; null if it is missing. */
   #text(path: string): Promise<string | null | Unreachable> {
     const { outside } = this.#options;
-    // The folder may be a link to where nobody answers.
+    // The folder may be a link to a mount that hangs.
     const how = { maybeElsewhere: true };
     return outside.fact(budget =>
       outside.look(path, null, budget, (prober, p) => prober.readSmall(p, limits.smallFileBytes), how),
@@ -166,7 +157,7 @@ function textOf(text: string | null | Unreachable): string | null {
   return typeof text === "string" ? text : null;
 }
 
-/** Globs for the folders of built things that a `.gitignore` names as wholes and takes nothing back of. */
+/** Returns globs for the folders of build products that a `.gitignore` names whole and never re-includes. */
 export function builtGlobs(gitignore: string): string[] {
   const globs: string[] = [];
   for (const line of gitignore.split("\n").map(l => l.trim())) {

@@ -1,12 +1,13 @@
 /**
- * The only door to the state. Deterministic: the same entries in the same order give the same state and the same
- * steps, on every machine and at every replay.
+ * Applies entries: the only way to change the state.
+ * Invariant: the same entries in the same order give the same state and steps, on every machine and in every replay.
  */
 
+import { assert } from "./assert.ts";
 import type { CommandOf, CommandType, Entry } from "./commands.ts";
 import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
-import { writesNoted, writesSettled } from "./files/dirty-files.ts";
+import { workReturned, writesNoted, writesSettled } from "./files/dirty-files.ts";
 import { workTaken } from "./files/work-taken.ts";
 import type { Handlers, Meta } from "./handler.ts";
 import { grantWaiters } from "./locks/grant.ts";
@@ -54,6 +55,7 @@ const handlers: Handlers = {
   flight_end: flightEnd,
   writes_noted: writesNoted,
   writes_settled: writesSettled,
+  work_returned: workReturned,
   lease_renew: leaseRenew,
   session_suspend: sessionSuspend,
   task_create: taskCreate,
@@ -81,15 +83,15 @@ const handlers: Handlers = {
 };
 
 /**
- * Applies one entry and returns what it leads to. Throws only on a bug; the state may then be torn and is to be
- * rebuilt without the entry.
+ * Applies one entry and returns its replies, events and timers. Throws only on a bug: the caller must then rebuild
+ * the state without the entry, because it may be half changed.
  */
 export function apply(state: State, entry: Entry): Step {
-  if (entry.seq !== state.seq + 1) throw new Error(`entry ${entry.seq} does not follow ${state.seq}`);
+  assert(entry.seq === state.seq + 1, () => `entry ${entry.seq} does not follow ${state.seq}`);
   state.seq = entry.seq;
   state.t = Math.max(state.t, entry.at);
   const step = new Step();
-  step.told = state.told;
+  step.lastEventCursor = state.lastEventCursor;
   const retry = retryOf(entry);
   const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);
   if (kept !== null) {
@@ -101,14 +103,14 @@ export function apply(state: State, entry: Entry): Step {
   grantWaiters(state, step);
   settleRoom(state);
   const n = step.events.length === 0 ? 0 : step.events.filter(e => e.to === undefined).length;
-  if (n > 0) state.told = { epoch: state.epoch, seq: entry.seq, n };
+  if (n > 0) state.lastEventCursor = { epoch: state.epoch, seq: entry.seq, n };
   if (retry !== undefined && step.reply !== null) keepReply(state, retry, step.reply, entry.origin);
   return step;
 }
 
-/** Takes the place of an entry that is void: only its number counts. */
+/** Skips a voided entry: only `seq` advances. */
 export function skip(state: State, entry: Entry): void {
-  if (entry.seq !== state.seq + 1) throw new Error(`entry ${entry.seq} does not follow ${state.seq}`);
+  assert(entry.seq === state.seq + 1, () => `entry ${entry.seq} does not follow ${state.seq}`);
   state.seq = entry.seq;
 }
 

@@ -1,16 +1,16 @@
-/** The invariants of what agents share: context, messages, holds on edits. */
+/** The invariants of context, messages and freezes; part of `check`. */
 import { limits } from "../../protocol/limits.ts";
 import { itemKey } from "./context.ts";
 import { inboxKey } from "./messages/recipients.ts";
-import { lettersOf, placeOf } from "./messages/table.ts";
-import { rebuiltEditHolds } from "./snapshot.ts";
-import type { EditHolds, State } from "./state.ts";
+import { lettersOf, sortKeyOf } from "./messages/table.ts";
+import { rebuiltFreezes } from "./snapshot.ts";
+import type { Freezes, State } from "./state.ts";
 
-/** What is wrong, a sentence each. */
+/** Yields one sentence per broken invariant. */
 export function* checkTalk(state: State): Generator<string> {
   yield* checkContext(state);
   yield* checkMessages(state);
-  yield* checkEditHolds(state);
+  yield* checkFreezes(state);
 }
 
 function* checkContext({ context, nodes }: State): Generator<string> {
@@ -49,7 +49,7 @@ function* checkMessages(state: State): Generator<string> {
   }
 }
 
-/** All that is derived from messages: who is indexed has to be, and as many are as have to be. */
+/** Checks the indexes derived from messages: every indexed letter exists, and the counts agree. */
 function* checkInboxes({ messages }: State): Generator<string> {
   let letters = 0;
   let read = 0;
@@ -59,7 +59,7 @@ function* checkInboxes({ messages }: State): Generator<string> {
     letters += message.letters.size;
     if (open !== message.open) yield `${message.id} counts ${message.open} open letters, not ${open}`;
     if (open === 0) read += message.bytes;
-    if ((open === 0) !== messages.read.has(placeOf(message))) yield `${message.id} is wrongly read by all`;
+    if ((open === 0) !== messages.read.has(sortKeyOf(message))) yield `${message.id} is wrongly read by all`;
     if (message.from === null) continue;
     sent += 1;
     if (!messages.bySender.get(message.from.id)?.has(message.id)) yield `${message.id} has no sender`;
@@ -77,7 +77,7 @@ function* checkInboxes({ messages }: State): Generator<string> {
     for (const state of ["unread", "handed", "read"] as const) {
       const places = found
         .filter(([, letter]) => letter.state === state)
-        .map(([message]) => placeOf(message));
+        .map(([message]) => sortKeyOf(message));
       if ([...inbox[state]].join() !== places.join())
         yield `the inbox ${key} is wrong about what is ${state}`;
     }
@@ -90,16 +90,16 @@ function* checkInboxes({ messages }: State): Generator<string> {
   if (owned !== 0) yield "inboxes are indexed under a session that is not theirs";
 }
 
-function* checkEditHolds({ editHolds, sessions }: State): Generator<string> {
+function* checkFreezes({ freezes, sessions }: State): Generator<string> {
   const counts = new Map<string, number>();
-  if (indexesOfHolds(editHolds) !== indexesOfHolds(rebuiltEditHolds(editHolds)))
-    yield "an index of holds on edits is wrong";
-  if (editHolds.all.size > limits.holdsMax) yield "more holds on edits are in force than may be";
-  for (const { id, actor, project } of editHolds.all.values()) {
+  if (indexesOfFreezes(freezes) !== indexesOfFreezes(rebuiltFreezes(freezes)))
+    yield "an index of freezes is wrong";
+  if (freezes.all.size > limits.freezesMax) yield "more freezes are in force than may be";
+  for (const { id, actor, project } of freezes.all.values()) {
     const by = actor === null ? project : [actor.session, actor.incarnation, actor.agent].join("\n");
     const count = (counts.get(by) ?? 0) + 1;
     counts.set(by, count);
-    if (count > limits.holdsPerActorMax) yield `${by} holds edits ${count} times`;
+    if (count > limits.freezesPerActorMax) yield `${by} holds edits ${count} times`;
     if (actor === null) continue;
     const session = sessions.live.get(actor.session);
     const isAlive = session?.incarnations.some(i => i.ordinal === actor.incarnation) ?? false;
@@ -107,7 +107,7 @@ function* checkEditHolds({ editHolds, sessions }: State): Generator<string> {
   }
 }
 
-function indexesOfHolds({ paths, at, byOwner, byProject }: EditHolds): string {
+function indexesOfFreezes({ paths, at, byOwner, byProject }: Freezes): string {
   const sets = [at, byOwner, byProject].map(table =>
     [...table].map(([key, ids]) => [key, ...[...ids].sort()]).sort(),
   );

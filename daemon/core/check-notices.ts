@@ -1,9 +1,11 @@
-/** The invariants of notes; part of what `check` asks. */
+/** The invariants of notices; part of `check`. */
 import { limits } from "../../protocol/limits.ts";
 import { noteKey } from "./messages/notice-table.ts";
+import { isSame } from "./same-index.ts";
+import { addToSet } from "./sets.ts";
 import type { State } from "./state.ts";
 
-/** What is wrong with the notes, a sentence each. */
+/** Yields one sentence per broken invariant. */
 export function* checkNotes({ notes, sessions }: State): Generator<string> {
   if (notes.pending.size > limits.notedActorsMax) yield "more agents have notes than may";
   if (notes.conflicts.size > limits.conflictsToldMax) yield "more conflicts are remembered than may be";
@@ -23,23 +25,12 @@ export function* checkNotes({ notes, sessions }: State): Generator<string> {
     }
     if (new Set(pending.notes.map(({ note }) => JSON.stringify(note))).size < pending.notes.length)
       yield `${key} is to be told something twice`;
-    bySession.set(session, (bySession.get(session) ?? new Set()).add(key));
+    addToSet(bySession, session, key);
   }
   const conflictsOf = new Map<string, Set<string>>();
   for (const [id, { sides }] of notes.conflicts) {
-    for (const { actor } of sides)
-      conflictsOf.set(actor.session, (conflictsOf.get(actor.session) ?? new Set()).add(id));
+    for (const { actor } of sides) addToSet(conflictsOf, actor.session, id);
   }
-  if (!sameIndex(notes.bySession, bySession)) yield "the index bySession of the notes is wrong";
-  if (!sameIndex(notes.conflictsOf, conflictsOf)) yield "the index conflictsOf is wrong";
-}
-
-type Index = ReadonlyMap<string, ReadonlySet<string>>;
-
-function sameIndex(a: Index, b: Index): boolean {
-  if (a.size !== b.size) return false;
-  return [...a].every(([at, keys]) => {
-    const others = b.get(at);
-    return others?.size === keys.size && [...keys].every(key => others.has(key));
-  });
+  if (!isSame(notes.bySession, bySession)) yield "the index bySession of the notes is wrong";
+  if (!isSame(notes.conflictsOf, conflictsOf)) yield "the index conflictsOf is wrong";
 }

@@ -1,4 +1,4 @@
-/** The invariants of every slice as one function: what a simulation asks after each step. */
+/** The invariants of every slice as one function; the simulation calls it after each step. */
 
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actor.ts";
@@ -8,15 +8,17 @@ import { fileKey } from "./files/merge-risk.ts";
 import { firstBlocker } from "./locks/blockers.ts";
 import type { ActorLocks } from "./locks/by-actor.ts";
 import { cycleOf } from "./locks/deadlock.ts";
+import { isSame } from "./same-index.ts";
+import { isAlive } from "./sessions/kinship.ts";
 import { isIdle } from "./sessions/room.ts";
 import { nameKey } from "./sessions/table.ts";
+import { addToSet } from "./sets.ts";
 import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./snapshot.ts";
-import { SortedKeys } from "./sorted-keys.ts";
 import type { Hold, Locks, State } from "./state.ts";
 import { findCycle } from "./tasks/cycle.ts";
 import { claimerOf, isDone } from "./tasks/table.ts";
 
-/** What belongs together in the state, with what is wrong with it. */
+/** The slices of the state, each with the function that finds its broken invariants. */
 const slices = {
   sessions: checkSessions,
   locks: checkLocks,
@@ -34,7 +36,7 @@ const slices = {
 
 export type Slice = keyof typeof slices;
 
-/** What is wrong with the state, or with these slices of it, a sentence each; nothing when all invariants hold. */
+/** Returns one sentence per broken invariant of these slices; empty if all hold. */
 export function check(state: State, of: readonly Slice[] = allSlices): string[] {
   return of.flatMap(slice => [...slices[slice](state)]);
 }
@@ -100,8 +102,7 @@ function* checkHolds(state: State): Generator<string> {
   const { locks } = state;
   for (const hold of locks.holds.values()) {
     const { actor, key } = hold;
-    if (!isAlive(state, actor.session, actor.incarnation))
-      yield `${key} is held by ${actor.session}, which is not alive`;
+    if (!isAlive(state, actor)) yield `${key} is held by ${actor.session}, which is not alive`;
     if (hold.token.grant > locks.grants) yield `${key} has a token of the future`;
     if (hold.token.grant < hold.first.grant) yield `${key} has a token older than its first`;
     for (const other of locks.heldPaths.overlapping(key, hold.dir)) {
@@ -112,7 +113,7 @@ function* checkHolds(state: State): Generator<string> {
   }
 }
 
-/** An ancestor keeps a directory in which a descendant holds a file, or the other way round. */
+/** Whether one holder is the other's ancestor: it may hold a directory in which its descendant holds a file. */
 function related(a: Hold, b: Hold): boolean {
   const sameProcess = a.actor.session === b.actor.session && a.actor.incarnation === b.actor.incarnation;
   return sameProcess && (a.ancestors.includes(b.actor.agent) || b.ancestors.includes(a.actor.agent));
@@ -124,8 +125,7 @@ function* checkLine(state: State): Generator<string> {
   for (const waiter of locks.waiters.values()) {
     if (waiter.ticket <= last) yield `ticket ${waiter.ticket} stands behind ${last}`;
     last = waiter.ticket;
-    const { session, incarnation } = waiter.actor;
-    if (!isAlive(state, session, incarnation)) yield `${session} waits and is not alive`;
+    if (!isAlive(state, waiter.actor)) yield `${waiter.actor.session} waits and is not alive`;
     for (const file of waiter.files) {
       const hold = locks.holds.get(file.key);
       const part = hold !== undefined && sameActor(hold.actor, waiter.actor) && hold.token.grant > 0;
@@ -176,12 +176,22 @@ function* checkWrites({ writes, seq }: State): Generator<string> {
     const latest = writers.at(-1)?.seq ?? 0;
     if (latest < last || latest > seq) yield `${key} stands in the wrong place among the writes`;
     last = latest;
-    indexed.set(worktree, (indexed.get(worktree) ?? new Set()).add(key));
+    addToSet(indexed, worktree, key);
     const at = fileKey(project, file);
-    byFile.set(at, (byFile.get(at) ?? new Set()).add(key));
-    for (const { actor } of writers)
-      byWriter.set(actor.session, (byWriter.get(actor.session) ?? new Set()).add(key));
+    addToSet(byFile, at, key);
+    for (const { actor } of writers) addToSet(byWriter, actor.session, key);
   }
+  if (writes.settled.size > limits.settledWorkMax) yield "more settled work is remembered than may be";
+  const settledIn = new Map<string, Set<string>>();
+  const settledBy = new Map<string, Set<string>>();
+  for (const [key, { worktree, writers }] of writes.settled) {
+    addToSet(settledIn, worktree, key);
+    for (const { actor } of writers) addToSet(settledBy, actor.session, key);
+    if (writes.files.has(key)) yield `${key} has settled and is uncommitted`;
+    if (writers.length === 0) yield `${key} has settled and nobody wrote it`;
+  }
+  if (!isSame(settledIn, writes.settledIn)) yield "the index settledIn is wrong";
+  if (!isSame(settledBy, writes.settledBy)) yield "the index settledBy is wrong";
   if (!isSame(indexed, writes.byWorktree)) yield "the index byWorktree is wrong";
   if (!isSame(byFile, writes.byFile)) yield "the index byFile is wrong";
   if (!isSame(byWriter, writes.byWriter)) yield "the index byWriter is wrong";
@@ -190,8 +200,7 @@ function* checkWrites({ writes, seq }: State): Generator<string> {
 function* checkRisks({ risks, risksOf, sessions }: State): Generator<string> {
   const indexed = new Map<string, Set<string>>();
   for (const [id, { sides }] of risks) {
-    for (const { actor } of sides)
-      indexed.set(actor.session, (indexed.get(actor.session) ?? new Set()).add(id));
+    for (const { actor } of sides) addToSet(indexed, actor.session, id);
   }
   if (!isSame(indexed, risksOf)) yield "the index risksOf is wrong";
   if (risks.size > limits.mergeRisksMax) yield "more merge risks are remembered than may be";
@@ -218,7 +227,7 @@ function* checkTasks(state: State): Generator<string> {
     const open = task.dependsOn.filter(id => !isDone(state.tasks, id));
     if (open.length > 0) yield `${task.id} is active before ${open.join(", ")}`;
     const claimer = claimerOf(task);
-    if (claimer !== null && !isAlive(state, claimer.session, claimer.incarnation))
+    if (claimer !== null && !isAlive(state, claimer))
       yield `${task.id} is claimed by ${claimer.session}, which is not alive`;
   }
   const cycle = findCycle(all.keys(), id => all.get(id)?.dependsOn ?? []);
@@ -261,22 +270,4 @@ function pairOf(from: ActorLocks, to: ActorLocks): string {
 
 function blockersOf({ waiters }: Locks): ReadonlyMap<number, number | null> {
   return new Map([...waiters.values()].map(({ ticket, blockers }) => [ticket, blockers]));
-}
-
-/** Whether two indexes hold the same: lists and sorted keys in the same order, maps and sets in any. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (a instanceof Map && b instanceof Map)
-    return a.size === b.size && [...a].every(([key, value]) => b.has(key) && isSame(value, b.get(key)));
-  if (a instanceof Set && b instanceof Set) return a.size === b.size && [...a].every(value => b.has(value));
-  if (a instanceof SortedKeys && b instanceof SortedKeys) return a.size === b.size && isSame([...a], [...b]);
-  if (Array.isArray(a) && Array.isArray(b))
-    return a.length === b.length && a.every((value, i) => isSame(value, b[i]));
-  if (typeof a === "object" && a !== null && typeof b === "object" && b !== null)
-    return isSame(Object.entries(a), Object.entries(b));
-  return false;
-}
-
-function isAlive(state: State, session: string, incarnation: number): boolean {
-  return state.sessions.live.get(session)?.incarnations.some(i => i.ordinal === incarnation) ?? false;
 }

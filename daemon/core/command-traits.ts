@@ -1,15 +1,15 @@
-/** What each command is like, for whoever treats commands differently. A command without a row does not compile. */
+/** The traits of each command: its durability, and whether a full disk takes it. A missing row does not compile. */
 import type { CommandType } from "./commands.ts";
 
 export interface CommandTraits {
   /**
-   * Nobody hears of the command before it would survive a power cut. Commands about sessions and locks need not: a power
-   * cut ends the holders too. `asked`: as the command itself asks.
+   * Whether the engine holds replies and events back until the command is on disk. Sessions and locks need not be: a
+   * power cut ends the holders too. `asked`: the command's own `durable` decides.
    */
   readonly durable: boolean | "asked";
   /**
-   * A full disk takes the command: it frees something, or ends something that would block others for as long as the
-   * disk stays full. All of these are short, so what is kept back for them lasts for thousands.
+   * Whether the journal accepts the command on a full disk: it frees space, or ends a lock or wait that blocks others.
+   * These commands are short, so the reserved space lasts for thousands of them.
    */
   readonly frees: boolean;
 }
@@ -43,6 +43,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   lease_renew: passing,
   writes_noted: passing,
   writes_settled: passing,
+  work_returned: passing,
   work_taken: passing,
   conflict_noted: passing,
   notes_told: passing,

@@ -1,6 +1,6 @@
 /**
- * What the log holds. An entry is a validated command, who proposed it, its time, and its place.
- * Commands carry every fact of the outside world they need: the core looks nothing up.
+ * The log's commands. An entry is a validated command with its proposer, its time and its sequence number.
+ * Invariant: a command carries every fact of the outside world that it needs; the core reads none itself.
  */
 
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
@@ -11,14 +11,14 @@ import type { NoteCommands } from "./messages/notice-commands.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
 import type { Task } from "./tasks/table.ts";
 
-/** A proposal before the log gave it a place. `at` is the proposer's clock, in milliseconds. */
+/** A command before the log ordered it. `at` is the proposer's clock, in milliseconds. */
 export interface Proposal {
   readonly origin: Origin;
   readonly at: number;
   readonly command: Command;
 }
 
-/** `seq` is contiguous, beginning with 1. */
+/** A proposal with its place in the log: `seq` is contiguous and begins with 1. */
 export interface Entry extends Proposal {
   readonly seq: number;
 }
@@ -38,7 +38,7 @@ export interface SessionBegin {
   readonly worktree: string;
   readonly branch: string | null;
   readonly name: string | null;
-  /** An id that ended within the last hour may begin again. */
+  /** Whether an id that ended within the last hour may begin again. */
   readonly revive: boolean;
   /** Wall time, to be shown to people. */
   readonly wallMs: number;
@@ -49,20 +49,20 @@ export interface SessionBegin {
 export interface SessionEnd {
   readonly session: string;
   readonly incarnation: number | null;
-  /** `begun` of the incarnation meant, where a later one of the same ordinal must not be hit. */
+  /** `begun` of the incarnation meant, so that the command does not end a later one of the same ordinal. */
   readonly begun?: number;
   readonly cause: "deregistered" | "ended" | "anchor_gone";
   readonly retry?: Retry;
 }
 
-/** Silence: proposed for a session without anchor. */
+/** A session without anchor sent no sign of life for `limits.silenceMs`. */
 export interface SessionLost {
   readonly session: string;
-  /** `begun` of the session meant; another one is not touched. */
+  /** `begun` of the session meant, so that the command does not touch a later one of the same id. */
   readonly begun: number;
 }
 
-/** A sign of life of a lost session. */
+/** A lost session sent a sign of life. */
 export interface SessionFound {
   readonly session: string;
 }
@@ -70,41 +70,41 @@ export interface SessionFound {
 export interface LockRequest {
   readonly actor: Actor;
   readonly files: readonly FileRef[];
-  /** The request named one `file`, not `files`. */
+  /** Whether the request named one `file`, not `files`. */
   readonly single: boolean;
   readonly kind: LockKind;
   readonly waitMs: number;
   readonly depth: number;
-  /** The place in line outlives the time-out by this; 0: it goes at once. */
+  /** How long the queue position outlives the time-out, in milliseconds; 0: it ends at once. */
   readonly placeMs: number;
-  /** The place outlives the connection as well, for `limits.placeMs`. */
+  /** Whether the queue position also outlives the connection, for `limits.placeMs`. */
   readonly detach: boolean;
   readonly progress: boolean;
-  /** The prompt a turn hold belongs to. */
+  /** The prompt that a turn lock belongs to. */
   readonly prompt: string | null;
-  /** The tool use that will write once this is granted: in flight until its end is seen. */
+  /** The tool use that will write after the grant; its write is in flight until its end is seen. */
   readonly flight: string | null;
-  /** A turn hold untouched this long yields to who waits. */
+  /** A turn lock untouched for this long, in milliseconds, yields to a waiter. */
   readonly yieldMs: number;
-  /** Agents of the same session whose holds pass to this one; null is the main agent. */
+  /** Agents of the same session whose locks pass to this actor; null is the main agent. */
   readonly ancestors: readonly (string | null)[];
   readonly bound: Bound | null;
-  /** Project and directory for a session that nobody registered. */
+  /** Project and directory of a session id that is not registered yet. */
   readonly project: string;
   readonly cwd: string;
   readonly wallMs: number;
   readonly retry?: Retry;
 }
 
-/** The connection of a waiting request closed. `kept`: by which a retry would find what was answered there. */
+/** The connection of a waiter closed. `kept`: the retry under which a reply sent to that connection is kept. */
 export interface LockDetach {
   readonly waiter: Origin;
   readonly kept?: Retry;
 }
 
 /**
- * A grant found nobody to hand it to: `waiter` is where it should have gone, `keys` are those of its files, `kept` is as
- * of `LockDetach`.
+ * The answer to a grant was not delivered: `waiter` is its origin, `keys` are the keys of its files, `kept` is as in
+ * `LockDetach`.
  */
 export interface LockUndelivered {
   readonly waiter: Origin;
@@ -113,7 +113,7 @@ export interface LockUndelivered {
   readonly kept?: Retry;
 }
 
-/** The refusal that was answered to `to` reached no client: a retry does not get it. */
+/** The refusal sent to `to` reached no client, so a retry does not get it. */
 export interface ReplyUnheard {
   readonly to: Origin;
   readonly kept: Retry;
@@ -125,7 +125,7 @@ export interface LockRelease {
   readonly retry?: Retry;
 }
 
-/** Whoever holds these: recorded, the holders told. */
+/** Takes locks from their holders by force; an event tells each holder and names `by`. */
 export interface LockRevoke {
   readonly by: string;
   readonly files: readonly FileName[];
@@ -137,53 +137,59 @@ export interface LockUnbind {
   readonly bound: Bound;
 }
 
-/** Frees the actor's turn holds, except those of `keepPrompt`. */
+/** Releases the actor's turn locks, except those of `keepPrompt`. */
 export interface TurnEnd {
   readonly actor: Actor;
   readonly keepPrompt: string | null;
 }
 
-/** A write ended, or with `flight: null` all of the actor's. */
+/** A write in flight ended, or with `flight: null` all of the actor's did. */
 export interface FlightEnd {
   readonly actor: Actor;
   readonly flight: string | null;
-  /** The file was written. */
+  /** Whether the tool wrote the file. */
   readonly wrote: boolean;
-  /** Where it was written, in a repository. */
+  /** The file that was written, if it is in a repository. */
   readonly noted?: WriteNote;
 }
 
 export interface WriteNote {
   readonly files: readonly Written[];
-  /** By a tool whose hook told so, or by a shell command, as was seen afterwards. */
+  /** `edit`: a tool's hook reported the write. `shell`: the daemon detected it after a shell command. */
   readonly by: "edit" | "shell";
   /** Agents of the same session that the writer works for; null is the main agent. */
   readonly ancestors: readonly (string | null)[];
   readonly wallMs: number;
 }
 
-/** A shell command of the actor's ended, and these files changed while it ran. */
+/** The actor's shell command ended; these files changed while it ran. */
 export interface WritesNoted {
   readonly actor: Actor;
   readonly noted: WriteNote;
 }
 
-/** Git says that nothing uncommitted is left in these; `seq` is the latest write known when it was asked. */
+/** Git reports these files clean; `seq` is the latest write that the daemon knew when git ran. */
 export interface WritesSettled {
   readonly settled: readonly { readonly key: string; readonly seq: number }[];
 }
 
-/** A person is asked whether the actor's write may go on: its lease begins anew, once. */
+/** The actor's git command made settled work in these files uncommitted again: it popped a stash or undid a commit. */
+export interface WorkReturned {
+  readonly actor: Actor;
+  readonly noted: WriteNote;
+}
+
+/** A permission dialog opened for the actor's write in flight, which renews its lease once. */
 export interface LeaseRenew {
   readonly actor: Actor;
 }
 
-/** The session ends, but its process may go on under another id: what it keeps waits for that. */
+/** Suspends the session: its process may go on under another id and then inherits its explicit locks and tasks. */
 export interface SessionSuspend {
   readonly session: string;
 }
 
-/** A task to be created. `dependsOn`: ids, beginnings of ids, or names of others of the same command. */
+/** A task to create. `dependsOn`: ids, prefixes of ids, or names of other tasks in the same command. */
 export interface NewTask {
   readonly name: string | null;
   readonly description: string;
@@ -192,25 +198,25 @@ export interface NewTask {
   readonly dependsOn: readonly string[];
 }
 
-/** All of them, or none. */
+/** Creates all of these tasks, or none. */
 export interface TaskCreate {
   readonly by: Actor | null;
   readonly tasks: readonly NewTask[];
-  /** The request named several, and is answered so. */
+  /** Whether the request had a list of tasks; its reply then has one too. */
   readonly many: boolean;
   readonly project: string;
   readonly wallMs: number;
   readonly retry?: Retry;
 }
 
-/** Tasks of another store, under their own ids; those that are here stay as they are. */
+/** Imports tasks of another store under their own ids; a task whose id exists already stays as it is. */
 export interface TaskImport {
   readonly by: Actor | null;
   readonly tasks: readonly Omit<Task, "n" | "createdBy">[];
   readonly retry?: Retry;
 }
 
-/** Null: as it is. */
+/** Changes a task; a null field stays as it is. */
 export interface TaskUpdate {
   readonly by: Actor | null;
   readonly task: string;
@@ -220,14 +226,14 @@ export interface TaskUpdate {
   readonly description: string | null;
   readonly priority: TaskPriority | null;
   readonly labels: readonly string[] | null;
-  /** Project and directory for a session that nobody registered. */
+  /** Project and directory of a session id that is not registered yet. */
   readonly project: string;
   readonly cwd: string;
   readonly wallMs: number;
   readonly retry?: Retry;
 }
 
-/** `task: null`: the best that is ready in the project, with all labels. */
+/** Claims a task. `task: null`: the first ready task of the project, by priority and age, that has all `labels`. */
 export interface TaskClaim {
   readonly actor: Actor;
   readonly task: string | null;
@@ -251,14 +257,14 @@ export interface TaskRemove {
   readonly retry?: Retry;
 }
 
-/** What is due, by name; the core compares and refuses what no longer fits. */
+/** A timer that expired, by name. The core refuses it if it no longer fits the state. */
 export type Due =
   | { readonly what: "wait_over"; readonly ticket: number }
   | { readonly what: "place_over"; readonly ticket: number }
   | { readonly what: "turn_lease_over"; readonly key: string; readonly first: number }
   | { readonly what: "yield_over"; readonly key: string; readonly first: number }
   | { readonly what: "bound_over"; readonly key: string; readonly first: number }
-  /** Not all that was free could be granted in one step. */
+  /** A step left free waiters ungranted: `limits.grantsPerStepMax`. */
   | { readonly what: "grants_left" }
   | {
       readonly what: "context_over";
@@ -276,7 +282,7 @@ export interface Elapse {
   readonly due: Due;
 }
 
-/** From here on entries are applied under this level. */
+/** Sets the level of rules for the entries after this one. */
 export interface Rules {
   readonly level: number;
 }
@@ -304,6 +310,7 @@ export interface Commands extends TalkCommands, NoteCommands {
   flight_end: FlightEnd;
   writes_noted: WritesNoted;
   writes_settled: WritesSettled;
+  work_returned: WorkReturned;
   lease_renew: LeaseRenew;
   session_suspend: SessionSuspend;
   task_create: TaskCreate;
@@ -318,6 +325,6 @@ export interface Commands extends TalkCommands, NoteCommands {
 }
 
 export type CommandType = keyof Commands;
-/** The command named `T`; with a union of names it stays one union, so that a table of handlers can be indexed. */
+/** The command named `T`. A union of names gives one union type, so that code can index the table of handlers. */
 export type CommandOf<T extends CommandType> = { [K in T]: { readonly type: K } & Commands[K] }[T];
 export type Command = CommandOf<CommandType>;

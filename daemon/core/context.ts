@@ -1,9 +1,9 @@
 /**
  * Context: small shared JSON values, by project and key.
  *
- * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`; the versions of
- * a key only rise, over deletion too (a new key begins above all that ever ended); what is not durable is gone when
- * the daemon of its node starts again; what has ended is never seen, even before that is in the log.
+ * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`; a key's version
+ * only rises, even across deletion (a new key begins above every ended version); a value that is not durable ends
+ * with a restart of its node's daemon; no reader sees an expired value, even before the log records its end.
  */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
@@ -24,7 +24,7 @@ export const contextSet: Handler<"context_set"> = (state, command, meta, step) =
     step.reply = refused;
     return;
   }
-  // One that has ended already leaves its version behind.
+  // An expired value that is still in the table passes its version on.
   const over = context.items.get(itemKey(project, key));
   if (over !== undefined && known === undefined) forget(context, over);
   const version = (known?.version ?? context.versions) + 1;
@@ -53,7 +53,7 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
   announce(state, known, command.actor, true, step);
 };
 
-/** The value of a key as of the core's time, or of `now`. */
+/** Returns the key's item unless it has expired at `now` (core time, ms). */
 export function contextAt(
   state: State,
   project: string,
@@ -65,18 +65,18 @@ export function contextAt(
 }
 
 export function contextAbsent(key: string): Refusal {
-  return refuse("context_absent", `the project has no key ${key}; context_list shows those there are`, {
+  return refuse("context_absent", `the project has no key ${key}; context_list shows its keys`, {
     key,
   });
 }
 
-/** Its time is over. */
+/** Removes the item and announces its end. */
 export function endItem(state: State, item: ContextItem, step: Step): void {
   forget(state.context, item);
   announce(state, item, null, true, step);
 }
 
-/** A start of the node's daemon: what it had in memory alone is gone. */
+/** Ends the values of this node that are not durable, after its daemon restarted. */
 export function dropVolatile(state: State, node: string, step: Step): void {
   for (const item of state.context.items.values()) {
     if (!item.durable && item.node === node) endItem(state, item, step);
@@ -97,7 +97,7 @@ function removeItem(context: ContextTable, item: ContextItem): void {
   context.bytes -= sizeOf(item);
 }
 
-/** Removes a key; whoever sets it again begins above its version. */
+/** Removes a key; the next value of the key begins above its version. */
 function forget(context: ContextTable, item: ContextItem): void {
   removeItem(context, item);
   context.versions = Math.max(context.versions, item.version);
@@ -115,7 +115,7 @@ function itemOf(
   return { project, key, value, bytes, from, node: meta.origin.node, at: wallMs, version, durable, endsAt };
 }
 
-/** What counts towards the bound, in bytes: a key takes two a character. */
+/** Returns the item's size in bytes for `limits.contextBytes`: each character of project and key counts as two. */
 function sizeOf({ project, key, bytes }: Pick<ContextItem, "project" | "key" | "bytes">): number {
   return bytes + 2 * (project.length + key.length);
 }

@@ -1,4 +1,4 @@
-/** What concerns the daemon itself: its starts, the level of rules, entries that are void. */
+/** Commands about the daemon itself: its start, the level of rules, voided entries. Invariant: epochs only rise. */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { dropVolatile } from "./context.ts";
@@ -10,8 +10,8 @@ import { forgetRefusals } from "./retries.ts";
 import { rulesKnown } from "./state.ts";
 
 /**
- * A daemon began a new epoch: connections of its earlier ones are gone. Waiting requests keep their places for a
- * while, locks bound to a connection wait for their client to come back.
+ * Begins a new epoch of a node's daemon, whose earlier connections are gone. Its waiters keep their queue positions
+ * for `limits.placeMs`, and its bound locks wait `limits.boundGraceMs` for their clients to return.
  */
 export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
   const { node } = meta.origin;
@@ -47,7 +47,7 @@ export const rules: Handler<"rules"> = (state, command, _meta, step) => {
   step.reply = { ok: true };
 };
 
-/** The entry it names is skipped by whoever replays the log; by itself it changes nothing. */
+/** Changes nothing: a replay of the log skips the entry that the command names. */
 export const voidEntry: Handler<"void"> = (_state, _command, _meta, step) => {
   step.reply = { ok: true };
 };

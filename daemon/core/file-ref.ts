@@ -1,9 +1,9 @@
 /** Files as commands name them. */
 
 /**
- * A file as its request named it (`file`), as an absolute path in words alone (`lexical`), and as the key it
- * locks by. `dir`: the whole subtree. `path`: the key's path as it is spelled, where the key is folded; what people
- * are shown is `pathOf` of the whole.
+ * A file as its request named it (`file`), as an absolute path without resolved links (`lexical`), and as its lock
+ * key. `dir`: the whole subtree. `path`: the unfolded path if the key is case-folded. To show a file to people,
+ * use `pathOf`.
  */
 export interface FileRef {
   readonly file: string;
@@ -13,7 +13,7 @@ export interface FileRef {
   readonly path?: string | undefined;
 }
 
-/** To give up, only `lexical` need be known; `key` is null where the path could not be looked at. */
+/** A file to release: `lexical` is enough to find it; `key` is null if the daemon could not resolve the path. */
 export interface FileName {
   readonly file: string;
   readonly lexical: string;
@@ -21,7 +21,7 @@ export interface FileName {
   readonly path?: string | undefined;
 }
 
-/** A file of a repository that was written: `file` is its path from the worktree's top, for people. */
+/** A written file of a repository: `file` is its path from the worktree's top, for people. */
 export interface Written {
   readonly key: string;
   readonly file: string;

@@ -1,4 +1,4 @@
-/** Numbers, the smallest first: a binary heap. */
+/** A binary min-heap of numbers. */
 export class NumberHeap {
   readonly #heap: number[] = [];
 
@@ -15,7 +15,7 @@ export class NumberHeap {
     heap[i] = n;
   }
 
-  /** Removes and returns the smallest. */
+  /** Removes and returns the smallest number. */
   pop(): number | undefined {
     const [first] = this.#heap;
     const last = this.#heap.pop();

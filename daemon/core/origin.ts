@@ -1,20 +1,20 @@
-/** Where a command came from, and by what it is known when it comes again. */
+/** Where a command came from, and what identifies its retry. */
 
-/** Where a command came from; answers go back there. `n` counts the proposals of one node and epoch. */
+/** The proposer of a command, to which answers go. `n` counts the proposals of one node and epoch. */
 export interface Origin {
   readonly node: string;
   readonly epoch: number;
   readonly n: number;
 }
 
-/** The connection a lock is bound to. */
+/** The connection that a lock is bound to: its close releases the lock. */
 export interface Bound {
   readonly node: string;
   readonly epoch: number;
   readonly connection: number;
 }
 
-/** A retry's identity: who, their id for it, and a digest of the body. */
+/** A retry's identity: the sender, its id for the request, and a digest of the body. */
 export interface Retry {
   readonly by: string;
   readonly requestId: string;

@@ -1,42 +1,43 @@
+/** The effects of an entry: replies, events, timers. Invariant: a step never changes the state. */
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import type { Due, LockRequest } from "./commands.ts";
 import type { Origin } from "./origin.ts";
 
-/** An event by the epoch and the entry it came from, and its number there. */
-export interface Told {
+/** An event's position: the epoch and `seq` of its entry, and its number within the entry. */
+export interface EventCursor {
   readonly epoch: number;
   readonly seq: number;
   readonly n: number;
 }
 
-/** A success or a refusal, as it goes over the wire. */
+/** A success or a refusal, as the wire carries it. */
 export type Reply = { readonly ok: true; readonly [field: string]: unknown } | Refusal;
 
-/** What an entry leads to outside the state. The engine lets it out once the entry is as durable as it has to be. */
+/** The effects of an entry outside the state. The engine releases them once the entry is as durable as required. */
 export class Step {
-  /** The answer to the entry's own origin; null: it waits. */
+  /** The answer to the entry's own origin; null: the request waits. */
   reply: Reply | null = null;
-  /** Answers to requests that waited. */
+  /** Answers to waiters. */
   readonly answers: Answer[] = [];
   readonly events: CoreEvent[] = [];
   /** The latest event before this entry's. */
-  told: Told | null = null;
-  /** What will be due later. */
+  lastEventCursor: EventCursor | null = null;
+  /** Timers that the step starts. */
   readonly timers: Timer[] = [];
 }
 
 export interface Answer {
   readonly to: Origin;
   readonly reply: Reply;
-  /** Who was granted a lock: if nobody is there to hear of it, `lock_undelivered` undoes it. Null: no grant. */
+  /** The grant that this answer carries, or null; `lock_undelivered` undoes it if the answer is not delivered. */
   readonly grant: Grant | null;
 }
 
-/** Who was granted which files. */
+/** The holder and the files of a grant. */
 export type Grant = Pick<LockRequest, "actor" | "files">;
 
-/** An event with those it is about; `to` sends it to the connection of one request alone. */
+/** An event with the sessions that it is `about`; with `to`, only that request's connection gets it. */
 export interface CoreEvent {
   readonly event: KiteEvent;
   readonly about: readonly string[];

@@ -1,18 +1,18 @@
 /**
- * Which of many path keys lie above or below another one. A key is `node:/absolute/path`, the root `node:`.
+ * An index that finds path keys above or below another key. A key is `node:/absolute/path`, the root `node:`.
  *
- * Invariants: only members added with `dir` are found from below; what is below a folder is found without a look at
- * anything else, and as lazily as it is asked for. While somebody goes through what was found, nothing is added or
- * removed.
+ * Invariants: a search upwards finds only members added with `dir`; a search below a folder visits only the members
+ * below it, lazily; the caller must not add or remove members while it iterates.
  */
+import { assert } from "./assert.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 
 export class PathIndex {
-  /** How often a path was added. */
+  /** Members, each with how often it was added. */
   readonly #members = new Map<string, number>();
-  /** Of these, how often with its subtree. */
+  /** Members added with their subtree, each with how often. */
   readonly #dirs = new Map<string, number>();
-  /** The members in the order of their keys: what is below a folder stands together. */
+  /** The members sorted by key, so that the members below a folder are adjacent. */
   readonly #sorted = new SortedKeys();
 
   add(key: string, dir: boolean): void {
@@ -24,28 +24,28 @@ export class PathIndex {
 
   remove(key: string, dir: boolean): void {
     const count = this.#members.get(key);
-    if (count === undefined) throw new Error(`path index: ${key} is not a member`);
+    assert(count !== undefined, () => `path index: ${key} is not a member`);
     if (dir) decrease(this.#dirs, key);
     decrease(this.#members, key);
     if (count === 1) this.#sorted.delete(key);
   }
 
-  /** Whether there may be members that overlap `key`; false is certain. */
+  /** Returns false only if no member overlaps `key`; true may be wrong. */
   touches(key: string, dir: boolean): boolean {
     return this.#members.size > 0 && (dir || this.#dirs.size > 0 || this.#members.has(key));
   }
 
-  /** Whether any member counts with its subtree. */
+  /** Whether any member was added with its subtree. */
   get hasFolders(): boolean {
     return this.#dirs.size > 0;
   }
 
-  /** Members that overlap `key`: itself, folders above it that count with their subtree, and, if `dir`, all below. */
+  /** Returns members that overlap `key`: itself, folders above added with their subtree, and, if `dir`, all below. */
   overlapping(key: string, dir: boolean): Iterable<string> {
     return dir && this.#members.size > 0 ? this.#aroundAndBelow(key) : this.around(key);
   }
 
-  /** The member `key` itself, and folders above it that count with their subtree. */
+  /** Returns the member `key` itself, and folders above it added with their subtree. */
   around(key: string): readonly string[] {
     const isMember = this.#members.has(key);
     if (this.#dirs.size === 0) return isMember ? [key] : nothing;
@@ -54,13 +54,13 @@ export class PathIndex {
     return found;
   }
 
-  /** All it knows, sorted: two indexes of the same members describe themselves alike. */
+  /** Returns all entries as text, sorted, so that two indexes of the same members give the same text. */
   describe(): readonly string[] {
     const members = [...this.#members].map(([key, n]) => `${key} ${n} ${this.#dirs.get(key) ?? 0}`);
     return [...members.sort(), ...this.#sorted];
   }
 
-  /** Below in the order of their keys, so that what is found first does not depend on what came and went before. */
+  /** Yields members below in key order, so that the order does not depend on past insertions and removals. */
   *#aroundAndBelow(key: string): Generator<string, void> {
     yield* this.around(key);
     const folder = `${key}/`;

@@ -1,6 +1,6 @@
 /**
- * Whether a path of arrows leads from one of `starts` to one of `goals`. Looks from both ends, an arrow each in turn,
- * and stops where one end has nothing left: costs what the smaller side has.
+ * Whether a path of edges leads from one of `starts` to one of `goals`. The search follows one edge from each
+ * end in turn and stops when either side is exhausted. Its cost is that of the smaller side.
  */
 export function leadsTo<T>(
   starts: Iterable<T>,
@@ -21,9 +21,9 @@ export function leadsTo<T>(
   }
 }
 
-/** Follows the arrows from all that were `seen`, and yields where each one ends. */
+/** Follows the edges from all nodes in `seen`, and yields the end of each. */
 function* spread<T>(seen: Set<T>, next: (at: T) => Iterable<T>): Generator<T, void> {
-  // A set goes on with what is added to it meanwhile.
+  // Iterating over a set includes members added during the iteration.
   for (const at of seen) {
     for (const one of next(at)) {
       seen.add(one);
@@ -33,8 +33,8 @@ function* spread<T>(seen: Set<T>, next: (at: T) => Iterable<T>): Generator<T, vo
 }
 
 /**
- * The shortest such path from `start` to one of `goals`, both included, or null. `next` decides which one is taken of
- * several.
+ * Returns the shortest path from `start` to one of `goals`, both included, or null. The order of `next` decides
+ * between paths of equal length.
  */
 export function pathTo<T>(start: T, goals: ReadonlySet<T>, next: (at: T) => Iterable<T>): T[] | null {
   const before = new Map<T, T | null>([[start, null]]);

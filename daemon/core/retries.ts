@@ -1,8 +1,9 @@
 /**
  * Replies kept for retries: the same requestId from the same sender gets the same reply and is applied once.
  *
- * Invariants: at most `limits.repliesMax`, of `limits.repliesChars` together but for the latest one; none older than
- * `limits.replyKeptMs` is used; in the order of their time. `replyChars` is what they have together. An answer that no client can have read is not kept, unless it is a success that a retry must not repeat.
+ * Invariants: at most `limits.repliesMax` replies, together at most `limits.repliesChars` but for the latest, oldest
+ * first; `replyChars` is their total; no retry gets a reply older than `limits.replyKeptMs`. A refusal that no client
+ * can have read is not kept; a success stays, so that a retry does not repeat it.
  */
 
 import { refuse } from "../../protocol/codes.ts";
@@ -12,7 +13,7 @@ import { type Origin, originKey, type Retry } from "./origin.ts";
 import type { Reply } from "./outcome.ts";
 import type { KeptReply, State } from "./state.ts";
 
-/** Nothing was changed by what was refused: a retry may be carried out. */
+/** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
 export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept }, _meta, step) => {
   step.reply = { ok: true };
   if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept, to);
@@ -22,7 +23,7 @@ function keyOf(retry: Retry): string {
   return `${retry.by}\n${retry.requestId}`;
 }
 
-/** What was answered to this request before, a refusal where the body differs, or null. It goes to `to` now. */
+/** Returns the reply kept for this request, a refusal if the body differs, or null. Records `to` as its new origin. */
 export function keptReply(state: State, retry: Retry, to: Origin): Reply | null {
   const kept = state.replies.get(keyOf(retry));
   if (kept === undefined || kept.at + limits.replyKeptMs <= state.t) return null;
@@ -51,7 +52,7 @@ export function keepReply(state: State, retry: Retry, reply: Reply, to: Origin):
   }
 }
 
-/** Keeps a reply as the latest one; also what a snapshot holds. */
+/** Adds a reply as the latest one; loading a snapshot uses it too. */
 export function putReply(state: State, key: string, kept: KeptReply): void {
   state.replies.set(key, kept);
   state.replyChars += kept.chars;
@@ -62,14 +63,14 @@ function drop(state: State, key: string): void {
   state.replies.delete(key);
 }
 
-/** Forgets what was answered; with `to` only where it was sent there last, so that what a later retry got stays. */
+/** Forgets the kept reply; with `to` only if it was last sent there, so that the reply to a later retry stays. */
 export function forgetReply(state: State, retry: Retry, to?: Origin): void {
   const kept = state.replies.get(keyOf(retry));
   if (kept === undefined || (to !== undefined && originKey(kept.to) !== originKey(to))) return;
   drop(state, keyOf(retry));
 }
 
-/** A node's daemon began anew: whether the refusals that its earlier ones answered were read, nobody knows. */
+/** Forgets a node's refusals after its daemon restarted: the daemon cannot know whether their clients read them. */
 export function forgetRefusals(state: State, node: string): void {
   for (const [key, { to, reply }] of state.replies) if (!reply.ok && to.node === node) drop(state, key);
 }

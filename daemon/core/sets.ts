@@ -1,4 +1,4 @@
-/** Sets by a key, of which none is empty. */
+/** Sets by key. Invariant: no set is empty. */
 export type Sets<Key, Value> = Map<Key, Set<Value>>;
 
 export function addToSet<Key, Value>(sets: Sets<Key, Value>, key: Key, value: Value): void {

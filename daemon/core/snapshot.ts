@@ -1,26 +1,26 @@
 /**
- * The state as lines of text and back: a line each for so many holds, tasks and so on, since one text of all of them
- * would be longer than a text can be. Everything is written in the order it has in the state, so the bytes of a state
- * rebuilt from a snapshot and the entries after it equal those of the state that lived through them.
+ * Writes the state as lines of text and reads it back. A line holds many items of one list, because a single string
+ * of the whole state could exceed the longest possible string.
+ * Invariant: lists keep the state's order, so a state replayed from a snapshot has the same bytes as the live one.
  */
 
 import { addItem } from "./context.ts";
-import { addWork } from "./files/dirty-files.ts";
+import { addSettled, addWork } from "./files/dirty-files.ts";
 import { addRisk } from "./files/merge-risk.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
-import { addEditHold } from "./messages/freeze-table.ts";
+import { addFreeze } from "./messages/freeze-table.ts";
 import { addConflict, addPending, type Conflict, type PendingNotes } from "./messages/notice-table.ts";
 import { addMessage, type NewMessage } from "./messages/table.ts";
-import type { Told } from "./outcome.ts";
+import type { EventCursor } from "./outcome.ts";
 import { putReply } from "./retries.ts";
 import { addSession } from "./sessions/table.ts";
 import {
   type ContextItem,
   type DirtyFile,
-  type EditHold,
-  type EditHolds,
   type ExpiredWrite,
   emptyState,
+  type Freeze,
+  type Freezes,
   type Hold,
   type KeptReply,
   type Locks,
@@ -32,11 +32,11 @@ import {
   type State,
   type Waiter,
 } from "./state.ts";
-import { enroll, noTasks, type Task, type Tasks } from "./tasks/table.ts";
+import { insertTasks, noTasks, type Task, type Tasks } from "./tasks/table.ts";
 
 const format = 1;
 
-/** What is one value, or a list that stays short. */
+/** Single values, and lists that stay short. */
 interface Header {
   readonly format: number;
   readonly rules: number;
@@ -54,13 +54,13 @@ interface Header {
   readonly sent: readonly (readonly [string, readonly number[]])[];
   readonly editHoldCount: number;
   readonly noteCount: number;
-  readonly told: Told;
+  readonly told: EventCursor;
 }
 
 type PlainHold = Omit<Hold, "row">;
 type PlainWaiter = Omit<Waiter, "row" | "blockers">;
 
-/** The lists, by the name their lines carry, in the order they are written and read. */
+/** The lists by the name on their lines, in the order of writing and reading. */
 interface Lists {
   sessions: Omit<Session, "agents"> & { readonly agents?: readonly (readonly [string, string])[] };
   idle: string;
@@ -68,26 +68,27 @@ interface Lists {
   waiters: PlainWaiter;
   tasks: Task;
   writes: DirtyFile;
+  settled: DirtyFile;
   risks: readonly [string, MergeRisk];
   notes: PendingNotes;
   conflicts: readonly [string, Conflict];
   context: ContextItem;
   messages: NewMessage;
-  editHolds: EditHold;
+  editHolds: Freeze;
   replies: readonly [string, KeptReply];
 }
 
 type Part = { readonly [N in keyof Lists]?: readonly Lists[N][] };
 
-/** The state as it is now, in copies as shallow as later entries leave them alone. */
+/** The state at one moment. Copies are shallow where later entries never change the original. */
 export interface Copy {
   readonly header: Header;
   readonly lists: { readonly [N in keyof Lists]: readonly Lists[N][] };
 }
 
-/** Copies the state: far cheaper than writing it down, which may take its time then. */
+/** Copies the state, which is far cheaper than writing it, so that writing can happen later. */
 export function copyOf(state: State): Copy {
-  const { locks, tasks, writes, notes, context, messages, editHolds } = state;
+  const { locks, tasks, writes, notes, context, messages, freezes } = state;
   const header: Header = {
     format,
     rules: state.rules,
@@ -103,9 +104,9 @@ export function copyOf(state: State): Copy {
     contextVersions: context.versions,
     messageCount: messages.count,
     sent: [...messages.sent],
-    editHoldCount: editHolds.count,
+    editHoldCount: freezes.count,
     noteCount: notes.count,
-    told: state.told,
+    told: state.lastEventCursor,
   };
   const lists = {
     sessions: Array.from(state.sessions.live.values(), plainSession),
@@ -114,18 +115,19 @@ export function copyOf(state: State): Copy {
     waiters: Array.from(locks.waiters.values(), plainWaiter),
     tasks: Array.from(tasks.all.values(), plainTask),
     writes: [...writes.files.values()],
+    settled: [...writes.settled.values()],
     risks: [...state.risks],
     notes: [...notes.pending.values()],
     conflicts: [...notes.conflicts],
     context: [...context.items.values()],
     messages: Array.from(messages.all.values(), plainMessage),
-    editHolds: [...editHolds.all.values()],
+    editHolds: [...freezes.all.values()],
     replies: [...state.replies],
   };
   return { header, lists };
 }
 
-/** The lines of the state, without their ends. */
+/** Yields the lines of the state, without line ends. */
 export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield JSON.stringify(header);
   yield* listLines("sessions", lists.sessions);
@@ -134,6 +136,7 @@ export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield* listLines("waiters", lists.waiters);
   yield* listLines("tasks", lists.tasks);
   yield* listLines("writes", lists.writes);
+  yield* listLines("settled", lists.settled);
   yield* listLines("risks", lists.risks);
   yield* listLines("notes", lists.notes);
   yield* listLines("conflicts", lists.conflicts);
@@ -143,12 +146,12 @@ export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield* listLines("replies", lists.replies);
 }
 
-/** The whole text: for states of a size that tests have. */
+/** Returns the state as one text, for the small states of tests. */
 export function writeState(state: State): string {
   return [...linesOf(copyOf(state))].join("\n");
 }
 
-/** Items in one line, and about how long it gets: a value of the shared context alone may be 256 KiB. */
+/** The most items in a line, and about its longest length: a single context value may have 256 KiB. */
 const itemsPerLine = 1_000;
 const lineChars = 1_048_576;
 
@@ -167,7 +170,7 @@ function* listLines<N extends keyof Lists>(name: N, items: readonly Lists[N][]):
   if (texts.length > 0) yield `{"${name}":[${texts.join(",")}]}`;
 }
 
-/** The state of these lines, or of their whole text. Throws with the format found where it is not this one. */
+/** Returns the state of these lines or this text. Throws an error that names the format if it is another one. */
 export function readState(text: string | Iterable<string>): State {
   const lines = typeof text === "string" ? text.split("\n") : text;
   const state = emptyState();
@@ -183,9 +186,9 @@ export function readState(text: string | Iterable<string>): State {
     for (const task of part.tasks ?? []) tasks.push(task);
   }
   if (header === null) throw new Error("the snapshot is empty");
-  // Whether one is ready is known when all are there.
-  enroll(state.tasks, tasks);
-  // As it was written: nothing came or went, and what is stored is in no cycle.
+  // Whether a task is ready depends on its dependencies, so all tasks are inserted together.
+  insertTasks(state.tasks, tasks);
+  // Loading marks everything as new, but a stored state has no pending changes and no cycle.
   state.sessions.touched.clear();
   state.locks.graph.fresh.clear();
   return state;
@@ -209,9 +212,9 @@ function readHeader(state: State, line: string): Header {
   state.context.versions = header.contextVersions;
   state.messages.count = header.messageCount;
   for (const [by, times] of header.sent) state.messages.sent.set(by, times);
-  state.editHolds.count = header.editHoldCount;
+  state.freezes.count = header.editHoldCount;
   state.notes.count = header.noteCount;
-  state.told = header.told;
+  state.lastEventCursor = header.told;
   return header;
 }
 
@@ -223,12 +226,13 @@ function readLists(state: State, part: Part): void {
   for (const hold of part.holds ?? []) addHold(state.locks, { ...hold, row: null });
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, { ...waiter, row: null, blockers: null });
   for (const work of part.writes ?? []) addWork(state.writes, work);
+  for (const work of part.settled ?? []) addSettled(state.writes, work);
   for (const [id, risk] of part.risks ?? []) addRisk(state, id, risk);
   for (const pending of part.notes ?? []) addPending(state.notes, pending);
   for (const [id, conflict] of part.conflicts ?? []) addConflict(state.notes, id, conflict);
   for (const item of part.context ?? []) addItem(state.context, item);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
-  for (const hold of part.editHolds ?? []) addEditHold(state.editHolds, hold);
+  for (const hold of part.editHolds ?? []) addFreeze(state.freezes, hold);
   for (const [key, kept] of part.replies ?? []) putReply(state, key, kept);
 }
 
@@ -236,7 +240,7 @@ function plainSession(session: Session): Lists["sessions"] {
   return { ...session, agents: [...session.agents] };
 }
 
-/** The fields in one order, whatever made the object; named one by one, which is by far the fastest way to copy. */
+/** Copies the fields in a fixed order, whatever created the object. Naming each is by far the fastest way to copy. */
 function plainHold(hold: Hold): PlainHold {
   return {
     key: hold.key,
@@ -308,15 +312,15 @@ function plainMessage({ open: _open, letters, ...rest }: Message): NewMessage {
   return { ...rest, letters: [...letters.values()] };
 }
 
-/** The tasks with what is derived from them built anew, as `rebuiltIndexes`. */
+/** Returns the tasks with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltTasks(tasks: Tasks): Tasks {
   const fresh = noTasks(new Set());
   fresh.created = tasks.created;
-  enroll(fresh, [...tasks.all.values()]);
+  insertTasks(fresh, [...tasks.all.values()]);
   return fresh;
 }
 
-/** The derived part of the locks, built anew from holds and waiters: to be compared with the living one. */
+/** Returns the locks with their derived fields rebuilt from holds and waiters, to compare with the live ones. */
 export function rebuiltIndexes(locks: Locks): Locks {
   const fresh = emptyState().locks;
   for (const hold of locks.holds.values()) addHold(fresh, { ...hold });
@@ -324,14 +328,14 @@ export function rebuiltIndexes(locks: Locks): Locks {
   return fresh;
 }
 
-/** The holds on edits with what is derived from them built anew, as `rebuiltIndexes`. */
-export function rebuiltEditHolds(holds: EditHolds): EditHolds {
-  const fresh = emptyState().editHolds;
-  for (const hold of holds.all.values()) addEditHold(fresh, hold);
+/** Returns the freezes with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltFreezes(holds: Freezes): Freezes {
+  const fresh = emptyState().freezes;
+  for (const hold of holds.all.values()) addFreeze(fresh, hold);
   return fresh;
 }
 
-/** The sessions with what is derived from them built anew, as `rebuiltIndexes`. */
+/** Returns the sessions with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltSessions({ live }: Sessions): Sessions {
   const fresh = emptyState().sessions;
   for (const session of live.values()) addSession(fresh, session);

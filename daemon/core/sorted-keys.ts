@@ -1,9 +1,8 @@
 /**
- * Strings in the order of their code units, in chunks: to add, remove or find one costs a search and the moving of a
- * chunk, however many there are.
+ * Strings sorted by code units, in chunks. To add, remove or find a key costs a binary search and one chunk's move.
  *
- * Invariants: no chunk is empty or longer than `chunkMax`; the last of a chunk is before the first of the next.
- * Chunks that become small are joined with small neighbours.
+ * Invariants: no chunk is empty or longer than `chunkMax`; the last key of a chunk is before the first of the next.
+ * Removal joins a small chunk with a small neighbour.
  */
 const chunkMax = 256;
 
@@ -19,7 +18,7 @@ export class SortedKeys {
     return this.#size;
   }
 
-  /** False where it is there already. */
+  /** Adds the key; returns false if it is already present. */
   add(key: string): boolean {
     const at = this.#chunkOf(key);
     const chunk = this.#chunks[at];
@@ -28,7 +27,7 @@ export class SortedKeys {
       this.#size += 1;
       return true;
     }
-    const place = placeOf(chunk, key);
+    const place = positionOf(chunk, key);
     if (chunk[place] === key) return false;
     chunk.splice(place, 0, key);
     this.#size += 1;
@@ -36,11 +35,11 @@ export class SortedKeys {
     return true;
   }
 
-  /** False where it is not there. */
+  /** Removes the key; returns false if it is absent. */
   delete(key: string): boolean {
     const at = this.#chunkOf(key);
     const chunk = this.#chunks[at];
-    const place = chunk === undefined ? 0 : placeOf(chunk, key);
+    const place = chunk === undefined ? 0 : positionOf(chunk, key);
     if (chunk === undefined || chunk[place] !== key) return false;
     chunk.splice(place, 1);
     this.#size -= 1;
@@ -51,27 +50,27 @@ export class SortedKeys {
 
   has(key: string): boolean {
     const chunk = this.#chunks[this.#chunkOf(key)];
-    return chunk !== undefined && chunk[placeOf(chunk, key)] === key;
+    return chunk !== undefined && chunk[positionOf(chunk, key)] === key;
   }
 
   get first(): string | undefined {
     return this.#chunks[0]?.[0];
   }
 
-  /** Those at or behind `key`, in order. Nothing may be added or removed meanwhile. */
+  /** Yields the keys from `key` on, in order. The caller must not add or remove keys meanwhile. */
   *from(key: string): Generator<string, void> {
     let at = this.#chunkOf(key);
     const chunk = this.#chunks[at];
     if (chunk === undefined) return;
-    for (let i = placeOf(chunk, key); i < chunk.length; i += 1) yield chunk[i] ?? "";
+    for (let i = positionOf(chunk, key); i < chunk.length; i += 1) yield chunk[i] ?? "";
     for (at += 1; at < this.#chunks.length; at += 1) yield* this.#chunks[at] ?? [];
   }
 
-  /** The last one before `key`. */
+  /** Returns the last key before `key`. */
   before(key: string): string | undefined {
     const at = this.#chunkOf(key);
     const chunk = this.#chunks[at];
-    const place = chunk === undefined ? 0 : placeOf(chunk, key);
+    const place = chunk === undefined ? 0 : positionOf(chunk, key);
     return place > 0 ? chunk?.[place - 1] : this.#chunks[at - 1]?.at(-1);
   }
 
@@ -79,7 +78,7 @@ export class SortedKeys {
     return this.from("");
   }
 
-  /** The last chunk that does not begin behind `key`, else the first. */
+  /** Returns the index of the last chunk whose first key is not after `key`, else 0. */
   #chunkOf(key: string): number {
     let low = 0;
     let high = this.#chunks.length;
@@ -91,7 +90,7 @@ export class SortedKeys {
     return Math.max(0, low - 1);
   }
 
-  /** Keys mostly come in order: what is full at its end stays so. */
+  /** Splits a chunk. Keys mostly arrive in order, so a chunk that grew at its end stays full. */
   #split(at: number, chunk: string[], grewAtEnd: boolean): void {
     this.#chunks.splice(at + 1, 0, chunk.splice(grewAtEnd ? chunkMax : chunkMax / 2));
   }
@@ -109,8 +108,8 @@ export class SortedKeys {
   }
 }
 
-/** The first place whose key is not before `key`. */
-function placeOf(chunk: readonly string[], key: string): number {
+/** Returns the index of the first key that is not before `key`. */
+function positionOf(chunk: readonly string[], key: string): number {
   let low = 0;
   let high = chunk.length;
   while (low < high) {

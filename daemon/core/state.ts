@@ -1,3 +1,4 @@
+/** The state's types, and the empty state. Invariants: those that `check` tests. */
 import type { Actor } from "./actor.ts";
 import type { LockKind } from "./commands.ts";
 import type { FileRef } from "./file-ref.ts";
@@ -7,35 +8,32 @@ import { WaitGraph } from "./locks/wait-graph.ts";
 import { type Notes, noNotes } from "./messages/notice-table.ts";
 import {
   type ContextTable,
-  type EditHolds,
+  type Freezes,
   type Messages,
   noContext,
-  noEditHolds,
+  noFreezes,
   noMessages,
 } from "./messages/state.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
-import type { Reply, Told } from "./outcome.ts";
+import type { EventCursor, Reply } from "./outcome.ts";
 import { PathIndex } from "./path-index.ts";
 import { noSessions, type Sessions } from "./sessions/table.ts";
 import { noTasks, type Tasks } from "./tasks/table.ts";
 
 export type * from "./messages/state.ts";
-export type { Incarnation, Session, Sessions } from "./sessions/table.ts";
+export type { Session, Sessions } from "./sessions/table.ts";
 
-/** The level of rules this program applies; it also knows the one before. */
+/** The level of rules that this program applies; a replay may also use any of `rulesKnown`. */
 export const rulesLevel = 1;
 export const rulesKnown: readonly number[] = [1];
 
-/**
- * Everything that is true, as a value made of slices. What is written in a snapshot is under the slices' own
- * names; `derived` parts are indexes that can be built again from the rest.
- */
+/** The whole state, one slice a feature. A snapshot leaves out `derived` fields: loading rebuilds these indexes. */
 export interface State {
-  /** The level of rules entries are applied under. */
+  /** The level of rules under which `apply` runs entries. */
   rules: number;
-  /** The last entry applied. */
+  /** The `seq` of the last entry applied. */
   seq: number;
-  /** The core's time in milliseconds; never goes back. */
+  /** The core's time in milliseconds; it never decreases. */
   t: number;
   storeId: string;
   epoch: number;
@@ -45,20 +43,20 @@ export interface State {
   readonly locks: Locks;
   readonly tasks: Tasks;
   readonly writes: Writes;
-  /** By project, file and the two worktrees, oldest first. */
+  /** Merge risks by project, file and the two worktrees, oldest first. */
   readonly risks: Map<string, MergeRisk>;
-  /** derived: risks by the sessions of their sides. */
+  /** derived: keys of risks by the sessions of their sides. */
   readonly risksOf: Map<string, Set<string>>;
   readonly notes: Notes;
   readonly context: ContextTable;
   readonly messages: Messages;
-  readonly editHolds: EditHolds;
+  readonly freezes: Freezes;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
-  /** derived: their lengths together, as JSON in UTF-16 units. */
+  /** derived: the total length of kept replies, as JSON in UTF-16 units. */
   replyChars: number;
-  /** The latest event that anybody could hear of: the epoch and entry it came from, and its number there. */
-  told: Told;
+  /** The cursor of the latest event that was not for one request's connection alone. */
+  lastEventCursor: EventCursor;
 }
 
 export interface NodeStart {
@@ -68,40 +66,41 @@ export interface NodeStart {
 
 export interface Locks {
   readonly holds: Map<string, Hold>;
-  /** By ticket, which is the entry that joined the line: in the order of the line. */
+  /** By ticket, the `seq` of the entry that queued the waiter; in queue order. */
   readonly waiters: Map<number, Waiter>;
-  /** Grants so far; the next token's last part is one more. */
+  /** The number of grants so far; the next token's `grant` is one more. */
   grants: number;
-  /** Writes whose hold ended before they did, by actor and tool use, oldest first. */
+  /** Writes in flight whose lock ended first, by actor and tool use, oldest first. */
   readonly expiredWrites: Map<string, ExpiredWrite>;
   /** derived */
   readonly heldPaths: PathIndex;
   /** derived */
   readonly waitedPaths: PathIndex;
-  /** derived: tickets waiting for a key, each with the file that has it. */
+  /** derived: tickets of waiters by key, each with the file of that key. */
   readonly waitersAt: Map<string, Map<number, FileRef>>;
-  /** derived: held keys, and tickets of waiting requests, by words that are not the key's own path. */
+  /** derived: held keys, and tickets of waiters, by requested path if it differs from the key's path. */
   readonly heldWords: OtherWords<string>;
   readonly waitedWords: OtherWords<number>;
-  /** derived: who waits for whom. */
+  /** derived: the wait-for graph between actors. */
   readonly graph: WaitGraph;
   /** derived */
   readonly actors: ActorTable;
-  /** derived: waiting requests by where their answer goes. */
+  /** derived: tickets of attached waiters by the origin that their answer goes to. */
   readonly byOrigin: Map<string, number>;
-  /** derived: held keys by the connections that they, or what comes back of them, are bound to. */
+  /** derived: held keys by the connections that the lock and its loans are bound to. */
   readonly byBound: Map<string, Set<string>>;
 }
 
-/** Compared as (epoch, grant). */
+/** A fencing token, ordered by (epoch, grant). */
 export interface Token {
   readonly epoch: number;
   readonly grant: number;
 }
 
+/** A held lock. */
 export interface Hold {
   readonly key: string;
-  /** As the latest request spelled it, where the key is folded. */
+  /** The path as the latest request spelled it, if the key is case-folded. */
   path?: string | undefined;
   file: string;
   lexical: string;
@@ -111,38 +110,38 @@ export interface Hold {
   prompt: string | null;
   bound: Bound | null;
   token: Token;
-  /** The first token of this unbroken hold: what was issued between it and `token` is valid. */
+  /** The first token of this unbroken lock: all tokens issued for it from `first` to `token` are valid. */
   readonly first: Token;
   readonly since: number;
   touched: number;
-  /** When a person was asked, which renews the lease once; or null. */
+  /** When a permission dialog renewed the lease (core time, ms), at most once; or null. */
   renewed: number | null;
   readonly yieldMs: number;
-  /** Tool uses that may write now. */
+  /** Tool uses whose writes are in flight. */
   flights: readonly string[];
   readonly ancestors: readonly (string | null)[];
-  /** Whose explicit hold this is in truth: it comes back when the borrower is done. */
+  /** The loan by which an explicit lock returns to its lender when the borrower is done; or null. */
   loan: Loan | null;
   /**
-   * Where the grant was sent, and where the actor, who asked again, was told so as well. What was not delivered goes
-   * from these; without any the grant is undone. With `limits.grantAnswersMax` that asked again, one has heard.
+   * The origins that got the grant: that of the request, and those of later requests of the actor. An undelivered
+   * answer removes its origin, and the grant is undone with the last one. See `heard.ts`.
    */
   origin: Origin;
   askedAgain: readonly Origin[];
-  /** The retry that the answer to the latest request for it was kept for. */
+  /** The retry under which the reply to the latest request for this lock is kept. */
   retry: Retry | null;
-  /** derived: what its actor has; null until it is held. */
+  /** derived: its actor's row; null until the lock is in the table. */
   row: ActorLocks | null;
 }
 
-/** An explicit hold that a descendant uses. */
+/** The lender's side of an explicit lock that a descendant uses. */
 export interface Loan {
   readonly actor: Actor;
   readonly bound: Bound | null;
   readonly first: Token;
   readonly since: number;
   readonly ancestors: readonly (string | null)[];
-  /** As of the hold: whether its lender heard of it, and what a retry of that is told. */
+  /** The lender's own answer origins and retry, as in `Hold`. */
   readonly origin: Origin;
   readonly askedAgain: readonly Origin[];
   readonly retry: Retry | null;
@@ -159,7 +158,7 @@ export interface ExpiredWrite {
 
 export interface Waiter {
   readonly ticket: number;
-  /** Where the answer goes; null: detached, passed over until asked again. */
+  /** Where the answer goes; null: detached, so it blocks no request until its actor asks again. */
   origin: Origin | null;
   readonly actor: Actor;
   readonly files: readonly FileRef[];
@@ -175,19 +174,19 @@ export interface Waiter {
   progress: boolean;
   readonly since: number;
   waitMs: number;
-  /** End of the wait while attached, of the place while detached. */
+  /** The end of the wait while attached, of the queue position while detached (core time, ms). */
   deadline: number;
-  /** End of the wait that `flight` asked for, however often it was interrupted: its hook goes by its own clock. */
+  /** The end of the wait for `flight` (core time, ms). A reconnect does not extend it: the hook has its own limit. */
   waitEnd: number;
   retry: Retry | null;
-  /** derived: what its actor has; null until it is in line. */
+  /** derived: its actor's row; null until the waiter is in the table. */
   row: ActorLocks | null;
-  /** derived: how much stands between it and its files; null while nobody listens for it. */
+  /** derived: the number of its blockers; null while it is detached. */
   blockers: number | null;
 }
 
 export interface Writes {
-  /** By key, in the order of their latest writes. */
+  /** Dirty files by key, in the order of their latest writes. */
   readonly files: Map<string, DirtyFile>;
   /** derived: keys by the sessions of their writers. */
   readonly byWriter: Map<string, Set<string>>;
@@ -195,14 +194,20 @@ export interface Writes {
   readonly byWorktree: Map<string, Set<string>>;
   /** derived: keys by project and path in the repository. */
   readonly byFile: Map<string, Set<string>>;
+  /** Files that git reported clean, by key, the latest last: their uncommitted work may come back. */
+  readonly settled: Map<string, DirtyFile>;
+  /** derived: keys of `settled` by the top of their worktree. */
+  readonly settledIn: Map<string, Set<string>>;
+  /** derived: keys of `settled` by the sessions of their writers. */
+  readonly settledBy: Map<string, Set<string>>;
 }
 
-/** Work in one file of a repository in two of its worktrees. */
+/** Uncommitted work in one file of a repository in two of its worktrees. */
 export interface MergeRisk {
   readonly project: string;
   readonly file: string;
   readonly sides: readonly [MergeSide, MergeSide];
-  /** Sessions that were told with an answer of theirs. */
+  /** Sessions that received a notice of this risk. */
   readonly told: readonly string[];
 }
 
@@ -211,39 +216,39 @@ export interface MergeSide {
   readonly actor: Actor;
 }
 
-/** A file with uncommitted work in it, as far as was seen. */
+/** A file with uncommitted work, as far as the daemon saw its writes. */
 export interface DirtyFile {
   readonly key: string;
   readonly file: string;
   readonly worktree: string;
   readonly project: string;
-  /** Each actor once, the latest last. */
+  /** The writers, each actor once, the latest last. */
   readonly writers: readonly Writer[];
 }
 
 export interface Writer {
   readonly actor: Actor;
-  /** As people saw it then: its session may be gone. */
+  /** The actor's name at the time of the write; its session may have ended since. */
   readonly name: string;
   readonly ancestors: readonly (string | null)[];
   readonly by: "edit" | "shell";
   /** Wall time in milliseconds. */
   readonly wallMs: number;
-  /** The entry that noted its latest write. */
+  /** The `seq` of the entry that recorded its latest write. */
   readonly seq: number;
 }
 
 export interface KeptReply {
   readonly digest: string;
   readonly at: number;
-  /** Where it was sent last. */
+  /** The origin that the reply was last sent to. */
   readonly to: Origin;
   readonly reply: Reply;
-  /** Of the reply as JSON, in UTF-16 units. */
+  /** The length of the reply as JSON, in UTF-16 units. */
   readonly chars: number;
 }
 
-/** The state before the first entry. */
+/** Returns the state before the first entry. */
 export function emptyState(): State {
   const touched = new Set<string>();
   return {
@@ -270,15 +275,23 @@ export function emptyState(): State {
       byBound: new Map(),
     },
     tasks: noTasks(touched),
-    writes: { files: new Map(), byWriter: new Map(), byWorktree: new Map(), byFile: new Map() },
+    writes: {
+      files: new Map(),
+      byWriter: new Map(),
+      byWorktree: new Map(),
+      byFile: new Map(),
+      settled: new Map(),
+      settledIn: new Map(),
+      settledBy: new Map(),
+    },
     risks: new Map(),
     risksOf: new Map(),
     notes: noNotes(),
     context: noContext(),
     messages: noMessages(touched),
-    editHolds: noEditHolds(touched),
+    freezes: noFreezes(touched),
     replies: new Map(),
     replyChars: 0,
-    told: { epoch: 0, seq: 0, n: 0 },
+    lastEventCursor: { epoch: 0, seq: 0, n: 0 },
   };
 }

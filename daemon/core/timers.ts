@@ -1,10 +1,11 @@
 /**
- * What passes with time. The core has no timers: it says when something is due, the shell proposes it by name, and
- * here it is compared with what is true by then; what no longer fits is refused.
+ * Timers of the core, which has no clock. A step names what is due when; the engine proposes it at that time.
+ * Invariant: an `elapse` that no longer fits the state is refused and changes nothing.
  */
 
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { assert } from "./assert.ts";
 import type { Due } from "./commands.ts";
 import { endItem, itemKey } from "./context.ts";
 import type { Handler } from "./handler.ts";
@@ -16,12 +17,12 @@ import { disconnectLoans, holdsOf, releaseParts } from "./locks/release.ts";
 import { waitOver } from "./locks/replies.ts";
 import { removeWaiter } from "./locks/table.ts";
 import { leaseMsOf, yieldAt } from "./locks/yield.ts";
-import { endEditHold } from "./messages/freezes.ts";
+import { endFreeze } from "./messages/freezes.ts";
 import type { Step, Timer } from "./outcome.ts";
 import { end, leaseAfterLostMs } from "./sessions/end.ts";
 import type { Hold, Session, State, Waiter } from "./state.ts";
 
-/** When `due` is due as things stand (core time, ms), or null where it no longer means anything. */
+/** Returns when `due` is due in this state (core time, ms), or null if it no longer applies. */
 export function dueAt(state: State, due: Due): number | null {
   switch (due.what) {
     case "wait_over": {
@@ -52,7 +53,7 @@ export function dueAt(state: State, due: Due): number | null {
       return item === undefined || item.version !== due.version ? null : item.endsAt;
     }
     case "edit_hold_over":
-      return state.editHolds.all.get(due.hold)?.until ?? null;
+      return state.freezes.all.get(due.hold)?.until ?? null;
     case "bound_over": {
       const bound = boundPart(state, due)?.bound ?? null;
       const start = bound === null ? undefined : state.nodes.get(bound.node);
@@ -68,7 +69,7 @@ export function dueAt(state: State, due: Due): number | null {
   }
 }
 
-/** Everything that will be due, for a start from a snapshot. */
+/** Returns all timers of the state, for a start from a snapshot. */
 export function allDue(state: State): Timer[] {
   const dues: Due[] = [];
   for (const { ticket } of state.locks.waiters.values()) {
@@ -90,7 +91,7 @@ export function allDue(state: State): Timer[] {
   for (const { project, key, version, endsAt } of state.context.items.values()) {
     if (endsAt !== null) dues.push({ what: "context_over", project, key, version });
   }
-  for (const hold of state.editHolds.all.keys()) dues.push({ what: "edit_hold_over", hold });
+  for (const hold of state.freezes.all.keys()) dues.push({ what: "edit_hold_over", hold });
   dues.push({ what: "grants_left" });
   return dues.flatMap(due => {
     const at = dueAt(state, due);
@@ -115,7 +116,7 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
     case "yield_over":
       return dropHold(state, meant(state, due), "yielded", step);
     case "grants_left":
-      // Every step ends with passing on.
+      // Every step ends with `grantWaiters`.
       return;
     case "suspend_over":
       return end(state, sessionOf(state, due.session), "ended", step);
@@ -124,8 +125,8 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       return item === undefined ? undefined : endItem(state, item, step);
     }
     case "edit_hold_over": {
-      const hold = state.editHolds.all.get(due.hold);
-      return hold === undefined ? undefined : endEditHold(state, hold, "over", step);
+      const hold = state.freezes.all.get(due.hold);
+      return hold === undefined ? undefined : endFreeze(state, hold, "over", step);
     }
     case "bound_over": {
       const hold = meant(state, due);
@@ -163,7 +164,7 @@ function releaseKind(state: State, session: string, kind: Hold["kind"], step: St
     holds: holdsOf(state, row).filter(h => h.kind === kind),
     places: [],
   }));
-  // All lenders of an explicit hold are of this session: what they lent goes, too.
+  // All lenders of an explicit lock are of this session, so their loans end too.
   releaseParts(state, parts, "lost", step, kind === "explicit");
 }
 
@@ -172,7 +173,7 @@ function meant(state: State, due: { readonly key: string; readonly first: number
   return hold !== undefined && hold.first.grant === due.first ? hold : null;
 }
 
-/** The hold that is meant, or what will come back of one that is lent. */
+/** Returns the lock that `due` means, or the loan of it. */
 function boundPart(
   state: State,
   due: { readonly key: string; readonly first: number },
@@ -193,12 +194,12 @@ function lostSince(
 
 function waiterOf(state: State, ticket: number): Waiter {
   const waiter = state.locks.waiters.get(ticket);
-  if (waiter === undefined) throw new Error(`no waiter ${ticket}`);
+  assert(waiter !== undefined, () => `no waiter ${ticket}`);
   return waiter;
 }
 
 function sessionOf(state: State, id: string): Session {
   const session = state.sessions.live.get(id);
-  if (session === undefined) throw new Error(`no session ${id}`);
+  assert(session !== undefined, () => `no session ${id}`);
   return session;
 }

@@ -1,8 +1,8 @@
 /**
- * Who proposed a command and hears what came of it.
+ * Matches each answer of the log to the caller that proposed the command.
  *
- * Invariants: a proposal is answered once; what leaves goes through the outbox, in the order of the log; a grant that
- * finds nobody, and a refusal that a retry would get without anybody having read it, are undone by entries of their own.
+ * Invariants: a proposal is answered once; all output passes through the outbox, in the order of the log. If no caller
+ * waits for a grant, or no client read a refusal kept for a retry, an entry of its own undoes it.
  */
 
 import { refuse } from "../../protocol/codes.ts";
@@ -12,15 +12,15 @@ import type { Answer, CoreEvent, Grant, Reply, Step } from "../core/outcome.ts";
 import type { ProposeFailure } from "../journal/journal.ts";
 import type { Outbox } from "./outbox.ts";
 
-/** Who proposed a command and hears of it. */
+/** A caller that proposed a command and waits for its answer. */
 export interface Caller {
-  /** The answer; for a request that waited, perhaps much later. */
+  /** The answer. If the request waited, it may come much later. */
   answer(reply: Reply): void;
-  /** The log did not take it, or is not known to have; `answer` hears of it where this is not given. */
+  /** The log refused the command or may have lost it. Without this method, `answer` gets the failure. */
   failed?(): void;
-  /** The request waits: its answer comes later. */
+  /** The request waits; its answer comes later. */
   parked?(): void;
-  /** An event for this request alone, while it waits. */
+  /** An event for this request alone while it waits. */
   event?(event: CoreEvent): void;
 }
 
@@ -28,9 +28,9 @@ export interface AnswersOptions {
   readonly outbox: Outbox;
   readonly node: string;
   readonly epoch: () => number;
-  /** Proposes what the daemon itself has to say, until the log takes it. */
+  /** Proposes a command of the daemon itself until the log takes it. */
   readonly submitWithRetry: (command: Command) => void;
-  /** Sees every step after its answers. */
+  /** Sees every step after its answers are sent. */
   readonly onStep: (entry: Entry, step: Step) => void;
 }
 
@@ -47,12 +47,12 @@ export class Answers {
     this.#options = options;
   }
 
-  /** `caller` hears what comes of proposal `n`. */
+  /** Registers `caller` for the answer to proposal `n`. */
   expect(n: number, command: Command, caller: Caller): void {
     this.#pending.set(n, { caller, command });
   }
 
-  /** Nobody listens for `n` any more: a request that waits gives up its place, a grant to it is undone. */
+  /** The caller of `n` left: a waiting request gives up its queue position, a grant to it is undone. */
   abandon(n: number): void {
     const pending = this.#pending.get(n);
     this.#pending.delete(n);
@@ -60,19 +60,19 @@ export class Answers {
     this.#detach(n, pending.command.retry);
   }
 
-  /** The grant answered to `n` did not reach its client; `kept` is the request's retry. */
+  /** Undoes the grant that did not reach the client of `n`; `kept` is the request's retry. */
   undelivered(n: number, { actor, files }: Grant, kept?: Retry): void {
     const of = kept === undefined ? {} : { kept };
     const keys = files.map(({ key }) => key);
     this.#options.submitWithRetry({ type: "lock_undelivered", waiter: this.origin(n), actor, keys, ...of });
   }
 
-  /** The refusal answered to `n` did not reach its client: a retry is carried out instead of getting it. */
+  /** Forgets the refusal that did not reach the client of `n`: a retry then runs instead of getting it. */
   unheard(n: number, kept: Retry): void {
     this.#options.submitWithRetry({ type: "reply_unheard", to: this.origin(n), kept });
   }
 
-  /** Whoever asked hears so; should it be delivered after all, nobody is there for it and a grant is undone. */
+  /** Reports the failure to the caller. If the log delivers the entry later anyway, its grant is revoked. */
   failed(n: number, { code, message }: ProposeFailure): void {
     const pending = this.#take(n);
     if (pending?.caller.failed !== undefined) pending.caller.failed();
@@ -80,8 +80,8 @@ export class Answers {
   }
 
   /**
-   * Lets out what the entry led to: its own answer, those to requests that waited, then the events for everybody. That
-   * a request waits is no answer: its caller hears so at once, before anything can happen to what it waits for.
+   * Sends the entry's own answer, then those to requests that waited, then the events for all subscribers. A caller
+   * learns at once that its request waits, before any event about that request.
    */
   send(entry: Entry, step: Step): void {
     const { outbox, onStep } = this.#options;
@@ -101,7 +101,7 @@ export class Answers {
     outbox.put(() => onStep(entry, step));
   }
 
-  /** The entry of `origin` threw. */
+  /** Tells the caller that its entry threw. */
   sendBug(origin: Origin): void {
     const refusal = refuse("internal_error", "a bug in Kite; nothing was changed (see the log)");
     this.#options.outbox.put(() => {
@@ -109,13 +109,13 @@ export class Answers {
     });
   }
 
-  /** Tells everybody who still waits to come back. */
+  /** Tells all callers that still wait to connect again. */
   close(): void {
     for (const { caller } of this.#pending.values()) caller.answer(restarting);
     this.#pending.clear();
   }
 
-  /** By which the log knows proposal `n`. */
+  /** Returns the name of proposal `n` in the log. */
   origin(n: number): Origin {
     return { node: this.#options.node, epoch: this.#options.epoch(), n };
   }
@@ -146,7 +146,7 @@ export class Answers {
     pending.caller.answer(reply);
   }
 
-  /** Nobody reads the answer: a lock's place or grant, or a refusal kept for a retry, goes by an entry of its own. */
+  /** Undoes an answer that no caller reads: a queue position, a grant, or a refusal kept for a retry. */
   #undo(n: number, command: Command, reply: Reply | null): void {
     const retry = "retry" in command ? command.retry : undefined;
     if (reply?.ok === false) {
@@ -179,9 +179,9 @@ export class Answers {
 }
 
 /** The answer of a daemon that stops. */
-export const restarting = refuse("restarting", "the daemon is going down; connect again in a moment");
+export const restarting = refuse("restarting", "the daemon is stopping; connect again in a moment");
 
-/** An event for one request alone. */
+/** Whether the event is for one request alone. */
 function isProgress({ to }: CoreEvent): boolean {
   return to !== undefined;
 }

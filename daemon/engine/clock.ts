@@ -1,17 +1,17 @@
-/** Time for the shell; the core is told it. A simulation brings its own. */
+/** The daemon's clock. The core reads no clock: it gets the time with each entry. The simulation has its own. */
 export interface Clock {
-  /** Milliseconds since 1970, by wall time at the start and monotonic from then on. */
+  /** Milliseconds since 1970: wall time at the start, monotonic from then on. */
   now(): number;
-  /** Wall time in milliseconds, to be shown to people; may jump. */
+  /** Wall time in milliseconds, shown to people; it may jump. */
   wall(): number;
-  /** Calls back once when `now()` has reached `at`; the returned function calls it off. */
+  /** Calls `callback` once when `now()` has reached `at`; the returned function cancels it. */
   at(at: number, callback: () => void): () => void;
 }
 
-/** setTimeout counts in 32 bits; longer waits are cut and asked again. */
+/** setTimeout counts in 32 bits. A longer wait fires early, and its caller sets it again. */
 const timeoutMaxMs = 2 ** 31 - 1;
 
-/** The machine's own clock. Its timers do not keep the process alive. */
+/** Returns the machine's clock. Its timers do not keep the process alive. */
 export function systemClock(): Clock {
   const offset = Date.now() - performance.now();
   const now = () => Math.floor(offset + performance.now());

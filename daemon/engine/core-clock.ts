@@ -1,9 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * The clock by which the core's time goes on. Core time never goes back, the machine's clock may (somebody set it
- * between two starts, or another node's is ahead): then this one runs ahead of it, rather than standing still
- * until it has caught up, with every wait that long.
+ * The clock of the core's time, which never goes back. The machine's clock may: a person set it, or another node's
+ * clock is ahead. This clock then runs ahead of it: standing still would prolong every wait.
  */
 export class CoreClock implements Clock {
   readonly #clock: Clock;
@@ -13,7 +12,7 @@ export class CoreClock implements Clock {
     this.#clock = clock;
   }
 
-  /** The log has seen `t`: from now on it is not earlier here. */
+  /** Makes this clock read at least `t`, the time of an entry in the log. */
   catchUp(t: number): void {
     this.#aheadMs = Math.max(this.#aheadMs, t - this.#clock.now());
   }

@@ -2,18 +2,18 @@ import type { Due } from "../core/commands.ts";
 import type { Timer } from "../core/outcome.ts";
 
 /**
- * What will be due, earliest first: a binary heap. What no longer matters is found out when it comes up, or by `sweep`.
+ * Timers, earliest first, in a binary heap. `take` and `sweep` drop those that are over.
  *
- * Of several times for the same thing only the earliest counts: who takes it asks anew when it is due.
+ * Of several timers with the same name only the earliest counts; the caller of `take` asks the core for the next time.
  */
 export class Deadlines {
   readonly #heap: Timer[] = [];
-  /** When each thing comes up. */
+  /** Due time by timer name. */
   readonly #times = new Map<string, number>();
-  /** Where in the heap the next sweep begins. */
+  /** The heap index at which the next sweep begins. */
   #swept = 0;
 
-  /** Not later than the next thing is due; null where there is nothing. */
+  /** The earliest due time, or an earlier one that no longer counts; null if the heap is empty. */
   get next(): number | null {
     return this.#heap[0]?.at ?? null;
   }
@@ -30,7 +30,7 @@ export class Deadlines {
     this.#rise(this.#heap.length, timer);
   }
 
-  /** Removes and returns the earliest one due at `now`, or null. */
+  /** Removes and returns the earliest timer due at `now`, or null. */
   take(now: number): Timer | null {
     for (;;) {
       const [first] = this.#heap;
@@ -38,7 +38,7 @@ export class Deadlines {
       const last = this.#heap.pop();
       if (last !== undefined && last !== first) this.#sink(0, last);
       const name = nameOf(first.due);
-      // An earlier time for the same thing was added after it, and has been taken.
+      // A timer of this name with an earlier time was added later and has been taken.
       if (this.#times.get(name) !== first.at) continue;
       this.#times.delete(name);
       return first;
@@ -46,8 +46,8 @@ export class Deadlines {
   }
 
   /**
-   * Looks at `count` timers and drops those that are over. The next call goes on where this one ended, so that every
-   * timer has its turn.
+   * Checks `count` timers and drops those that are over. The next call continues after them, so every timer is checked
+   * in time.
    */
   sweep(count: number, isOver: (due: Due) => boolean): void {
     for (let left = Math.min(count, this.#heap.length); left > 0; left -= 1) {
@@ -73,7 +73,7 @@ export class Deadlines {
     else this.#sink(i, last);
   }
 
-  /** Puts the timer in its place, from `i` upwards. */
+  /** Moves the timer up from `i` to its position. */
   #rise(from: number, timer: Timer): void {
     const heap = this.#heap;
     let i = from;
@@ -87,7 +87,7 @@ export class Deadlines {
     heap[i] = timer;
   }
 
-  /** The same downwards. */
+  /** Moves the timer down from `from` to its position. */
   #sink(from: number, timer: Timer): void {
     const heap = this.#heap;
     let i = from;

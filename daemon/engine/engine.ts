@@ -1,8 +1,8 @@
 /**
- * Proposes commands to the log, applies what the log delivers, and lets answers and events out when their entry is
- * durable enough.
+ * Proposes commands to the log, applies the entries that the log delivers, and sends answers and events once their
+ * entry is durable enough.
  *
- * Invariants: the state changes only in `#deliver`, in the order of the log; nobody hears of an entry before it is
+ * Invariants: the state changes only in `#deliver`, in the order of the log; no output leaves before its entry is
  * stored; an entry that throws is voided and the state rebuilt without it.
  */
 
@@ -18,7 +18,7 @@ import { Answers, type Caller, restarting } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { CoreClock } from "./core-clock.ts";
 import { Outbox } from "./outbox.ts";
-import { rebuild } from "./replay.ts";
+import { rebuild, stateHash } from "./replay.ts";
 import { Agenda } from "./scheduler.ts";
 import { Snapshots } from "./snapshot-schedule.ts";
 import { Throws } from "./throws.ts";
@@ -27,19 +27,19 @@ export interface EngineOptions {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly node: string;
-  /** For a store that has none yet. */
+  /** The id of a store that has none yet. */
   readonly storeId: string;
-  /** Sees every step once it may be heard of; during recovery with `replayed` true. */
+  /** Sees every step once its answers may leave; during recovery with `replayed` true. */
   readonly onStep: (entry: Entry, step: Step, state: State, replayed: boolean) => void;
-  /** Something a person should read later. */
+  /** Writes a problem to the daemon's log. */
   readonly onTrouble: (message: string, error: unknown) => void;
-  /** Only an end of the process can answer this; called once. */
+  /** Called once with an error that only the end of the process resolves. */
   readonly onFatal: (error: Error) => void;
-  /** Lets other work go first; a turn of the event loop unless told. */
+  /** Runs a task after other work; the default is one turn of the event loop. */
   readonly soon?: Soon;
-  /** Entries after which a snapshot is taken; `limits.snapshotEntries` unless told. */
+  /** Entries between two snapshots; the default is `limits.snapshotEntries`. */
   readonly snapshotEntries?: number;
-  /** Answers that leave in one turn of the event loop; `limits.turnAnswersMax` unless told. */
+  /** Answers sent in one turn of the event loop; the default is `limits.turnAnswersMax`. */
   readonly turnAnswers?: number;
 }
 
@@ -58,7 +58,7 @@ export class Engine {
   #epoch = 0;
   #count = 0;
   #queue: Entry[] = [];
-  /** The state is torn until this resolves. */
+  /** Until this resolves, the state is inconsistent. */
   #rebuilding: Promise<void> | null = null;
   #closed = false;
   #dead = false;
@@ -91,7 +91,7 @@ export class Engine {
     return engine;
   }
 
-  /** The state as of the last entry applied; to be read, never to be changed. */
+  /** The state after the last applied entry; read-only. */
   get state(): State {
     return this.#state;
   }
@@ -100,7 +100,7 @@ export class Engine {
     return this.#epoch;
   }
 
-  /** Entries that threw and are skipped. */
+  /** Sequence numbers of entries that threw and are skipped. */
   get voided(): readonly number[] {
     return [...this.#voided];
   }
@@ -110,7 +110,7 @@ export class Engine {
     return this.#clock.now();
   }
 
-  /** Proposes a command; returns the number to `abandon` it by. */
+  /** Proposes a command; returns the number for `abandon`. */
   submit(command: Command, caller: Caller): number {
     this.#count += 1;
     const n = this.#count;
@@ -124,40 +124,40 @@ export class Engine {
     return n;
   }
 
-  /** Proposes what the daemon itself has to say, again and again until the log takes it. */
+  /** Proposes a command of the daemon itself until the log takes it. */
   submitWithRetry(command: Command): void {
     const { clock } = this.#options;
     const again = () => clock.at(clock.now() + limits.fullRetryMs, () => this.submitWithRetry(command));
     if (!this.#closed) this.submit(command, { answer: () => {}, failed: again });
   }
 
-  /** `submit` for those who can wait for the answer in place. */
+  /** Proposes a command and resolves with its answer. */
   submitAndWait(command: Command): Promise<Reply> {
     return new Promise(resolve => this.submit(command, { answer: resolve }));
   }
 
-  /** Nobody listens for `n` any more: a request that waits gives up its place, a grant to it is undone. */
+  /** The caller of `n` left: a waiting request gives up its queue position, a grant to it is undone. */
   abandon(n: number): void {
     this.#answers.abandon(n);
   }
 
-  /** The grant answered to `n` did not reach its client; `kept` is the request's retry. */
+  /** Undoes the grant that did not reach the client of `n`; `kept` is the request's retry. */
   undelivered(n: number, grant: Grant, kept?: Retry): void {
     this.#answers.undelivered(n, grant, kept);
   }
 
-  /** The refusal answered to `n` did not reach its client: a retry is carried out instead of getting it. */
+  /** Forgets the refusal that did not reach the client of `n`: a retry then runs instead of getting it. */
   unheard(n: number, kept: Retry): void {
     this.#answers.unheard(n, kept);
   }
 
   /**
-   * Calls `read` with a state that holds everything proposed before, once that may be heard of. Who must not see
-   * what is proposed later waits for the promise before proposing it.
+   * Calls `read` with a state that holds everything proposed before, once its answers may leave. A caller that must not
+   * read later proposals awaits the promise before making them.
    */
   async read(read: (state: State) => void): Promise<void> {
     await this.#options.journal.barrier();
-    // Where the state is torn just now, the outbox waits for more than that to be mended.
+    // During a rebuild the outbox waits until the log has voided the entry that threw, so `read` sees a whole state.
     await new Promise<void>((resolve, reject) => {
       this.#outbox.put(() => {
         try {
@@ -170,27 +170,27 @@ export class Engine {
     });
   }
 
-  /** Resolves when the state holds everything proposed before, not all of which may be heard of yet: see `heard`. */
+  /** Resolves when the state holds everything proposed before. Some of it may not leave the daemon yet: see `heard`. */
   async upToDate(): Promise<void> {
     await this.#options.journal.barrier();
     await this.#whole();
   }
 
-  /** Resolves when everything that the state holds now may be heard of. */
+  /** Resolves when everything in the state now may leave the daemon. */
   heard(): Promise<void> {
     return new Promise(resolve => this.#outbox.put(resolve));
   }
 
   /**
-   * Takes a snapshot and closes the journal; everything that still waits is told to come back. Rejects where the
-   * snapshot could not be taken; the journal is closed then as well.
+   * Takes a snapshot and closes the journal; all waiting callers are told to connect again. Rejects if the snapshot
+   * fails; the journal is closed then as well.
    */
   async close(): Promise<void> {
     if (this.#closed) return;
     await this.#options.journal.barrier();
     this.#closed = true;
     this.#agenda.close();
-    // Whose answer waits for its turn gets it now, and need not come back for it; not from a journal that is broken.
+    // Sends the answers that wait for their turn, so their callers need not ask again; not if the journal is broken.
     if (!this.#dead) this.#outbox.flush();
     this.#answers.close();
     try {
@@ -223,7 +223,7 @@ export class Engine {
     this.#agenda.arm();
   }
 
-  /** Makes the new epoch known. A log elsewhere may fail once, or answer late: what counts is what it delivers. */
+  /** Writes the new epoch. A remote log may fail once or answer late: the entry that the log delivers counts. */
   async #begin(): Promise<void> {
     const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
     for (let left: number = limits.startTriesMax; this.#state.epoch !== this.#epoch; left -= 1) {
@@ -252,7 +252,7 @@ export class Engine {
     this.#snapshotIfDue();
   }
 
-  /** False where the entry threw and the state is being rebuilt without it. */
+  /** Returns false if the entry threw and the state is being rebuilt without it. */
   #applyOne(entry: Entry): boolean {
     if (this.#outbox.entered(entry.seq, entry.command)) this.#options.journal.sync();
     if (this.#voided.has(entry.seq)) {
@@ -290,7 +290,7 @@ export class Engine {
     this.#options.onFatal(error);
   }
 
-  /** Resolves when the state is not torn; rejects where it stays so. */
+  /** Resolves when no rebuild is running; rejects if the rebuild fails. */
   async #whole(): Promise<void> {
     while (this.#rebuilding !== null) await this.#rebuilding;
   }
@@ -303,6 +303,9 @@ export class Engine {
     const { state, threw } = rebuild(snapshot, entries, this.#voided);
     this.#state = state;
     for (const seq of threw) this.#void(seq, new Error(`entry ${seq} threw when it was applied again`));
+    // A person can compare the hash with a state replayed from the log alone.
+    const hash = stateHash(state);
+    this.#options.onTrouble(`the state was rebuilt, to entry ${state.seq}; its SHA-256 is ${hash}`, null);
     this.#agenda.reset();
     this.#rebuilding = null;
     this.#drain();

@@ -1,21 +1,20 @@
 /**
  * Holds outputs back until their entry is as durable as it has to be, in the order of the log. One turn of the event
- * loop sends `limits.turnAnswersMax` of them; those beyond leave with the next turns, in the same order.
+ * loop sends `limits.turnAnswersMax` of them; the others leave in later turns, in the same order.
  *
- * An output of entry n leaves when `durableSeq` has reached the last entry at or before n that has to be durable (command-traits.ts).
- * Nothing leaves behind an entry that threw before the log says that it is void: until then a new start could find
- * that it counts.
+ * Invariants: an output of entry n leaves when `durableSeq` has reached the last entry up to n that has to be durable.
+ * After an entry that threw, no output leaves until the log has voided it: a replay before that could apply it.
  */
 import { limits } from "../../protocol/limits.ts";
 import { commandTraits } from "../core/command-traits.ts";
 import type { Command } from "../core/commands.ts";
 import type { Soon } from "../journal/batches.ts";
 
-/** What tells whether a command has to be durable: its type, and for context what it asks for. */
+/** The fields that decide whether a command has to be durable. */
 type Classed = Pick<Command, "type"> & { readonly durable?: boolean };
 
 interface Waiting {
-  /** The entry that has to be durable. */
+  /** The sequence number of the entry that has to be durable. */
   readonly needs: number;
   readonly send: () => void;
 }
@@ -24,24 +23,24 @@ export class Outbox {
   readonly #soon: Soon;
   readonly #turnMax: number;
   #waiting: Waiting[] = [];
-  /** How many of them have left. */
+  /** How many of `#waiting` have left. */
   #sent = 0;
-  /** How many more outputs this turn of the event loop sends. */
+  /** How many more outputs may leave in this turn of the event loop. */
   #left: number;
   #scheduled = false;
-  /** Entries that threw and are not void in the log yet. */
+  /** Entries that threw and that the log has not voided yet. */
   readonly #undecided = new Set<number>();
   #diskSeq = 0;
   #durableSeq = 0;
 
-  /** `soon` calls back with the next turn of the event loop. */
+  /** `soon` calls back in the next turn of the event loop. */
   constructor(soon: Soon, turnMax: number = limits.turnAnswersMax) {
     this.#soon = soon;
     this.#turnMax = turnMax;
     this.#left = turnMax;
   }
 
-  /** Notes an entry that is about to be applied; true where the journal has to sync for it. */
+  /** Notes an entry before it is applied; true if the journal has to sync it. */
   entered(seq: number, { type, durable = false }: Classed): boolean {
     const needs = commandTraits[type].durable;
     if (needs === "asked" ? !durable : !needs) return false;
@@ -50,8 +49,8 @@ export class Outbox {
   }
 
   /**
-   * Takes `count` outputs off what this turn may send. True if the caller may send them now: nothing is held back, and
-   * the turn has room for all of them. Otherwise the caller puts each of them.
+   * Takes `count` outputs from this turn's quota. True if the caller may send them now: no output is held back, and the
+   * quota covers all of them. Otherwise the caller puts each of them.
    */
   claim(count: number): boolean {
     if (!this.#isClear || count > this.#left) return false;
@@ -59,13 +58,13 @@ export class Outbox {
     return true;
   }
 
-  /** Lets `send` happen as soon as everything applied so far is durable enough, and a turn has room for one output. */
+  /** Calls `send` once every applied entry is durable enough and this turn's quota has room for one output. */
   put(send: () => void): void {
     if (this.claim(1)) send();
     else this.#waiting.push({ needs: this.#diskSeq, send });
   }
 
-  /** Sends at once, for a daemon that stops, whatever is durable enough. */
+  /** Sends everything that is durable enough at once; for a daemon that stops. */
   flush(): void {
     this.#left = Number.POSITIVE_INFINITY;
     this.#send();
@@ -76,22 +75,22 @@ export class Outbox {
     this.#send();
   }
 
-  /** Entry `seq` threw: what comes next waits for `voided`. */
+  /** Entry `seq` threw: later outputs wait for `voided`. */
   threw(seq: number): void {
     this.#undecided.add(seq);
   }
 
-  /** The log says that entry `seq` is void. */
+  /** The log has voided entry `seq`. */
   voided(seq: number): void {
     if (this.#undecided.delete(seq)) this.#send();
   }
 
-  /** Everything applied so far is durable enough. */
+  /** Whether every applied entry is durable enough and no output waits. */
   get #isClear(): boolean {
     return this.#waiting.length === 0 && this.#undecided.size === 0 && this.#durableSeq >= this.#diskSeq;
   }
 
-  /** The next output that is durable enough, or null. */
+  /** The next output if it is durable enough, or null. */
   get #next(): Waiting | null {
     const next = this.#waiting[this.#sent];
     if (next === undefined || next.needs > this.#durableSeq || this.#undecided.size > 0) return null;

@@ -1,25 +1,37 @@
+/** Rebuilds the state from a snapshot and the log entries after it. */
+import { createHash } from "node:crypto";
 import { apply, skip } from "../core/apply.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
-import { readState } from "../core/snapshot.ts";
+import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
 import { emptyState, rulesKnown, type State } from "../core/state.ts";
 import type { Snapshot } from "../journal/journal.ts";
 
-/** The journal was written under rules this program does not know. */
+/** The journal uses rules that this program does not know. */
 export class RulesUnknown extends Error {
   override readonly name = "RulesUnknown";
 }
 
 export interface Recovered {
   readonly state: State;
-  /** Entries that threw and are not void in the log yet. */
+  /** Entries that threw and that the log has not voided yet. */
   readonly threw: readonly number[];
 }
 
+/** Returns the SHA-256 of the state's snapshot text, in hexadecimal; equal states have equal hashes. */
+export function stateHash(state: State): string {
+  const hash = createHash("sha256");
+  let isFirst = true;
+  for (const line of linesOfState(copyOf(state))) {
+    hash.update(isFirst ? line : `\n${line}`);
+    isFirst = false;
+  }
+  return hash.digest("hex");
+}
+
 /**
- * The state after a snapshot and the entries behind it. Entries that the log declares void are skipped; one that
- * throws is skipped too and reported, and the rebuild begins again without it. `onStep` sees every step of the
- * last pass.
+ * Returns the state after a snapshot and the entries behind it. Voided entries are skipped. If an entry throws, the
+ * rebuild reports it and starts again without it. `onStep` sees every step of the last pass.
  */
 export function rebuild(
   snapshot: Snapshot | null,
@@ -56,7 +68,7 @@ function replay(
     try {
       step = apply(state, entry);
     } catch {
-      // A bug, met again: the caller hears of it by the entry's number and proposes to void it.
+      // A known bug: the caller gets the entry's number and proposes to void it.
       return entry.seq;
     }
     onStep(entry, step, state);

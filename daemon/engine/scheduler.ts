@@ -15,11 +15,11 @@ export interface AgendaOptions {
 }
 
 /**
- * Proposes what is due, with one timer. What the core said would be due is asked for again when it comes up: what no
- * longer means anything costs no entry, what has moved waits on.
+ * Proposes timers when they are due, with one system timer. A due timer is checked against the core first: one that is
+ * over costs no entry, one that moved waits on.
  *
- * Most locks end long before their time. So that a busy daemon does not keep the timers of all locks of the latest ten
- * minutes, each new timer has `limits.timersSwept` others looked at: about a third of all at most mean nothing any more.
+ * Most locks end long before their lease. So that a busy daemon does not keep the timers of all locks of the last ten
+ * minutes, each new timer checks `limits.timersSwept` others: at most about a third of all are over.
  */
 export class Agenda {
   readonly #options: AgendaOptions;
@@ -39,12 +39,12 @@ export class Agenda {
     this.#deadlines.sweep(timers.length * limits.timersSwept, due => dueAt(state, due) === null);
   }
 
-  /** How many timers it keeps. */
+  /** Number of timers kept. */
   get size(): number {
     return this.#deadlines.size;
   }
 
-  /** Begins again from the state: after a start or a rebuild. */
+  /** Rebuilds the timers from the state, after a start or a rebuild. */
   reset(): void {
     this.#deadlines.clear();
     this.add(allDue(this.#options.state()));
@@ -55,7 +55,7 @@ export class Agenda {
     this.#cancel?.();
   }
 
-  /** Sets the timer to what is due next. */
+  /** Sets the system timer to the next due time. */
   arm(): void {
     const next = this.#deadlines.next ?? Number.POSITIVE_INFINITY;
     if (this.#closed || next === this.#armedAt) return;
@@ -69,7 +69,7 @@ export class Agenda {
     });
   }
 
-  /** Proposes everything that is due by now. */
+  /** Proposes every timer that is due now. */
   proposeDue(): void {
     const now = this.#options.now();
     for (let timer = this.#deadlines.take(now); timer !== null; timer = this.#deadlines.take(now)) {
@@ -85,7 +85,7 @@ export class Agenda {
     else this.#options.submit({ type: "elapse", due }, { answer: reply => this.#elapsed(due, reply) });
   }
 
-  /** What could not be stored, or came too early by the log's clock, is tried again. */
+  /** Retries a timer that was not stored, or that was early by the log's clock. */
   #elapsed(due: Due, reply: Reply): void {
     if (reply.ok || this.#closed || dueAt(this.#options.state(), due) === null) return;
     this.#deadlines.add({ at: this.#options.now() + limits.fullRetryMs, due });

@@ -5,9 +5,9 @@ import type { Soon } from "../journal/batches.ts";
 import type { Journal, Snapshot } from "../journal/journal.ts";
 
 /**
- * When a snapshot is taken: after so many entries, and for a large state less often, since each costs its size. One
- * that failed is tried again as late as if it had not. The state is copied at once, and written down line by line, with
- * whatever else there is to do in between.
+ * Decides when to take a snapshot: after `entries` entries, and less often for a large state, since a snapshot costs
+ * its size. A failed snapshot is retried only after as many entries. The state is copied at once and then written line
+ * by line, with other work in between.
  */
 export class Snapshots {
   readonly #journal: Journal;
@@ -18,32 +18,32 @@ export class Snapshots {
   #triedSeq = 0;
   #saving = false;
 
-  /** `entries`: how many lie between two snapshots at the least. */
+  /** `entries`: the minimum number between two snapshots. */
   constructor(journal: Journal, soon: Soon, entries: number = limits.snapshotEntries) {
     this.#journal = journal;
     this.#soon = soon;
     this.#entries = entries;
   }
 
-  /** The one the state was recovered from. */
+  /** Notes the snapshot that the state was recovered from. */
   found(snapshot: Snapshot | null): void {
     this.#seq = snapshot?.seq ?? 0;
     this.#bytes = snapshot?.bytes.length ?? 0;
   }
 
-  /** Whether now is the time; on a full disk what is left is for what frees. */
+  /** Whether to take a snapshot now. A full disk keeps its remaining space for entries that free some. */
   isDue({ seq }: State): boolean {
     if (this.#saving || seq - Math.max(this.#seq, this.#triedSeq) < this.#entries) return false;
     const { bytes, full } = this.#journal.health;
     return !full && bytes >= 2 * this.#bytes;
   }
 
-  /** Whether the state has gone on since the last one, and the disk has room for another. */
+  /** Whether the state has entries after the last snapshot, and the disk has room for another. */
   isBehind({ seq }: State): boolean {
     return seq > this.#seq && !this.#journal.health.full;
   }
 
-  /** Takes one of the state as it is now; resolves when it is stored. `last`: there is nothing else to do any more. */
+  /** Stores a snapshot of the state as it is now. With `last` it does not pause for other work. */
   async take(state: State, last = false): Promise<void> {
     this.#saving = true;
     this.#triedSeq = state.seq;

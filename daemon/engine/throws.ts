@@ -1,3 +1,4 @@
+/** Decides when entries throw too often for the daemon to go on. */
 import { limits } from "../../protocol/limits.ts";
 
 /** Too many entries threw within a short time. */
@@ -5,11 +6,11 @@ export class RepeatedThrows extends Error {
   override readonly name = "RepeatedThrows";
 }
 
-/** Entries that threw lately: a few are voided, many end the daemon. */
+/** Counts entries that threw lately: a few are voided, many end the daemon. */
 export class Throws {
   #at: number[] = [];
 
-  /** Counts entry `seq`, which threw at `now` (ms); the error that ends the daemon if there are too many by now. */
+  /** Counts entry `seq`, which threw at `now` (ms); returns the error that ends the daemon if there are too many. */
   add(seq: number, now: number): RepeatedThrows | null {
     this.#at = [...this.#at.filter(at => at > now - limits.throwsWindowMs), now];
     if (this.#at.length < limits.throwsMax) return null;

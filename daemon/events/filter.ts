@@ -1,14 +1,14 @@
-/** Which events a subscriber wants; null: whatever it is. */
+/** Which events a subscriber gets; a null field matches every event. */
 export interface EventFilter {
   readonly names: ReadonlySet<string> | null;
   readonly project: string | null;
-  /** A session that the event is about. */
+  /** The id of a session that the event is about. */
   readonly session: string | null;
-  /** A real path: the file, all below it, and directories around it. */
+  /** A real path: matches the file, everything below it, and the directories around it. */
   readonly path: string | null;
 }
 
-/** What of an event a filter looks at. `whole` says that `paths` is all of them. */
+/** The parts of an event that a filter reads. `whole`: `paths` is complete. */
 export interface Filtered {
   readonly name: string;
   readonly project: string;
@@ -17,7 +17,7 @@ export interface Filtered {
   readonly whole: boolean;
 }
 
-/** Whether the event is wanted. One whose list of files was cut may be about any file. */
+/** Whether the subscriber gets the event. An event with a shortened list of files may be about any file. */
 export function passes(filter: EventFilter, event: Filtered): boolean {
   if (filter.names !== null && !filter.names.has(event.name)) return false;
   if (filter.project !== null && filter.project !== event.project) return false;
@@ -26,14 +26,14 @@ export function passes(filter: EventFilter, event: Filtered): boolean {
   return path === null || !event.whole || event.paths.some(other => overlap(path, other));
 }
 
-/** The paths an event names, as far as it names any. */
+/** Returns the paths that an event names, if any. */
 export function pathsIn(event: object): Pick<Filtered, "paths" | "whole"> {
   if ("paths" in event && Array.isArray(event.paths))
     return { paths: event.paths, whole: !("more" in event) };
   return { paths: "path" in event && typeof event.path === "string" ? [event.path] : [], whole: true };
 }
 
-/** Whether one is the other or around it. */
+/** Whether the paths are equal, or one contains the other. */
 function overlap(a: string, b: string): boolean {
   return (
     a === b || b.startsWith(a.endsWith("/") ? a : `${a}/`) || a.startsWith(b.endsWith("/") ? b : `${b}/`)

@@ -1,6 +1,6 @@
 /**
- * Who hears which events. Subscribers get what they asked for, in order and without a gap; every other connection
- * only what published clients know, about sessions registered on it.
+ * Distributes events. Invariant: a subscriber gets its events in order and without a gap. Other connections get only
+ * the events that published clients know, about sessions registered on them.
  */
 import type { EventName } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -10,25 +10,25 @@ import type { Steps, Turns } from "../server/turns.ts";
 import { type EventFilter, passes, pathsIn } from "./filter.ts";
 import { EventRing, type Kept, type Published } from "./ring.ts";
 
-type Told = Pick<Step, "events" | "told">;
+type Told = Pick<Step, "events" | "lastEventCursor">;
 
 interface Subscriber {
   readonly filter: EventFilter;
-  /** The last event sent or passed over; behind the ring's while the client does not read. */
+  /** The last event sent or filtered out; older than the ring's if the client does not read. */
   cursor: string;
-  /** Events passed over since the client was told of a cursor. */
+  /** Events filtered out since the client last got a cursor. */
   skipped: number;
-  /** `stopped`: it does not read, or has not begun. `behind`: it does, and what it missed is on its way. */
+  /** `stopped`: the client does not read, or has not begun. `behind`: it reads, and gets the missed events in turns. */
   state: "current" | "stopped" | "behind";
 }
 
-/** An event that the log does not hold. */
+/** An event that is not in the log. */
 export interface Volatile {
   readonly event: string;
   readonly [field: string]: unknown;
 }
 
-/** What a client hears about itself without asking. */
+/** Events that a client gets about its own sessions without a subscription. */
 const unasked: ReadonlySet<EventName> = new Set<EventName>([
   "lock_revoked",
   "lost_update",
@@ -44,7 +44,7 @@ export class EventHub {
   readonly #subscribers = new Map<Connection, Subscriber>();
   readonly #connections: () => Iterable<Connection>;
   readonly #turns: Turns;
-  /** The entry up to which somebody may come back with a cursor, although nobody subscribes now. */
+  /** Until this entry the ring keeps events without a subscriber: a client may come back with a cursor. */
   #keepUntil: number | null = null;
   #seq = 0;
 
@@ -53,12 +53,12 @@ export class EventHub {
     this.#turns = turns;
   }
 
-  /** Takes over what the daemon before kept for those who come back. */
+  /** Loads the events that the previous daemon saved for clients that come back. */
   take(kept: Kept): void {
     this.#ring.take(kept);
   }
 
-  /** What to keep for them when this daemon stops. */
+  /** The events to save for them when this daemon stops. */
   get kept(): Kept | null {
     return this.#ring.kept;
   }
@@ -68,8 +68,8 @@ export class EventHub {
   }
 
   /**
-   * Begins or changes a subscription; returns where it goes on from, and whether something was missed. Nothing is
-   * sent before `drained` says so: the reply comes first.
+   * Begins or changes a subscription; returns its cursor, and whether events were missed. The first event follows
+   * `drained`, after the reply.
    */
   subscribe(
     connection: Connection,
@@ -84,7 +84,7 @@ export class EventHub {
     return { cursor: from, lagged };
   }
 
-  /** Takes in the events of an entry that was replayed: nobody listens yet. */
+  /** Adds the events of a replayed entry to the ring; it has no subscriber yet. */
   recall(epoch: number, seq: number, step: Told): void {
     this.#keepUntil = seq + limits.ringEntriesMax;
     this.#ring.add(epoch, seq, step);
@@ -92,7 +92,7 @@ export class EventHub {
 
   publish(epoch: number, seq: number, step: Told): void {
     this.#seq = seq;
-    // After a start as after a lost connection: whoever subscribed before may come back.
+    // Earlier subscribers may come back after a start, as after a lost connection.
     this.#keepUntil ??= seq + limits.ringEntriesMax;
     if (this.#subscribers.size === 0 && seq > this.#keepUntil && !step.events.some(isForOwner)) {
       this.#ring.pass(epoch, seq, step.events);
@@ -105,13 +105,13 @@ export class EventHub {
     if (about.length > 0) this.#tellOwners(about);
   }
 
-  /** The client reads (again): what came after its cursor follows, or `lagged` where that is gone. */
+  /** The client reads again: sends the events after its cursor, or `lagged` if the ring no longer has them. */
   drained(connection: Connection): void {
     const subscriber = this.#subscribers.get(connection);
     if (subscriber?.state === "stopped") this.#catchUpInTurns(connection, subscriber);
   }
 
-  /** Sends a volatile event to the sessions it is about and to subscribers. */
+  /** Sends a volatile event to its sessions and to subscribers. */
   tell(event: Volatile, about: readonly string[], project: string): void {
     const line = `${JSON.stringify({ type: "event", ...event })}\n`;
     const filtered = { name: event.event, project, about, ...pathsIn(event) };
@@ -133,7 +133,7 @@ export class EventHub {
     void this.#turns.make(connection, this.#catchUp(connection, subscriber));
   }
 
-  /** Sends what was missed until nothing is, or until the client does not read. */
+  /** Sends missed events until all are sent or the client stops reading. */
   *#catchUp(connection: Connection, subscriber: Subscriber): Steps<void> {
     for (;;) {
       const missed = this.#ring.after(subscriber.cursor);
@@ -146,7 +146,7 @@ export class EventHub {
         return;
       }
       for (const one of missed) {
-        // It subscribed anew meanwhile.
+        // The client has subscribed again meanwhile.
         if (this.#subscribers.get(connection) !== subscriber) return;
         if (!this.#sendOne(connection, subscriber, one)) return;
         yield one.bytes;
@@ -163,7 +163,7 @@ export class EventHub {
     for (const one of events) if (!this.#sendOne(connection, subscriber, one)) return;
   }
 
-  /** False where the client does not read: it goes on when `drained`. */
+  /** Returns false if the client does not read: `drained` continues. */
   #sendOne(connection: Connection, subscriber: Subscriber, one: Published): boolean {
     if (connection.unreadBytes >= limits.unreadEventBytes) {
       subscriber.state = "stopped";
@@ -177,7 +177,7 @@ export class EventHub {
     return true;
   }
 
-  /** Who wants little would come back with a cursor that the ring has long forgotten: now and then it gets a new one. */
+  /** Sends a new cursor now and then: one from the last matching event could be older than the ring. */
   #passOver(connection: Connection, subscriber: Subscriber): void {
     subscriber.skipped += 1;
     if (subscriber.skipped < limits.bookmarkEvents) return;
@@ -195,7 +195,7 @@ export class EventHub {
   }
 }
 
-/** An event that some connection may get although it did not subscribe. */
+/** Whether a connection may get the event without a subscription. */
 function isForOwner({ event, about }: CoreEvent): boolean {
   return about.length > 0 && isUnasked(event.event);
 }

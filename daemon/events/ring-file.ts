@@ -1,6 +1,6 @@
 /**
- * The ring of events over a stop in order: the journal is read from its snapshot on, and says nothing of what came
- * before. Whether the file still fits the journal shows when the first entry tells what the latest event was.
+ * Saves the ring of events at an orderly stop: the journal is replayed only from its snapshot and lacks earlier events.
+ * The first new entry names the last event, and so shows whether the file fits the journal.
  */
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { KiteEvent } from "../../protocol/events.ts";
@@ -16,7 +16,7 @@ interface Stored {
   readonly event: KiteEvent;
 }
 
-/** Puts it in place as a whole; null: there is nothing to keep. */
+/** Replaces the file as a whole; null removes it. */
 export function saveEvents(path: string, kept: Kept | null): void {
   if (kept === null) {
     rmSync(path, { force: true });
@@ -31,7 +31,7 @@ export function saveEvents(path: string, kept: Kept | null): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Null where there is none that can be read: then clients that come back are told to look anew. */
+/** Returns null if no readable file exists: clients that come back then get `lagged`. */
 export function loadEvents(path: string): Kept | null {
   try {
     const stat = statSync(path);
@@ -42,7 +42,7 @@ export function loadEvents(path: string): Kept | null {
     if (typeof floor !== "string" || !stored.every(isStored)) return null;
     return { floor, events: stored.map(one => new Published(one.cursor, one.entry, one)) };
   } catch {
-    return null; // Absent or damaged: it is worth as much as none.
+    return null; // Missing and damaged are the same: nothing is lost but the cursors.
   }
 }
 

@@ -1,9 +1,10 @@
+/** The ring of recent events, from which a subscriber resumes by its cursor. */
 import type { EventLine, KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CoreEvent, Step } from "../core/outcome.ts";
 import { type Filtered, pathsIn } from "./filter.ts";
 
-/** An event as it is sent, with whom it is about. */
+/** An event as it is sent, with the sessions it is about. */
 export class Published implements Filtered {
   readonly cursor: string;
   readonly name: string;
@@ -22,7 +23,7 @@ export class Published implements Filtered {
     this.event = event;
   }
 
-  /** The line, made when somebody first wants it: most events nobody does. */
+  /** The line, built at its first use: most events are never sent. */
   get line(): string {
     if (this.#line === null) {
       const full: EventLine = { type: "event", cursor: this.cursor, ...this.event };
@@ -39,53 +40,53 @@ export class Published implements Filtered {
     return pathsIn(this.event).whole;
   }
 
-  /** About what it takes, without making the line. */
+  /** Size in bytes, roughly, without building the line. */
   get bytes(): number {
     const files = "files" in this.event ? this.event.files.length : 0;
     return eventBytes + files * fileBytes;
   }
 }
 
-/** What a ring holds, with the cursor before it. */
+/** The content of a ring, with the cursor before it. */
 export interface Kept {
   readonly floor: string;
   readonly events: readonly Published[];
 }
 
-/** Rough sizes of an event and of each file it names, for the ring's bound. */
+/** Rough bytes of an event, and of each file that it names, for the ring's bound. */
 const eventBytes = 300;
 const fileBytes = 200;
 
 /**
- * The events of the latest entries, for subscribers who come back. A cursor is `"<epoch>.<seq>.<n>"`.
+ * The events of the latest entries, for subscribers that come back. A cursor is `"<epoch>.<seq>.<n>"`.
  *
- * Invariants: in the order of the log; at most `limits.ringEntriesMax` entries and `limits.ringBytes`; what is kept
- * is everything after the floor.
+ * Invariants: events are in the order of the log; at most `limits.ringEntriesMax` entries and `limits.ringBytes`; the
+ * ring has every event after the floor.
  */
 export class EventRing {
   #events: Published[] = [];
   #bytes = 0;
   #head = 0;
-  /** The cursor before everything the ring holds: of what came earlier it knows nothing. */
+  /** The cursor before all events in the ring; earlier events are evicted. */
   #floor: string | null = null;
-  /** Taken over, and not held against the journal yet. */
+  /** Whether the saved events still have to be compared with the journal. */
   #isTaken = false;
-  /** The last event passed over since, if there was one. */
+  /** The last event that was passed over, if any. */
   #passed: { epoch: number; seq: number; n: number } | null = null;
 
-  /** The cursor after everything so far. */
+  /** The cursor after the last event. */
   get cursor(): string {
     if (this.#passed !== null) return `${this.#passed.epoch}.${this.#passed.seq}.${this.#passed.n}`;
     return this.#events.at(-1)?.cursor ?? this.#floor ?? "0.0.0";
   }
 
-  /** What it holds, for the next daemon; null where nobody can come back for it. */
+  /** The ring's content for the next daemon; null if no client can come back for it. */
   get kept(): Kept | null {
     if (this.#passed !== null || this.#floor === null) return null;
     return { floor: this.#floor, events: this.#events.slice(this.#head) };
   }
 
-  /** Takes over what the daemon before held, before anything is added. */
+  /** Loads the events of the previous daemon, before any is added. */
   take({ floor, events }: Kept): void {
     this.#floor = floor;
     this.#events = [...events];
@@ -93,8 +94,12 @@ export class EventRing {
     this.#isTaken = true;
   }
 
-  /** Takes in the events of one entry and returns them as they are sent. */
-  add(epoch: number, seq: number, { events, told }: Pick<Step, "events" | "told">): Published[] {
+  /** Adds the events of one entry and returns them as they are sent. */
+  add(
+    epoch: number,
+    seq: number,
+    { events, lastEventCursor: told }: Pick<Step, "events" | "lastEventCursor">,
+  ): Published[] {
     if (told !== null && (this.#floor === null || this.#isTaken)) {
       this.#begin(`${told.epoch}.${told.seq}.${told.n}`);
     }
@@ -117,7 +122,7 @@ export class EventRing {
     return published;
   }
 
-  /** Takes note of events that nobody can come back for, and forgets those before them. */
+  /** Counts events that no client can come back for, and evicts all earlier ones. */
   pass(epoch: number, seq: number, events: readonly CoreEvent[]): void {
     let n = 0;
     for (const event of events) if (event.to === undefined) n += 1;
@@ -134,7 +139,7 @@ export class EventRing {
     this.#passed.n = n;
   }
 
-  /** What came after `cursor`, or null where the ring no longer (or never) knew it. */
+  /** Returns the events after `cursor`, or null if the ring does not know it (any more). */
   after(cursor: string): Published[] | null {
     for (let i = this.#events.length - 1; i >= this.#head; i -= 1) {
       if (this.#events[i]?.cursor === cursor) return this.#events.slice(i + 1);
@@ -143,7 +148,7 @@ export class EventRing {
     return cursor === this.#floor ? this.#events.slice(this.#head) : null;
   }
 
-  /** `latest` is the event before the first entry: what was taken over has to end there. */
+  /** `latest` is the event before the first entry: saved events have to end with it. */
   #begin(latest: string): void {
     this.#isTaken = false;
     if (this.#floor !== null && this.cursor === latest) return;

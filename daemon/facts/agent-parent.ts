@@ -3,8 +3,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 
 /**
- * The agent that began another one, as the client's own file about it says; null where it says none, is not there or
- * is not such a file.
+ * Returns the parent agent that the client's file names; null if the file names none, is missing or has another form.
  */
 export async function parentAgent(
   outside: BudgetedFs,

@@ -1,10 +1,11 @@
-/** Whether a directory takes several spellings for one name: seen, not guessed from what the system usually does. */
+/** Finds out whether a directory takes several spellings for one name, by trying them rather than by its filesystem. */
 import type { BigIntStats } from "node:fs";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import type { Budget, BudgetedFs } from "./filesystem.ts";
 
-/** Which spellings of a name its directory takes for one: those in another case, those composed differently. */
+/** Which spellings a directory takes for one name: those in another case, those composed differently. */
 export interface Folding {
   readonly case: boolean;
   readonly composed: boolean;
@@ -12,23 +13,23 @@ export interface Folding {
 
 export const exact: Folding = { case: false, composed: false };
 
-/** A directory that exists, by its real path. */
+/** An existing directory, by its real path. */
 export interface Directory {
   readonly path: string;
   readonly device: bigint | null;
-  /** Null: it is the root. */
+  /** Null for the root. */
   readonly stat: BigIntStats | null;
 }
 
-/** One of its names, with what there is of that name. */
+/** A name in the directory, with the stat of the file of that name. */
 export interface Child {
   readonly name: string;
-  /** What is to be folded is plain ASCII: this name, and those below it that do not exist yet. */
+  /** Whether this name, and the names below it that do not exist yet, are plain ASCII. */
   readonly plain: boolean;
   readonly stat: BigIntStats | null;
 }
 
-/** What names told; null: nothing. */
+/** What the tried names showed; null: nothing yet. */
 interface Seen {
   readonly case: boolean | null;
   readonly composed: boolean | null;
@@ -36,28 +37,28 @@ interface Seen {
 
 const nothing: Seen = { case: null, composed: null };
 
-/** Types that fold case everywhere and have nothing to see while they are empty: vfat, exfat. */
+/** Filesystems that fold case everywhere, and show nothing while a directory is empty: vfat, exfat. */
 const alwaysFolding: ReadonlySet<number> = new Set([0x4d44, 0x2011bab0]);
 
-/** Of those that fold case, the types that fold composition as well: ext4, f2fs, tmpfs. */
+/** Of the filesystems that can fold case, those that then fold composition as well: ext4, f2fs, tmpfs. */
 const composing: ReadonlySet<number> = new Set([0xef53, 0xf2f52010, 0x01021994]);
 
-/** Where to ask for a name may mean to mount something: autofs. */
+/** A filesystem that may mount another one when a name is looked up: autofs. */
 const mounting = 0x0187;
 
 /**
- * The name that stands for all spellings of `name` in a directory. Where composition is folded, so are letters that
- * become several (`ß` and `ss`); else letters keep their number, as in the tables of FAT.
+ * Returns the one spelling that stands for all spellings of `name` in a directory. If composition is folded, letters
+ * that become several (`ß` and `ss`) are as well; else each letter stays one letter, as in the tables of FAT.
  */
 export function folded(name: string, folding: Folding): string {
   if (!folding.case) return folding.composed ? name.normalize("NFC") : name;
-  // Most names: nothing but a change of case.
+  // Fast path for most names: only the case changes.
   if (isAscii(name)) return name.toLowerCase();
   if (!folding.composed) return foldLetters(name, 1);
   return foldLetters(name.normalize("NFD"), Number.POSITIVE_INFINITY).normalize("NFC");
 }
 
-/** Whether no character of `text` can be composed in two ways. */
+/** Whether `text` is ASCII, so that no character can be composed in two ways. */
 export function isAscii(text: string): boolean {
   return /^[ -~]*$/.test(text);
 }
@@ -66,7 +67,7 @@ function foldLetters(text: string, lettersMax: number): string {
   let result = "";
   for (const letter of text) {
     const upper = letter.toUpperCase();
-    // The dotless i is a letter of its own everywhere but in Turkish.
+    // The dotless i is a separate letter in every language but Turkish.
     const fits = letter !== "\u0131" && [...upper].length <= lettersMax;
     result += fits ? [...upper].map(one => lowerOf(one, lettersMax)).join("") : letter;
   }
@@ -78,14 +79,14 @@ function lowerOf(letter: string, lettersMax: number): string {
   return [...lower].length <= lettersMax ? lower : letter;
 }
 
-/** `name` in the other case, or null where that is no other name. */
-export function otherCase(name: string): string | null {
+/** Returns `name` in the other case, or null if that changes nothing. */
+function otherCase(name: string): string | null {
   const upper = name.replace(/[a-z]/g, letter => letter.toUpperCase());
   const other = upper === name ? name.replace(/[A-Z]/g, letter => letter.toLowerCase()) : upper;
   return other === name ? null : other;
 }
 
-/** `name` composed the other way, or null where there is none. */
+/** Returns `name` composed the other way, or null if that changes nothing. */
 function otherComposition(name: string): string | null {
   const composed = name.normalize("NFC");
   const other = composed === name ? name.normalize("NFD") : composed;
@@ -93,28 +94,30 @@ function otherComposition(name: string): string | null {
 }
 
 /**
- * What was seen of directories: a name that is there is looked for under another spelling, and what answers is the
- * same thing or not. A directory whose names tell nothing (an empty one) is taken to do as the one above it, which
- * is what systems do that let each directory choose. What was seen is kept: a directory that has names cannot change.
+ * Remembers how directories fold. To find out, it looks up an existing name in another spelling and checks whether the
+ * same file answers. A directory whose names show nothing (an empty one) is assumed to fold like its parent, as systems
+ * with a choice per directory do. Results are kept: a directory that has names cannot change.
  */
 export class Foldings {
   readonly #outside: BudgetedFs;
   readonly #platform: NodeJS.Platform;
-  readonly #seen = new Map<string, Seen>();
-  readonly #types = new Map<bigint, { readonly type: number; readonly until: number }>();
+  readonly #seen = new BoundedMap<string, Seen>({ entriesMax: limits.directoriesMax });
+  readonly #types = new BoundedMap<bigint, { readonly type: number; readonly until: number }>({
+    entriesMax: limits.directoriesMax,
+  });
 
   constructor(outside: BudgetedFs, platform: NodeJS.Platform) {
     this.#outside = outside;
     this.#platform = platform;
   }
 
-  /** What was seen of a directory's names that are plain ASCII, at once; null: nothing yet. */
+  /** Returns the known folding of a directory's ASCII names; null if it is not known yet. */
   known(directory: Directory): Folding | null {
     const seen = this.#seen.get(this.#id(directory));
     return seen?.case === true || seen?.case === false ? { case: seen.case, composed: false } : null;
   }
 
-  /** How `directory` folds `child`; `above` is how the directory above it does. */
+  /** Returns how `directory` folds `child`; `above` is the folding of the parent directory. */
   of(directory: Directory, above: Folding, child: Child, budget: Budget): Folding | Promise<Folding> {
     const seen = this.#seen.get(this.#id(directory)) ?? nothing;
     if (isEnough(seen, child)) return { case: seen.case, composed: seen.composed ?? false };
@@ -144,12 +147,12 @@ export class Foldings {
         seen = await this.#see(directory, { name, stat }, seen, budget);
       }
     }
-    if (seen !== nothing) keep(this.#seen, this.#id(directory), seen);
+    if (seen !== nothing) this.#seen.set(this.#id(directory), seen);
     const unseen = this.#unseen(type, seen, above);
     return { case: seen.case ?? unseen.case, composed: seen.composed ?? unseen.composed };
   }
 
-  /** What one name tells. A file of several names may have just these two, so it tells nothing. */
+  /** Tests one name. A file with several names may have just these two, so it shows nothing. */
   async #see(
     directory: Directory,
     { name, stat }: Omit<Child, "plain">,
@@ -162,7 +165,7 @@ export class Foldings {
       const isSame = (found: BigIntStats | null) => found?.dev === stat.dev && found.ino === stat.ino;
       const found = await this.#look(directory, other, budget);
       if (found !== null) return isSame(found);
-      // Was it not found because the name itself has gone meanwhile?
+      // If the name itself has gone meanwhile, its other spelling shows nothing.
       return isSame(await this.#look(directory, name, budget)) ? false : null;
     };
     const byCase = await verdict(seen.case, otherCase(name));
@@ -170,10 +173,10 @@ export class Foldings {
     return byCase === null && byComposition === null ? seen : { case: byCase, composed: byComposition };
   }
 
-  /** What is taken for what no name tells. */
+  /** The assumption for everything that no name shows. */
   #unseen(type: number, seen: Seen, above: Folding): Folding {
     if (alwaysFolding.has(type)) return { case: true, composed: false };
-    // The volumes of macOS fold composition, whether they fold case or not.
+    // Volumes of macOS always fold composition, even if they do not fold case.
     if (this.#platform === "darwin") return { case: above.case, composed: true };
     const isCaseFolding = seen.case ?? above.case;
     return { case: isCaseFolding, composed: isCaseFolding && composing.has(type) };
@@ -184,33 +187,24 @@ export class Foldings {
     return this.#outside.look(path, directory.device, budget, (prober, p) => prober.lstat(p));
   }
 
-  /** On macOS a volume does as a whole; elsewhere each directory may choose. */
+  /** On macOS a whole volume folds alike; elsewhere each directory may choose. */
   #id({ path, stat }: Directory): string {
     if (stat === null) return path;
     return this.#platform === "darwin" ? `${stat.dev}` : `${stat.dev}:${stat.ino}:${stat.birthtimeNs}`;
   }
 
-  /** Kept by device for as long as it takes to look at the directories on the way: mounts come and go. */
+  /** Cached per device for `limits.directoryKeptMs`: mounts come and go. */
   async #type({ path, device }: Directory, budget: Budget): Promise<number> {
     const kept = device === null ? undefined : this.#types.get(device);
     const now = this.#outside.now();
     if (kept !== undefined && now < kept.until) return kept.type;
     const type = (await this.#outside.look(path, device, budget, (prober, p) => prober.filesystem(p))) ?? 0;
-    if (device !== null) keep(this.#types, device, { type, until: now + limits.directoryKeptMs });
+    if (device !== null) this.#types.set(device, { type, until: now + limits.directoryKeptMs });
     return type;
   }
 }
 
-/** Whether what was seen says how `child` is folded. */
+/** Whether the results decide how `child` is folded. */
 function isEnough(seen: Seen, { plain }: Child): seen is Seen & { readonly case: boolean } {
   return seen.case !== null && (plain || seen.composed !== null);
-}
-
-function keep<K, V>(kept: Map<K, V>, key: K, value: V): void {
-  kept.delete(key);
-  for (const oldest of kept.keys()) {
-    if (kept.size < limits.directoriesMax) break;
-    kept.delete(oldest);
-  }
-  kept.set(key, value);
 }

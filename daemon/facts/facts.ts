@@ -1,3 +1,4 @@
+/** The interface through which handlers read the outside world. */
 import type { AgentFile } from "../../hooks/seam/plan.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Anchor } from "../core/actor.ts";
@@ -13,48 +14,48 @@ import { isAlive, processAnchor } from "./processes.ts";
 import { GitFacts, type Repository } from "./repositories.ts";
 import type { Allowance } from "./work-clock.ts";
 
-/** Facts of the outside world, gathered before a command is made. */
+/** Facts about files, git and processes that handlers gather before they propose a command. */
 export interface Facts {
-  /** The name as an absolute path, in words alone. */
+  /** The name as an absolute path, without looking at the filesystem. */
   lexical(cwd: string, file: string): string;
-  /** The answer where it can be had without waiting, else null. */
+  /** The fact about the path if it needs no wait, else null. */
   pathNow(cwd: string, file: string): PathFact | null;
   path(cwd: string, file: string): Promise<PathFact | Unreachable>;
-  /** What the file is now; null when it cannot be looked at in time. */
+  /** The file's stamp; null if it cannot be read in time. */
   stamped(path: string): Promise<Stamped | null>;
-  /** The same when it can be had without waiting, else null. */
+  /** The same if it needs no wait, else null. */
   stampedNow(lexical: string, path: string): Stamped | null;
-  /** The parent that a client's own file about a nested agent names; null where it names none. */
+  /** The parent that the client's file about a nested agent names; null if it names none. */
   parentAgent(file: string): Promise<string | null | Unreachable>;
   repository(cwd: string): Promise<Repository | Unreachable>;
-  /** What is uncommitted among `files` (relative to the worktree). */
+  /** The uncommitted state of `files` (relative to the worktree). */
   work(
     place: GitPlace,
     files: readonly string[],
     allowance?: Allowance,
   ): Promise<ReadonlyMap<string, FileState> | Unreachable>;
-  /** What looks at several places may spend together. */
+  /** The budget that several looks share. */
   allowance(): Allowance;
-  /** Which of `files` a command would change that puts other commits into the working tree. */
+  /** Which of `files` a git command would change that puts other commits into the working tree. */
   change(place: GitPlace, change: TreeChange, files: readonly string[]): Promise<Changed | Unreachable>;
-  /** The text of an alias of git's where a command runs; null where there is none. */
+  /** The text of a git alias for a command in `cwd`; null if it does not exist. */
   alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable>;
-  /** The worktree of a command in `cwd` that was given a git directory of its own; null where there is none. */
+  /** The worktree of a command in `cwd` with a git directory of its own; null if it has none. */
   worktreeOf(cwd: string, gitDir: string): Promise<string | null | Unreachable>;
-  /** Where a repository stands, for `commits` to go on from. */
+  /** The current commit and log length of a repository, as the start for `commits`. */
   commitMark(place: GitPlace): Promise<CommitMark | Unreachable>;
-  /** Files among `files` that are in commits made since `mark`, with the abbreviated id of each one's latest. */
+  /** Those of `files` in commits made since `mark`, with the abbreviated id of each one's latest commit. */
   commits(
     place: GitPlace,
     mark: CommitMark,
     files: readonly string[],
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
-  /** The process as an anchor, if the daemon itself can see it and it is the user's. */
+  /** The process as an anchor, if the daemon sees it and it is the user's. */
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;
 }
 
-/** The facts of this machine, all under one budget. */
+/** Returns the facts of this machine, all under one budget. */
 export function outsideFacts(outside: BudgetedFs, gitChild: GitChild, agentFile: AgentFile | null): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });

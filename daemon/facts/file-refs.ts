@@ -1,4 +1,4 @@
-/** Names of files as keys, by which locks are found. */
+/** Turns file names into the keys of locks. */
 
 import { resolve } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
@@ -6,13 +6,13 @@ import type { FileName, FileRef } from "../core/file-ref.ts";
 import type { Facts } from "./facts.ts";
 import type { PathFact } from "./path-cache.ts";
 
-/** What a look at a name needs. */
+/** What a check of a name needs. */
 interface Looking {
   readonly node: string;
   readonly facts: Facts;
 }
 
-/** The files as keys where all can be had without waiting, each once; else null. */
+/** Returns the files as keys, each once, if none needs a wait; else null. */
 export function refsNow(services: Looking, cwd: string, names: readonly string[]): FileRef[] | null {
   const found: FileRef[] = [];
   for (const file of names) {
@@ -23,7 +23,7 @@ export function refsNow(services: Looking, cwd: string, names: readonly string[]
   return found.length === 1 ? found : once(found);
 }
 
-/** The files as keys, or a refusal that names the one that could not be looked at. */
+/** Returns the files as keys, or a refusal that names the file that could not be read. */
 export async function refs(
   services: Looking,
   cwd: string,
@@ -32,10 +32,10 @@ export async function refs(
   const found: FileRef[] = [];
   for (const file of names) {
     let fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
-    // A stall of this process (a suspended or overloaded machine) uses a budget up as a hung mount does: ask twice.
+    // A stall of this process (a suspended or overloaded machine) uses up a budget as a hung mount does: try twice.
     if ("unreachable" in fact) fact = await services.facts.path(cwd, file);
     if ("unreachable" in fact) {
-      return refuse("path_unreachable", `${file} could not be looked at: ${fact.unreachable}; try again`, {
+      return refuse("path_unreachable", `${file} could not be checked: ${fact.unreachable}; try again`, {
         file,
       });
     }
@@ -44,7 +44,7 @@ export async function refs(
   return once(found);
 }
 
-/** The file as a key; without one where it could not be looked at. */
+/** Returns the file as a key, or without a key if it could not be read. */
 export async function fileName(services: Looking, cwd: string, file: string): Promise<FileName> {
   const fact = services.facts.pathNow(cwd, file) ?? (await services.facts.path(cwd, file));
   return "unreachable" in fact
@@ -52,7 +52,7 @@ export async function fileName(services: Looking, cwd: string, file: string): Pr
     : refOf(services, file, fact);
 }
 
-/** The reference made of a fact: facts are kept, and so are the keys that locks are found by. */
+/** The reference made from each fact. Facts are cached, so their keys are shared strings as well. */
 const refsMade = new WeakMap<PathFact, FileRef>();
 
 function refOf({ node }: Looking, file: string, fact: PathFact): FileRef {
@@ -65,7 +65,7 @@ function refOf({ node }: Looking, file: string, fact: PathFact): FileRef {
   return ref;
 }
 
-/** Of two names for one file the first counts, unless another one asks for the subtree. */
+/** Removes repeated files; of two entries for one file the first counts, unless a later one names the subtree. */
 export function once<F extends FileName & { readonly dir?: boolean }>(refs: readonly F[]): F[] {
   const found = new Map<string | null, F>();
   for (const ref of refs) if (ref.dir || !found.has(ref.key)) found.set(ref.key, ref);

@@ -1,20 +1,21 @@
+/** Access to the filesystem within a budget, safe from mounts that hang. */
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { PerDeviceLimit, type Probed } from "./per-device-limit.ts";
 import { isOutOfDescriptors, nodeProber, nodeProberHere, type Prober } from "./prober.ts";
 import { WorkClock } from "./work-clock.ts";
 
-/** A fact that could not be had: `unreachable` is a sentence. */
+/** A fact that could not be established; `unreachable` is a sentence for people. */
 export interface Unreachable {
   readonly unreachable: string;
 }
 
-/** Thrown inside the facts only; their public methods turn it into `Unreachable`. */
+/** Thrown inside the facts only; their public methods return it as `Unreachable`. */
 class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 }
 
-/** What one fact may still spend: work on filesystems that may hang, work on local ones, and time in all. */
+/** What one fact may still spend: work on filesystems that may hang, work on local ones, and total time. */
 export interface Budget {
   leftMs: number;
   localMs: number;
@@ -22,16 +23,16 @@ export interface Budget {
 }
 
 export interface OutsideOptions {
-  /** Asks in this thread what is on a local filesystem; null: nobody does. */
+  /** Reads local filesystems in this thread; null: only the thread pool does. */
   readonly here?: Prober | null;
   readonly clock?: WorkClock;
-  /** Work that one fact may take on a filesystem that may hang: a person's command waits longer than a lock may. */
+  /** Work that one fact may take on a filesystem that may hang. A person's command may wait longer than a lock. */
   readonly factMs?: number;
 }
 
-/** How a question is asked. */
+/** Options of one question. */
 export interface Look {
-  /** A link further up may lead the path elsewhere, so nobody knows the filesystem: only the pool is asked. */
+  /** A link may lead the path to an unknown filesystem: only the thread pool is used. */
   readonly maybeElsewhere?: boolean;
 }
 
@@ -40,20 +41,20 @@ interface Way {
   readonly local: boolean;
 }
 
-/** Not there, or not to be seen by this user, who then cannot write it either. */
+/** The file is missing, or this user may not see it and so cannot write it either. */
 const absent: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EPERM"]);
 
-/** Where volumes are mounted on systems without a table of mounts. */
+/** Parents of mount points on systems without a mount table. */
 const mountParents: ReadonlySet<string> = new Set(["/Volumes", "/Network", "/net", "/mnt", "/media"]);
 
 /**
- * The outside world as the facts see it: every question about a path runs in the lane of the device it is on,
- * within what its fact may still spend. The device has to be known without touching the path: on Linux it is
- * the longest mount point in the kernel's table, which is read without touching any mount; elsewhere the
- * device of the parent directory, children of `/Volumes` and the like being devices of their own.
+ * The filesystem with a budget: each question about a path counts against the limit of its device and the budget of its
+ * fact. The device has to be known without touching the path. On Linux it is the longest mount point in the kernel's
+ * table, which is readable without touching any mount. Elsewhere it is the parent directory's device; children of
+ * `/Volumes` and the like are devices of their own.
  *
- * A filesystem that may hang gets little work before it counts as hung. A local one gets more, and is asked in this
- * thread where the thread pool gets no processor: it does not count as hung because the machine is busy.
+ * A filesystem that may hang gets little work before it counts as hung. A local one gets more. If the thread pool gets
+ * no processor, a local one is read in this thread: a busy machine does not make it count as hung.
  */
 export class BudgetedFs {
   readonly clock: WorkClock;
@@ -87,29 +88,28 @@ export class BudgetedFs {
   }
 
   /**
-   * Answers a fact with a budget of its own. What could not be answered in time, or was refused by the system
-   * for another reason than that it is not there, comes back as a sentence.
+   * Establishes a fact with a budget of its own. If it takes too long, or the system refuses it for another reason than
+   * a missing file, returns `Unreachable` with a sentence.
    */
   async fact<T>(addToSet: (budget: Budget) => Promise<T>): Promise<T | Unreachable> {
     try {
       const until = this.clock.drive.now() + limits.factTimeMs;
       return await addToSet({ leftMs: this.#factMs, localMs: limits.factLocalMs, until });
     } catch (error) {
-      // An answer in itself: that it cannot be known is what the caller has to act on.
+      // This is an answer: the caller has to act on a fact that cannot be known.
       if (error instanceof NoAnswer) return { unreachable: error.message };
       throw error;
     }
   }
 
-  /** The device was seen to answer from this machine alone; only where there is no table of mounts it matters. */
+  /** Notes that the device is local; used only without a mount table. */
   knowLocal(device: bigint): void {
     if (this.#localDevices.size < limits.directoriesMax) this.#localDevices.add(device);
   }
 
   /**
-   * One question about `path`, which must be real up to its parent (else the lane may be the wrong one).
-   * `device` is the parent's, where known. Null: there is nothing of that name, or nothing that this user may
-   * see.
+   * Asks one question about `path`, which must be real up to its parent (else it may count for the wrong device).
+   * `device` is the parent's, if known. Returns null if the file does not exist or this user may not see it.
    */
   async look<T>(
     path: string,
@@ -118,9 +118,9 @@ export class BudgetedFs {
     probe: (prober: Prober, path: string) => Promise<T>,
     { maybeElsewhere = false }: Look = {},
   ): Promise<T | null> {
-    // A project may be any word; the walk up to its volume would never end.
+    // A project name may be any word, and the walk from it up to its volume would never end.
     if (!path.startsWith("/"))
-      throw new NoAnswer(`${path} is not an absolute path; nobody knows where it is`);
+      throw new NoAnswer(`${path} is not an absolute path; give one that begins with /`);
     if (path.includes("\0"))
       throw new NoAnswer(`${JSON.stringify(path)} contains a NUL character; no file can`);
     await this.#refreshMounts();
@@ -134,22 +134,22 @@ export class BudgetedFs {
           throw new NoAnswer(this.#late(path, way, budget));
         } catch (error) {
           if (!isOutOfDescriptors(error) || budget.leftMs <= 0) throw error;
-          // Whoever is served now gives descriptors back.
+          // Other work frees descriptors meanwhile.
           await this.clock.beat();
           budget.leftMs -= limits.workBeatMs;
         }
       }
     } catch (error) {
       const code = systemCode(error);
-      // Absence is an answer: files that do not exist yet are asked about too.
+      // A missing file is an answer: callers also ask about files that do not exist yet.
       if (code !== null && absent.has(code)) return null;
       if (code !== null)
-        throw new NoAnswer(`${path} cannot be looked at (${code}); check the path and its permissions`);
+        throw new NoAnswer(`${path} cannot be read (${code}); check the path and its permissions`);
       throw error;
     }
   }
 
-  /** Gives up a fact, with the sentence for its caller. */
+  /** Ends a fact with the sentence for its caller. */
   noAnswer(sentence: string): never {
     throw new NoAnswer(sentence);
   }
@@ -172,9 +172,9 @@ export class BudgetedFs {
   }
 
   #late(path: string, { local }: Way, { until }: Budget): string {
-    // All the time there was went by, and little of it was work.
+    // The total time passed, and little of it was work.
     if (this.clock.drive.now() >= until)
-      return `${path} could not be looked at within ${limits.factTimeMs / 1000} s, the machine is busy; try again`;
+      return `${path} could not be checked within ${limits.factTimeMs / 1000} s, the machine is busy; try again`;
     const ms = local ? limits.factLocalMs : this.#factMs;
     return `the filesystem of ${path} did not answer within ${ms} ms; try again when it does, or use another path`;
   }
@@ -212,12 +212,12 @@ export class BudgetedFs {
       this.#mounts =
         probed.value === null ? null : new Map(probed.value.map(({ point, local }) => [point, local]));
     } catch {
-      // The table as it was counts; without one, lanes are told apart by the parent's device.
+      // The earlier table stays; without one, the parent's device decides.
     }
   }
 }
 
-/** Node's name of a system error, or null where `error` is something else. */
+/** Returns Node's code of a system error, or null for any other error. */
 function systemCode(error: unknown): string | null {
   return error instanceof Error && "code" in error && "syscall" in error && typeof error.code === "string"
     ? error.code

@@ -6,38 +6,38 @@ import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type GitAnswer, GitChild, type GitPlace } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
-/** What a command may touch of the files that were asked about. */
+/** Which of the given files a command may change. */
 export interface Changed {
-  /** Files that differ, relative to the worktree; a name may also stand for a file in place of their folder. */
+  /** Files that differ, relative to the worktree; a name may also be that of a file that replaces their folder. */
   readonly names: readonly string[];
-  /** Words that name paths, as they were given. */
+  /** Arguments that name paths, as given. */
   readonly paths: readonly string[];
-  /** What is uncommitted and lost, whatever differs. */
+  /** Uncommitted work that the command loses, even in files that do not differ. */
   readonly loses: TreeChange["loses"];
 }
 
 const nothing: Changed = { names: [], paths: [], loses: "nothing" };
 const all: Changed = { ...nothing, loses: "all" };
 
-/** What a command may touch of which nothing is known. */
+/** The answer when git tells nothing: the command may change every file. */
 export function everythingOf(files: readonly string[]): Changed {
   return { names: files, paths: [], loses: "tracked" };
 }
 
-/** One look: where, about which files, and what it may spend. */
+/** One query: the place, the files and its budget. */
 interface Look {
   readonly place: GitPlace;
   readonly files: readonly string[];
   readonly allowance: Allowance;
 }
 
-/** Git did not answer: thrown within a look, told at its end. */
+/** Git did not answer: thrown within a query, reported at its end. */
 class NotAnswered extends Error {}
 
 /**
- * Asks git for the difference of commits: it reads trees, and no file of the working tree. What is fetched by the command
- * itself is not known, nor is where an earlier command of its line leads: there git's own refusal to overwrite
- * uncommitted work is all that guards.
+ * Asks git for the difference of commits: git reads trees, and no file of the working tree. Unknown are commits that
+ * the command itself fetches, and where an earlier command of its line leads. In those cases only git's own refusal to
+ * overwrite uncommitted work protects it.
  */
 export class ChangeFacts {
   readonly #outside: BudgetedFs;
@@ -48,7 +48,7 @@ export class ChangeFacts {
     this.#git = git;
   }
 
-  /** `files` are relative to the worktree; a folder stands for all in it, "" for everything. */
+  /** `files` are relative to the worktree; a folder stands for all files in it, "" for everything. */
   async look(
     place: GitPlace,
     change: TreeChange,
@@ -68,7 +68,7 @@ export class ChangeFacts {
     if (during.length > 0 && !(await this.#isThere(look, during))) return nothing;
     if (change.loses === "all") return all;
     const loses = (await this.#isSet(look, stashes)) ? "tracked" : change.loses;
-    // What begins with a dash is an option to git, wherever it stands.
+    // Git takes an argument that begins with a dash for an option, at any position.
     if (revisions.some(revision => revision.startsWith("-"))) return everythingOf(look.files);
     if (revisions.length === 0) return { ...nothing, loses };
     if (change.by === "commits") return { ...nothing, loses, names: await this.#picked(look, revisions) };
@@ -100,15 +100,15 @@ export class ChangeFacts {
     if (keys.length === 0) return false;
     const pattern = `^(${keys.map(key => key.replaceAll(".", "\\.")).join("|")})$`;
     const { code, out } = await this.#run(look, ["config", "--type=bool", "--get-regexp", pattern]);
-    // What git cannot read stops the command itself.
+    // A setting that git cannot read stops the command itself.
     if (code !== 0) return false;
-    // Of several the last one counts.
+    // If a setting occurs several times, git takes the last one.
     const values = new Map<string, string>();
     for (const [, key = "", value = ""] of out.matchAll(/^(\S+) (\S+)$/gm)) values.set(key, value);
     return [...values.values()].includes("true");
   }
 
-  /** The difference from HEAD to a revision; nothing where there is none: git refuses the command then. */
+  /** Returns the files that differ from HEAD in a revision; none if it does not exist: git refuses the command then. */
   async #differs(
     look: Look,
     { by, orPath }: TreeChange,
@@ -128,7 +128,7 @@ export class ChangeFacts {
     return { ...nothing, names: [...names, ...above], paths };
   }
 
-  /** Which of the files a revision has, each under its own name or that of a file in place of a folder around it. */
+  /** Returns which files a revision has, by their own name or that of a file in place of a parent folder. */
   async #files(look: Look, { orPath }: TreeChange, revision: string): Promise<readonly string[]> {
     const known = await this.#object(look, `${revision}^{tree}`);
     const found = known ?? (orPath ? await this.#remoteBranch(look, revision) : null);
@@ -151,7 +151,7 @@ export class ChangeFacts {
     return code === 0 ? out.trim() : null;
   }
 
-  /** A branch of one remote alone is what a name means that is no branch here. */
+  /** A name that is no local branch stands for a remote branch, if only one remote has it. */
   async #remoteBranch(look: Look, name: string): Promise<string | null> {
     if (!/^\w[\w./+@-]*$/.test(name)) return null;
     const args = ["for-each-ref", "--format=%(objectname)", "--count=2", `refs/remotes/*/${name}`];
@@ -160,22 +160,22 @@ export class ChangeFacts {
     return found.length === 1 ? (found[0] ?? null) : null;
   }
 
-  /** Where both have been one last; null where they never were. */
+  /** Returns the merge base of both commits; null if they have none. */
   async #parting(look: Look, head: string, commit: string): Promise<string | null> {
     const { code, out } = await this.#run(look, ["merge-base", head, commit]);
     return code === 0 ? out.trim() : null;
   }
 
-  /** What commits, or ranges of them, changed. */
+  /** Returns the files that commits, or ranges of commits, changed. */
   async #picked(look: Look, revisions: readonly string[]): Promise<readonly string[]> {
     const max = limits.changeCommitsMax;
-    // In this order: a bound that comes later would make it walk.
+    // The order matters: a later bound would make git walk the history.
     const args = ["rev-list", `--max-count=${max + 1}`, "--no-walk=unsorted", ...revisions, "--"];
     const { code, out } = await this.#run(look, args);
-    // Without such commits git refuses the command.
+    // Git refuses the command if the commits do not exist.
     if (code !== 0) return [];
     const commits = out.split("\n").filter(line => line !== "");
-    if (commits.length > max) throw new NotAnswered(`more than ${max} commits were not looked at`);
+    if (commits.length > max) throw new NotAnswered(`more than ${max} commits are too many to check`);
     const given = ["--stdin", "-m", "--root", "--no-commit-id"];
     const [names, above] = await Promise.all([
       this.#names(look, given, `${commits.join("\n")}\n`),
@@ -184,9 +184,9 @@ export class ChangeFacts {
     return [...names, ...above];
   }
 
-  /** Folders around the files in whose place one of the commits, or the one before it, has a file. */
+  /** Returns the parent folders of the files that one of the commits, or its parent, has as a file. */
   async #pickedInPlace(look: Look, commits: readonly string[]): Promise<readonly string[]> {
-    // Git takes a name for each line.
+    // Git reads one name a line.
     const folders = foldersOf(look).filter(folder => !folder.includes("\n"));
     if (folders.length === 0) return [];
     const asked = commits
@@ -204,7 +204,7 @@ export class ChangeFacts {
     return namesIn(await this.#run(look, all, input));
   }
 
-  /** Folders around the files in whose place the commit has a file: those would go with all that is in them. */
+  /** Returns the parent folders of the files that the commit has as a file: git would delete their content. */
   async #inPlaceOfFolders(look: Look, commit: string): Promise<readonly string[]> {
     const folders = foldersOf(look);
     if (folders.length === 0) return [];
@@ -233,7 +233,7 @@ function namesIn(answer: GitAnswer): readonly string[] {
     .filter(name => name !== "");
 }
 
-/** The tree without files has the same name everywhere, in each of git's two kinds of names. */
+/** Git's id of the empty tree, in SHA-1 or SHA-256. */
 function emptyTree(like: string | null): string {
   return like?.length === 64
     ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"

@@ -1,16 +1,16 @@
-/** Which commits came about while a command ran, by what git's own records say. */
+/** Which commits were made while a command ran, by git's own records. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { limits } from "../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
-import { type GitAnswer, GitChild, type GitPlace } from "./git-process.ts";
+import { type GitAnswer, GitChild, type GitPlace, unreachable } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
-/** Where a repository stood. */
+/** A repository's HEAD at one moment. */
 export interface CommitMark {
-  /** The commit that was checked out; null: nothing was committed yet. */
+  /** The commit that was checked out; null before the first commit. */
   readonly head: string | null;
-  /** How long the log of HEAD was, in bytes; null where there is none. */
+  /** Length of HEAD's log in bytes; null if it has none. */
   readonly logBytes: number | null;
 }
 
@@ -23,7 +23,7 @@ export class CommitFacts {
     this.#git = git;
   }
 
-  /** Where the repository stands now. */
+  /** Returns the repository's mark of now. */
   async mark(place: GitPlace): Promise<CommitMark | Unreachable> {
     const log = await this.#outside.fact(budget =>
       this.#outside.look(logOf(place), null, budget, (prober, path) => prober.lstat(path)),
@@ -35,8 +35,8 @@ export class CommitFacts {
   }
 
   /**
-   * The files among `files` (relative to the worktree) that are in commits made since `mark`, each with the abbreviated
-   * id of the latest. Looks at the latest `limits.guardCommitsMax` commits alone.
+   * Returns those of `files` (relative to the worktree) that are in commits made since `mark`, each with the
+   * abbreviated id of its latest commit. Checks only the latest `limits.guardCommitsMax` commits.
    */
   async commits(
     place: GitPlace,
@@ -58,7 +58,7 @@ export class CommitFacts {
     return found;
   }
 
-  /** Commits made after the mark, the latest first: by the log of HEAD; without one, what is checked out now. */
+  /** Returns the commits made after the mark, latest first: by HEAD's log, or without one the current commit. */
   async #since(place: GitPlace, { head, logBytes }: CommitMark): Promise<readonly string[] | Unreachable> {
     const log = await this.#outside.fact(budget =>
       this.#outside.look(logOf(place), null, budget, (_prober, path) => textFrom(path, logBytes ?? 0)),
@@ -90,12 +90,12 @@ export class CommitFacts {
   }
 }
 
-/** Each worktree has its own. */
+/** Each worktree has a log of its own. */
 function logOf({ gitDir }: GitPlace): string {
   return `${gitDir}/logs/HEAD`;
 }
 
-/** A regular file's text from `start` on, at most `limits.smallFileBytes`; null where it is none. */
+/** Returns a regular file's text from `start`, at most `limits.smallFileBytes`; null if it is no regular file. */
 async function textFrom(path: string, start: number): Promise<string | null> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
@@ -106,8 +106,4 @@ async function textFrom(path: string, start: number): Promise<string | null> {
   } finally {
     await handle.close();
   }
-}
-
-function unreachable(said: string): Unreachable {
-  return { unreachable: said.trim().split("\n")[0] || "git did not answer" };
 }

@@ -1,31 +1,33 @@
+/** Runs git as a child process, so that it executes no program of a project. */
 import { spawn } from "node:child_process";
 import { limits } from "../../protocol/limits.ts";
 import { searchPath } from "../../protocol/paths.ts";
+import type { Unreachable } from "./filesystem.ts";
 import { GitProgram } from "./git-program.ts";
 import type { Allowance } from "./work-clock.ts";
 
-/** Where git looks: both absolute, so that nothing is searched for and no setting sends it elsewhere. */
+/** The repository that git works on. Both paths are absolute, so git searches nothing and no setting redirects it. */
 export interface GitPlace {
   readonly worktree: string;
   readonly gitDir: string;
 }
 
 export interface GitAnswer {
-  /** Null: it was not started, was stopped, or wrote more than is read; `said` tells then. */
+  /** Null if git was not started, was stopped, or wrote too much; `said` explains it. */
   readonly code: number | null;
   readonly out: string;
   readonly said: string;
 }
 
-/** What a system says that has no room for another process just now. */
+/** Errors of a system that has no room for another process at the moment. */
 const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
 
 /**
- * Git's reading commands as children of the daemon. Only those that run no program named by a repository may be
- * asked (`ls-files`, `ls-tree`, `check-ignore`, `config`, `rev-parse`, `rev-list`, `merge-base`, `for-each-ref`, and
- * `diff-tree` of two commits by names alone): `status` and `diff` run its filters. What a repository
- * could still name (a file system monitor, hooks, remotes to fetch what is missing from) is switched off, nothing is
- * locked or written, and the environment is an allow-list. Git itself is none that a project brings along.
+ * Runs git's reading commands as children of the daemon. Allowed are only commands that run no program named by a
+ * repository (`ls-files`, `ls-tree`, `check-ignore`, `config`, `rev-parse`, `rev-list`, `merge-base`, `for-each-ref`,
+ * and `diff-tree` of two commits by names alone): `status` and `diff` run its filters. Other programs that a repository
+ * could name (a file system monitor, hooks, remotes to fetch missing objects from) are switched off. Git locks and
+ * writes nothing, the environment is an allow-list, and the git program is never one of a project.
  */
 export class GitChild {
   readonly #env: NodeJS.ProcessEnv;
@@ -39,18 +41,18 @@ export class GitChild {
   ) {
     this.#program = program;
     this.#env = { LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" };
-    // None, whatever a repository allows itself; git before 2.39.4 does not know the first.
+    // No protocols, whatever the repository allows; git before 2.39.4 does not know the first variable.
     Object.assign(this.#env, { GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "" });
     for (const name of ["HOME", "XDG_CONFIG_HOME"]) {
       if (env[name] !== undefined) this.#env[name] = env[name];
     }
-    // Git looks there for what it is made of, and a wrapper around it for more.
+    // Git finds its own parts by PATH, and a wrapper around git needs more of it.
     this.#env["PATH"] = searchPath(env["PATH"]) || "/usr/bin:/bin";
   }
 
   /**
-   * Runs `git ...args` in `cwd`, stopped when the allowance is over. Where there is no room for a process (descriptors,
-   * processes, memory), it is tried again until then.
+   * Runs `git ...args` in `cwd`, stopped at the end of the allowance. If the machine has no room for a process
+   * (descriptors, processes, memory), tries again until then.
    */
   async run(args: readonly string[], cwd: string, allowance: Allowance, input = ""): Promise<GitAnswer> {
     if (this.#running >= limits.gitAtOnceMax) await new Promise<void>(go => this.#waiting.push(go));
@@ -100,7 +102,7 @@ export class GitChild {
       try {
         const options = { cwd, env: this.#env, stdio: "pipe", argv0: program.path } as const;
         const child = spawn(program.real, [...quietly, ...args], options);
-        // First of all: without descriptors there is an error, and a child without streams.
+        // Attached first: without descriptors the child emits an error and has no streams.
         child.on("error", fail);
         stop = reason => {
           why ??= reason;
@@ -115,7 +117,7 @@ export class GitChild {
         child.stderr?.on("data", (chunk: Buffer) => {
           if (said.length < limits.quoteChars) said += chunk.toString("utf8");
         });
-        // It may have ended without reading: then its code tells.
+        // Git may have ended without reading its input: its exit code then tells.
         child.stdin?.on("error", () => {});
         child.stdin?.end(input);
       } catch (error) {
@@ -123,6 +125,11 @@ export class GitChild {
       }
     });
   }
+}
+
+/** Returns git's error text as an unreachable fact. */
+export function unreachable(said: string): Unreachable {
+  return { unreachable: said.trim().split("\n")[0] || "git did not answer" };
 }
 
 function late({ workMs }: Allowance): string {

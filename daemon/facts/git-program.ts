@@ -2,13 +2,13 @@ import { findProgram, isOf, type Program } from "./programs.ts";
 
 export interface GitProgramOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Directories in which sessions work now. */
+  /** Directories in which sessions work at the moment. */
   readonly workedIn: () => Iterable<string>;
 }
 
 /**
- * The git that the daemon runs, by the rule of programs.ts. It is looked for once, and again where a session begins to
- * work above it or it is not there any more.
+ * The git that the daemon runs, by the rule of programs.ts. The daemon searches once, and again if the program is gone
+ * or a session starts to work in a folder above it.
  */
 export class GitProgram {
   readonly #options: GitProgramOptions;
@@ -18,7 +18,7 @@ export class GitProgram {
     this.#options = options;
   }
 
-  /** For a command in `cwd`, of which it is not the project's own; null where there is none. */
+  /** Returns git for a command in `cwd`, or null; never a git that belongs to the project of `cwd`. */
   for(cwd: string): Program | null {
     if (this.#found === null || isOf(this.#found, cwd)) {
       const { env, workedIn } = this.#options;
@@ -27,13 +27,13 @@ export class GitProgram {
     return this.#found;
   }
 
-  /** A session works in these directories from now on. */
+  /** Notes that a session now works in these directories. */
   workedIn(directories: readonly string[]): void {
     const found = this.#found;
     if (found !== null && directories.some(directory => isOf(found, directory))) this.#found = null;
   }
 
-  /** It could not be started: an update may have moved it. */
+  /** Called when git could not be started: an update may have moved it. */
   forget(): void {
     this.#found = null;
   }

@@ -1,38 +1,40 @@
+/** The uncommitted state of single files, without `git status`. */
 import { createHash } from "node:crypto";
 import { type BigIntStats, constants } from "node:fs";
 import { open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import type { Budget, BudgetedFs, Look, Unreachable } from "./filesystem.ts";
-import type { GitChild, GitPlace } from "./git-process.ts";
+import { type GitChild, type GitPlace, unreachable } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
-/** What git knows of one file. All false: there is nothing in it that is not committed. */
+/** What git knows of one file. If all are false, the file has no uncommitted change. */
 export interface FileState {
-  /** The index is not what the commit is. */
+  /** The index differs from the commit. */
   readonly staged: boolean;
-  /** The file is not what the index is. */
+  /** The file differs from the index. */
   readonly changed: boolean;
-  /** It is in neither, and not ignored. */
+  /** Neither the commit nor the index has the file, and git does not ignore it. */
   readonly untracked: boolean;
   /** Git ignores it. */
   readonly ignored: boolean;
-  /** The commit does not have it. */
+  /** The commit does not have the file. */
   readonly isNew: boolean;
 }
 
 interface Staged {
   readonly mode: string;
   readonly oid: string;
-  /** Sparse: it is not in the working tree, and is not missed. */
+  /** Sparse checkout: the file is intentionally not in the working tree. */
   readonly isSkipped: boolean;
   readonly isUnmerged: boolean;
-  /** What the file was when it was last seen to equal this: change time, modification time, inode, size. */
+  /** The file's stat when it last equalled the index: change time, modification time, inode, size. */
   readonly stat: string;
   readonly mtimeNs: bigint;
 }
 
-/** What git said of the files it was `asked` about, in one state of the index. */
+/** Git's answer for the files in `asked`, for one state of the index. */
 interface Index {
   readonly stamp: string;
   readonly mtimeNs: bigint;
@@ -41,27 +43,27 @@ interface Index {
 }
 
 /**
- * What is uncommitted among a few files, as `git status` would say, but without its walk and without running the
- * filters that a repository configures: git tells what index and commit hold, and the files are compared with that
- * here, by the index's own notes and else by content. Where a filter or an end-of-line conversion applies, a file
- * that was touched and is the same again counts as changed until git looks at it itself.
+ * Returns the uncommitted state of a few files as `git status` would, without its walk and without the filters that a
+ * repository configures. Git reports index and commit; this class compares the files with the index by stat, else by
+ * content. If a filter or an end-of-line conversion applies, a file that was touched but is unchanged counts as changed
+ * until git itself refreshes its index.
  */
 export class WorkFacts {
   readonly #outside: BudgetedFs;
   readonly #git: GitChild;
-  readonly #indexes = new Map<string, Index>();
+  readonly #indexes = new BoundedMap<string, Index>({ entriesMax: limits.guardIndexesMax });
 
   constructor(outside: BudgetedFs, git: GitChild) {
     this.#outside = outside;
     this.#git = git;
   }
 
-  /** What one look may spend; who looks at several places lets them share one. */
+  /** Returns a budget for one query; several queries may share it. */
   allowance(): Allowance {
     return new Allowance(this.#outside.clock, limits.guardMs, limits.guardTimeMs);
   }
 
-  /** The states of `files` (relative to the worktree), within the allowance. */
+  /** Returns the states of `files` (relative to the worktree), within the allowance. */
   async look(
     place: GitPlace,
     files: readonly string[],
@@ -93,7 +95,7 @@ export class WorkFacts {
     return "unreachable" in found ? found : this.#withoutIgnored(place, found, allowance);
   }
 
-  /** The top of the worktree that a command given a git directory of its own works on; null where there is none. */
+  /** Returns the top of the worktree of a command with its own git directory; null if it has none. */
   async top(cwd: string, gitDir: string): Promise<string | null | Unreachable> {
     const args = [`--git-dir=${gitDir}`, "rev-parse", "--show-toplevel"];
     const { code, out, said } = await this.#git.run(args, cwd, this.allowance());
@@ -102,7 +104,7 @@ export class WorkFacts {
     return code === 0 && top !== "" ? top : null;
   }
 
-  /** The text of `alias.<name>` for a command in `cwd`; null where there is none. */
+  /** Returns the text of `alias.<name>` for a command in `cwd`; null if it is not set. */
   async alias(name: string, cwd: string, gitDir: string | null): Promise<string | null | Unreachable> {
     const given = gitDir === null ? [] : [`--git-dir=${gitDir}`];
     const args = [...given, "config", "--get", `alias.${name}`];
@@ -111,7 +113,7 @@ export class WorkFacts {
     return code === 0 ? out.replace(/\n$/, "") : null;
   }
 
-  /** Of a large index git reads all for a few files: what it said is kept until the index is another one. */
+  /** Git reads a large index whole even for a few files: its answer is cached until the index changes. */
   async #index(
     place: GitPlace,
     files: readonly string[],
@@ -139,24 +141,17 @@ export class WorkFacts {
     ];
     const { code, out, said } = await this.#git.run(args, place.worktree, allowance);
     if (code !== 0) return unreachable(said);
-    const entries = new Map([...index.entries, ...entriesOf(out)]);
+    const found = entriesOf(out);
+    if (found === null) return { unreachable: "git writes its index in a form that Kite does not know" };
+    const entries = new Map([...index.entries, ...found]);
     const grown = { ...index, entries, asked: new Set([...index.asked, ...fresh]) };
     const after = await this.#outside.fact(budget => this.#stat(path, budget));
     const isSame = after !== null && !("unreachable" in after) && statText(after) === stamp;
-    if (isSame) this.#keep(place.gitDir, grown);
+    if (isSame) this.#indexes.set(place.gitDir, grown);
     return grown;
   }
 
-  #keep(gitDir: string, index: Index): void {
-    this.#indexes.delete(gitDir);
-    this.#indexes.set(gitDir, index);
-    for (const oldest of this.#indexes.keys()) {
-      if (this.#indexes.size <= limits.guardIndexesMax) break;
-      this.#indexes.delete(oldest);
-    }
-  }
-
-  /** Mode and content of each file in the commit; none where nothing is committed yet. */
+  /** Returns mode and content id of each file in the commit; none before the first commit. */
   async #commit(place: GitPlace, files: readonly string[], allowance: Allowance) {
     const args = [
       ...at(place),
@@ -187,7 +182,7 @@ export class WorkFacts {
   ): Promise<boolean> {
     if (entry.isSkipped) return false;
     if (entry.isUnmerged || stat === null) return true;
-    // What was written when the index was, or later, may have changed since without a trace.
+    // A file written at the time of the index, or later, may have changed without a trace in its stat.
     if (statText(stat) === entry.stat && entry.mtimeNs < mtimeNs) return false;
     if (stat.size > limits.hashBytes) return true;
     const content = await this.#outside.look(path, stat.dev, budget, () => contentOf(path, stat), inWorktree);
@@ -224,31 +219,32 @@ function at({ worktree, gitDir }: GitPlace): string[] {
   return [`--git-dir=${gitDir}`, `--work-tree=${worktree}`];
 }
 
-function unreachable(said: string): Unreachable {
-  return { unreachable: said.trim().split("\n")[0] || "git did not answer" };
-}
-
 const entryPattern =
   /(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]*)\0 {2}ctime: (\d+):(\d+)\n {2}mtime: (\d+):(\d+)\n {2}dev: \d+\tino: (\d+)\n[^\n]*\n {2}size: (\d+)\t[^\n]*\n/g;
 
-/** The index as `ls-files -s -t -z --debug` writes it. */
-function entriesOf(out: string): Map<string, Staged> {
+/**
+ * Parses the index as `ls-files -s -t -z --debug` writes it. Null if git writes another form, as its manual reserves.
+ * No other command shows the same without running filters (`diff-files` does, for a file as new as the index).
+ */
+function entriesOf(out: string): Map<string, Staged> | null {
   const found = new Map<string, Staged>();
-  for (const [, tag, mode = "", oid = "", stage, file = "", ...numbers] of out.matchAll(entryPattern)) {
+  let chars = 0;
+  for (const [whole, tag, mode = "", oid = "", stage, file = "", ...numbers] of out.matchAll(entryPattern)) {
     const [cs = "0", cns = "0", ms = "0", mns = "0", ino = "0", size = "0"] = numbers;
     const mtimeNs = BigInt(ms) * 1_000_000_000n + BigInt(mns);
     const stat = `${BigInt(cs) * 1_000_000_000n + BigInt(cns)} ${mtimeNs} ${ino} ${size}`;
     found.set(file, { mode, oid, isSkipped: tag === "S", isUnmerged: stage !== "0", stat, mtimeNs });
+    chars += whole.length;
   }
-  return found;
+  return chars === out.length ? found : null;
 }
 
-/** As the index notes it, which has 32 bits for each number. */
+/** A stat as the index stores it, with 32 bits for each number. */
 function statText({ ctimeNs, mtimeNs, ino, size }: BigIntStats): string {
   return `${ctimeNs} ${mtimeNs} ${ino & 0xffffffffn} ${size & 0xffffffffn}`;
 }
 
-/** What git would store of the file; null where it is nothing that git stores. */
+/** Returns the bytes that git would store of the file; null if git does not store such a file. */
 async function contentOf(path: string, stat: BigIntStats): Promise<Buffer | null> {
   if (stat.isSymbolicLink()) return Buffer.from(await readlink(path));
   if (!stat.isFile()) return null;

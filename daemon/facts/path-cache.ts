@@ -1,11 +1,12 @@
+/** The facts of a path that locks need, and their cache. */
 import { dirname, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 
 /**
- * What a lock needs to know of a path. `lexical`: absolute, in words alone (`..` takes back the word before
- * it, whatever that names). `real`: the real path of the deepest ancestor that exists, and the rest, spelled as they
- * were asked for. `key`: the same for all spellings of one file, and for no two files: `real`, folded where its
- * directories were seen to fold. `dir`: it names a directory that exists, or its words end with `/`.
+ * What a lock needs to know of a path. `lexical`: absolute, from the text alone (`..` removes the word before it, even
+ * a link). `real`: the real path of the deepest existing ancestor, then the remaining words as given. `key`: equal for
+ * all spellings of one file, different for two files: `real`, folded as its directories fold. `dir`: the path names an
+ * existing directory, or ends with `/`.
  */
 export interface PathFact {
   readonly lexical: string;
@@ -14,12 +15,12 @@ export interface PathFact {
   readonly dir: boolean;
 }
 
-/** A name as a request spells it. What was found out for it is kept, and counts while its directory is the same. */
+/** A name as a request spells it, with its cached fact, which is valid while its directory is the same. */
 export interface Named {
-  /** Absolute, in words alone. */
+  /** The absolute path, from the text alone. */
   readonly lexical: string;
   readonly parent: string;
-  /** The `id` of the directory that the rest was made for. */
+  /** The `id` of the directory that the fact was made for. */
   directory: string | null;
   path: string;
   key: string;
@@ -27,8 +28,8 @@ export interface Named {
 }
 
 /**
- * The names of the latest requests. The same files are asked for again and again, and a path that is made anew each
- * time costs more than the look at the file: the strings kept here are also those the locks are found by.
+ * Caches the names of recent requests. Requests repeat the same files, and building a path costs more than looking at
+ * the file. Locks share these strings as keys.
  */
 export class Names {
   readonly #from = new Map<string, Map<string, Named>>();

@@ -1,15 +1,17 @@
+/** Resolves names to real paths and lock keys. */
 import { type BigIntStats, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import { type Directory, exact, type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
 import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
 import { Names, type PathFact } from "./path-cache.ts";
 
-/** What a file was when it was last looked at. */
+/** A file's stamp at one moment. */
 export interface Stamped {
-  /** Changes when the file does; null where there is none. */
+  /** Changes when the file does; null if the file does not exist. */
   readonly stamp: string | null;
-  /** When it was last changed in any way, by the system's clock, in milliseconds. */
+  /** Time of the last change of any kind, in milliseconds of the system's clock. */
   readonly changedAt: number;
 }
 
@@ -18,26 +20,26 @@ export interface PathFactsOptions {
   readonly platform?: NodeJS.Platform;
 }
 
-/** A directory on a local filesystem, and its real path when it was last looked at. */
+/** A directory on a local filesystem, with its real path when last checked. */
 interface LocalDirectory {
   readonly real: string;
   readonly key: string;
-  /** How it folds names that are plain ASCII; null: not asked yet. */
+  /** How it folds ASCII names; null: not known yet. */
   readonly names: Folding | null;
-  /** Another one wherever one of these is another one. */
+  /** Changes if any of these fields does. */
   readonly id: string;
   readonly until: number;
   readonly refreshAt: number;
-  /** The turn of the event loop in which `real` was last seen to hold. */
+  /** The turn of the event loop in which `real` was last confirmed. */
   turn: number;
 }
 
-/** A directory on the way. */
+/** A directory on the way to a file. */
 interface Place extends Directory {
   readonly key: string;
-  /** How the directory above it folds names, if it is of the same device. */
+  /** How the parent directory folds names, if it is on the same device. */
   readonly above: Folding;
-  /** Null: it is the root. */
+  /** Null for the root. */
   readonly up: Place | null;
 }
 
@@ -53,37 +55,33 @@ type Walked =
 const root: Place = { path: "/", key: "/", device: null, stat: null, above: exact, up: null };
 
 /**
- * Filesystems of Linux that answer from this machine alone: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs,
- * tmpfs, ramfs, overlay, jfs, reiserfs, nilfs, vfat, exfat, ntfs3, erofs, squashfs. Whatever else (nfs, cifs,
- * fuse, 9p, autofs, a type yet unknown) may hang, and is asked asynchronously only.
+ * Filesystems of Linux that need no other machine: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs, tmpfs, ramfs, overlay,
+ * jfs, reiserfs, nilfs, vfat, exfat, ntfs3, erofs, squashfs. All others (nfs, cifs, fuse, 9p, autofs, unknown types)
+ * may hang, and are read asynchronously only.
  */
 const localTypes: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0xca451a4e, 0x2fc12fc1, 0x01021994, 0x858458f6, 0x794c7630,
   0x3153464a, 0x52654973, 0x3434, 0x4d44, 0x2011bab0, 0x7366746e, 0xe0f5e1e2, 0x73717368,
 ]);
 
-/**
- * The volumes macOS itself runs from; of others nothing is known without a table of types that Apple does not
- * keep.
- */
+/** The volumes that macOS itself runs from. For others a table of types would be needed, which Apple does not keep. */
 const darwinVolumes = ["/", "/System/Volumes/Data"];
 
 /**
- * Real paths, within a budget and without being stopped by a mount that hangs.
+ * Real paths within a budget; a hung mount does not stop it.
  *
- * `resolve` walks the path word by word, each question in the lane of the device it concerns, so a link into
- * a hung mount is charged to that mount. `resolveNow` answers at once where the parent directory was found on
- * a local filesystem within `limits.directoryKeptMs`: the parent's real path is compared with the remembered
- * one once in each turn of the event loop (so a directory that was moved, or swapped for a link, before a
- * request was sent is always seen), and one `lstat` answers for the file. Two things are taken on trust
- * meanwhile: that nobody mounts or links something that hangs at a path used within those seconds, and that
- * the file itself is not a mount point that hangs.
+ * `resolve` walks the path word by word. Each question counts for the device that it concerns, so a link into a hung
+ * mount counts for that mount. `resolveNow` answers at once if the parent directory was found on a local filesystem
+ * within `limits.directoryKeptMs`: once in each turn of the event loop it compares the parent's real path with the
+ * cached one, and one `lstat` answers for the file. So a directory that was moved, or replaced by a link, before a
+ * request was sent is always noticed. Two things are assumed during those seconds: no hanging filesystem is mounted or
+ * linked at a path in use, and the file itself is no mount point that hangs.
  */
 export class PathFacts {
   readonly #outside: BudgetedFs;
   readonly #platform: NodeJS.Platform;
   readonly #foldings: Foldings;
-  readonly #directories = new Map<string, LocalDirectory>();
+  readonly #directories = new BoundedMap<string, LocalDirectory>({ entriesMax: limits.directoriesMax });
   readonly #walks = new Map<string, { readonly turn: number; readonly walk: Promise<Walked> }>();
   readonly #named = new Names();
   #turn = 0;
@@ -96,14 +94,12 @@ export class PathFacts {
     this.#foldings = new Foldings(this.#outside, this.#platform);
   }
 
-  /** The name as an absolute path, in words alone. */
+  /** The name as an absolute path, from the text alone. */
   lexical(cwd: string, file: string): string {
     return this.#named.get(cwd, file).lexical;
   }
 
-  /**
-   * The fact at once, or null where only `resolve` can tell. Never waits for anything but a local filesystem.
-   */
+  /** Returns the fact at once, or null if only `resolve` can tell. Waits only for local filesystems. */
   resolveNow(cwd: string, file: string): PathFact | null {
     const named = this.#named.get(cwd, file);
     const { lexical, parent } = named;
@@ -116,7 +112,7 @@ export class PathFacts {
     }
     if (named.directory !== directory.id) {
       const name = lexical.slice(parent === "/" ? 1 : parent.length + 1);
-      // Whether these fold may not have been seen yet.
+      // How the directory folds non-ASCII names may not be known yet.
       if (!isAscii(name)) return null;
       named.directory = directory.id;
       named.path = below(directory.real, name);
@@ -131,12 +127,12 @@ export class PathFacts {
       if (named.fact?.dir !== dir) named.fact = { lexical, real: named.path, key: named.key, dir };
       return named.fact;
     } catch {
-      // A name that is too long, a NUL, a failing disk: `resolve` finds the words for it.
+      // The name is too long or contains a NUL, or the disk fails: `resolve` reports which.
       return null;
     }
   }
 
-  /** The fact, or why it cannot be had within `limits.factMs` (waiting behind other facts not counted). */
+  /** Returns the fact, or why it is not available within `limits.factMs` (waiting behind other facts not counted). */
   resolve(cwd: string, file: string): Promise<PathFact | Unreachable> {
     const lexical = resolve("/", cwd, file);
     return this.#outside.fact(async budget => {
@@ -146,8 +142,8 @@ export class PathFacts {
   }
 
   /**
-   * What the file is now: a stamp that changes whenever the file does (time of change, size, inode), and the time of
-   * the change, which is not to be had of what is gone. Null when it cannot be told.
+   * Returns the file's stamp, which changes with the file (time of change, size, inode), and its time of change,
+   * unknown for a deleted file. Null if it cannot be read.
    */
   async stamped(real: string): Promise<Stamped | null> {
     const found = await this.#outside.fact(async budget =>
@@ -157,8 +153,8 @@ export class PathFacts {
   }
 
   /**
-   * `stamped` at once, of a file by its name in words (`lexical`) and its real path; null when only `stamped` can
-   * tell. Never waits for anything but a local filesystem.
+   * `stamped` at once, for a file by its `lexical` and its real path; null if only `stamped` can tell. Waits only for
+   * local filesystems.
    */
   stampedNow(lexical: string, real: string): Stamped | null {
     const parent = dirname(lexical);
@@ -169,7 +165,7 @@ export class PathFacts {
     try {
       return stampOf(lstatSync(real, { bigint: true, throwIfNoEntry: false }) ?? null);
     } catch {
-      // A failing disk, or a directory that may not be searched: `stamped` tells which.
+      // The disk fails, or the directory may not be searched: `stamped` reports which.
       return null;
     }
   }
@@ -182,7 +178,7 @@ export class PathFacts {
     if (parent.kind === "directory") {
       const walked = await this.#walk(parent.place, name, budget);
       const kept = this.#directories.get(parentPath);
-      // What the file's name has told, or what is taken for it.
+      // What the file's name showed of the folding, or the assumption for it.
       if (kept?.real === parent.real && kept.names === null && walked.kind !== "directory")
         this.#remember(parentPath, { ...parent, names: walked.names });
       return walked;
@@ -197,9 +193,7 @@ export class PathFacts {
     };
   }
 
-  /**
-   * Walks to a directory and remembers it if it is a local one; who asks in the same turn shares the walk.
-   */
+  /** Walks to a directory and caches it if it is local; callers in the same turn share the walk. */
   #directory(path: string, budget: Budget): Promise<Walked> {
     this.#newTurn();
     const turn = this.#turn;
@@ -258,7 +252,7 @@ export class PathFacts {
       const rest = todo.reverse().filter(name => name !== "" && name !== ".");
       const kind = stat !== null && rest.length === 0 ? "other" : "absent";
       const real = join(path, ...rest);
-      // How what does not exist yet will fold is not to be seen: it is taken to do as the directory it would be in.
+      // The folding of a directory that does not exist yet is unknown: it is assumed to fold like its parent.
       return { kind, real, key: join(key, ...rest.map(name => folded(name, names))), names };
     }
     return { kind: "directory", real: at.path, key: at.key, place: at };
@@ -282,13 +276,6 @@ export class PathFacts {
 
   #remember(path: string, { real, key, names }: Pick<LocalDirectory, "real" | "key" | "names">): void {
     const id = real === key && names?.case !== true ? real : `${real}\0${key}\0${names?.case}`;
-    this.#directories.delete(path);
-    if (this.#directories.size >= limits.directoriesMax) {
-      for (const oldest of this.#directories.keys()) {
-        this.#directories.delete(oldest);
-        break;
-      }
-    }
     const now = this.#outside.now();
     const refreshAt = now + limits.directoryKeptMs / 2;
     this.#directories.set(path, {
@@ -302,24 +289,24 @@ export class PathFacts {
     });
   }
 
-  /** Whether a remembered directory counts, its real path looked at anew. */
+  /** Whether a cached directory is still valid, by its real path of now. */
   #stillThere(path: string, directory: LocalDirectory): boolean {
     if (this.#turnNow > directory.until) return false;
     if (this.#turnNow > directory.refreshAt && !this.#walks.has(path)) {
-      // Begun in time, so that a directory in use does not send a crowd of requests the long way at once.
+      // Refreshed early, so that requests for a directory in use do not all take the slow way at once.
       void this.#outside.fact(budget => this.#directory(path, budget));
     }
     try {
       if (realpathSync.native(path) !== directory.real) return false;
     } catch {
-      // It went away or cannot be read: `resolve` finds out which.
+      // The directory is gone or cannot be read: `resolve` reports which.
       return false;
     }
     directory.turn = this.#turn;
     return true;
   }
 
-  /** Counts the turns of the event loop: what was looked at in this turn need not be looked at again. */
+  /** Counts the turns of the event loop: a check in this turn need not be repeated. */
   #newTurn(): void {
     if (this.#turnKnown) return;
     this.#turnKnown = true;

@@ -1,38 +1,39 @@
+/** Limits the concurrent filesystem questions of each device. */
 import { limits } from "../../protocol/limits.ts";
 import { WorkClock } from "./work-clock.ts";
 
-/** How a probe ended: with its value and the work it took, or not within its budget. */
+/** A probe's result: its value and the work in milliseconds, or late. */
 export type Probed<T> =
   | { readonly late: false; readonly value: T; readonly ms: number }
   | { readonly late: true };
 
-/** A question of the outside world. */
+/** A question to the filesystem or the system. */
 export interface Probe<T> {
   /** Asks through the thread pool. */
   readonly ask: () => Promise<T>;
   /**
-   * Asks in this thread: settles before anything else happens. Null where that may never come back; rejects with
-   * `NotHere` where it turns out that it might not.
+   * Asks in this thread and settles before anything else happens. Null if it might never return; rejects with `NotHere`
+   * if it finds out that it might not.
    */
   readonly askNow: (() => Promise<T>) | null;
-  /** Work that it may take. */
+  /** Work that it may take, in milliseconds. */
   readonly budgetMs: number;
-  /** It is late at this time however little of it was work, by the clock's `now`. */
+  /** The probe is late from this time on, however little of it was work, by the clock's `now`. */
   readonly until: number;
 }
 
-/** What cannot be asked in this thread after all: the answer of the thread pool is waited for. */
+/** The question cannot be asked in this thread: its caller waits for the thread pool's answer. */
 export class NotHere extends Error {
   override readonly name = "NotHere";
 }
 
-/** A probe that was asked for, while it waits for a place or runs. */
-interface Asked {
-  /** What the clock of work read when it began to run; null: it waits for a place. */
+/** A probe that waits for a slot or runs. */
+interface PendingProbe {
+  /** Work clock when the probe began to run; null while it waits for a slot. */
   began: { readonly workedMs: number } | null;
-  /** When it was asked for. */
+  /** Time of the request. */
   readonly since: number;
-  /** Its caller has been answered. */
+  /** Whether its caller has been answered. */
   isAnswered: boolean;
   isStuck: boolean;
   readonly budgetMs: number;
@@ -43,22 +44,19 @@ interface Asked {
 }
 
 interface Lane {
-  readonly running: Set<Asked>;
-  /**
-   * Of those running, the ones whose budget is over. The thread they occupy comes back when the kernel
-   * answers.
-   */
+  readonly running: Set<PendingProbe>;
+  /** Number of running probes over their budget. Their threads return when the kernel answers. */
   stuck: number;
-  waiting: Asked[];
+  waiting: PendingProbe[];
 }
 
 /**
- * Runs probes of the outside world, at most `max` at once in a lane, a lane being a device: a mount that
- * hangs occupies so many threads and no more. Waiting for a free place costs a probe nothing of its budget;
- * but where every place is taken by a probe that is overdue, whoever waits or comes is told `late` at once.
+ * Runs probes, at most `max` at once for each device (a lane): a mount that hangs occupies that many threads and no
+ * more. Waiting for a slot costs a probe nothing of its budget. If overdue probes take every slot, waiting and new
+ * probes are `late` at once.
  *
- * Budgets are of work: a probe is not late because this process had to wait for a processor. Where it has to, probes
- * that can be asked in this thread are asked there, those that wait for a place too.
+ * Budgets are of work: a probe is not late because this process waits for a processor. While it waits, probes that can
+ * run in this thread do so, even those that wait for a slot.
  */
 export class PerDeviceLimit {
   readonly #lanes = new Map<string, Lane>();
@@ -71,7 +69,7 @@ export class PerDeviceLimit {
     this.#clock = clock;
   }
 
-  /** Runs `probe` within its budget; what it throws is thrown on. A late probe's own end is ignored. */
+  /** Runs `probe` within its budget and throws what it throws. A late probe's own result is ignored. */
   run<T>(name: string, { ask, askNow, budgetMs, until }: Probe<T>): Promise<Probed<T>> {
     const { drive } = this.#clock;
     const since = drive.now();
@@ -90,7 +88,7 @@ export class PerDeviceLimit {
         give();
       };
       const spent = (): number => (asked.began === null ? 0 : this.#clock.workedMs - asked.began.workedMs);
-      const asked: Asked = {
+      const asked: PendingProbe = {
         began: null,
         since,
         isAnswered: false,
@@ -126,7 +124,7 @@ export class PerDeviceLimit {
     });
   }
 
-  /** Where the pool gets no processor, each question would wait for one anew. */
+  /** If the pool gets no processor, each question would wait for one again. */
   #ask<T>(ask: Probe<T>["ask"], askNow: Probe<T>["askNow"]): Promise<T> {
     if (askNow === null || !this.#clock.isStarved) return ask();
     return askNow().catch((error: unknown) => {
@@ -135,8 +133,8 @@ export class PerDeviceLimit {
     });
   }
 
-  /** Takes a place; the function that is returned gives it back and lets the next one begin. */
-  #begin(name: string, lane: Lane, asked: Asked): () => void {
+  /** Takes a slot; the returned function frees it and starts the next probe. */
+  #begin(name: string, lane: Lane, asked: PendingProbe): () => void {
     asked.began = { workedMs: this.#clock.workedMs };
     lane.running.add(asked);
     return () => {
@@ -158,7 +156,7 @@ export class PerDeviceLimit {
       for (const asked of lane.waiting) if (isStuck || now >= asked.until) asked.giveUp();
       lane.waiting = lane.waiting.filter(asked => !asked.isAnswered);
       const left = [...lane.running, ...lane.waiting].filter(asked => !asked.isAnswered);
-      // An answer does not take longer than this where a processor is free.
+      // With a free processor an answer takes no longer than this.
       for (const asked of left) if (starved && asked.since <= now - 2 * limits.workBeatMs) asked.askNow();
       isWatching ||= left.length > 0;
     }
@@ -167,12 +165,12 @@ export class PerDeviceLimit {
     this.#unwatch = null;
   }
 
-  #isOver({ began, budgetMs, until }: Asked, now: number): boolean {
+  #isOver({ began, budgetMs, until }: PendingProbe, now: number): boolean {
     return began !== null && (this.#clock.workedMs - began.workedMs >= budgetMs || now >= until);
   }
 }
 
-function stick(lane: Lane, asked: Asked): void {
+function stick(lane: Lane, asked: PendingProbe): void {
   asked.isStuck = true;
   lane.stuck += 1;
   asked.giveUp();

@@ -1,3 +1,4 @@
+/** Single questions to the filesystem and the mount table, by `node:fs`. */
 import {
   type BigIntStats,
   closeSync,
@@ -18,28 +19,26 @@ import { NotHere } from "./per-device-limit.ts";
 /** A mount point, by its real path. */
 export interface Mount {
   readonly point: string;
-  /** Its filesystem answers from this machine alone. */
+  /** Whether its filesystem needs no other machine. */
   readonly local: boolean;
 }
 
 /**
- * What is asked of the filesystem, asynchronously, each question by itself: on a mount that hangs any of them
- * may never be answered. Errors are those of Node. None opens anything but a regular file.
+ * Questions to the filesystem, each asynchronous: on a mount that hangs any of them may never be answered. Errors are
+ * Node's. Only regular files are opened.
  */
 export interface Prober {
   lstat(path: string): Promise<BigIntStats>;
   readlink(path: string): Promise<string>;
-  /** The path as the volume spells it, as far as the system tells (macOS does). */
+  /** The path as the volume spells it, if the system tells (macOS does). */
   realpath(path: string): Promise<string>;
-  /** The kernel's number for the type of the filesystem. */
+  /** The kernel's number of the filesystem type. */
   filesystem(path: string): Promise<number>;
-  /** Up to `max` names in a directory, in no order. */
+  /** Up to `max` names in a directory, unordered. */
   names(path: string, max: number): Promise<readonly string[]>;
-  /** A regular file's text of at most `bytesMax`; null where it is something else or longer. */
+  /** A regular file's text of at most `bytesMax`; null for anything else or longer. */
   readSmall(path: string, bytesMax: number): Promise<string | null>;
-  /**
-   * The mount points, or null where they cannot be known. Must not touch the mounts themselves.
-   */
+  /** The mount points, or null if the system does not tell. Must not touch the mounts themselves. */
   mounts(): Promise<readonly Mount[] | null>;
 }
 
@@ -56,7 +55,7 @@ export const nodeProber: Prober = {
         if (names.length >= max) break;
       }
     } catch (error) {
-      // Who has no descriptor left sees no names, and goes on by what was seen elsewhere.
+      // Without a descriptor the names are unknown; the caller goes on with earlier results.
       if (!isOutOfDescriptors(error)) throw error;
     }
     return names;
@@ -67,8 +66,8 @@ export const nodeProber: Prober = {
 };
 
 /**
- * The same questions asked in this thread: for local filesystems alone, where no thread of the pool gets a processor.
- * What takes long even there is left to the pool.
+ * The same questions in this thread, for local filesystems while the thread pool gets no processor. Slow questions stay
+ * with the pool.
  */
 export const nodeProberHere: Prober = {
   lstat: async path => lstatSync(path, { bigint: true }),
@@ -83,12 +82,12 @@ export const nodeProberHere: Prober = {
     process.platform === "linux" ? mountsIn(readFileSync("/proc/self/mountinfo", "utf8")) : null,
 };
 
-/** Whether the process, or the machine, has all the files open that it may; others give theirs back in a moment. */
+/** Whether the process, or the machine, has no descriptor left; other work frees some in a moment. */
 export function isOutOfDescriptors(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
 }
 
-/** Reads a small regular file without waiting for a FIFO's or a device's other end. */
+/** Reads a small regular file without waiting for the other end of a FIFO or device. */
 export async function readSmall(
   path: string,
   bytesMax: number = limits.smallFileBytes,
@@ -110,7 +109,7 @@ export async function readSmall(
   }
 }
 
-/** The same in this thread; a link may lead to where nobody answers. */
+/** The same in this thread. A link is left to the pool: it may lead to a mount that hangs. */
 function readSmallHere(path: string, bytesMax: number): string | null {
   if (lstatSync(path).isSymbolicLink()) throw new NotHere("it is a link");
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
@@ -129,7 +128,7 @@ function readSmallHere(path: string, bytesMax: number): string | null {
   }
 }
 
-/** Names of the filesystems that PathFacts knows by number as those that answer from this machine alone. */
+/** Names of the local filesystems, which PathFacts knows by number. */
 const localNames: ReadonlySet<string> = new Set(
   (
     "ext2 ext3 ext4 xfs btrfs f2fs bcachefs zfs tmpfs ramfs overlay jfs reiserfs nilfs2 vfat exfat ntfs3 erofs " +
@@ -138,8 +137,8 @@ const localNames: ReadonlySet<string> = new Set(
 );
 
 /**
- * The mounts in the text of `/proc/self/mountinfo`: the point is its fifth field, where blanks are octal escapes; the
- * name of the filesystem follows a dash. Of several mounts at one point the last one counts.
+ * Parses `/proc/self/mountinfo`: the mount point is the fifth field, with octal escapes for blanks; the name of the
+ * filesystem follows a dash. Of several mounts at one point the last counts.
  */
 export function mountsIn(mountinfo: string): Mount[] {
   return mountinfo.split("\n").flatMap(line => {

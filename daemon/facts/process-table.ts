@@ -1,32 +1,33 @@
+/** Reads the system's process table: `/proc` on Linux, `ps` elsewhere. */
 import { execFile, spawnSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { limits } from "../../protocol/limits.ts";
 
-/** One process as the system shows it. `startTime` together with the pid names it for good. */
+/** One process as the system shows it. Pid and `startTime` together identify it for good. */
 export interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
-  /** Ended, but not yet collected by its parent. */
+  /** Ended, but its parent has not collected it yet. */
   readonly zombie: boolean;
   readonly startTime: string;
 }
 
 /** The system's table of processes. */
 export interface ProcessTable {
-  /** One look, synchronous. "unknown": the table could not be read, which is no proof of anybody's death. */
+  /** Reads one process, synchronously. "unknown": the table could not be read, which proves no death. */
   row(pid: number): ProcessRow | "absent" | "unknown";
-  /** Whether the process is this user's, and its pid one of the daemon's own pid namespace. */
+  /** Whether the process is this user's, and in the daemon's pid namespace. */
   isOurs(pid: number): boolean;
-  /** Those of `pids` that exist; null where the table could not be read. */
+  /** Returns those of `pids` that exist; null if the table could not be read. */
   rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null>;
 }
 
 /**
- * Linux: `/proc`. A start time is `<clock ticks since boot>@<boot id>`, because after a reboot the same pid
- * can begin at the same tick.
+ * Linux: `/proc`. A start time is `<clock ticks since boot>@<boot id>`, because after a reboot the same pid can begin
+ * at the same tick.
  */
-export class ProcTable implements ProcessTable {
+class ProcTable implements ProcessTable {
   readonly #boot: string;
   readonly #namespace: string | null;
   readonly #usable: boolean;
@@ -34,7 +35,7 @@ export class ProcTable implements ProcessTable {
   constructor() {
     this.#boot = (readProc("/proc/sys/kernel/random/boot_id") ?? "").trim().slice(0, 8);
     this.#namespace = linkOf("/proc/self/ns/pid");
-    // A /proc of another pid namespace shows other processes under our numbers.
+    // A /proc of another pid namespace shows other processes under the same numbers.
     this.#usable = linkOf("/proc/self") === String(process.pid);
   }
 
@@ -43,7 +44,7 @@ export class ProcTable implements ProcessTable {
     try {
       return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"), this.#boot) ?? "unknown";
     } catch (error) {
-      // Only these say that it is gone; too many open files, say, does not.
+      // Only these errors prove that the process is gone; too many open files, for example, does not.
       const code = error instanceof Error && "code" in error ? error.code : null;
       return code === "ENOENT" || code === "ESRCH" ? "absent" : "unknown";
     }
@@ -54,7 +55,7 @@ export class ProcTable implements ProcessTable {
     if (status === null || !this.#usable) return false;
     const uid = status.match(/^Uid:\s+(\d+)/m)?.[1];
     if (uid === undefined || Number(uid) !== process.getuid?.()) return false;
-    // One number a namespace: a process in an inner one has more than we have.
+    // One number for each namespace: a process in an inner one has more numbers than the daemon.
     const depth = (text: string | null): number =>
       text
         ?.match(/^NSpid:(.*)$/m)?.[1]
@@ -80,8 +81,8 @@ export class ProcTable implements ProcessTable {
 }
 
 /**
- * `/proc/<pid>/stat`: `pid (name) state ppid ...`, the start time being field 22. The name may hold blanks
- * and parentheses, so the fields are counted from the last one.
+ * Parses `/proc/<pid>/stat`: `pid (name) state ppid ...`, with the start time in field 22. The name may contain blanks
+ * and parentheses, so the fields are counted from the last parenthesis.
  */
 export function parseStat(text: string, boot: string): ProcessRow | null {
   const pid = Number.parseInt(text, 10);
@@ -91,7 +92,7 @@ export function parseStat(text: string, boot: string): ProcessRow | null {
   return { pid, parent: Number(parent), zombie: "ZXx".includes(state), startTime: `${ticks}@${boot}` };
 }
 
-/** Elsewhere: `ps`, its times in UTC and its words in English so that they compare. */
+/** Other systems: `ps`, with times in UTC and in English so that they compare. */
 export class PsTable implements ProcessTable {
   row(pid: number): ProcessRow | "absent" | "unknown" {
     const seen = this.#look(pid);
@@ -109,7 +110,7 @@ export class PsTable implements ProcessTable {
       const { stdout } = await promisify(execFile)("ps", psArguments(pids), psOptions);
       return parsePs(stdout).rows;
     } catch (error) {
-      // `ps` says 1 where none of them is left; any other failure says nothing about the processes.
+      // `ps` exits with 1 if no process is left; any other failure proves nothing.
       return error instanceof Error && "code" in error && error.code === 1 ? new Map() : null;
     }
   }
@@ -133,13 +134,13 @@ const psOptions = {
   env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", TZ: "UTC" },
 };
 
-/** One `-o` a column: a list with empty headings is one heading to the `ps` of the BSDs. */
+/** One `-o` for each column: the `ps` of the BSDs takes a list with empty headings for one heading. */
 function psArguments(pids: readonly number[]): string[] {
   const columns = ["pid", "ppid", "uid", "stat", "lstart"].flatMap(name => ["-o", `${name}=`]);
   return [...columns, "-p", pids.join(",")];
 }
 
-/** Lines `pid ppid uid stat lstart`. */
+/** Parses lines `pid ppid uid stat lstart`. */
 export function parsePs(text: string): PsRows {
   const rows = new Map<number, ProcessRow>();
   const uids = new Map<number, number>();
@@ -158,7 +159,7 @@ export function parsePs(text: string): PsRows {
   return { rows, uids };
 }
 
-/** The table of this system. */
+/** Returns the process table of this system. */
 export function systemTable(): ProcessTable {
   return process.platform === "linux" ? new ProcTable() : new PsTable();
 }
@@ -167,7 +168,7 @@ function readProc(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // No such process, or hidden from us: the same thing here.
+    // The process does not exist or is hidden from the daemon, which is the same here.
     return null;
   }
 }
@@ -176,7 +177,7 @@ function linkOf(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {
-    // Readable only where we may trace the process.
+    // Readable only if the daemon may trace the process.
     return null;
   }
 }

@@ -1,3 +1,4 @@
+/** Recognizes processes as anchors and reports when they end. */
 import { limits } from "../../protocol/limits.ts";
 import type { Anchor } from "../core/actor.ts";
 import { type ProcessTable, systemTable } from "./process-table.ts";
@@ -5,8 +6,8 @@ import { type ProcessTable, systemTable } from "./process-table.ts";
 const table = systemTable();
 
 /**
- * The process as an anchor, accepted only where this process itself sees it alive, under its own user and in
- * its own pid namespace; null otherwise (a container, another machine, a pid that is wrong or gone).
+ * Returns the process as an anchor if this process sees it alive, with its own user and pid namespace. Null otherwise:
+ * a container, another machine, or a wrong or dead pid.
  */
 export function processAnchor(pid: number, from: ProcessTable = table): Anchor | null {
   if (!Number.isSafeInteger(pid) || pid <= 0 || !from.isOurs(pid)) return null;
@@ -15,8 +16,8 @@ export function processAnchor(pid: number, from: ProcessTable = table): Anchor |
 }
 
 /**
- * Whether the very process still runs: a zombie does not, and a pid that was given to another one is not it.
- * Where the table of processes cannot be read it counts as alive.
+ * Whether this very process still runs: not a zombie, nor another process with the same pid. If the process table
+ * cannot be read it counts as alive.
  */
 export function isAlive(anchor: Anchor, from: ProcessTable = table): boolean {
   const row = from.row(anchor.pid);
@@ -24,13 +25,13 @@ export function isAlive(anchor: Anchor, from: ProcessTable = table): boolean {
   return row !== "absent" && !row.zombie && row.startTime === anchor.startTime;
 }
 
-/** The parent of a process, or null where it is not seen or has none. */
+/** Returns the parent of a process, or null if it is unknown or missing. */
 export function parentOf(pid: number, from: ProcessTable = table): number | null {
   const row = from.row(pid);
   return typeof row === "string" || row.parent <= 0 ? null : row.parent;
 }
 
-/** Calls back every so often until told to stop. */
+/** Calls `tick` every `ms` until the returned function is called. */
 export type Every = (ms: number, tick: () => void) => () => void;
 
 /** A timer that does not keep the process alive. */
@@ -46,8 +47,8 @@ export interface AnchorWatchOptions {
 }
 
 /**
- * Looks at processes every `limits.anchorPollMs` and tells, once, which are gone. A table that cannot be read
- * is no proof of anybody's death. Several keys may share one process.
+ * Checks processes every `limits.anchorPollMs` and reports once which are gone. An unreadable table proves no death.
+ * Several keys may share one process.
  */
 export class AnchorWatch {
   readonly #anchors = new Map<string, Anchor>();
@@ -61,7 +62,7 @@ export class AnchorWatch {
     this.#stop = (options.every ?? everyUnref)(limits.anchorPollMs, () => void this.look());
   }
 
-  /** Watches a process for `key`, in place of the one it had. */
+  /** Watches a process for `key`, in place of its earlier one. */
   add(key: string, anchor: Anchor): void {
     this.#anchors.set(key, anchor);
   }
@@ -70,12 +71,12 @@ export class AnchorWatch {
     this.#anchors.delete(key);
   }
 
-  /** `callback` gets every key whose process is gone; it is not watched any more then. */
+  /** `callback` gets every key whose process is gone; the watch of that key ends. */
   onGone(callback: (key: string, anchor: Anchor) => void): void {
     this.#callbacks.push(callback);
   }
 
-  /** Looks now; a look that is under way already is shared. */
+  /** Checks now; calls during a check share it. */
   look(): Promise<void> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = null;

@@ -1,16 +1,16 @@
 /**
- * Which programs the daemon runs. It is started from a shell or a hook, so its PATH may lead into a project: what lies
- * there is the project's, and the daemon runs nothing of a project's. The rule:
+ * Which programs the daemon runs. The daemon is started from a shell or a hook, so its PATH may lead into a project; it
+ * runs no program of a project. The rule:
  *
- * - a program is looked for in the absolute entries of PATH that are in no `node_modules`, then in the directories in
- *   which systems and package managers put programs for everybody (`flock` and `perl` first in those: two daemons must
- *   take the same one);
- * - it is a regular file that may be run, and it is run by its real path;
- * - it and every directory on the way to it, as named and behind links, belong to root or to this user, and not
- *   everybody may write to them (a directory may be sticky, as /tmp is). A group may write: root or this user gave it
- *   that right, as Homebrew, Debian's /usr/local and users with a group of their own have it. What is in /usr/bin and
- *   /bin is taken as it is: whoever may write there has the machine;
- * - it is not below a directory in which a session works, unless it was found in a directory for everybody.
+ * - the daemon searches the absolute entries of PATH that are in no `node_modules`, then the system directories, where
+ *   package managers put programs for all users. For `flock` and `perl` it searches those first: two daemons must take
+ *   the same one;
+ * - the program is an executable regular file, and is run by its real path;
+ * - the file and every directory on the way to it, as named and behind links, belong to root or to this user. They are
+ *   not world-writable, but a directory may be sticky, as /tmp is. They may be group-writable: root or this user gave that
+ *   right, as in Homebrew, Debian's /usr/local and for users with a group of their own. Files in /usr/bin and /bin are
+ *   trusted: a user who can write there owns the machine;
+ * - it is not below a directory in which a session works, unless it is in a system directory.
  */
 import { accessSync, constants, lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -24,7 +24,7 @@ const forEverybody: readonly string[] = [
   "/run/current-system/sw/bin",
 ];
 
-/** A program: run `real`, and tell it `path` as its name, since one file may be several programs. */
+/** A program: run `real`, with `path` as its name, since one file may be several programs. */
 export interface Program {
   readonly path: string;
   readonly real: string;
@@ -32,15 +32,15 @@ export interface Program {
 
 export interface Search {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The directories for everybody come before PATH. */
+  /** Search the system directories before PATH. */
   readonly systemFirst?: boolean;
   /** Directories in which sessions work. */
   readonly workedIn?: Iterable<string>;
-  /** Whom files may belong to beside root; this process's user unless told. */
+  /** The user, beside root, that files may belong to; the default is this process's user. */
   readonly uid?: number;
 }
 
-/** The program of this name that the rule above allows, or null. */
+/** Returns the program of this name that the rule above allows, or null. */
 export function findProgram(name: string, search: Search): Program | null {
   const { env, systemFirst = false, workedIn = [], uid = process.getuid?.() ?? 0 } = search;
   const named = searchPath(env["PATH"])
@@ -55,7 +55,7 @@ export function findProgram(name: string, search: Search): Program | null {
   return null;
 }
 
-/** Whether it is the program of a project in `directory`: below that, and in no directory for everybody. */
+/** Whether the program belongs to a project in `directory`: it is below that, and in no system directory. */
 export function isOf({ path, real }: Program, directory: string): boolean {
   if (forEverybody.includes(dirname(path))) return false;
   const top = directory.endsWith("/") ? directory : `${directory}/`;
@@ -70,12 +70,12 @@ function programAt(path: string, uid: number): Program | null {
     const isTrusted = systems.includes(dirname(path)) || [path, real].every(way => isTrustedWay(way, uid));
     return isTrusted ? { path, real } : null;
   } catch {
-    // Not there, or not for us: the next directory.
+    // The file is missing or not readable: try the next directory.
     return null;
   }
 }
 
-/** The file and the directories that lead to it, links and what they lead to. */
+/** Checks the file and its directories, links and their targets. */
 function isTrustedWay(path: string, uid: number): boolean {
   for (let at = path; ; at = dirname(at)) {
     if (!isOwned(lstatSync(at), uid) || !isTrusted(statSync(at), uid)) return false;

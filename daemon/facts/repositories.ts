@@ -1,19 +1,20 @@
+/** Finds the repository, worktree and branch of a directory. */
 import { basename, dirname, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
 import { PathFacts } from "./paths.ts";
 
 /**
- * Where a session works. `project` is what its sessions share: of a repository the real path of the git
- * common directory, so that all worktrees are one project; where that is called `.git`, the directory around
- * it, because that is the name people know. (A submodule is a project of its own, `.../.git/modules/NAME`.)
- * Without a repository it is the real path of the working directory.
+ * Where a session works. `project` is common to all worktrees of a repository: the real path of the git common
+ * directory. If that is called `.git`, it is the directory around it, the name that people know. (A submodule is a
+ * project of its own, `.../.git/modules/NAME`.) Without a repository it is the real path of the working directory.
  */
 export interface Repository {
   readonly project: string;
-  /** Top of the working tree; of a bare repository the repository. */
+  /** Top of the working tree; for a bare repository, the repository. */
   readonly worktree: string;
-  /** Null without a repository and where HEAD is detached. */
+  /** Null without a repository or with a detached HEAD. */
   readonly branch: string | null;
   readonly gitDir: string | null;
 }
@@ -29,34 +30,32 @@ interface Kept {
 }
 
 /**
- * Finds repositories by reading what git would read: `.git` upwards from the working directory, on its
- * filesystem; `gitdir:`, `commondir`, `HEAD`. Git itself is not started. What is no repository (an empty
- * `.git`, a `.git` file of nonsense, one that points nowhere) is passed over.
+ * Finds repositories by reading the files that git would read: `.git` upwards from the working directory, on its
+ * filesystem; `gitdir:`, `commondir`, `HEAD`. It does not start git. It skips an empty `.git`, and a `.git` file that
+ * is malformed or points to nothing.
  */
 export class GitFacts {
   readonly #outside: BudgetedFs;
   readonly #paths: PathFacts;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new BoundedMap<string, Kept>({ entriesMax: limits.repositoriesMax });
 
   /**
-   * `outside` and `paths` must be those that the other facts use, or a device gets more than its share of
-   * probes.
+   * `outside` and `paths` must be the objects that the other facts use, or a device gets more probes than its limit.
    */
   constructor(options: GitFactsOptions = {}) {
     this.#outside = options.outside ?? new BudgetedFs();
     this.#paths = options.paths ?? new PathFacts({ outside: this.#outside });
   }
 
-  /** The repository around `cwd` (absolute), at most `limits.repositoryKeptMs` old. */
+  /** Returns the repository around `cwd` (absolute), at most `limits.repositoryKeptMs` old. */
   repositoryOf(cwd: string): Promise<Repository | Unreachable> {
     const now = this.#outside.now();
     const kept = this.#kept.get(cwd);
     if (kept !== undefined && now < kept.until) return kept.repository;
-    if (this.#kept.size >= limits.repositoriesMax) this.#kept.clear();
     const repository = this.#find(cwd);
     const fresh = { until: now + limits.repositoryKeptMs, repository };
     this.#kept.set(cwd, fresh);
-    // Who asks again is to be told what is then, not that it could not be told a moment ago.
+    // A failure is not cached: the next caller gets the state of its time.
     const forget = () => {
       if (this.#kept.get(cwd) === fresh) this.#kept.delete(cwd);
     };
@@ -81,14 +80,12 @@ export class GitFacts {
     });
   }
 
-  /** One spelling for all, or a directory named in another case would be another project. */
+  /** Returns one spelling for all, or a directory named in another case would be another project. */
   async #spelled(real: string, budget: Budget): Promise<string> {
     return (await this.#outside.look(real, null, budget, (prober, path) => prober.realpath(path))) ?? real;
   }
 
-  /**
-   * The git directory of a working tree that begins at `at`, or `at` itself where it is a bare repository.
-   */
+  /** Returns the git directory of a working tree that begins at `at`, or `at` itself for a bare repository. */
   async #gitDirAt(at: string, device: bigint, budget: Budget): Promise<string | null> {
     const dotGit = resolve(at, ".git");
     const stat = await this.#outside.look(dotGit, device, budget, (prober, path) => prober.lstat(path));
@@ -122,13 +119,13 @@ export class GitFacts {
     return {
       project: basename(common) === ".git" ? dirname(common) : common,
       worktree,
-      // Repositories that keep their refs elsewhere write a branch here that cannot exist.
+      // Repositories with another ref storage write this branch here, which cannot exist.
       branch: ref === null || ref === "refs/heads/.invalid" ? null : ref.replace(/^refs\/heads\//, ""),
       gitDir,
     };
   }
 
-  /** The ref that HEAD stands for, or null. In old repositories HEAD is a symbolic link. */
+  /** Returns the ref that HEAD names, or null. In old repositories HEAD is a symbolic link. */
   async #headOf(gitDir: string, budget: Budget): Promise<string | null> {
     const path = `${gitDir}/HEAD`;
     if ((await this.#stat(path, budget))?.isSymbolicLink()) {

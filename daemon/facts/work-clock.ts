@@ -1,34 +1,34 @@
 /**
- * A clock for time-outs that counts work and not the wait for a processor.
+ * A clock for time-outs that counts work, and not the wait for a processor.
  *
- * It advances in beats. A beat ends when a timer has fired and, begun before it, one job that touches nothing has come
- * back from the thread pool: so the event loop turned and a thread ran. On an idle machine a beat lasts `beatMs`; where
- * processes outnumber processors it lasts longer, and counts `beatMs` all the same. It runs while somebody watches it.
+ * It advances in beats. A beat ends when a timer has fired and a job that does nothing, begun before it, has come back
+ * from the thread pool: the event loop turned and a thread ran. On an idle machine a beat lasts `beatMs`. If processes
+ * outnumber processors it lasts longer, and still counts `beatMs`. The clock runs while it has a watcher.
  */
 import { randomFill } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 
-/** What a work clock is driven by; tests drive it themselves. */
+/** The timer and thread that drive a work clock; tests supply their own. */
 export interface Drive {
   /** A monotonic clock in milliseconds. */
   now(): number;
-  /** Calls back once, `ms` later or as much later as the process has to wait for a processor. */
+  /** Calls `then` once after `ms`, or later if the process has to wait for a processor. */
   after(ms: number, then: () => void): void;
-  /** Resolves when a thread of the pool has run a job that touches nothing. */
+  /** Resolves when a thread of the pool has run a job that does nothing. */
   thread(): Promise<void>;
 }
 
 const scratch = Buffer.alloc(1);
 
-export const systemDrive: Drive = {
+const systemDrive: Drive = {
   now: () => performance.now(),
-  // After a stall timers come due before the answers that are there already: those are let in first.
+  // After a stall timers come due before answers that have already arrived: `setImmediate` lets those in first.
   after: (ms, then) => void setTimeout(() => setImmediate(then), ms),
   thread: () =>
     new Promise((resolve, reject) => randomFill(scratch, error => (error ? reject(error) : resolve()))),
 };
 
-/** Hears each beat; `starved`: the event loop or the thread pool had to wait for a processor. */
+/** Called at each beat; `starved`: the event loop or the thread pool had to wait for a processor. */
 export type Watcher = (starved: boolean) => void;
 
 export class WorkClock {
@@ -42,7 +42,7 @@ export class WorkClock {
     this.drive = drive;
   }
 
-  /** Milliseconds of work, in whole beats; only the difference of two readings means something. */
+  /** Milliseconds of work, in whole beats; only differences of two readings are meaningful. */
   get workedMs(): number {
     return this.#workedMs;
   }
@@ -52,7 +52,7 @@ export class WorkClock {
     return this.drive.now() < this.#starvedUntil;
   }
 
-  /** `watcher` hears each beat until the function that is returned is called. */
+  /** Calls `watcher` at each beat until the returned function is called. */
   watch(watcher: Watcher): () => void {
     this.#watchers.add(watcher);
     if (!this.#isRunning) {
@@ -79,14 +79,14 @@ export class WorkClock {
         isBack = true;
       },
       () => {
-        // It came back, if with an error: a thread ran.
+        // The job came back, even if with an error: a thread ran.
         isBack = true;
       },
     );
     this.#wait(() => isBack);
   }
 
-  /** A thread that is not back yet is looked for again after as long. */
+  /** If the thread is not back yet, checks again after the same time. */
   #wait(isBack: () => boolean): void {
     const { drive } = this;
     const began = drive.now();
@@ -103,14 +103,14 @@ export class WorkClock {
   }
 }
 
-/** What may be spent on something: so much work, and so much time however little of it was work. */
+/** A budget: so much work, and so much time even if little of it was work. */
 export class Allowance {
   readonly clock: WorkClock;
   readonly workMs: number;
   readonly #workUntil: number;
   readonly #timeUntil: number;
 
-  /** Begins now. */
+  /** The budget begins now. */
   constructor(clock: WorkClock, workMs: number, timeMs: number) {
     this.clock = clock;
     this.workMs = workMs;

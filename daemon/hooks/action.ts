@@ -1,7 +1,9 @@
-/** What the acts of a hook's event share. */
+/** What the actions of a hook event share. */
 
+import type { PlainAction } from "../../hooks/seam/action-traits.ts";
+import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { LockNote } from "../../hooks/seam/notices.ts";
-import type { HookAction, HookOutcome, HookPlan, PlainAction } from "../../hooks/seam/plan.ts";
+import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Rules } from "../config/project-rules.ts";
@@ -16,6 +18,7 @@ import { actorOf } from "../sessions/commands.ts";
 import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
 import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
+import { refusalVerdict } from "./verdict.ts";
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
 
@@ -38,16 +41,16 @@ export function actorOfAction(
 }
 
 export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
-  return { did, ok: false, refusal, holder: null };
+  return { did, ok: false, refusal, verdict: refusalVerdict(refusal.code), holder: null };
 }
 
-/** Proposes a command of which nothing is told but whether it was refused. */
+/** Submits a command and reports only whether the core refused it. */
 export async function propose({ services }: Run, did: PlainAction, command: Command): Promise<HookOutcome> {
   const reply = await services.engine.submitAndWait(command);
   return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
 }
 
-/** An agent, and those it works for as far as its event told. */
+/** An agent with its ancestors, as far as its event named them. */
 interface Working {
   readonly session: string;
   readonly agent?: string;
@@ -55,7 +58,7 @@ interface Working {
   readonly parentFile: string | null;
 }
 
-/** A nested agent's parents are known to the client alone: its own file names them. */
+/** The agent's ancestors. Only the client knows a nested agent's parent: a file of its own names it. */
 export async function ancestorsOf(
   services: HookServices,
   { session, agent, ancestors, parentFile }: Working,
@@ -64,13 +67,13 @@ export async function ancestorsOf(
   if (row === undefined) return ancestors;
   if (parentFile !== null && row.parent === null) {
     const parent = await services.facts.parentAgent(parentFile);
-    // What could not be looked at now is looked at again: who began an agent counts for all of its life.
+    // Kept only if the file could be read: the parent holds for the agent's whole life.
     if (typeof parent === "string" || parent === null) row.parent ??= parent ?? "";
   }
   return [...new Set([...ancestors, ...services.presence.ancestors(session, agent ?? null)])];
 }
 
-/** What is told of who has the files that were refused. */
+/** A refused outcome with a note on the holder of the refused files. */
 export function contested(
   did: "lock" | "guard",
   services: HookServices,
@@ -82,11 +85,12 @@ export function contested(
   const ask = { actor, files, ancestors: [], ticket: Number.POSITIVE_INFINITY };
   const blocker = firstBlocker(state.locks, ask);
   const file = blocker?.file ?? files[0];
-  if (file === undefined) return { did, ok: false, refusal, holder: null };
+  const refused = { did, ok: false, refusal, verdict: refusalVerdict(refusal.code) } as const;
+  if (file === undefined) return { ...refused, holder: null };
   const line = [...waitersOver(state.locks, file)].sort((a, b) => a.ticket - b.ticket);
   const index = line.findIndex(w => w.actor.session === actor.session && w.actor.agent === actor.agent);
   const place = index === -1 ? {} : { place: index + 1 };
-  if (blocker === null) return { did, ok: false, refusal, holder: null, ...place };
+  if (blocker === null) return { ...refused, holder: null, ...place };
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
   const yields = blocker.by === "hold" ? yieldAt(blocker.hold) : null;
   const holder: LockNote = {
@@ -97,7 +101,7 @@ export function contested(
     ...doingOf(services, blocker.actor),
     yieldsInMs: yields === null ? null : Math.max(0, yields - now),
   };
-  return { did, ok: false, refusal, holder, ...place };
+  return { ...refused, holder, ...place };
 }
 
 /** The task that an actor works on. */
@@ -106,14 +110,14 @@ export function taskOf({ engine }: HookServices, { session, agent }: Actor): str
   return own === undefined ? null : `works on "${own.description}"`;
 }
 
-/** The task that an actor works on, else what its session did last, as far as it is known. */
+/** The actor's task, else the files that its session edited last, as far as the daemon knows them. */
 function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" | "edited"> {
   const doing = taskOf(services, actor);
   const files = doing === null ? [...services.presence.of(actor.session).files.values()] : [];
   return { doing, edited: files.slice(-limits.doingFilesMax) };
 }
 
-/** What the file's project says of it. */
+/** The rules that the file's project sets for it. */
 export function rulesFor({ rules, engine }: HookServices, session: string, file: FileRef): Promise<Rules> {
   return rules.for(pathOf(file), engine.state.sessions.live.get(session));
 }

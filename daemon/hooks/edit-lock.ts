@@ -1,6 +1,7 @@
-/** A hook's lock: asked once for each tool use, however many hooks of it wait; answered when the file was looked at. */
+/** Locks for hooks: one request per tool use, however many of its hooks wait. */
 
-import type { HookAction, HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookAction } from "../../hooks/seam/actions.ts";
+import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
@@ -17,31 +18,31 @@ import type { Writers } from "../worktree/writers.ts";
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
 
-/** What a lock of a hook needs. */
+/** The services that a hook's lock needs. */
 interface LockServices extends Services {
   readonly baselines: Baselines;
   readonly writers: Writers;
 }
 
-/** What of a hook's action asks for a lock. */
+/** The fields of a hook's action that make a lock request. */
 export type HookAsk = Pick<
   LockAction,
   "session" | "agent" | "toolUseId" | "waitMs" | "promptId" | "ancestors" | "cwd"
 > & {
-  /** All are had, or none. */
+  /** All of them are granted, or none. */
   readonly files: readonly FileRef[];
-  /** Untouched this long it yields; 0: as soon as it is not in flight. */
+  /** The lock yields when it was untouched this long; 0: as soon as no write is in flight. */
   readonly yieldMs: number;
 };
 
 export interface Waited {
   readonly reply: Reply;
   readonly waitedMs: number;
-  /** Who stood in the way when the wait began; null when there was no wait. */
+  /** The holder when the wait began; null if there was no wait. */
   readonly before: string | null;
-  /** What happened to the file between the begin of the wait and the answer. */
+  /** What happened to the file between the start of the wait and the answer. */
   readonly change: Promise<Change>;
-  /** Every client that waited has gone: nothing was decided, and nobody hears of it. */
+  /** Every client that waited is gone: the daemon decided nothing, and no client reads an answer. */
   readonly isAbandoned: boolean;
 }
 
@@ -49,47 +50,47 @@ type Change = Pick<Extract<HookOutcome, { did: "lock"; ok: true }>, "changedWhil
 
 const unchanged: Promise<Change> = Promise.resolve({ changedWhileWaiting: false, changedBy: null });
 
-/** The begin of a wait. */
+/** The start of a wait. */
 interface Parked {
-  /** Clock time. */
+  /** Clock time in milliseconds. */
   readonly at: number;
   readonly blocker: Actor | null;
   /**
-   * Stamps of the file as it was then, as far as they are known; and when the blocker was writing it, as it was before
-   * that.
+   * Stamps of the file at that time, as far as known. If the blocker was writing the file then, its stamp from before
+   * that write is among them.
    */
   readonly stamps: Promise<readonly (string | null)[]>;
 }
 
 /** One tool use's lock and the hooks that wait for it. */
-interface Asked {
+interface PendingEditLock {
   readonly waited: Promise<Waited>;
   readonly calls: Set<Call>;
   joined: number;
   unheard: number;
   isParked: boolean;
   isDecided: boolean;
-  /** Nobody waits for it any more. */
+  /** Called when no client waits for the lock any more. */
   readonly abandon: () => void;
-  /** Nobody heard that it was granted. */
+  /** Called when no client received the grant. */
   readonly undo: () => void;
 }
 
 /**
  * The locks that hooks ask for.
  *
- * Invariants: a tool use has one request at a time; its decision holds for all its hooks as long as the lock does
- * that was granted with it. A request that was given up, or whose grant was undone because no hook heard of it, is
- * forgotten at once: the hook that comes then asks anew.
+ * Invariants: a tool use has one request at a time. Its decision holds for all its hooks as long as the granted lock
+ * does. A request that was given up, or whose grant was undone because no hook received it, is forgotten at once. The
+ * next hook then asks anew.
  */
 export class HookLocks {
-  readonly #asked = new Map<string, Asked>();
-  /** When the requests were decided that were, by key; the oldest first. */
+  readonly #asked = new Map<string, PendingEditLock>();
+  /** When each request was decided, by key; the oldest first. */
   readonly #decided = new Map<string, number>();
 
   /**
-   * Asks for the lock, or joins the same tool use's request (hooks installed twice, say). While it waits, each client
-   * hears at once that it does; when the last of them is gone, the request is given up.
+   * Asks for the lock, or joins the request of the same tool use (for example if hooks are installed twice). Each
+   * client is told at once that it waits. When the last of them is gone, the request is given up.
    */
   ask(
     services: LockServices,
@@ -104,7 +105,7 @@ export class HookLocks {
     return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
 
-  #begin(services: LockServices, action: HookAsk, actor: Actor, key: string): Asked {
+  #begin(services: LockServices, action: HookAsk, actor: Actor, key: string): PendingEditLock {
     const { engine, clock } = services;
     const began = clock.now();
     const calls = new Set<Call>();
@@ -115,7 +116,7 @@ export class HookLocks {
     const waited = new Promise<Waited>(resolve => {
       settle = resolve;
     });
-    const asked: Asked = {
+    const asked: PendingEditLock = {
       waited,
       calls,
       joined: 0,
@@ -138,7 +139,7 @@ export class HookLocks {
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
         asked.isDecided = true;
-        // The decision is remembered; their connections, which are many in a busy time, are not.
+        // The decision is kept; the clients' connections, which are many in a busy time, are not.
         calls.clear();
         if (this.#asked.get(key) === asked) this.#decided.set(key, clock.now());
         const change =
@@ -177,35 +178,35 @@ export class HookLocks {
     }
   }
 
-  #drop(key: string, asked: Asked): void {
+  #drop(key: string, asked: PendingEditLock): void {
     if (this.#asked.get(key) !== asked) return;
     this.#asked.delete(key);
     this.#decided.delete(key);
   }
 }
 
-function join(asked: Asked, call: Call): void {
+function join(asked: PendingEditLock, call: Call): void {
   const { connection } = call;
   asked.joined += 1;
   if (asked.isDecided) return;
   asked.calls.add(call);
   const untie = connection.tie(() => {
     asked.calls.delete(call);
-    // What is not decided yet may be granted any moment: that is undone, then, by who answers.
+    // An undecided request may still be granted; the reply's handler then undoes the grant.
     if (asked.isParked && !asked.isDecided && asked.calls.size === 0) asked.abandon();
   });
   asked.waited.then(untie);
   if (asked.isParked && asked.calls.has(call)) wait(call);
 }
 
-/** The client hears that its hook waits; what else it asks on this connection is answered meanwhile. */
+/** Tells the client that its hook waits. The connection's other requests are answered meanwhile. */
 function wait(call: Call): void {
   call.park();
   call.connection.push("\n");
 }
 
-/** A grant that none of the hooks could be told is undone. */
-function heard(asked: Asked, ok: boolean): void {
+/** Undoes a grant that reached none of the hooks. */
+function heard(asked: PendingEditLock, ok: boolean): void {
   if (ok) return;
   asked.unheard += 1;
   if (asked.unheard === asked.joined) asked.undo();
@@ -219,8 +220,8 @@ function commandOf(services: LockServices, action: HookAsk, actor: Actor) {
 }
 
 /**
- * What the file is when a wait begins. While its holder writes it, nobody knows whether that has happened yet: then
- * what it was before that write counts as well.
+ * The file's stamps when a wait begins. While the holder writes the file, it is unknown whether its content has changed
+ * already, so the stamp from before that write counts as well.
  */
 async function stampsOf(
   { facts, baselines }: LockServices,
@@ -232,7 +233,7 @@ async function stampsOf(
   return [before, now?.stamp].filter(stamp => stamp !== undefined);
 }
 
-/** Whether the file is not what it was when the wait began, and who changed it as far as that is known. */
+/** Whether the file changed since the wait began, and who changed it, as far as that is known. */
 async function changeSince(
   { facts, writers }: LockServices,
   { at, blocker, stamps }: Parked,
@@ -240,7 +241,7 @@ async function changeSince(
   actor: Actor,
 ): Promise<Change> {
   const reported = writers.since(file.key, at);
-  // Its end was not told, perhaps because the report comes after the end of the turn that freed the file.
+  // This write's end was not reported: the report may come after the end of the turn that released the file.
   const unreported = writers.unreported(file.key);
   const isIts = (one: Actor | null) =>
     unreported !== null && unreported.session === one?.session && unreported.agent === one.agent;
@@ -249,7 +250,7 @@ async function changeSince(
   const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const now = facts.stampedNow(file.lexical, pathOf(file)) ?? (await facts.stamped(pathOf(file)));
   const were = await stamps;
-  // What cannot be looked at is not called changed.
+  // A file that cannot be read does not count as changed.
   return { changedWhileWaiting: now !== null && were.some(stamp => stamp !== now.stamp), changedBy };
 }
 

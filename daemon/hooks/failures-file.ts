@@ -1,6 +1,6 @@
 /**
- * What the hook clients count when the daemon gives no answer. They stop asking for a while after a few failures; a
- * daemon that was stopped, or that a busy machine kept from running, ends that as soon as it runs again.
+ * The file in which hook clients count failures while the daemon does not answer. After a few failures they stop asking
+ * for a while. A daemon that runs again removes the file, so that they ask at once.
  */
 import { existsSync, rmSync } from "node:fs";
 
@@ -9,13 +9,13 @@ export class HookFailures {
   readonly #onTrouble: (message: string, error: unknown) => void;
   #told = false;
 
-  /** `onTrouble` hears once that the file cannot be removed. */
+  /** `onTrouble` is called once if the file cannot be removed. */
   constructor(file: string, onTrouble: (message: string, error: unknown) => void) {
     this.#file = file;
     this.#onTrouble = onTrouble;
   }
 
-  /** Removes what was counted. Cheap when there is nothing. */
+  /** Removes the file. Cheap if there is none. */
   clear(): void {
     if (!existsSync(this.#file)) return;
     try {

@@ -1,14 +1,14 @@
-/** What the line's names that git does not have come to: git's configuration says which command an alias stands for. */
+/** Resolves names that git does not have: git's configuration says which command an alias stands for. */
 import type { GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Services } from "../services.ts";
 import type { ActionOf } from "./action.ts";
 import { withTops } from "./git-guard-dir.ts";
 
-/** A command, or why what is behind its name could not be looked at: then it may do anything. */
+/** A command. If its alias could not be resolved, `unknown` says why, and the command may do anything. */
 export type Given = GuardedCommand & { readonly unknown?: string };
 
-/** In their order; an alias may lead to further ones. */
+/** The commands that the aliases stand for, in order. An alias may lead to further ones. */
 export async function aliasedBy(
   services: Services,
   { aliases, cwd }: Pick<ActionOf<"guard">, "aliases" | "cwd">,
@@ -20,7 +20,7 @@ export async function aliasedBy(
     const next = left.shift();
     if (next === undefined) break;
     const { name, dir, isBelow, gitDir, workTree } = next;
-    // Where it runs is not known: the configuration of where the line runs may be its own.
+    // If the directory is not known, the configuration of the line's directory may be the one that counts.
     const from = dir === null || isBelow ? cwd : await withTops(services, dir);
     const text =
       typeof from === "string" ? await textOf(facts, name, from, dir === null ? null : gitDir) : from;
@@ -36,12 +36,12 @@ export async function aliasedBy(
 }
 
 async function textOf(facts: Services["facts"], name: string, dir: string, gitDir: string | null) {
-  // A child that is started on a mount that hangs would keep the whole daemon waiting.
+  // Starting a child on a mount that hangs would block the whole daemon.
   const here = await facts.path("/", dir);
   return "unreachable" in here ? here : facts.alias(name, dir, gitDir);
 }
 
-/** What a name stands for that could not be looked at. */
+/** The command for an alias that could not be resolved: it may reach anything. */
 function anything(name: string): Omit<GuardedCommand, "dir" | "isBelow" | "gitDir" | "workTree"> {
   return { name: `git ${name}`, reach: "tree", commits: true, paths: null, untracked: true };
 }

@@ -6,7 +6,7 @@ import type { Services } from "../services.ts";
 
 const mark = `/${topFolder}`;
 
-/** `dir` with the top of its worktree in place of each `topFolder`; where there is no repository it is the folder itself. */
+/** `dir` with each `topFolder` replaced by the top of its worktree, or by the folder itself if it is in no repository. */
 export async function withTops({ facts }: Services, dir: string): Promise<string | Unreachable> {
   const [first = "", ...rest] = dir.split(mark);
   let at = first || "/";
@@ -18,7 +18,7 @@ export async function withTops({ facts }: Services, dir: string): Promise<string
   return at;
 }
 
-/** The same without a look at anything: a folder, and where the command runs from the top of the worktree around it. */
+/** The same without I/O: a folder, and the command's directory below the top of the worktree around it. */
 export function splitAtTop(dir: string): { readonly from: string; readonly below: string | null } {
   const [first = "", ...rest] = dir.split(mark);
   return { from: first || "/", below: rest.at(-1)?.replace(/^\//, "") ?? null };

@@ -1,8 +1,8 @@
 /**
- * What the commands of a guarded line reach of others' work, and what of that the actor was not told yet.
+ * Which work of others the commands of a guarded line reach, and what of it the actor was not told yet.
  *
- * What could not be looked at counts as in reach. A command that is told first passes when the very same line is sent
- * again over the same contents; what counts as told is only what a delivered answer said.
+ * What could not be checked counts as reached. A line that was held back passes when the very same line is sent again
+ * while the contents are unchanged. Only what a delivered answer said counts as told.
  */
 
 import { resolve } from "node:path";
@@ -21,7 +21,7 @@ import { isWithin } from "../worktree/pathspec.ts";
 import { reaches } from "../worktree/reach.ts";
 import { type Foreign, foreignIn, foreignKnown, lookAt, ownIn, type Seen } from "../worktree/uncommitted.ts";
 import { taskOf } from "./action.ts";
-import type { Versions } from "./git-guard-memory.ts";
+import type { Versions } from "./git-guard-confirmations.ts";
 import type { HookServices } from "./hook-services.ts";
 import type { Reached } from "./running-git-commands.ts";
 
@@ -30,13 +30,13 @@ export interface Placed {
   readonly n: number;
   readonly command: GuardedCommand;
   readonly place: GitPlace;
-  /** Where its paths begin, relative to the worktree; null: in any folder of it. */
+  /** Where its paths begin, relative to the worktree; null: in some folder of it. */
   readonly base: string | null;
-  /** Where the command runs cannot be told: it may be here. */
+  /** Where the command runs is not known; it may be here. */
   readonly isSupposed?: true;
-  /** The place is only supposed: why it could not be looked at. */
+  /** Why the place could not be checked; it is only supposed. */
   readonly blind?: string;
-  /** Of others' files, only these are in its reach. */
+  /** Of others' files, the command reaches only these. */
   readonly changed?: Changed;
 }
 
@@ -46,10 +46,10 @@ interface Look {
   readonly seen: Seen;
 }
 
-/** What is seen in each place, by `placeKey`. */
+/** What was seen in each place, by `placeKey`. */
 export type Looks = ReadonlyMap<string, Look>;
 
-/** What is to be seen in each place, once. */
+/** Checks each place once. */
 export async function looksAt(
   services: HookServices,
   me: Lineage,
@@ -84,13 +84,13 @@ async function lookFor(
   return { foreign, own, seen: await lookAt(services, place, [...new Set([...files, ...own])]) };
 }
 
-/** What is known of a place that could not be looked at. */
+/** What is known of a place that could not be checked. */
 export function blindLook(services: HookServices, me: Lineage, one: Placed): Look {
   const foreign = wipedOnly(foreignKnown(services, me, one.place), [one], one.place);
   return { foreign, own: [], seen: { states: new Map(), unseen: one.blind ?? null } };
 }
 
-/** What the ended left may be committed by anybody, since nothing is lost then: only what wipes it reaches it. */
+/** Drops work of ended sessions unless a command wipes it: any actor may commit such work, since nothing is lost then. */
 function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place: GitPlace): Foreign[] {
   const isWiping = placed.some(
     one =>
@@ -101,7 +101,7 @@ function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place
   return foreign.filter(({ left }) => left === null || isWiping);
 }
 
-/** One command's finding, with what it is about; `versions` null: nothing confirms it. */
+/** One command's finding and its files; `versions` null: nothing confirms it. */
 export interface Candidate {
   readonly one: Placed;
   readonly finding: GuardFinding;
@@ -111,11 +111,11 @@ export interface Candidate {
 export interface Found {
   readonly all: readonly Candidate[];
   readonly unseen: string | null;
-  /** Uncommitted work of others that the line takes where it runs. */
+  /** Uncommitted work of others that the line takes when it runs. */
   readonly reached: readonly Reached[];
 }
 
-/** What each command reaches of what was seen. */
+/** Finds what each command reaches, by what was seen. */
 export function findingsOf(services: HookServices, placed: readonly Placed[], looks: Looks): Found {
   const all: Candidate[] = [];
   const reached: Reached[] = [];
@@ -132,7 +132,7 @@ export function findingsOf(services: HookServices, placed: readonly Placed[], lo
   return { all, unseen, reached };
 }
 
-/** What each file is now, for this command of the line: whose, and which contents. */
+/** The version of each file for this command of the line: whose it is, and which contents it has. */
 export async function versionsOf(
   { engine, facts }: HookServices,
   { one: { n, command, place }, foreign }: Candidate,
@@ -147,7 +147,7 @@ export async function versionsOf(
   return new Map(await Promise.all(versions));
 }
 
-/** The command that commits what this one reaches: itself, or a later one of the line, where this one adds it. */
+/** The command that commits what this one reaches: itself, or a later one if this one adds it to the index. */
 function committerOf({ n, command, place }: Placed, placed: readonly Placed[]): GuardedCommand | null {
   if (command.reach === "tree") return null;
   const committing = placed.find(
@@ -157,7 +157,7 @@ function committerOf({ n, command, place }: Placed, placed: readonly Placed[]): 
   return committing?.command ?? null;
 }
 
-/** Of what is in reach, the uncommitted work that the line commits or may wipe. */
+/** The uncommitted work in reach that the line commits or may wipe. */
 function takable(
   { engine }: HookServices,
   { command, place }: Placed,
@@ -186,12 +186,12 @@ function inReach(one: Placed, { foreign, seen }: Look, placed: readonly Placed[]
     const state = dir ? null : seen.states.get(file);
     if (isReached(one, known, state, seen.unseen)) return true;
     if (command.reach !== "tree" || state == null) return false;
-    // It may also be what the commands before it make of it.
+    // The commands before it may have changed the file's state, too.
     return isReached(one, known, stateBefore(one, file, state, placed), seen.unseen);
   });
 }
 
-/** What a file is when a command begins, after those in front of it on the line. */
+/** The file's state when a command begins, after the commands before it on the line. */
 function stateBefore(one: Placed, file: string, state: FileState, placed: readonly Placed[]): FileState {
   const { gitDir, worktree } = one.place;
   return placed.reduce((now, other) => {
@@ -201,7 +201,7 @@ function stateBefore(one: Placed, file: string, state: FileState, placed: readon
   }, state);
 }
 
-/** `state` null: a folder that is held; undefined: it was not looked at. */
+/** `state` null: a directory that is held; undefined: a file that was not checked. */
 function isReached(
   one: Placed,
   { file, held }: Foreign,
@@ -213,12 +213,12 @@ function isReached(
     return wouldChange({ ...one, changed }, { file, held }, state);
   if (state != null && isOver(one, file))
     return state.untracked || state.ignored || reaches(command, state, held);
-  // What was not looked at may be anything.
+  // A file that was not checked may be in any state.
   return state === undefined ? unseen !== null : reaches(command, state, held);
 }
 
 function isOver({ command: { over = [] }, place, base }: Placed, file: string): boolean {
-  // Relative to a folder that cannot be told, a path may be any.
+  // If the folder is not known, a relative path may name any file.
   if (base === null) return over.length > 0;
   return over.some(path => resolve(place.worktree, base, path) === resolve(place.worktree, file));
 }
@@ -243,7 +243,7 @@ function findingOf(
   const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir, left, yours }) => ({
     file: dir ? `${file}/` : file,
     who: left?.name ?? nameOf(services, actor),
-    // What it edits is named here already.
+    // The files that it edits are named here already.
     doing: left === null ? taskOf(services, actor) : null,
     held,
     yours,
@@ -266,7 +266,7 @@ function findingOf(
   };
 }
 
-/** The work of others that a command reaches, for the trail. */
+/** The work of others that a command reaches, as a text for the trail. */
 export function workOf({ foreign, more }: GuardFinding): string {
   const files = foreign.map(({ file, who, leftMs }) => `${file} (${who}${leftMs === null ? "" : ", ended"})`);
   return `uncommitted work: ${files.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;

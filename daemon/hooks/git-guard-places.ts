@@ -1,8 +1,8 @@
 /**
  * Where the commands of a guarded line work.
  *
- * Where the line does not tell, a command counts for every worktree that it may work in and in which others are known to
- * have work: those around the session and, of one that may wipe, all of its project and those below its directory.
+ * If the line does not tell, a command counts for every worktree that it may work in and that has known work of others:
+ * those around the session. A command that may wipe also counts for all of its project and those below its directory.
  */
 
 import { dirname, isAbsolute, join, relative } from "node:path";
@@ -22,7 +22,7 @@ import type { HookServices } from "./hook-services.ts";
 type Guard = ActionOf<"guard">;
 type Spot = Pick<Placed, "place" | "base" | "blind" | "isSupposed">;
 
-/** One whose repository could not be looked at counts for where it seems to work; `unchecked` says why, a sentence. */
+/** Each command's places. A repository that could not be checked is supposed; `unchecked` says why, in a sentence. */
 export async function placesOf(
   services: HookServices,
   me: Lineage,
@@ -44,7 +44,7 @@ export async function placesOf(
       unchecked ??= `${command.name}: ${found}`;
       placed.push(...supposed(services, me, asked, n, { ...command, unknown: found }));
     } else {
-      if (spots !== null) unchecked ??= `${command.name}: ${untold(spots)}`;
+      if (spots !== null) unchecked ??= `${command.name}: ${whyOpen(spots)}`;
       placed.push(...found.map(spot => ({ n, command, ...spot })));
     }
     placed.push(...others.map(spot => ({ n, command, ...spot })));
@@ -53,7 +53,7 @@ export async function placesOf(
   return { placed, unchecked };
 }
 
-/** Where a command seems to work that could not be looked at; `unknown` of it says why. */
+/** Where a command seems to work that could not be checked; its `unknown` says why. */
 export function supposed(
   services: HookServices,
   me: Lineage,
@@ -78,7 +78,7 @@ export function supposed(
   return places.map(({ place, base }) => ({ n, command, blind, place, base: below ?? base }));
 }
 
-/** The folder where a command that may wipe works if the `cd` to its own fails. */
+/** The folder in which a command that may wipe runs if the `cd` before it fails. */
 async function staysAt(services: Services, dir: string, { stays, reach }: GuardedCommand): Promise<string> {
   if (stays === undefined || reach !== "tree") return dir;
   const named = await withTops(services, dir);
@@ -86,12 +86,12 @@ async function staysAt(services: Services, dir: string, { stays, reach }: Guarde
   return there !== null && there.stamp === null ? stays : dir;
 }
 
-/** Where the command runs; null: only the shell knows. */
+/** The command's directory; null: only the shell knows it. */
 function dirOf({ dir, isBelow }: GuardedCommand): string | null {
   return isBelow ? null : dir;
 }
 
-function untold(spots: readonly Spot[]): string {
+function whyOpen(spots: readonly Spot[]): string {
   const why = "where it runs cannot be told";
   if (spots.length === 0) return `${why}, and nobody else is known to have work where it may run`;
   return `${why}, so it counts for ${spots.map(({ place }) => place.worktree).join(" and ")}`;
@@ -117,7 +117,7 @@ async function openSpots(
   });
 }
 
-/** Some worktrees, the first of them looked at. */
+/** Some worktrees; the guard checks the first `limits.guardSupposedMax` of them. */
 async function spotsAt(
   { facts }: Services,
   worktrees: readonly string[],
@@ -139,7 +139,7 @@ function unlooked(worktree: string): Pick<Placed, "place"> {
   return { place: { worktree, gitDir: join(worktree, ".git") } };
 }
 
-/** Worktrees that a command works on by their name. The first one of a project has none. */
+/** Worktrees that a command names (`git worktree remove`). The first one of a project has no name. */
 async function namedSpots(
   services: HookServices,
   me: Lineage,
@@ -157,7 +157,7 @@ async function namedSpots(
   return spotsAt(services, worktrees, { base: "", ...(dir === null ? { isSupposed: true } : {}) });
 }
 
-/** Repositories with known work of others that the command reaches below its worktree. */
+/** Repositories below its worktree that the command reaches and that have known work of others. */
 async function furtherIn(services: HookServices, me: Lineage, one: Placed): Promise<readonly Placed[]> {
   const { facts } = services;
   const { n, command, place, base, isSupposed } = one;
@@ -166,7 +166,7 @@ async function furtherIn(services: HookServices, me: Lineage, one: Placed): Prom
   const around = await facts.repository(place.worktree);
   const inside = [...knownWorktrees(services)].filter(([worktree, project]) => {
     if (worktree === place.worktree || !isBelow(worktree, place.worktree)) return false;
-    // Another worktree of the same project is no submodule of it.
+    // Another worktree of the same project is not a submodule of it.
     if (further.into !== "all" && !("unreachable" in around) && project === around.project) return false;
     const name = relative(place.worktree, worktree);
     const isNamed = paths === null || isWithin(name, paths, base, place.worktree);
@@ -202,7 +202,7 @@ function hasForeign(services: Services, me: Lineage, worktree: string): boolean 
   return foreignKnown(services, me, unlooked(worktree).place).length > 0;
 }
 
-/** Where a line begins: the names of its directory, and the projects that it may be about. */
+/** Where a line begins: the names of its directory, and the projects that it may concern. */
 interface Beginning {
   readonly from: readonly string[];
   readonly projects: ReadonlySet<string>;
@@ -213,7 +213,7 @@ function ownProject({ engine }: Services, { session }: Guard): ReadonlySet<strin
   return new Set(own === undefined ? [] : [own.project]);
 }
 
-/** The session's, and that of where it works just now. */
+/** The session's project, and the project of its current directory. */
 async function projectsOf(services: Services, asked: Guard): Promise<ReadonlySet<string>> {
   const around = await services.facts.repository(asked.cwd);
   const own = ownProject(services, asked);
@@ -244,7 +244,7 @@ function openWorktrees(
   return [...found].filter(worktree => hasForeign(services, me, worktree));
 }
 
-/** Where sessions work or somebody has uncommitted work, each with its project. */
+/** Worktrees in which a session works or has uncommitted work, each with its project. */
 function knownWorktrees({ engine }: Services): ReadonlyMap<string, string> {
   const { sessions, writes } = engine.state;
   const found = new Map([...sessions.live.values()].map(one => [one.worktree, one.project]));
@@ -259,7 +259,7 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? folder : `${folder}/`);
 }
 
-/** The command's repository; none where there is none, a sentence where it could not be looked at. */
+/** The command's repository; none if there is none; a sentence if it could not be checked. */
 async function spotOf(
   services: HookServices,
   named: string,

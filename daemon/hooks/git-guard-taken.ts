@@ -1,6 +1,6 @@
 /**
- * What guarded shell lines took of others' uncommitted work: noted before such a line runs, looked for when it has
- * ended, and told to whose work it was. What others write while it runs, before its command wipes it, counts too.
+ * Others' uncommitted work that guarded shell lines took. The guard notes it before a line runs, checks it when the
+ * line has ended, and tells the owners. What others write while the line runs, before its command wipes it, counts too.
  */
 
 import type { GuardedCommand } from "../../protocol/guard.ts";
@@ -11,15 +11,16 @@ import { nameOf } from "../views/sessions-and-locks.ts";
 import { isWithin } from "../worktree/pathspec.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
 import type { Placed } from "./git-guard-findings.ts";
+import { settledBefore } from "./git-guard-returned.ts";
 import type { HookServices } from "./hook-services.ts";
-import type { Before, Line, Reached, Repository } from "./running-git-commands.ts";
+import type { Before, Reached, Repository, RunningLine } from "./running-git-commands.ts";
 
-/** Looks at what the line reaches, before it runs; `placed` are its commands whose places are known. */
+/** Notes what the line reaches, before it runs; `placed` are its commands whose places are known. */
 export async function lineFor(
   services: HookServices,
   placed: readonly Placed[],
   reached: readonly Reached[],
-): Promise<Line> {
+): Promise<RunningLine> {
   const found = new Map<string, Map<string, Reached>>();
   for (const one of reached) {
     const files = found.get(placeKey(one.place)) ?? new Map<string, Reached>();
@@ -32,6 +33,7 @@ export async function lineFor(
   return {
     places: placed.map(({ place }) => place),
     repositories: await Promise.all(repositories),
+    settled: await settledBefore(services, placed),
     wiping: wiping.map(({ command: { name, paths }, place, base }) => {
       const [latest] = worksIn(services, place.worktree);
       return { place, command: name, paths, base, seq: latest === undefined ? 0 : latestOf(latest).seq };
@@ -39,13 +41,16 @@ export async function lineFor(
   };
 }
 
-/** Git refuses the others where they would overwrite uncommitted work. */
+/** Whether git runs the command over uncommitted work. It refuses the others. */
 function isForced({ changes }: GuardedCommand): boolean {
   return changes === undefined || changes.loses === "tracked";
 }
 
-/** What others wrote in the reach of the line while it ran, as it was then; of each file the first command that may wipe it. */
-function writtenSince(services: HookServices, { wiping, repositories }: Line): readonly Repository[] {
+/**
+ * What others wrote in the line's reach while it ran. A file counts for the first command that may wipe it. A file that its
+ * writer put back as committed counts, too, if git writes it anew: its content before is not known.
+ */
+function writtenSince(services: HookServices, { wiping, repositories }: RunningLine): readonly Repository[] {
   const { engine, baselines } = services;
   const known = new Set(repositories.flatMap(({ files }) => files.map(({ key, seq }) => `${seq} ${key}`)));
   return wiping.map(({ place, command, paths, base, seq: since }) => {
@@ -54,7 +59,7 @@ function writtenSince(services: HookServices, { wiping, repositories }: Line): r
       const { seq } = latestOf(work);
       const stamp = baselines.seen(key);
       const isIn = paths === null || isWithin(file, paths, base, place.worktree);
-      // What is written just now is told of when that ends.
+      // A write in flight is reported when it ends.
       const isWritten = (engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0;
       if (seq <= since || stamp === undefined || !isIn || isWritten || known.has(`${seq} ${key}`)) return [];
       known.add(`${seq} ${key}`);
@@ -87,14 +92,14 @@ interface Taken {
 }
 
 /**
- * The line has ended: whoever's work it took is told. Returns the keys of files that git changed: nothing else in the line
- * did.
+ * Tells the owners what an ended line took of their work. Returns the keys of files that git changed: no other part of
+ * the line changed them.
  */
 export async function tellTaken(
   services: HookServices,
   actor: Actor,
   ancestors: readonly (string | null)[],
-  line: Line,
+  line: RunningLine,
 ): Promise<ReadonlySet<string>> {
   const changed = new Set<string>();
   const late = writtenSince(services, line).filter(({ files }) => files.length > 0);
@@ -131,7 +136,7 @@ async function tell(
   });
 }
 
-/** What of a repository's files is in a commit now, or not in the working tree any more. */
+/** Files of a repository that are in a commit now, or not in the working tree any more. */
 async function takenFrom(
   services: HookServices,
   { place, mark, files }: Repository,

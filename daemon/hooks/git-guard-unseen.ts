@@ -1,6 +1,6 @@
 /**
- * What the guard does where it could not look: where a command works, or what git says of the files, may not be known
- * in time (a busy machine, no descriptor left, a mount that hangs). What others were seen to write is known all the same.
+ * What the guard does if it could not check. A busy machine, a lack of descriptors or a mount that hangs may keep it
+ * from where a command works, or from git's status. The recorded writes of others are known all the same.
  */
 import { dirname, join, relative, resolve } from "node:path";
 import type { Code } from "../../protocol/codes.ts";
@@ -8,7 +8,7 @@ import type { GuardedCommand } from "../../protocol/guard.ts";
 import type { GitPlace } from "../facts/git-process.ts";
 import type { Services } from "../services.ts";
 
-/** Why an index may be refused though nobody else writes it: the command will run, so it is looked at without. */
+/** Refusals of an index that no other writer causes. The command will run, so the guard checks it without the lock. */
 export const withoutIndex: ReadonlySet<Code> = new Set<Code>([
   "store_full",
   "too_many_locks",
@@ -18,7 +18,7 @@ export const withoutIndex: ReadonlySet<Code> = new Set<Code>([
   "internal_error",
 ]);
 
-/** A command that may work in this worktree. */
+/** A worktree in which a command may work. */
 export interface Supposed {
   readonly place: GitPlace;
   /** Where its paths begin, relative to the worktree. */
@@ -26,8 +26,8 @@ export interface Supposed {
 }
 
 /**
- * The worktrees that a command of `session` in `dir` may work in, in words alone: those around it in which somebody
- * works or has uncommitted work, and the session's own where `dir` lies below its working directory.
+ * The worktrees in which a command of `session` in `dir` may work, without I/O: those around `dir` in which a session
+ * works or has uncommitted work. The session's own is among them if `dir` lies below its working directory.
  */
 export function supposedPlaces(
   { engine }: Services,
@@ -60,7 +60,7 @@ function above(path: string): string[] {
   return up === path ? [] : [up, ...above(up)];
 }
 
-/** What `work` comes to, or `late` where that takes longer than `ms`. */
+/** Resolves as `work` does, or with `late()` after `ms` milliseconds. */
 export function inTime<T>(work: Promise<T>, ms: number, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<T>(resolve => {

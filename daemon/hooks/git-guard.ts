@@ -1,10 +1,10 @@
 /**
- * Git commands in a shell line that reach others' uncommitted work.
+ * Guards git commands in a shell line that reach others' uncommitted work.
  *
- * The order is that of an edit: first the indexes of all repositories concerned are taken, waiting in line for whoever
- * writes them now; then, with these in hand, it is looked at what the commands would take or wipe. Where nobody else
- * holds or wrote anything in the worktree, git is not asked at all. Where somebody did and it cannot be looked at in
- * time, all they wrote that the command names counts as in its reach.
+ * The order is that of an edit. First the guard locks the indexes of all repositories concerned, and waits in their
+ * queues. With these locks it checks which files the commands would include or wipe. If no other session holds or wrote
+ * a file in the worktree, the guard does not run git. If one did and the check takes too long, all files it wrote that
+ * the command names count as reached.
  */
 
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
@@ -13,15 +13,16 @@ import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import { locksOf } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
-import { actorRow } from "../core/locks/replies.ts";
 import type { Lineage } from "../core/sessions/kinship.ts";
 import type { Hold, State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
+import { decidedBy } from "../trail/decisions.ts";
 import { narrowed } from "../worktree/changed-by.ts";
 import { indexOf } from "../worktree/uncommitted.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "./action.ts";
 import { aliasedBy } from "./git-guard-alias.ts";
+import { lineKey, type Versions } from "./git-guard-confirmations.ts";
 import {
   blindLook,
   type Candidate,
@@ -31,11 +32,11 @@ import {
   versionsOf,
   workOf,
 } from "./git-guard-findings.ts";
-import { lineKey, type Versions } from "./git-guard-memory.ts";
 import { placesOf, supposed } from "./git-guard-places.ts";
 import { lineFor } from "./git-guard-taken.ts";
 import { inTime, withoutIndex } from "./git-guard-unseen.ts";
 import type { HookServices } from "./hook-services.ts";
+import { guardVerdict } from "./verdict.ts";
 
 type Guard = ActionOf<"guard">;
 
@@ -45,12 +46,12 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   const { services } = run;
   const mode = services.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
-  const alone: Looked = { did: "guard", ok: true, mode, ...nothing };
+  const alone: Looked = { did: "guard", ok: true, verdict: guardVerdict(mode, []), ...nothing };
   if (mode === "off") return alone;
   const actor = actorOfAction(run, asked);
   if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
   const looking = looked(run, asked, actor, alone);
-  // A client that hears nothing lets the command run: it is answered before that, by what is known.
+  // A client without an answer lets the command run, so the guard answers before that by what it knows.
   const decided = await inTime(looking, limits.guardAnswerMs, () => {
     const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
     const me = { actor, ancestors: asked.ancestors };
@@ -59,17 +60,18 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
     );
     const looks = new Map(placed.map(one => [placeKey(one), blindLook(services, me, one)]));
     const findings = findingsOf(services, placed, looks).all.map(({ finding }) => finding);
-    const drop = () => letGo(services, actor, asked.toolUseId);
-    // Whatever it comes to, the line will not run.
-    if (findings.length > 0 && mode === "deny") void looking.then(drop, drop);
-    return { ...undecided, outcome: { ...alone, findings, unchecked: unknown } };
+    const drop = () => releaseIndexes(services, actor, asked.toolUseId);
+    const verdict = guardVerdict(mode, findings);
+    // Whatever the check finds, the line will not run.
+    if (verdict === "deny") void looking.then(drop, drop);
+    return { ...undecided, outcome: { ...alone, verdict, findings, unchecked: unknown } };
   });
   const { outcome, line, said, passed } = decided;
   run.delivery.whenSettled(heard => {
     for (const versions of heard ? said : [])
-      services.guardTold.told(line, versions, asked.toolUseId, services.clock.now());
+      services.guardConfirmations.told(line, versions, asked.toolUseId, services.clock.now());
   });
-  // Every client has gone: nothing was decided.
+  // Every client is gone, and nothing was decided.
   if (!outcome.ok && run.call.connection.isClosed) return outcome;
   return noted(run, asked, actor, outcome, passed);
 }
@@ -77,9 +79,9 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
 interface Decided {
   readonly outcome: HookOutcome;
   readonly line: string;
-  /** What the answer tells that the same line, sent again, confirms. */
+  /** What sending the same line again confirms, once the answer is delivered. */
   readonly said: readonly Versions[];
-  /** What the actor was told before, and sent again. */
+  /** What the actor was told before; it has sent the line again. */
   readonly passed: readonly GuardFinding[];
 }
 
@@ -101,7 +103,7 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   let waits: Pick<Looked, "waitedMs" | "before"> = { waitedMs: 0, before: null };
   let refused: HookOutcome | null = null;
   if (files.length > 0) {
-    // Whoever waited in vain is told so before the time for an answer is over.
+    // A waiter that waits in vain is told so before the time for an answer is over.
     const waitMs = Math.max(0, Math.min(asked.waitMs, until - clock.now()));
     const ask = { ...asked, waitMs, ancestors: me.ancestors, files, yieldMs: 0 };
     const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
@@ -118,24 +120,25 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     return { files: foreign.map(({ file }) => file), states: seen?.states ?? new Map() };
   });
   const { all, unseen, reached } = findingsOf(services, narrow.placed, looks);
-  const { said, passed, line } = await untold(services, actor, asked, all);
+  const { said, passed, line } = await notYetTold(services, actor, asked, all);
   const findings = said.map(({ finding }) => finding);
-  if (findings.length > 0 && alone.mode === "deny") {
+  const verdict = guardVerdict(services.treeGuard, findings);
+  if (verdict === "deny") {
     // The line will not run.
-    await letGo(services, actor, asked.toolUseId);
+    await releaseIndexes(services, actor, asked.toolUseId);
   } else {
     const known = placed.filter(one => one.blind === undefined);
-    services.guarded.began(asked.toolUseId, await lineFor(services, known, reached));
+    services.runningGitCommands.began(asked.toolUseId, await lineFor(services, known, reached));
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
   const whys = [unchecked, unseen, narrow.unseen].filter(why => why !== null);
   const unlooked = whys.length === 0 ? null : whys.join("; ");
-  const outcome = { ...alone, findings, aliased, unchecked: unlooked, ...waits };
+  const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   return { outcome, line, said: said.flatMap(({ versions }) => versions ?? []), passed };
 }
 
-/** Of what the line reaches, what the actor is to be told, and what it was told before and sent again. */
-async function untold(
+/** Splits what the line reaches into what the actor is to be told and what it was told before and sent again. */
+async function notYetTold(
   services: HookServices,
   actor: Actor,
   asked: Guard,
@@ -152,22 +155,23 @@ async function untold(
     const { finding } = candidate;
     const versions = finding.verdict === "deny" ? null : await versionsOf(services, candidate);
     const now = services.clock.now();
-    const isKnown = versions !== null && services.guardTold.knows(line, versions, asked.toolUseId, now);
+    const isKnown =
+      versions !== null && services.guardConfirmations.isConfirmed(line, versions, asked.toolUseId, now);
     if (isKnown) passed.push(finding);
     else told.push({ finding, versions });
   }
-  // A line that is denied is told of nothing else: it cannot be sent again as it is.
+  // A denied line cannot be sent again as it is, so the answer names only what denies it.
   const isDenied = services.treeGuard === "deny" && told.some(({ finding }) => finding.verdict === "deny");
   const said = told.filter(({ finding }) => !isDenied || finding.verdict === "deny");
   return { line, said, passed };
 }
 
-/** Ends the flight of a tool use that will write no more, and gives up the indexes that were taken for it. */
-export async function letGo({ engine }: HookServices, actor: Actor, flight: string): Promise<void> {
+/** Ends the write of a tool use that will write no more, and releases the indexes locked for it. */
+export async function releaseIndexes({ engine }: HookServices, actor: Actor, flight: string): Promise<void> {
   const mine = heldBy(engine.state, actor).filter(({ flights }) => flights.includes(flight));
   if (mine.length === 0) return;
   await engine.submitAndWait({ type: "flight_end", actor, flight, wrote: false });
-  // One that another one waits for has gone already, with the end of the flight.
+  // An index with a waiter was released with the end of the write.
   for (const file of mine.filter(isIndex))
     await engine.submitAndWait({ type: "lock_release", actor, files: [file] });
 }
@@ -178,23 +182,24 @@ function heldBy(state: State, actor: Actor): Hold[] {
 }
 
 /**
- * A command that waits for a person writes nothing: others may write its indexes meanwhile. Nothing tells when the
- * person answers, and where the answer is no, nothing would end its turn at them but the lease.
+ * Releases the indexes of a command that waits for a person: it writes nothing meanwhile. No event reports the person's
+ * answer. If that is no, only the lease would end the lock.
  */
-export async function indexEnd(run: Run, action: ActionOf<"index_end">): Promise<HookOutcome> {
+export async function releaseIndex(run: Run, action: ActionOf<"release_index">): Promise<HookOutcome> {
   const { services } = run;
   const actor = actorOfAction(run, action);
   const taken = heldBy(services.engine.state, actor).filter(isIndex);
-  for (const flight of new Set(taken.flatMap(hold => hold.flights))) await letGo(services, actor, flight);
-  return { did: "index_end", ok: true };
+  for (const flight of new Set(taken.flatMap(hold => hold.flights)))
+    await releaseIndexes(services, actor, flight);
+  return { did: "release_index", ok: true };
 }
 
-/** Taken for a git command: an edit's hold withstands a waiter for a while. */
+/** Whether the lock was taken for a git command. The lock of an edit does not yield to a waiter at once. */
 function isIndex({ kind, yieldMs }: Hold): boolean {
   return kind === "turn" && yieldMs === 0;
 }
 
-/** A line in the trail for what was decided: the first word of the line, never more of it. */
+/** Notes the decision in the trail, with the first word of the line and no other. */
 function noted(
   run: Run,
   asked: Guard,
@@ -203,22 +208,19 @@ function noted(
   passed: readonly GuardFinding[],
 ): HookOutcome {
   const { services, plan } = run;
-  const { name } = actorRow(services.engine.state, actor);
-  const project = services.engine.state.sessions.live.get(actor.session)?.project ?? null;
-  const at = services.clock.wall();
-  const { session: id, agent } = actor;
   const type = asked.commands[0]?.name ?? asked.line;
-  const line = { at, event: plan.event, id, agent, name, project, type } as const;
+  const line = { ...decidedBy(services, actor), event: plan.event, type };
   if (!outcome.ok) {
     const { code, error } = outcome.refusal;
+    const { at, name } = line;
     services.recorder.refused(
-      { at, type, id, name, file: null, code, error },
+      { at, type, id: actor.session, name, file: null, code, error },
       { ...line, file: null, decision: "deny", code, why: error },
     );
     return outcome;
   }
   if (outcome.did !== "guard") return outcome;
-  const { findings, unchecked, waitedMs: ms, mode } = outcome;
+  const { findings, unchecked, waitedMs: ms, verdict } = outcome;
   const [first] = findings;
   if (first === undefined) {
     const unseen = [asked.unread, unchecked].filter(why => why !== null).join("; ");
@@ -233,6 +235,6 @@ function noted(
   const reach = `would reach ${workOf(first)}`;
   const why = first.unseen === undefined ? reach : `could not be looked at (${first.unseen}); ${reach}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
-  services.recorder.note({ ...line, file, decision: mode === "deny" ? "deny" : "note", ms, why });
+  services.recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ms, why });
   return outcome;
 }

@@ -1,21 +1,21 @@
-/** What the hooks' events need besides the services that everything uses. */
+/** The services that only hook events need. */
 
+import type { FileNote, MergeNote } from "../../hooks/seam/notices.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { GuardMode } from "../../protocol/guard.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";
-import { SilenceReader } from "../config/off-switch.ts";
+import { OffSwitchReader } from "../config/off-switch.ts";
 import { ProjectRules } from "../config/project-rules.ts";
+import type { Whose } from "../core/messages/notice-table.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { Services } from "../services.ts";
 import { Baselines } from "../worktree/baselines.ts";
-import { Suspicions } from "../worktree/suspicions.ts";
 import { Writers } from "../worktree/writers.ts";
 import { HookLocks } from "./edit-lock.ts";
-import { GuardTold } from "./git-guard-memory.ts";
-import { HookNotes } from "./notices.ts";
-import { RiskNotes } from "./risk-notices.ts";
-import { Guarded } from "./running-git-commands.ts";
+import { GuardConfirmations } from "./git-guard-confirmations.ts";
+import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
+import { RunningGitCommands } from "./running-git-commands.ts";
 import { ToolUses } from "./tool-uses.ts";
 import { HookWakes } from "./wake.ts";
 
@@ -23,22 +23,22 @@ export interface HookServices extends Services {
   /** Null: this daemon knows no agent client, and answers no hook. */
   readonly adapter: HookAdapter | null;
   readonly socket: string;
-  /** How often each event came since the daemon started. */
+  /** The number of events of each name since the daemon started. */
   readonly hookCounts: Map<string, number>;
-  readonly silence: SilenceReader;
+  readonly offSwitches: OffSwitchReader;
   readonly hookWaitMs: number;
   readonly rules: ProjectRules;
   readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
-  readonly hookNotes: HookNotes;
+  readonly hookNotes: Notices<Whose, number, FileNote>;
   readonly hookWakes: HookWakes;
   readonly writers: Writers;
-  readonly riskNotes: RiskNotes;
+  readonly riskNotes: Notices<string, string, MergeNote>;
+  readonly terminalNotes: Notices<Terminal, "open", number>;
   readonly toolUses: ToolUses;
   readonly baselines: Baselines;
-  readonly suspicions: Suspicions;
-  readonly guardTold: GuardTold;
-  readonly guarded: Guarded;
+  readonly guardConfirmations: GuardConfirmations;
+  readonly runningGitCommands: RunningGitCommands;
 }
 
 export interface HookServicesOptions {
@@ -46,33 +46,33 @@ export interface HookServicesOptions {
   readonly paths: KitePaths;
   readonly config: Pick<Config, "values" | "yieldFollows">;
   readonly outside: BudgetedFs;
-  /** Hears what is wrong with a project's own settings. */
+  /** Called with each problem in a project's own settings. */
   readonly onProblem: (problem: string) => void;
 }
 
-/** The services that hooks need besides `services`. */
+/** Returns `services` with those that hooks need. */
 export function hookServices(services: Services, options: HookServicesOptions): HookServices {
   const { adapter, paths, config, outside, onProblem } = options;
-  const { clock, facts } = services;
+  const { facts } = services;
   const { repository } = facts;
   return {
     ...services,
     adapter,
     socket: paths.socket,
     hookCounts: new Map(),
-    silence: new SilenceReader(paths.home),
+    offSwitches: new OffSwitchReader(paths.home),
     hookWaitMs: config.values.lockWaitMs,
     rules: new ProjectRules({ config, configFile: paths.config, outside, repository, onProblem }),
     treeGuard: config.values.treeGuard,
     hookLocks: new HookLocks(),
-    hookNotes: new HookNotes(),
+    hookNotes: new Notices(fileNotes),
     hookWakes: new HookWakes(),
     writers: new Writers(),
-    riskNotes: new RiskNotes(),
+    riskNotes: new Notices(mergeRisks),
+    terminalNotes: new Notices(terminalCounts),
     toolUses: new ToolUses(),
     baselines: new Baselines(facts),
-    suspicions: new Suspicions(clock),
-    guardTold: new GuardTold(),
-    guarded: new Guarded(),
+    guardConfirmations: new GuardConfirmations(),
+    runningGitCommands: new RunningGitCommands(),
   };
 }

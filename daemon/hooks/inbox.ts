@@ -1,18 +1,18 @@
-/** What an event of an agent has to do with its inbox. */
+/** The actions of a hook event on its agent's inbox. */
 
 import type { FileNote } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Actor } from "../core/actor.ts";
-import { inboxOf } from "../core/messages/inbox.ts";
 import type { PendingNotes } from "../core/messages/notice-table.ts";
+import { inboxOf } from "../core/messages/recipients.ts";
 import type { State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 
-/** Shows what is unread where the event can; whether its answer was heard is an entry of its own. */
+/** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
 export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
   const { engine } = run.services;
   const actor = actorOfAction(run, action);
@@ -27,7 +27,7 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
     max,
     chars: limits.shownMessagesChars,
   });
-  // Nothing was taken: what is unread comes with a later event.
+  // The core refused: what is unread comes with a later event.
   if (isRefusal(reply)) return none;
   const messages: readonly MessageRow[] = Array.isArray(reply["messages"]) ? reply["messages"] : [];
   if (messages.length > 0) {
@@ -39,32 +39,30 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
   return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, dropped, terminals };
 }
 
-/** Tells what went past the actor's locks with an event that nobody waits for. */
+/** Returns the actor's notices with an event that the client does not wait for. */
 export function notes(run: Run, action: ActionOf<"notes">): HookOutcome {
   return { did: "notes", ok: true, ...takeNotes(run, actorOfAction(run, action)) };
 }
 
-/** In how many terminals the session is open, once for each of them. */
+/** The number of open terminals, or null if this terminal was told about exactly this set. */
 function newTerminals(run: Run, { session, agent, incarnation }: Actor): number | null {
-  const { engine, hookNotes } = run.services;
+  const { engine, terminalNotes } = run.services;
   const known = engine.state.sessions.live.get(session);
-  const count = known === undefined || agent !== null ? null : hookNotes.terminals(known, incarnation);
-  if (known === undefined || count === null) return null;
-  run.delivery.whenSettled(heard => {
-    if (!heard) hookNotes.unacquainted(known, incarnation);
-  });
+  if (known === undefined || agent !== null) return null;
+  const terminal = { session: known, ordinal: incarnation };
+  const [count = null] = terminalNotes.offer(engine.state, terminal, run.delivery, () => {});
   return count;
 }
 
 interface Taken {
   readonly notes: readonly FileNote[];
-  /** Older ones that there was no room for. */
+  /** The number of older notices that were dropped for lack of room. */
   readonly dropped: number;
 }
 
 const noNotes: Taken = { notes: [], dropped: 0 };
 
-/** What the actor is to be told; the main agent also what its agents can hear no more. Told when the answer was heard. */
+/** The actor's notices, for the main agent also those of its ended agents. Told when the answer is delivered. */
 function takeNotes({ services, delivery }: Run, { session, agent }: Actor): Taken {
   const { engine, hookNotes } = services;
   const agents = engine.state.sessions.live.get(session)?.agents;
@@ -75,27 +73,23 @@ function takeNotes({ services, delivery }: Run, { session, agent }: Actor): Take
   for (const key of engine.state.notes.bySession.get(session) ?? []) {
     const pending = engine.state.notes.pending.get(key);
     if (pending === undefined || (pending.agent !== agent && !isGone(pending))) continue;
-    const taken = hookNotes.take(engine.state, pending);
-    if (taken === null) continue;
     const whose = { session, agent: pending.agent };
-    const numbers = taken.notes.map(({ n }) => n);
-    all.push(...taken.notes.map(({ note }) => note));
-    dropped += taken.dropped;
-    delivery.whenSettled(heard => {
-      if (heard) engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] });
-      else hookNotes.untold(whose, numbers);
-    });
+    const notes = hookNotes.offer(engine.state, whose, delivery, numbers =>
+      engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
+    );
+    all.push(...notes);
+    if (notes.length > 0) dropped += pending.dropped;
   }
   return { notes: all, dropped };
 }
 
-/** Messages that the session's main agent was not shown. */
+/** The number of messages that the session's main agent was not shown. */
 export function unreadOf(state: State, session: string): number {
   const inbox = state.messages.inboxes.get(session);
   return inbox === undefined ? 0 : inbox.all.size - inbox.handed.size - inbox.read.size;
 }
 
-/** An agent is no more: what only it had goes. */
+/** Removes what only an agent had that has ended. */
 export function agentGone({ engine }: HookServices, session: string, agent: string): void {
   const known = engine.state.sessions.live.get(session);
   if (known === undefined) return;
@@ -103,7 +97,7 @@ export function agentGone({ engine }: HookServices, session: string, agent: stri
   engine.submitWithRetry({ type: "agent_end", actor: { session, agent, incarnation } });
 }
 
-/** Whether there is anything to read, or to count as read: else the event costs no entry. */
+/** Whether a message is to be shown or counted as read. If not, the event writes no log entry. */
 function concerns(state: State, key: string, take: boolean): boolean {
   const own = state.messages.inboxes.get(key);
   return own !== undefined && (own.handed.size > 0 || (take && own.unread.size > 0));

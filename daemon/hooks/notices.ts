@@ -1,62 +1,111 @@
 /**
- * Which notes are in answers that are on their way: the state says what an agent is to be told, and a note goes into one
- * answer at a time. That a session is open elsewhere too is told here as well, once for each terminal.
- *
- * In memory only: after a restart no answer is on its way.
+ * Which notices are in answers in flight. The state keeps a notice until an answer with it is delivered; here it goes
+ * into one answer at a time. In memory only: after a restart no answer is in flight.
  */
+import type { FileNote, MergeNote } from "../../hooks/seam/notices.ts";
 import { limits } from "../../protocol/limits.ts";
-import { noteKey, type PendingNotes, type Whose } from "../core/messages/notice-table.ts";
+import { BoundedMap } from "../bounded-map.ts";
+import { sideRow } from "../core/files/merge-risk.ts";
+import { noteKey, type Whose } from "../core/messages/notice-table.ts";
 import type { Session, State } from "../core/state.ts";
+import type { Delivery } from "./delivery.ts";
 
-export class HookNotes {
-  /** Numbers of notes by whose they are: in an answer, or told with one. */
-  readonly #offered = new Map<string, ReadonlySet<number>>();
-  /** Terminals that know of each other. */
-  readonly #acquainted = new Set<string>();
+/** One kind of notice. */
+interface Kind<Reader, Id, Notice> {
+  keyOf(reader: Reader): string;
+  /** The reader's undelivered notices, the oldest first. */
+  pendingOf(state: State, reader: Reader): readonly { readonly id: Id; readonly notice: () => Notice }[];
+  /** At most so many in one answer. */
+  readonly most: number;
+}
 
-  /** What the agent is to be told now, the oldest first; null: nothing. What it has now it does not get again. */
-  take(state: State, of: Whose): PendingNotes | null {
-    const key = noteKey(of);
-    const pending = state.notes.pending.get(key);
-    const before = this.#offered.get(key);
-    if (pending === undefined) {
-      this.#offered.delete(key);
-      return null;
-    }
-    const notes = pending.notes.filter(({ n }) => !before?.has(n));
-    if (notes.length === 0) return null;
-    // Those that are pending no more need not be remembered.
-    this.#offered.set(key, new Set(pending.notes.map(({ n }) => n)));
-    for (const other of this.#offered.keys())
-      if (!state.notes.pending.has(other)) this.#offered.delete(other);
-    return { ...pending, notes };
+/** Remembers the `limits.notedActorsMax` readers that were offered a notice last. */
+export class Notices<Reader, Id, Notice> {
+  readonly #kind: Kind<Reader, Id, Notice>;
+  /** By the reader's key: notices in an answer in flight, or delivered with one. */
+  readonly #offered = new BoundedMap<string, ReadonlySet<Id>>({ entriesMax: limits.notedActorsMax });
+
+  constructor(kind: Kind<Reader, Id, Notice>) {
+    this.#kind = kind;
   }
 
-  /** The answer with these reached nobody. */
-  untold(of: Whose, numbers: readonly number[]): void {
-    const key = noteKey(of);
-    const left = [...(this.#offered.get(key) ?? [])].filter(n => !numbers.includes(n));
+  /** Takes the reader's notices. Each is taken once, unless it is restored. */
+  take(state: State, reader: Reader): { readonly notes: readonly Notice[]; readonly ids: readonly Id[] } {
+    const key = this.#kind.keyOf(reader);
+    const before = this.#offered.get(key);
+    const pending = this.#kind.pendingOf(state, reader);
+    const taken = pending.filter(({ id }) => !before?.has(id)).slice(0, this.#kind.most);
+    const ids = taken.map(({ id }) => id);
+    // A notice that is not pending any more need not be remembered.
+    const offered = new Set(ids);
+    for (const { id } of pending) if (before?.has(id)) offered.add(id);
+    if (offered.size > 0) this.#offered.set(key, offered);
+    else this.#offered.delete(key);
+    return { notes: taken.map(({ notice }) => notice()), ids };
+  }
+
+  /** Takes notices for this delivery's answer; `told` is called with them when the reader got the answer. */
+  offer(
+    state: State,
+    reader: Reader,
+    delivery: Delivery,
+    told: (ids: readonly Id[]) => void,
+  ): readonly Notice[] {
+    const { notes, ids } = this.take(state, reader);
+    if (ids.length === 0) return notes;
+    delivery.whenSettled(heard => {
+      if (heard) told(ids);
+      else this.restore(reader, ids);
+    });
+    return notes;
+  }
+
+  /** Offers notices again whose answer was not delivered. */
+  restore(reader: Reader, ids: readonly Id[]): void {
+    const key = this.#kind.keyOf(reader);
+    const left = [...(this.#offered.get(key) ?? [])].filter(id => !ids.includes(id));
     this.#offered.set(key, new Set(left));
   }
-
-  /** In how many terminals the session is open, where the one called `ordinal` was not told of just these; else null. */
-  terminals({ id, incarnations }: Session, ordinal: number): number | null {
-    const key = acquaintance(id, incarnations, ordinal);
-    if (incarnations.length < 2 || this.#acquainted.has(key)) return null;
-    this.#acquainted.add(key);
-    for (const oldest of this.#acquainted) {
-      if (this.#acquainted.size <= limits.notedActorsMax) break;
-      this.#acquainted.delete(oldest);
-    }
-    return incarnations.length;
-  }
-
-  /** The answer that told of the terminals was not heard. */
-  unacquainted({ id, incarnations }: Session, ordinal: number): void {
-    this.#acquainted.delete(acquaintance(id, incarnations, ordinal));
-  }
 }
 
-function acquaintance(id: string, incarnations: Session["incarnations"], ordinal: number): string {
-  return [id, ordinal, ...incarnations.map(({ begun }) => begun)].join(" ");
+/** Notes of an agent, by number. */
+export const fileNotes: Kind<Whose, number, FileNote> = {
+  keyOf: noteKey,
+  pendingOf: (state, of) =>
+    state.notes.pending.get(noteKey(of))?.notes.map(({ n, note }) => ({ id: n, notice: () => note })) ?? [],
+  most: limits.fileNotesMax,
+};
+
+/** Merge risks of a session, by their keys in the state. */
+export const mergeRisks: Kind<string, string, MergeNote> = {
+  keyOf: session => session,
+  pendingOf: (state, session) =>
+    [...(state.risksOf.get(session) ?? [])].flatMap(id => {
+      const risk = state.risks.get(id);
+      if (risk === undefined || risk.told.includes(session)) return [];
+      const [a, b] = risk.sides;
+      const [own, other] = a.actor.session === session ? [a, b] : [b, a];
+      const notice = (): MergeNote => {
+        const { name, worktree, branch } = sideRow(state, other);
+        return { file: risk.file, own: own.worktree, name, worktree, branch };
+      };
+      return { id, notice };
+    }),
+  most: limits.mergeRisksTold,
+};
+
+/** A session in one of its terminals. */
+export interface Terminal {
+  readonly session: Session;
+  /** The ordinal of the incarnation in it. */
+  readonly ordinal: number;
 }
+
+/** The number of terminals in which the session is open. Each terminal is told once for each set of terminals. */
+export const terminalCounts: Kind<Terminal, "open", number> = {
+  keyOf: ({ session: { id, incarnations }, ordinal }) =>
+    [id, ordinal, ...incarnations.map(({ begun }) => begun)].join(" "),
+  pendingOf: (_state, { session: { incarnations } }) =>
+    incarnations.length < 2 ? [] : [{ id: "open", notice: () => incarnations.length }],
+  most: 1,
+};

@@ -1,5 +1,7 @@
-/** Guarded shell lines while they run, with what they reach of others' uncommitted work. */
+/** Guarded shell lines that run now, with the uncommitted work of others that they reach. */
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
+import type { DirtyFile } from "../core/state.ts";
 import type { CommitMark } from "../facts/git-commits.ts";
 import type { GitPlace } from "../facts/git-process.ts";
 
@@ -9,70 +11,73 @@ export interface Reached {
   readonly key: string;
   /** Relative to the worktree. */
   readonly file: string;
-  /** The entry that noted its latest write. */
+  /** The sequence number of the entry that noted its latest write. */
   readonly seq: number;
-  /** As people say it. */
+  /** The command's name, for people. */
   readonly command: string;
-  /** The command commits what it reaches; else it may take it out of the working tree. */
+  /** True if the command commits the file; else it may remove it from the working tree. */
   readonly commits: boolean;
 }
 
-/** The same, and what the file was before the line ran. */
+/** A reached file with its stamp from before the line ran. */
 export interface Before extends Reached {
-  /** Undefined: it could not be looked at. */
+  /** Undefined: the file could not be read. */
   readonly stamp: string | null | undefined;
 }
 
 /** One repository before the line ran. */
 export interface Repository {
   readonly place: GitPlace;
-  /** Where it stood; null: nothing is to be committed, or it could not be told. */
+  /** Where it stood; null: the line commits nothing, or git did not say. */
   readonly mark: CommitMark | null;
   readonly files: readonly Before[];
 }
 
-/** A command of the line that may wipe whatever others write in its reach before it is its turn. */
+/** A command of the line that may wipe what others write in its reach before the command runs. */
 export interface Wiping {
   readonly place: GitPlace;
   readonly command: string;
-  /** As a pathspec has them; null: all. */
+  /** As in a pathspec; null: all files. */
   readonly paths: readonly string[] | null;
   readonly base: string | null;
-  /** The latest entry that noted a write in the worktree before the line ran. */
+  /** The sequence number of the latest entry that noted a write in the worktree before the line ran. */
   readonly seq: number;
 }
 
-export interface Line {
+/** Files of one worktree without uncommitted work, which a line may make uncommitted again. */
+export interface Settled {
+  readonly place: GitPlace;
+  /** The command brings back the work of the files' writers. */
+  readonly isBack: boolean;
+  readonly files: readonly DirtyFile[];
+}
+
+export interface RunningLine {
   readonly places: readonly GitPlace[];
   readonly repositories: readonly Repository[];
   readonly wiping: readonly Wiping[];
+  /** Files that it may make uncommitted again. */
+  readonly settled: readonly Settled[];
 }
 
-const nothing: Line = { places: [], repositories: [], wiping: [] };
+const nothing: RunningLine = { places: [], repositories: [], wiping: [], settled: [] };
 
-/** Guarded lines that run now. In memory only: of a line that runs over a restart nothing is told. */
-export class Guarded {
-  readonly #lines = new Map<string, Line>();
-  #files = 0;
+/** Guarded lines that run now. In memory only: after a restart the daemon reports nothing of them. */
+export class RunningGitCommands {
+  readonly #lines = new BoundedMap<string, RunningLine>({
+    entriesMax: limits.guardToldMax,
+    weightMax: limits.guardToldFilesMax,
+    weightOf: ({ repositories, wiping, settled }) =>
+      [...repositories, ...settled].reduce((count, { files }) => count + files.length, wiping.length),
+  });
 
-  began(toolUseId: string, line: Line): void {
-    this.ended(toolUseId);
+  began(toolUseId: string, line: RunningLine): void {
     this.#lines.set(toolUseId, line);
-    this.#files += countOf(line);
-    for (const oldest of this.#lines.keys()) {
-      const isMuch = this.#lines.size > limits.guardToldMax || this.#files > limits.guardToldFilesMax;
-      if (!isMuch || oldest === toolUseId) break;
-      this.ended(oldest);
-    }
   }
 
-  ended(toolUseId: string): Line {
+  ended(toolUseId: string): RunningLine {
     const line = this.#lines.get(toolUseId) ?? nothing;
-    if (this.#lines.delete(toolUseId)) this.#files -= countOf(line);
+    this.#lines.delete(toolUseId);
     return line;
   }
-}
-
-function countOf({ repositories, wiping }: Line): number {
-  return repositories.reduce((count, { files }) => count + files.length, wiping.length);
 }

@@ -1,33 +1,30 @@
-/** Which agent makes which call: the event before it names both, the call itself only the tool use, or nothing. */
+/** Which agent makes which call. The event before a call names both; the call itself names the tool use, or nothing. */
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 
 export interface ToolUse {
   readonly session: string;
   readonly agent: string | null;
-  /** Where the agent worked then. */
+  /** The agent's directory at that time. */
   readonly cwd: string;
-  /** The shell line that makes the call; null where a tool does. */
+  /** The shell line that makes the call; null if a tool makes it. */
   readonly command: string | null;
 }
 
-/** A shell line, and how many commands in it have asked who types them. */
+/** A shell line, and how many of its commands have asked which agent types them. */
 interface Noted extends ToolUse {
   asked: number;
 }
 
-/** The latest ones, gone with the daemon: the call follows its event at once. */
+/** The latest tool uses, in memory only: a call follows its event at once. */
 export class ToolUses {
-  readonly #uses = new Map<string, Noted>();
+  readonly #uses = new BoundedMap<string, Noted>({ entriesMax: limits.toolUsesMax });
 
   note(id: string, use: ToolUse): void {
-    this.#uses.delete(id);
     this.#uses.set(id, { ...use, asked: 0 });
-    if (this.#uses.size <= limits.toolUsesMax) return;
-    const [oldest] = this.#uses.keys();
-    if (oldest !== undefined) this.#uses.delete(oldest);
   }
 
-  /** The shell line has run. */
+  /** Forgets a shell line that has run. */
   ended(id: string): void {
     if (this.#uses.get(id)?.command) this.#uses.delete(id);
   }
@@ -37,13 +34,13 @@ export class ToolUses {
   }
 
   /**
-   * The line of this session in which these words stand. Of several, one that was not asked for yet, the latest: the
-   * end of a line may be told late, or never. Where they stand in none (the shell wrote them), the lines of one agent
-   * are its lines whatever they are.
+   * The line of this session that contains these words. Of several, the latest that was asked for least often: a line's
+   * end may be reported late, or never. If no line contains them (a shell made them up) and all lines are one agent's,
+   * it is one of these.
    */
-  typed(session: string, words: string): ToolUse | null {
+  findByCommandLine(session: string, words: string): ToolUse | null {
     const lines = [...this.#uses.values()].filter(use => use.session === session && use.command !== null);
-    const fits = lines.filter(use => stands(words, use.command));
+    const fits = lines.filter(use => containsWords(words, use.command));
     const isOnes = new Set(lines.map(({ agent }) => agent)).size === 1;
     const candidates = fits.length > 0 ? fits : isOnes ? lines : [];
     let found: Noted | null = null;
@@ -53,11 +50,11 @@ export class ToolUses {
   }
 }
 
-/** Quotes and blanks are the shell's: they are not looked at. */
-function stands(words: string, command: string | null): boolean {
-  return command !== null && bare(command).includes(bare(`kite ${words}`));
+/** Compares without quotes and blanks, which the shell takes away. */
+function containsWords(words: string, command: string | null): boolean {
+  return command !== null && withoutQuotes(command).includes(withoutQuotes(`kite ${words}`));
 }
 
-function bare(text: string): string {
+function withoutQuotes(text: string): string {
   return text.replace(/["'\\\s]+/g, "");
 }

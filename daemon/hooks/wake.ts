@@ -1,9 +1,9 @@
 /**
- * Sessions that stopped though an edit of theirs was refused, and are woken when the file is free.
+ * Wakes sessions that stopped after an edit of theirs was refused, when the file is free.
  *
- * Invariants: at most one hook a session waits; being woken grants nothing; at most `limits.wakesMax` times between
- * two prompts of a person; while nobody waits, a step costs a comparison. Nothing of it is in the log: after a
- * restart nothing is known of refusals, and who comes back to wait is let go.
+ * Invariants: at most one hook of a session waits. A wake grants nothing. A session is woken at most `limits.wakesMax`
+ * times between two prompts of a person. While no hook waits, a step costs one comparison. The log has none of it:
+ * after a restart no refusal is known, and a hook that comes back to wait is released.
  */
 
 import type { FreedFile } from "../../hooks/seam/notices.ts";
@@ -17,10 +17,11 @@ import { pathOf } from "../core/locks/replies.ts";
 import type { CoreEvent, Reply } from "../core/outcome.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Connection } from "../server/connection.ts";
+import { decidedBy } from "../trail/decisions.ts";
 import type { Recorder } from "../trail/recorder.ts";
 import { nameOf, type RowSource } from "../views/sessions-and-locks.ts";
 
-/** Somebody else had the file; whatever else was wrong does not pass by itself. */
+/** Refusals caused by another holder. Only these can resolve on their own. */
 const busy: ReadonlySet<Code> = new Set<Code>([
   "lock_held",
   "lock_queue_full",
@@ -28,50 +29,50 @@ const busy: ReadonlySet<Code> = new Set<Code>([
   "lock_deadlock",
 ]);
 
-/** The end of a hold or of a place in line is told by one of these. */
+/** These events tell that a lock or a queue position ended. */
 const freeing: ReadonlySet<string> = new Set<CoreEvent["event"]["event"]>([
   "lock_released",
   "lock_wait_ended",
 ]);
 
-/** What it needs of the daemon around it. */
+/** What it needs of the daemon. */
 interface Around extends RowSource {
   readonly clock: Clock;
   readonly recorder: Pick<Recorder, "note">;
 }
 
-/** A hook that can be kept waiting. */
+/** A hook that can wait. */
 interface Hook {
   readonly connection: Pick<Connection, "isClosed" | "tie" | "push">;
   park(): void;
 }
 
-/** What a hook's lock was asked for. */
-interface Asked {
+/** The edit for which a hook asked for a lock. */
+interface RefusedEdit {
   readonly actor: Actor;
   readonly file: FileRef;
   readonly prompt: string | null;
 }
 
-interface Refused extends Asked {
-  /** Who was in the way when it was looked at last. */
+interface WatchedEdit extends RefusedEdit {
+  /** The holder at the last check. */
   had: string | null;
 }
 
-/** A session to which files were refused. */
+/** A session with refused files. */
 interface Row {
-  /** The turn in which they were. */
+  /** The turn in which they were refused. */
   prompt: string | null;
-  /** By key. */
-  readonly refused: Map<string, Refused>;
+  /** By the file's key. */
+  readonly refused: Map<string, WatchedEdit>;
   wakes: number;
   waiting: Waiting | null;
 }
 
 interface Waiting {
-  /** Looks whether one of the files is free. */
+  /** Checks whether one of the files is free. */
   look(): void;
-  /** Lets the hook go without a word. */
+  /** Ends the hook without an answer. */
   end(): void;
 }
 
@@ -79,28 +80,28 @@ export class HookWakes {
   readonly #rows = new Map<string, Row>();
   readonly #waiting = new Set<Waiting>();
 
-  /** A hook's lock was granted or refused. Those of agents within a session count for nothing: they do not stop. */
-  decided(around: Around, asked: Asked, reply: Reply): void {
+  /** Records that a hook's lock was granted or refused. Agents within a session do not count: they do not stop. */
+  decided(around: Around, asked: RefusedEdit, reply: Reply): void {
     const { actor, file, prompt } = asked;
     if (actor.agent !== null) return;
     const known = this.#rows.get(actor.session);
     if (reply.ok) known?.refused.delete(file.key);
     if (reply.ok || !busy.has(reply.code) || !around.engine.state.sessions.live.has(actor.session)) return;
-    const row = known ?? { prompt, refused: new Map<string, Refused>(), wakes: 0, waiting: null };
+    const row = known ?? { prompt, refused: new Map<string, WatchedEdit>(), wakes: 0, waiting: null };
     this.#rows.set(actor.session, row);
     if (row.prompt !== prompt) row.refused.clear();
     row.prompt = prompt;
     if (row.refused.size >= limits.refusedFilesMax) return;
     const said = reply["locked_by_name"];
-    const refused: Refused = { ...asked, had: typeof said === "string" ? said : null };
+    const refused: WatchedEdit = { ...asked, had: typeof said === "string" ? said : null };
     isFree(around, refused);
     row.refused.set(file.key, refused);
   }
 
   /**
-   * The session stopped. Resolves with a file that it was refused in this turn and that is free, as soon as there is
-   * one; with null at once where none was refused, and when the wait ends: by time, by a prompt, by the next stop,
-   * with the session or the hook.
+   * The session stopped. Resolves with a file that it was refused in this turn, as soon as one is free. Resolves with
+   * null at once if none was refused. Also with null when time, a prompt, the next stop, the session's end or the
+   * hook's end ends the wait.
    */
   async wait(around: Around, hook: Hook, session: string, prompt: string | null): Promise<FreedFile | null> {
     const row = this.#rows.get(session);
@@ -113,38 +114,38 @@ export class HookWakes {
     return { file: pathOf(free.file), had: free.had };
   }
 
-  /** A prompt came: what was refused in the turn before is over, and with one by a person so is the count. */
+  /** A prompt ends the refusals of the turn before it. A person's prompt also resets the count of wakes. */
   prompted(session: string, prompt: string | null, byPerson: boolean): void {
     const row = this.#rows.get(session);
     if (row === undefined) return;
     row.waiting?.end();
-    // One that is typed into a running turn carries that turn's id.
+    // A prompt that is typed into a running turn carries that turn's id.
     if (prompt === null || row.prompt !== prompt) row.refused.clear();
     if (byPerson) row.wakes = 0;
     if (row.refused.size === 0 && row.wakes === 0) this.#rows.delete(session);
   }
 
-  /** The session has ended, or its process goes on under another id. */
+  /** Forgets a session that has ended, or whose process goes on under another id. */
   forget(session: string): void {
     this.#rows.get(session)?.waiting?.end();
     this.#rows.delete(session);
   }
 
-  /** An entry was applied: whoever waits looks again where it may have freed something. */
+  /** An entry was applied: if it may have freed a file, each waiting hook checks its files again. */
   stepped(type: CommandType, events: readonly CoreEvent[]): void {
     if (this.#waiting.size === 0) return;
-    // A place that is left without anybody to answer has no event of its own.
+    // A waiter that is detached leaves the queue without an event.
     const frees = type === "lock_detach" || events.some(({ event }) => freeing.has(event.event));
     if (frees) for (const waiting of [...this.#waiting]) waiting.look();
   }
 
-  #untilFree(around: Around, hook: Hook, row: Row): Promise<Refused | null> {
+  #untilFree(around: Around, hook: Hook, row: Row): Promise<WatchedEdit | null> {
     const { connection } = hook;
     hook.park();
-    // The client hears that its hook waits.
+    // Tells the client that its hook waits.
     connection.push("\n");
     return new Promise(resolve => {
-      const over = (free: Refused | null) => {
+      const over = (free: WatchedEdit | null) => {
         stopClock();
         untie();
         this.#waiting.delete(waiting);
@@ -166,8 +167,8 @@ export class HookWakes {
   }
 }
 
-/** One of the row's files that is free; it wakes its session once. */
-function takeFree(around: Around, row: Row): Refused | null {
+/** Takes one of the row's free files. Each wakes its session once. */
+function takeFree(around: Around, row: Row): WatchedEdit | null {
   const free = [...row.refused.values()].find(refused => isFree(around, refused));
   if (free === undefined) return null;
   row.refused.delete(free.file.key);
@@ -175,8 +176,8 @@ function takeFree(around: Around, row: Row): Refused | null {
   return free;
 }
 
-/** Whether the actor would be granted it now; else notes who is in the way. */
-function isFree(around: Around, refused: Refused): boolean {
+/** Whether the core would grant the actor the file now. If not, records the holder. */
+function isFree(around: Around, refused: WatchedEdit): boolean {
   const { actor, file } = refused;
   const ask = { actor, files: [file], ancestors: [], ticket: Number.POSITIVE_INFINITY };
   const blocker = firstBlocker(around.engine.state.locks, ask);
@@ -184,10 +185,8 @@ function isFree(around: Around, refused: Refused): boolean {
   return blocker === null;
 }
 
-function note(around: Around, { actor, file, had }: Refused): void {
-  const project = around.engine.state.sessions.live.get(actor.session)?.project ?? null;
-  const who = { id: actor.session, agent: null, name: nameOf(around, actor), project };
+function note(around: Around, { actor, file, had }: WatchedEdit): void {
   const why = `free again${had === null ? "" : ` (${had} had it)`}: woken to try its edit anew`;
   const what = { event: "Stop", type: "wake", file: pathOf(file), decision: "note", why } as const;
-  around.recorder.note({ at: around.clock.wall(), ...who, ...what });
+  around.recorder.note({ ...decidedBy(around, actor), ...what });
 }

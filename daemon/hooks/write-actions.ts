@@ -1,4 +1,4 @@
-/** What was written: by a tool that told so, or by a shell command, as is seen when it has ended. */
+/** Records writes: reported by a tool, or detected after a shell command. */
 
 import { dirname, relative } from "node:path";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
@@ -6,19 +6,18 @@ import { limits } from "../../protocol/limits.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { WriteNote } from "../core/commands.ts";
 import type { FileRef, Written } from "../core/file-ref.ts";
-import { otherOwner, pathOfWork } from "../core/files/dirty-files.ts";
+import { pathOfWork } from "../core/files/dirty-files.ts";
 import { locksOf, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { pathOf, type Spelled } from "../core/locks/replies.ts";
-import type { Lineage } from "../core/sessions/kinship.ts";
 import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
-import type { Suspicion } from "../worktree/suspicions.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
 import { noteConflict } from "../worktree/write-conflicts.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, isLive, propose, type Run, rulesFor } from "./action.ts";
-import { letGo } from "./git-guard.ts";
+import { releaseIndexes } from "./git-guard.ts";
+import { noteReturned } from "./git-guard-returned.ts";
 import { tellTaken } from "./git-guard-taken.ts";
 import type { HookServices } from "./hook-services.ts";
 
@@ -29,11 +28,11 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
   const actor = actorOfAction(run, action);
   const found = file === null ? [] : await refs(services, cwd, [file]);
   const written: Written[] = [];
-  // What cannot be looked at now is what was locked for this write.
+  // If the path cannot be resolved now, the files locked for this write count.
   for (const one of isRefusal(found) ? inFlight(services, actor, flight) : found) {
     const rules = await rulesFor(services, session, one);
     if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
-    // Before the flight ends: what was written in it is nobody else's doing. What another one writes by now is.
+    // Before the write ends: until then no other actor changed the file. If another actor writes it by now, it did.
     if (!isWritten(services, actor, one.key)) await services.baselines.take(one);
     if (flight !== null) services.writers.ended(one.key, flight);
     if (!wrote) continue;
@@ -51,13 +50,13 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
   return propose(run, "flight_end", { ...ended, noted });
 }
 
-/** Whether somebody else is writing the file. */
+/** Whether another actor is writing the file. */
 function isWritten({ engine }: HookServices, actor: Actor, key: string): boolean {
   const hold = engine.state.locks.holds.get(key);
   return hold !== undefined && hold.flights.length > 0 && !sameActor(hold.actor, actor);
 }
 
-/** The files that an actor holds for one write. */
+/** The files that an actor locked for one write. */
 function inFlight(
   { engine: { state } }: HookServices,
   actor: Actor,
@@ -74,16 +73,15 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   services.toolUses.ended(toolUseId);
   if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
   const actor = actorOfAction(run, action);
-  const line = services.guarded.ended(toolUseId);
+  const line = services.runningGitCommands.ended(toolUseId);
   const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
-  // While the index is still the line's: what the next one commits is not its doing.
+  // The line still holds the index here, so the next line's commit does not count as its own.
   const byGit = await tellTaken(services, actor, ancestors, line);
-  await letGo(services, actor, toolUseId);
+  await releaseIndexes(services, actor, toolUseId);
   const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
-  await judge(services, actor, since);
   const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
-  const files = changed.filter(one => !suspect(services, { actor, ancestors }, one));
-  await noteShell(services, actor, ancestors, files);
+  await noteShell(services, actor, ancestors, changed);
+  await noteReturned(services, actor, ancestors, line.settled);
   // A git command may have committed what was uncommitted.
   for (const place of line.places)
     await lookAt(
@@ -105,51 +103,17 @@ async function noteShell(
   await engine.submitAndWait({ type: "writes_noted", actor, noted });
 }
 
-/** Whether it is left open whose change it is: the file is another one's who is at work, perhaps with a formatter. */
-function suspect(services: HookServices, me: Lineage, { changedAt, ...file }: Changed): boolean {
-  const owner = otherOwner(services.engine.state, me, file.key)?.actor;
-  if (owner === undefined) return false;
-  const { active, agents } = services.presence.of(owner.session);
-  if (!(owner.agent === null ? active : agents.get(owner.agent)?.active)) return false;
-  const at = Math.min(changedAt, services.clock.wall());
-  const suspicion = { file, owner, by: me.actor, ancestors: me.ancestors, changedAt: at };
-  return services.suspicions.add(suspicion, accuse(services));
-}
-
-function accuse(services: HookServices): (suspicion: Suspicion) => void {
-  return ({ by, ancestors, file }) => void noteShell(services, by, ancestors, [file]);
-}
-
-/**
- * The owner is heard of. What changed since `since`, when a command of its own began that has ended, was that one's
- * doing; the rest was not.
- */
-export async function judge(
-  services: HookServices,
-  owner: Actor,
-  since = Number.POSITIVE_INFINITY,
-): Promise<void> {
-  for (const { changedAt, by, ancestors, file } of services.suspicions.take(owner)) {
-    if (changedAt < since) await noteShell(services, by, ancestors, [file]);
-  }
-}
-
-interface Changed extends Written {
-  /** By the system's clock, in milliseconds. */
-  readonly changedAt: number;
-}
-
-/** Files that are held or hold uncommitted work in the actor's project, and changed within the time the command ran. */
+/** Files in the actor's project that are held or have uncommitted work, and that changed while the command ran. */
 async function changedWhile(
   services: HookServices,
   actor: Actor,
   ranMs: number | null,
   since: number,
-): Promise<Changed[]> {
+): Promise<Written[]> {
   const { state } = services.engine;
-  const changed: Changed[] = [];
+  const changed: Written[] = [];
   for (const key of watched(services, actor)) {
-    // What its holder writes just now is its own doing; the end of that is told.
+    // The holder is writing this file: the end of that write reports it.
     if ((state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
     const work = state.writes.files.get(key);
     const file =
@@ -160,12 +124,12 @@ async function changedWhile(
     const one = work ?? (await writtenAt(services, file, actor.session));
     if (one === null) continue;
     const { file: name, worktree, project } = one;
-    changed.push({ key, file: name, worktree, project, changedAt: at });
+    changed.push({ key, file: name, worktree, project });
   }
   return withoutIgnored(services, changed);
 }
 
-/** A file that a tool wrote while the command ran, and that changed soon after: its writer's formatter did that. */
+/** Whether a tool wrote the file while the command ran, and it changed soon after: its writer's formatter did that. */
 function isAftermath(
   { clock, writers }: HookServices,
   key: string,
@@ -178,7 +142,7 @@ function isAftermath(
   return changedAt <= writtenAt + limits.aftermathMs;
 }
 
-/** Keys to look at: never a walk, and never more than `limits.shellFilesMax`. */
+/** Keys of files to check, at most `limits.shellFilesMax`. Never walks a directory. */
 function watched({ engine }: HookServices, { session }: Actor): ReadonlySet<string> {
   const { sessions, locks, writes } = engine.state;
   const project = sessions.live.get(session)?.project;
@@ -198,8 +162,8 @@ function watched({ engine }: HookServices, { session }: Actor): ReadonlySet<stri
   return keys;
 }
 
-async function withoutIgnored(services: HookServices, files: readonly Changed[]): Promise<Changed[]> {
-  const left: Changed[] = [];
+async function withoutIgnored(services: HookServices, files: readonly Written[]): Promise<Written[]> {
+  const left: Written[] = [];
   for (const worktree of new Set(files.map(f => f.worktree))) {
     const here = files.filter(f => f.worktree === worktree);
     const repository = await services.facts.repository(worktree);
@@ -211,7 +175,7 @@ async function withoutIgnored(services: HookServices, files: readonly Changed[])
             { worktree, gitDir },
             here.map(f => f.file),
           );
-    // What git cannot be asked about is told rather than kept quiet.
+    // If git cannot be asked, the file is reported.
     const isIgnored = (file: string) =>
       states !== null && !("unreachable" in states) && states.get(file)?.ignored === true;
     left.push(...here.filter(f => !isIgnored(f.file)));
@@ -220,8 +184,8 @@ async function withoutIgnored(services: HookServices, files: readonly Changed[])
 }
 
 /**
- * The file with its repository; null where it is in none. One that cannot be looked at now counts for the worktree of
- * the session that wrote it, where it lies there: work that nobody knows of would be anybody's to wipe.
+ * The file with its repository; null if it is in none. A file that cannot be checked now counts for its session's
+ * worktree if it lies there: any session could wipe work that the daemon does not know.
  */
 async function writtenAt(
   { facts, engine }: HookServices,

@@ -1,8 +1,9 @@
+/** Reads and writes `daemon.json`. */
 import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 
-/** `daemon.json`: who serves the socket. `pid` and `startTime` name the process for good. */
+/** `daemon.json`: the process that serves the socket. `pid` and `startTime` identify it for good. */
 export interface DaemonFile {
   readonly pid: number;
   readonly startTime: string;
@@ -13,16 +14,14 @@ export interface DaemonFile {
   readonly socket: string;
 }
 
-/** Writes it so that a reader sees the old one or the new one, whole. Only for the holder of the lock. */
+/** Replaces the file as a whole, so a reader sees the old or the new one. Only for the holder of the lock. */
 export function writeDaemonFile(paths: KitePaths, file: DaemonFile): void {
   const temporary = `${paths.daemonFile}.new`;
   writeFileSync(temporary, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   renameSync(temporary, paths.daemonFile);
 }
 
-/**
- * What the last daemon wrote, or null where none did or it is not readable as such. It may have died since.
- */
+/** Returns the last daemon's file, or null if it is missing or unreadable. That daemon may be dead. */
 export function readDaemonFile(paths: KitePaths): DaemonFile | null {
   try {
     const stat = statSync(paths.daemonFile);
@@ -30,7 +29,7 @@ export function readDaemonFile(paths: KitePaths): DaemonFile | null {
     const value: unknown = JSON.parse(readFileSync(paths.daemonFile, "utf8"));
     return isDaemonFile(value) ? value : null;
   } catch {
-    // Absent or damaged: either way it tells nothing, and the socket does.
+    // Missing and damaged are the same: the socket then tells whether a daemon runs.
     return null;
   }
 }

@@ -1,7 +1,9 @@
+/** Checks or creates Kite's directory. */
 import { lstatSync, mkdirSync } from "node:fs";
 import { resolve } from "node:path";
+import { shellArgument } from "../../protocol/text.ts";
 
-/** A start that cannot be, with what to do. */
+/** Why the daemon cannot start, with what to do. */
 export interface Refused {
   readonly is: "refused";
   readonly code: "home_unsafe" | "socket_path_long" | "lock_unavailable" | "not_a_socket";
@@ -9,12 +11,11 @@ export interface Refused {
 }
 
 /**
- * Makes sure that Kite's directory is a directory of this user that nobody else may enter, and creates it if
- * it is not there. It is never changed to fit: whoever opened it to others should learn of it, and it may not
- * be Kite's at all.
+ * Ensures that Kite's directory exists, belongs to this user and is closed to others; creates it if missing. Never
+ * changes an existing one: the person who opened it should know, and it may not be Kite's at all.
  */
 export function openHome(path: string): Refused | null {
-  // Without a slash at its end: with one, a link would be followed.
+  // Without a slash at the end, which would follow a link.
   const home = resolve(path);
   try {
     mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -32,24 +33,19 @@ export function openHome(path: string): Refused | null {
     if ((stat.mode & 0o077) !== 0) {
       const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
       return unsafe(
-        `${home} is open to other users (mode ${mode}); if it is Kite's, run: chmod 700 ${quoted(home)}`,
+        `${home} is open to other users (mode ${mode}); if it is Kite's, run: chmod 700 ${shellArgument(home)}`,
       );
     }
     return null;
   } catch (error) {
-    // The system's own words are the best account of why a directory cannot be made.
+    // The system's message explains best why a directory cannot be made.
     const reason = error instanceof Error ? error.message : String(error);
     return unsafe(
-      `${home} cannot be made or looked at (${reason}); set KITE_HOME to a directory you can write to`,
+      `${home} cannot be made or read (${reason}); set KITE_HOME to a directory you can write to`,
     );
   }
 }
 
 function unsafe(error: string): Refused {
   return { is: "refused", code: "home_unsafe", error };
-}
-
-/** A path as a word of a shell command. */
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -1,3 +1,4 @@
+/** Ensures that one daemon at most runs for a directory. */
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
@@ -8,22 +9,22 @@ import { fileIdOf, socketPathError } from "./socket.ts";
 
 export type Acquired =
   | { readonly is: "acquired"; readonly instance: Instance }
-  /** Another daemon has the lock. */
+  /** Another daemon holds the lock. */
   | { readonly is: "held" }
   | Refused;
 
 export interface AcquireOptions {
-  /** Ways to lock, best first; tests force one. */
+  /** Locking methods, best first; tests force one. */
   readonly methods?: readonly LockMethod[];
-  /** How long to try while another has the lock; 0 tries once. At most `limits.startWaitMs` makes sense. */
+  /** How long to try while another daemon holds the lock, in ms; 0 tries once. At most `limits.startWaitMs`. */
   readonly waitMs?: number;
-  /** Asked between tries: a daemon that answers is no dying one, so the wait is over. */
+  /** Called between tries: if a daemon answers, it is not dying, and the wait ends. */
   readonly answering?: () => Promise<boolean>;
 }
 
-/** That this process is the one daemon of its directory. Ends with `release` or with the process. */
+/** Proof that this process is the only daemon of its directory, until `release` or the end of the process. */
 export class Instance {
-  /** The way the lock was taken, for the log. */
+  /** Name of the locking method, for the log. */
   readonly method: string;
   readonly #paths: KitePaths;
   readonly #fd: number;
@@ -40,13 +41,13 @@ export class Instance {
     this.#taken = taken;
   }
 
-  /** From now on `stillOurs` looks at the socket too; `fileId` is that of `listenPrivately`, null ends it. */
+  /** Lets `stillOurs` check the socket too; `fileId` is that of `listenPrivately`, null ends it. */
   watchSocket(fileId: string | null): void {
     this.#socketId = fileId;
   }
 
   /**
-   * Whether lock file and socket are still those of this daemon. If not, another may run: acknowledge nothing
+   * Whether lock file and socket are still those of this daemon. If not, another daemon may run: acknowledge nothing
    * more.
    */
   stillOurs(): boolean {
@@ -55,14 +56,12 @@ export class Instance {
       if (fileIdOf(this.#paths.lockFile) !== this.#lockId) return false;
       return this.#socketId === null || fileIdOf(this.#paths.socket) === this.#socketId;
     } catch {
-      // A directory that cannot be looked into any more is not ours in any way that counts.
+      // If the daemon can no longer read the directory, it no longer owns it in any useful sense.
       return false;
     }
   }
 
-  /**
-   * Lets the next daemon begin. Close the socket before. The lock file stays: unlinking it would let two in.
-   */
+  /** Lets the next daemon start. Close the socket first. The lock file stays: without it two daemons could start. */
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
@@ -72,9 +71,9 @@ export class Instance {
 }
 
 /**
- * Becomes the one daemon of `paths.home`: the directory is made or checked, the kernel's lock on the lock
- * file taken, and the lock proved by a second try that must fail. A daemon that was just killed can hold it
- * for a moment more: `waitMs` waits for that.
+ * Makes this process the only daemon of `paths.home`. It makes or checks the directory, takes the kernel's lock on the
+ * lock file, and proves the lock by a second try that must fail. A daemon that was just killed may hold the lock a
+ * moment longer: `waitMs` waits for it.
  */
 export async function acquireInstance(paths: KitePaths, options: AcquireOptions = {}): Promise<Acquired> {
   const tooLong = socketPathError(paths.socket);
@@ -87,7 +86,7 @@ export async function acquireInstance(paths: KitePaths, options: AcquireOptions 
     const acquired = await tryOnce(paths, methods);
     if (acquired.is !== "held" || performance.now() >= until) return acquired;
     if (await options.answering?.()) return acquired;
-    // No event tells that another process let go of a lock; the tries are bounded by `until`.
+    // A poll: no event tells that another process released a lock; `until` bounds the tries.
     await sleep(limits.startRetryMs);
   }
 }
@@ -107,7 +106,7 @@ async function tryOnce(paths: KitePaths, methods: readonly LockMethod[]): Promis
       return { is: "acquired", instance: new Instance(paths, method.name, fd, lockId, taken) };
     }
     await taken.release();
-    // The file may be locked in a way that excludes nobody; the next way begins with a file of its own.
+    // The file may have a lock that excludes no other process; the next method opens the file anew.
     closeSync(fd);
     fd = openLockFile(paths.lockFile);
   }
@@ -120,7 +119,7 @@ async function tryOnce(paths: KitePaths, methods: readonly LockMethod[]): Promis
   };
 }
 
-/** The second try, as another daemon would make it. */
+/** Makes the second try, as another daemon would. */
 async function excludesOthers(paths: KitePaths, method: LockMethod, lockId: string): Promise<boolean> {
   const fd = openLockFile(paths.lockFile);
   try {

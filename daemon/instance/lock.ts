@@ -1,3 +1,4 @@
+/** The methods that lock a file with the kernel's help. */
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { constants as osConstants } from "node:os";
@@ -5,8 +6,8 @@ import { limits } from "../../protocol/limits.ts";
 import { findProgram, type Program } from "../facts/programs.ts";
 
 /**
- * One way to take the kernel's lock on a file that is open at `fd`. "taken": held from now on, as long as the
- * file stays open or until `release`; "held": by somebody else; "unusable": this way does not work here.
+ * A method to take the kernel's lock on the file open at `fd`. "taken": held until the file closes or `release`;
+ * "held": by another process; "unusable": the method does not work here.
  */
 export interface LockMethod {
   readonly name: string;
@@ -14,18 +15,17 @@ export interface LockMethod {
 }
 
 export interface Taken {
-  /** What has to be let go beside the descriptor. */
+  /** Releases everything but the descriptor. */
   release(): Promise<void>;
 }
 
 /**
- * The ways, best first. A program that is handed our descriptor locks the open file itself, which we share
- * with it, so the lock stays ours when the program ends. (On a network filesystem it may not: the second try
- * finds out.)
+ * Returns the locking methods, best first. A program that inherits the daemon's descriptor locks the open file, so the
+ * daemon keeps the lock when the program ends. (On a network filesystem it may not: the second try finds out.)
  */
 export function lockMethods(env: Readonly<Record<string, string | undefined>> = process.env): LockMethod[] {
   const methods: LockMethod[] = [];
-  // PATH comes from whoever started the daemon, and two daemons that take different ways would not see each other.
+  // PATH depends on who started the daemon, and two daemons with different methods would not exclude each other.
   const search = { env, systemFirst: true };
   const flock = findProgram("flock", search);
   if (flock !== null) methods.push(programMethod("flock", flock, ["-xn", "3"]));
@@ -40,7 +40,7 @@ export function lockMethods(env: Readonly<Record<string, string | undefined>> = 
 
 const perlLock = 'open(my $f, "+<&=", 3) or exit 3; exit 0 if flock($f, 6); exit($! + 0 == $ARGV[0] ? 1 : 4)';
 
-/** Exit code 0 is success, 1 without a word on standard error is a lock that another holds. */
+/** Exit code 0 is success; 1 with empty standard error means that another process holds the lock. */
 export function programMethod(name: string, { path, real }: Program, args: readonly string[]): LockMethod {
   return {
     name,
@@ -68,8 +68,8 @@ export function programMethod(name: string, { path, real }: Program, args: reado
 }
 
 /**
- * A socket in Linux's abstract namespace, named by the lock file's identity: the kernel lets one process have
- * it and takes it back when that one ends. The last resort: it is seen only within one network namespace.
+ * A socket in Linux's abstract namespace, named by the lock file's identity: the kernel gives it to one process and
+ * frees it when that process ends. The last method: it excludes processes of one network namespace only.
  */
 export const abstractMethod: LockMethod = {
   name: "abstract socket",

@@ -1,3 +1,4 @@
+/** Writes the daemon's log and rotates its files. */
 import { closeSync, constants, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { type Logger, pino } from "pino";
 import { limits } from "../../protocol/limits.ts";
@@ -7,7 +8,7 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
 
 export interface LogOptions {
   readonly level?: LogLevel;
-  /** In the foreground: every line also goes here, short, for a person. */
+  /** Also gets every line, in short form for a person; for a daemon in the foreground. */
   readonly foreground?: (line: string) => void;
   readonly fileBytes?: number;
   readonly filesMax?: number;
@@ -19,8 +20,8 @@ export interface Log {
 }
 
 /**
- * The daemon's log: lines of JSON in `path`, older ones in `path.1` and so on. Written at once, so that the
- * last line before a crash is there; so nothing is logged for a mere request.
+ * Opens the daemon's log: lines of JSON in `path`, older ones in `path.1` and so on. Writes are synchronous, so the
+ * last line before a crash is there. Therefore ordinary requests are not logged.
  */
 export function createLog(path: string, options: LogOptions = {}): Log {
   const file = new RotatingFile(path, options);
@@ -44,8 +45,8 @@ export function createLog(path: string, options: LogOptions = {}): Log {
 }
 
 /**
- * A file that moves aside when it is full. What cannot be written is counted and said with the next line that
- * can.
+ * A file that is renamed when it is full. Lines that cannot be written are counted; the next written line reports the
+ * count.
  */
 export class RotatingFile {
   readonly #path: string;
@@ -61,7 +62,7 @@ export class RotatingFile {
     this.#filesMax = bounds.filesMax ?? limits.logFilesMax;
   }
 
-  /** Lines that could not be written since the last one that could. */
+  /** Lines lost since the last written one. */
   get lost(): number {
     return this.#lost;
   }
@@ -73,7 +74,7 @@ export class RotatingFile {
       this.#append(Buffer.from(note + line));
       this.#lost = 0;
     } catch {
-      // A full disk must not stop the daemon, and there is no other place to say so: counted, said later.
+      // A full disk must not stop the daemon. The lost line is counted and reported later.
       this.#lost++;
     }
   }
@@ -100,28 +101,28 @@ export class RotatingFile {
 
   #open(): number {
     const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
-    // A pipe in its place fails instead of being waited for.
+    // If a pipe is at the path, opening fails instead of waiting.
     const fd = openSync(this.#path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
     this.#fd = fd;
     this.#bytes = fstatSync(fd).size;
     return fd;
   }
 
-  /** `log` becomes `log.1`, `log.1` becomes `log.2`; the last one is overwritten. */
+  /** Renames `log` to `log.1` and `log.1` to `log.2`, overwriting the last one. */
   #shift(): void {
     for (let n = this.#filesMax - 1; n > 0; n--) {
       const from = n === 1 ? this.#path : `${this.#path}.${n - 1}`;
       try {
         renameSync(from, `${this.#path}.${n}`);
       } catch (error) {
-        // Not so many yet.
+        // That file does not exist yet.
         if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
       }
     }
   }
 }
 
-/** A log line for a terminal: time, level where it matters, message, fields. */
+/** Returns a log line for a terminal: time, level if notable, message, fields. */
 export function readable(json: string): string {
   const parsed: unknown = JSON.parse(json);
   const fields = new Map<string, unknown>(
@@ -142,6 +143,6 @@ export function readable(json: string): string {
   const text = [time, level === "info" ? "" : `${level}:`, message, ...words]
     .filter(word => word !== "")
     .join(" ");
-  // Names of files and agents are among the words: nothing in them may steer a terminal.
+  // Names of files and agents may contain control characters, which must not reach the terminal.
   return `${plain(text)}\n`;
 }

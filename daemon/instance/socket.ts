@@ -1,3 +1,4 @@
+/** Opens and removes the daemon's socket. */
 import { lstatSync, renameSync, rmSync } from "node:fs";
 import { connect, type Server } from "node:net";
 import { dirname, join } from "node:path";
@@ -10,29 +11,25 @@ export interface Listening {
   /** Identity of the socket's file. */
   readonly fileId: string;
   /**
-   * Takes the socket's name away if it is still ours, and closes the server; resolves when all its
-   * connections ended.
+   * Removes the socket if it is still this daemon's, and closes the server; resolves when all its connections ended.
    */
   close(): Promise<void>;
 }
 
-/** `device:inode` of what is at `path` itself, or null where there is nothing. */
+/** Returns `device:inode` of the file at `path` itself, or null if it does not exist. */
 export function fileIdOf(path: string): string | null {
   const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? null : `${stat.dev}:${stat.ino}`;
 }
 
-/** A sentence if the path is too long for a socket: Node 20 and 22 would cut it short without a word. */
+/** Returns a sentence if the path is too long for a socket: Node 20 and 22 would silently shorten it. */
 export function socketPathError(path: string): string | null {
   const bytes = Buffer.byteLength(path);
   if (bytes <= limits.socketPathBytes) return null;
   return `the socket's path has ${bytes} bytes, at most ${limits.socketPathBytes} are possible: ${path}; set KITE_HOME to a shorter path`;
 }
 
-/**
- * Removes the socket that a daemon left behind. Only for the holder of the lock. Nothing but a socket is
- * removed.
- */
+/** Removes a socket that an earlier daemon left, and nothing but a socket. Only for the holder of the lock. */
 export function unlinkStaleSocket(paths: KitePaths): Refused | null {
   const stat = lstatSync(paths.socket, { throwIfNoEntry: false });
   if (stat === undefined) return null;
@@ -44,12 +41,11 @@ export function unlinkStaleSocket(paths: KitePaths): Refused | null {
 }
 
 /**
- * Lets `server` listen on Kite's socket, for this user alone, from its first moment. Only for the holder of
- * the lock.
+ * Lets `server` listen on Kite's socket, open to this user only from the first moment. Only for the holder of the lock.
  *
- * Node unlinks the path it listened on when a server closes, even if that path is a newer daemon's by then.
- * So the server listens under a name of its own beside the socket, no longer than the socket's, which is then
- * renamed: Node's unlink finds nothing, and we unlink ours, if it is ours.
+ * When a server closes, Node unlinks the path it listened on, even if a newer daemon uses that path. So the server
+ * listens under a temporary name beside the socket, no longer than the socket's, which is then renamed. Node's unlink
+ * finds nothing, and the daemon removes its own socket.
  */
 export async function listenPrivately(server: Server, paths: KitePaths): Promise<Listening> {
   const path = join(dirname(paths.socket), `.${process.pid.toString(36)}`);
@@ -58,7 +54,7 @@ export async function listenPrivately(server: Server, paths: KitePaths): Promise
     server.once("error", reject);
     const umask = process.umask(0o177);
     try {
-      // The socket is bound before `listen` returns: nothing else runs under this umask.
+      // The socket is bound before `listen` returns, so no other code runs under this umask.
       server.listen({ path, backlog: limits.backlog }, () => {
         server.off("error", reject);
         resolve();
@@ -72,7 +68,7 @@ export async function listenPrivately(server: Server, paths: KitePaths): Promise
   renameSync(path, paths.socket);
   let closed: Promise<void> | null = null;
   const close = (): Promise<void> => {
-    // Before the server closes: while it listens, the kernel gives its inode to nobody else.
+    // Before the server closes: while it listens, the kernel does not reuse its inode.
     if (fileIdOf(paths.socket) === fileId) rmSync(paths.socket, { force: true });
     return new Promise((resolve, reject) => {
       server.close(error => (error === undefined ? resolve() : reject(error)));
@@ -87,7 +83,7 @@ export async function listenPrivately(server: Server, paths: KitePaths): Promise
   };
 }
 
-/** Whether a daemon accepts connections there: then there is nobody to wait for. */
+/** Whether a daemon accepts connections at `socket`; if so, waiting is useless. */
 export function answers(socket: string): Promise<boolean> {
   return new Promise(resolve => {
     const probe = connect(socket, () => done(true));

@@ -1,22 +1,22 @@
+/** Collects proposals into one write for each turn of the event loop. */
 import { limits } from "../../protocol/limits.ts";
 import type { Proposal } from "../core/commands.ts";
 import type { ProposeFailure } from "./journal.ts";
 
-/** A proposal that waits for its place in the log, and who hears when it gets none. */
+/** A proposal that waits to be written, and the callback for its failure. */
 export interface Waiting {
   readonly proposal: Proposal;
   readonly failed: (proposal: Proposal, reason: ProposeFailure) => void;
 }
 
-/** Runs a task soon, in a turn of its own; not before the caller has returned. */
+/** Runs a task in a later turn of the event loop, never before the caller has returned. */
 export type Soon = (task: () => void) => void;
 
 /**
- * Collects what is proposed within one turn of the event loop and commits it at once, in order, up to
- * `limits.turnEntriesMax` proposals; the rest is committed in the next turns. What is proposed while a batch is
- * committed goes into the next one.
+ * Collects the proposals of one turn of the event loop and commits them together, in order, up to
+ * `limits.turnEntriesMax`; later turns commit the others. Proposals made during a commit join the next batch.
  */
-/** Somebody who waits until so many proposals were committed. */
+/** A caller that waits until `until` proposals have been committed. */
 interface Barrier {
   readonly after: number;
   readonly resolve: () => void;
@@ -26,7 +26,7 @@ export class Batches {
   readonly #soon: Soon;
   readonly #commit: (batch: readonly Waiting[]) => readonly Waiting[];
   #waiting: Waiting[] = [];
-  /** Proposals so far, and those of them that were committed. */
+  /** Number of proposals so far, and of those committed. */
   #added = 0;
   #committed = 0;
   #barriers: Barrier[] = [];
@@ -34,7 +34,7 @@ export class Batches {
   #committing = false;
   #holds = 0;
 
-  /** `commit` returns those at the end of the batch that have to wait; they come first in the next one. */
+  /** `commit` returns the proposals that have to wait; they begin the next batch. */
   constructor(soon: Soon, commit: (batch: readonly Waiting[]) => readonly Waiting[]) {
     this.#soon = soon;
     this.#commit = commit;
@@ -46,13 +46,13 @@ export class Batches {
     this.#schedule();
   }
 
-  /** Resolves when everything added before has been committed. */
+  /** Resolves when every proposal added before has been committed. */
   barrier(): Promise<void> {
     if (this.#waiting.length === 0 && !this.#committing) return Promise.resolve();
     return new Promise(resolve => this.#barriers.push({ after: this.#added, resolve }));
   }
 
-  /** Commits nothing until every `hold` was released. */
+  /** Commits nothing until `release` was called as often as `hold`. */
   hold(): void {
     this.#holds += 1;
   }
@@ -62,7 +62,7 @@ export class Batches {
     this.#schedule();
   }
 
-  /** Commits at once what waits, held or not. */
+  /** Commits all waiting proposals at once, even during a `hold`. */
   flush(): void {
     this.#commitFirst(this.#waiting.length);
   }
@@ -91,13 +91,13 @@ export class Batches {
   }
 }
 
-/** Tells everyone in `batch` that it was not stored, or why that is not known. */
+/** Reports to every proposer in `batch` that it was not stored, or why the journal cannot tell. */
 export function failAll(batch: readonly Waiting[], reason: ProposeFailure): void {
   for (const { proposal, failed } of batch) failed(proposal, reason);
 }
 
 export const closedFailure: ProposeFailure = {
   code: "restarting",
-  message: "the daemon is going down; connect again in a moment",
+  message: "the daemon is stopping; connect again in a moment",
   outcome: "not_stored",
 };

@@ -1,3 +1,4 @@
+/** Handles a full disk: a reserve of space, and refusals until there is space again. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { commandTraits } from "../core/command-traits.ts";
@@ -12,7 +13,7 @@ export const fullFailure: ProposeFailure = {
   outcome: "not_stored",
 };
 
-/** A file that only takes up space, to be given back to the disk when the log finds it full. */
+/** A file that only takes up space. The journal removes it when the disk is full. */
 export class Reserve {
   readonly #disk: Disk;
   readonly #path: string;
@@ -25,8 +26,8 @@ export class Reserve {
   }
 
   /**
-   * Whether the space is set aside, now or already. It has to fit twice: else it would fit again into the very
-   * space it was given back from.
+   * Whether the reserve is set aside. It has to fit twice: else it would fit again into the very space that it gave
+   * back.
    */
   take(): boolean {
     if (this.#disk.size(this.#path) === this.#bytes) return true;
@@ -34,7 +35,7 @@ export class Reserve {
     let file: DiskFile | null = null;
     try {
       file = this.#disk.create(this.#path);
-      // Random, since some file systems store zeros in no space at all.
+      // Random bytes: some file systems store zeros without using space.
       const twice = randomBytes(2 * this.#bytes);
       if (file.append(twice) === twice.length) {
         file.truncate(this.#bytes);
@@ -53,7 +54,7 @@ export class Reserve {
     try {
       this.#disk.unlink(this.#path);
     } catch (error) {
-      // It was given back before.
+      // The reserve was given back before.
       if (diskCode(error) !== "ENOENT") throw error;
     }
   }
@@ -62,15 +63,15 @@ export class Reserve {
 export interface SpaceOptions {
   readonly reserve: Reserve;
   readonly retryMs: number;
-  /** Runs a task after `ms`; returns how to cancel it. */
+  /** Runs a task after `ms`; returns a function that cancels it. */
   readonly later: (ms: number, task: () => void) => () => void;
-  /** The disk fails otherwise than by being full. */
+  /** Called when the disk fails for another reason than being full. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Whether there is space. Once it ran out it is tried for again in intervals; there is some when the reserve can
- * be set aside.
+ * Whether the disk has space. After it ran out, the journal tries at intervals to set the reserve aside; when that
+ * succeeds there is space.
  */
 export class Space {
   readonly #options: SpaceOptions;
@@ -85,25 +86,25 @@ export class Space {
     return this.#full;
   }
 
-  /** Sets the reserve aside, at the start. */
+  /** Sets the reserve aside at the start. */
   begin(): void {
     this.#full = true;
     this.#retry();
   }
 
-  /** A write found no space. */
+  /** Notes that a write found no space. */
   ranOut(): void {
     this.#full = true;
     this.#guarded(() => this.#options.reserve.giveBack());
     this.#retryLater();
   }
 
-  /** Tries for space where somebody in `batch` wants more than to free some. */
+  /** Tries to get space if a command in `batch` does more than free some. */
   tryFor(batch: readonly Waiting[]): void {
     if (this.#full && !batch.every(frees)) this.#tryAgain();
   }
 
-  /** What of `batch` may be stored; the others are told. */
+  /** Returns the proposals of `batch` that may be stored; refuses the others. */
   admit(batch: readonly Waiting[]): readonly Waiting[] {
     if (!this.#full) return batch;
     const refused = batch.filter(waiting => !frees(waiting));

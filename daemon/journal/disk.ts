@@ -1,3 +1,4 @@
+/** The journal's interface to the file system, and `node:fs` behind it. */
 import {
   closeSync,
   constants,
@@ -18,45 +19,45 @@ import {
 import { promisify } from "node:util";
 
 /**
- * The file system as the journal needs it, and no more, so that tests can put one in its place that loses what
- * was not synced. Everything throws as `node:fs` does: an Error with a `code`. Files are 0600, directories 0700.
+ * The part of the file system that the journal needs, so that tests can replace it by one that loses unsynced writes.
+ * Everything throws as `node:fs` does: an Error with a `code`. Files are 0600, directories 0700.
  */
 export interface Disk {
-  /** Makes a directory with its parents; one that is there is fine. */
+  /** Makes a directory with its parents; an existing one is no error. */
   mkdir(dir: string): void;
-  /** Names in a directory, in no order. */
+  /** Names in a directory, unordered. */
   list(dir: string): readonly string[];
-  /** A whole regular file; EINVAL for anything else, which is not waited for. */
+  /** Reads a whole regular file; EINVAL for anything else, without waiting for it. */
   read(path: string): Buffer;
-  /** Bytes in a file, or null where there is none. */
+  /** Bytes in a file, or null if it does not exist. */
   size(path: string): number | null;
-  /** Creates a file for appending; EEXIST where there is one. */
+  /** Creates a file for appending; EEXIST if it exists. */
   create(path: string): DiskFile;
   /** Opens an existing file for appending. */
   open(path: string): DiskFile;
   rename(from: string, to: string): void;
   unlink(path: string): void;
-  /** Resolves when names created, renamed and removed in the directory before the call survive a power cut. */
+  /** Resolves when names created, renamed or removed in the directory before the call survive a power cut. */
   syncDir(dir: string): Promise<void>;
 }
 
-/** An open file. Close it only when no promise of it is pending. */
+/** An open file. Close it only when none of its promises is pending. */
 export interface DiskFile {
   readonly size: number;
-  /** Writes at the end and returns how many bytes were written: fewer than asked for on a full disk. */
+  /** Appends and returns the number of bytes written: fewer than given if the disk is full. */
   append(data: string | Buffer): number;
-  /** `append` off the event loop, for what is large. */
+  /** `append` off the event loop, for large data. */
   appendLarge(data: Buffer): Promise<number>;
-  /** Cuts the file; what is appended next begins there. */
+  /** Cuts the file; the next append begins there. */
   truncate(size: number): void;
   /**
-   * Whether `path` leads to this very file with at least so many bytes: it was neither removed nor moved nor replaced
-   * nor cut. Throws where nobody may look.
+   * Whether `path` still leads to this file, with at least so many bytes: not removed, moved, replaced or cut. Throws
+   * if the user has no right to look.
    */
   isAt(path: string, bytes: number): boolean;
-  /** Resolves when what was written before the call survives a power cut (fdatasync). */
+  /** Resolves when data written before the call survives a power cut (fdatasync). */
   syncData(): Promise<void>;
-  /** The same for content and all metadata (fsync), for a file that is new. */
+  /** As `syncData`, with all metadata (fsync); for a new file. */
   syncAll(): Promise<void>;
   close(): void;
 }
@@ -123,14 +124,14 @@ function readRegular(path: string): Buffer {
   }
 }
 
-/** The real one. */
+/** The machine's file system. */
 export const nodeDisk: Disk = {
   mkdir: dir => void mkdirSync(dir, { recursive: true, mode: 0o700 }),
   list: dir => readdirSync(dir),
   read: readRegular,
   size: path => statSync(path, { throwIfNoEntry: false })?.size ?? null,
   create: path => new NodeFile(path, "ax"),
-  // Not "a": it would create a file that is missing, and wait for the other end of a pipe.
+  // Not "a": that would create a missing file and wait for the other end of a pipe.
   open: path => new NodeFile(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK),
   rename: renameSync,
   unlink: unlinkSync,
@@ -144,23 +145,23 @@ export const nodeDisk: Disk = {
   },
 };
 
-/** The `code` of what a disk threw, or null. */
+/** Returns the `code` of an error that a disk threw, or null. */
 export function diskCode(error: unknown): string | null {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
 }
 
-/** Whether a write failed for want of space: the disk's, or the user's quota. */
+/** Whether a write failed for lack of space: the disk's, or the user's quota. */
 export function isNoSpace(error: unknown): boolean {
   const code = diskCode(error);
   return code === "ENOSPC" || code === "EDQUOT";
 }
 
-/** A sync failed: what the disk holds is not known, and asking again would not tell (the kernel forgets). */
+/** A sync failed. The content of the disk is unknown, and a second sync would not tell: the kernel forgets it. */
 export class SyncFailed extends Error {
   override readonly name = "SyncFailed";
 }
 
-/** Awaits a sync, so that its failure can be told from that of anything else. */
+/** Awaits a sync and throws `SyncFailed` if it fails, so that callers can tell that failure from others. */
 export async function synced(sync: Promise<void>): Promise<void> {
   try {
     await sync;

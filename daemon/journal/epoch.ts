@@ -10,16 +10,16 @@ export interface Claim {
   readonly chain: Chain;
   readonly epoch: number;
   readonly segment: SegmentWriter;
-  /** Names the segment already. */
+  /** A manifest that already names the segment. */
   readonly manifest: Manifest;
 }
 
 const attemptsMax = 10;
 
 /**
- * Recovers the log after `after` and claims the next epoch by creating its first segment. When this resolves, the
- * epoch and every entry returned survive a power cut. Nobody else gets the same epoch, even if two start at once:
- * who meets somebody else's claim withdraws and looks again.
+ * Recovers the log after `after` and claims the next epoch by creating its first segment. Once this resolves, the epoch
+ * and every returned entry survive a power cut. No two starts get the same epoch, even at the same time: a start that
+ * meets another one's claim withdraws and tries again.
  */
 export async function claimEpoch(disk: Disk, dir: string, after: number, reserve: Reserve): Promise<Claim> {
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
@@ -36,7 +36,7 @@ export async function claimEpoch(disk: Disk, dir: string, after: number, reserve
       segment.close();
       disk.unlink(join(dir, segment.name));
     } catch (error) {
-      // A full disk has the reserve for this; an epoch that exists was somebody else's a moment earlier.
+      // If the disk is full, the reserve makes room. If the epoch exists, another start claimed it a moment ago.
       if (isNoSpace(error) && attempt === 1) reserve.giveBack();
       else if (diskCode(error) !== "EEXIST") throw error;
     }
@@ -44,7 +44,7 @@ export async function claimEpoch(disk: Disk, dir: string, after: number, reserve
   throw new Error(`another daemon keeps opening ${dir}; end it and start again`);
 }
 
-/** Cuts off what was torn, and syncs what a crash left unsynced, before anything is stored behind it. */
+/** Cuts off a torn tail, and syncs entries that a crash left unsynced, before anything is stored behind them. */
 async function settleTail(disk: Disk, tail: Chain["tail"]): Promise<void> {
   if (tail === null) return;
   const file = disk.open(tail.path);

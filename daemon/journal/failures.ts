@@ -1,6 +1,7 @@
+/** The failures that the journal reports to proposers. */
 import { type ProposeFailure, StoreLost } from "./journal.ts";
 
-/** What those hear who wait for a journal that stores nothing more, by what broke it. */
+/** Returns the failure for proposals that wait when the journal breaks; `cause` is what broke it. */
 export function brokenFailure(cause: Error | null, outcome: ProposeFailure["outcome"]): ProposeFailure {
   if (cause instanceof StoreLost) return { code: "store_lost", message: cause.message, outcome };
   return {
@@ -10,7 +11,7 @@ export function brokenFailure(cause: Error | null, outcome: ProposeFailure["outc
   };
 }
 
-/** A command that is longer than one entry may be, `bytes`. */
+/** Returns the failure for a command longer than one entry may be (`bytes`). */
 export function tooLargeFailure(bytes: number): ProposeFailure {
   return {
     code: "internal_error",
@@ -19,7 +20,7 @@ export function tooLargeFailure(bytes: number): ProposeFailure {
   };
 }
 
-/** What happened to a journal in `dir` whose files are not where they were, and what to do. */
+/** Says that the files of the journal in `dir` were moved or removed, and what to do. */
 export function lostText(dir: string): string {
   return (
     `the journal's files in ${dir} were removed, moved or replaced while the daemon ran: nothing is stored any ` +

@@ -1,3 +1,4 @@
+/** Implements the journal with segments, snapshots and a manifest in one directory. */
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
@@ -22,17 +23,17 @@ import { readChain } from "./segments.ts";
 import { prune, readSnapshot, writeSnapshot } from "./snapshot-file.ts";
 
 export interface FileJournalOptions {
-  /** Made where it is missing. One process at a time: the caller sees to that. */
+  /** The journal's directory, made if missing. The caller ensures that one process at a time uses it. */
   readonly dir: string;
   readonly disk?: Disk;
-  /** When a batch is written; `setImmediate` unless told. */
+  /** Runs a batch's write later; the default is `setImmediate`. */
   readonly soon?: Soon;
-  /** Runs a task after `ms`; returns how to cancel it. Does not keep the process alive. */
+  /** Runs a task after `ms` without keeping the process alive; returns a function that cancels it. */
   readonly later?: (ms: number, task: () => void) => () => void;
   readonly bounds?: Partial<FileJournalBounds>;
 }
 
-/** See `limits` for each. */
+/** Bounds of the journal; `limits` explains each. */
 export interface FileJournalBounds {
   readonly segmentBytes: number;
   readonly recordBytes: number;
@@ -42,17 +43,17 @@ export interface FileJournalBounds {
 }
 
 /**
- * The log in files of one directory (file-names.ts says which, segment.ts what is in them).
+ * The log in files of one directory (file-names.ts lists them, segment.ts says what they contain). Invariants:
  *
- * - Everything proposed in one turn of the event loop is one write; it is delivered in the same turn, after the
- *   write succeeded, so nothing is applied that is not stored.
- * - One sync is under way at a time; those who ask meanwhile share the next one.
+ * - Proposals of one turn of the event loop are one write. They are delivered in the same turn, after the write
+ *   succeeded: no entry is applied that is not stored.
+ * - One sync runs at a time; requests during it share the next one.
  * - A segment is synced before its successor is created: only the last one can be torn.
- * - After each write and each sync the segment is looked for at its path: nothing is delivered and nothing becomes
- *   durable that a start would not find. What is removed after that look, a few microseconds before the answers
- *   leave, was there when it was acknowledged.
- * - `open` → (full ⇄ not full) → `closed`; or `broken` for good, once a sync or the undoing of a write failed, or
- *   the segment is not in its place: what the disk holds is not known then, and only a new start can find out.
+ * - After each write and each sync the journal checks that the segment is at its path: no entry is delivered or becomes
+ *   durable that a start would not find. A file removed after that check, a few microseconds before the answers leave,
+ *   existed when its entries were acknowledged.
+ * - `open` → (full ⇄ not full) → `closed`; or `broken` for good, if a sync or the undoing of a write failed, or the
+ *   segment is not at its path. The content of the disk is unknown then, and only a new start can find out.
  */
 export class FileJournal implements Journal {
   readonly #dir: string;
@@ -63,7 +64,7 @@ export class FileJournal implements Journal {
   readonly #space: Space;
   readonly #onDurable: ((seq: number) => void)[] = [];
   readonly #onFatal: ((error: Error) => void)[] = [];
-  /** Snapshots that could not be read; the next one stored replaces them. */
+  /** Names of snapshots that could not be read; the next stored snapshot replaces them. */
   readonly #damaged = new Set<string>();
   #phase: "new" | "open" | "broken" | "closed" = "new";
   #fatal: Error | null = null;
@@ -72,7 +73,7 @@ export class FileJournal implements Journal {
   #durableSeq = 0;
   #bytes = 0;
   #rotateAt: number;
-  /** After a write was undone: how many of its proposals are to be refused; null when there was none. */
+  /** After an undone write: the number of its proposals to refuse; null if no write was undone. */
   #noRoomFor: number | null = null;
   #segment: SegmentWriter | null = null;
   #manifest: Manifest | null = null;
@@ -166,10 +167,10 @@ export class FileJournal implements Journal {
     else this.#syncing = this.#runSync();
   }
 
-  /** One at a time; a snapshot is stored only after its entries, so that the log never ends before it. */
+  /** Stores one snapshot at a time, and only after its entries, so that the log never ends before its snapshot. */
   saveSnapshot(seq: number, bytes: Buffer): Promise<void> {
     const saved = this.#saving.then(() => this.#save(seq, bytes));
-    // Its failure is the caller's to hear; the next one may go on.
+    // The caller handles a failure; the next snapshot proceeds.
     this.#saving = saved.catch(() => {});
     return saved;
   }
@@ -183,7 +184,7 @@ export class FileJournal implements Journal {
     return this.#closing;
   }
 
-  /** Stores and delivers; returns what has to wait until a write that was undone is undone durably. */
+  /** Stores and delivers `batch`; returns the proposals that wait until an undone write is durably undone. */
   #commit(batch: readonly Waiting[]): readonly Waiting[] {
     let rest = this.#begin(batch);
     while (rest.length > 0) {
@@ -209,7 +210,7 @@ export class FileJournal implements Journal {
     return [];
   }
 
-  /** After an undone write the batch begins with what was in it: that is not tried the same way again. */
+  /** Refuses the proposals of an undone write: trying the same write again would fail the same way. */
   #begin(batch: readonly Waiting[]): readonly Waiting[] {
     const refused = this.#noRoomFor;
     this.#noRoomFor = null;
@@ -221,7 +222,7 @@ export class FileJournal implements Journal {
     return batch;
   }
 
-  /** Nobody is refused before that is certain: until the cut is durable, a power cut could undo it. */
+  /** Waits with the refusals until the cut is durable: until then a power cut could restore the entries. */
   async #settleCut(): Promise<void> {
     this.#batches.hold();
     await this.#settled();
@@ -231,7 +232,7 @@ export class FileJournal implements Journal {
   #append(segment: SegmentWriter, text: string): "stored" | "full" | ProposeFailure["outcome"] {
     try {
       if (!segment.append(text)) return "full";
-      // Not in its place, it may still be found where somebody moved it to.
+      // The segment is not at its path, but a start may still find it if its folder is moved back.
       return this.#isInPlace() ? "stored" : "unknown";
     } catch (error) {
       this.#break(error);
@@ -239,7 +240,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** As many of `batch` as one write should hold. One that is too large for the log is refused alone. */
+  /** Encodes as many proposals of `batch` as fit in one write. One that is too large for the log is refused alone. */
   #encode(batch: readonly Waiting[]): { entries: Entry[]; text: string; bytes: number; taken: number } {
     const entries: Entry[] = [];
     let text = "";
@@ -285,7 +286,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Whether the segment is where a start would look for it; else the journal is broken from here on. */
+  /** Whether the segment is at the path where a start looks for it; if not, breaks the journal. */
   #isInPlace(): boolean {
     if (this.#segment?.isInPlace) return true;
     this.#break(new StoreLost(lostText(this.#dir)));
@@ -298,7 +299,7 @@ export class FileJournal implements Journal {
     for (const callback of this.#onDurable) callback(durableSeq);
   }
 
-  /** Resolves when entries up to `seq` are durable, or the journal is open no more. */
+  /** Resolves when entries up to `seq` are durable, or the journal is no longer open. */
   async #durableTo(seq: number): Promise<void> {
     while (this.#phase === "open" && this.#durableSeq < seq) {
       this.sync();
@@ -306,7 +307,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Resolves when everything is durable, cuts as well, or the journal is open no more; while nothing is written. */
+  /** Resolves when all entries and cuts are durable, or the journal is no longer open. The caller stops writes. */
   async #settled(): Promise<void> {
     while (this.#phase === "open" && (this.#segment?.unsynced || this.#syncing !== null)) {
       this.sync();
@@ -322,7 +323,7 @@ export class FileJournal implements Journal {
     });
   }
 
-  /** Syncs the bulk while writing goes on; only for what came meanwhile writing has to wait. */
+  /** Starts a new segment. Writes go on during the first sync and wait only for the second, short one. */
   async #rotate(): Promise<void> {
     await this.#durableTo(this.#lastSeq);
     this.#batches.hold();
@@ -337,7 +338,7 @@ export class FileJournal implements Journal {
       this.#rotateAt = this.#bounds.segmentBytes;
     } catch (error) {
       if (error instanceof SyncFailed) this.#break(error);
-      // It could not be created; a longer segment does no harm.
+      // The new segment could not be created; a longer one does no harm.
       else this.#rotateAt += this.#bounds.segmentBytes;
     } finally {
       this.#batches.release();
@@ -348,7 +349,7 @@ export class FileJournal implements Journal {
     if (seq > this.#lastSeq) throw new Error(`entry ${seq} was not delivered yet`);
     const covered = this.#bytes;
     await this.#durableTo(seq);
-    // By its name a snapshot could get into a folder that is another journal's by now.
+    // The path may lead to another journal's folder by now, and a snapshot would be written there.
     this.verify();
     if (this.#phase !== "open") throw new Error(`the journal is ${this.#phase}: no snapshot was stored`);
     try {

@@ -1,8 +1,9 @@
+/** Names and finds the files of a journal's directory. */
 import type { Disk } from "./disk.ts";
 
 /**
- * What lies in a journal's directory. Names are numbers of fixed width, so that their order as text is their
- * order in time:
+ * The files of a journal's directory. Their names are numbers of fixed width, so that their order as text is
+ * their order in time:
  *
  *     0000000003-0000000000000101.log        segment of epoch 3; its first entry is (or would be) 101
  *     0000000003-0000000000000150.snapshot   the state after entry 150, taken in epoch 3
@@ -10,17 +11,17 @@ import type { Disk } from "./disk.ts";
  *                                            how far the log went (manifest.ts): the last segment is that of
  *                                            epoch 3 whose first entry is 101, entries up to 148 are durable
  *     *.tmp                                  a snapshot that was never finished
- *     reserve                                space given back when the disk is full
+ *     reserve                                space that the journal frees when the disk is full
  */
 export interface JournalFiles {
   /** Oldest first. */
   readonly segments: readonly SegmentName[];
   /** Newest first. */
   readonly snapshots: readonly SnapshotName[];
-  /** Oldest first; none in a journal of a Kite that wrote none. */
+  /** Oldest first; empty if an earlier Kite without manifests wrote the journal. */
   readonly manifests: readonly ManifestName[];
   readonly unfinished: readonly string[];
-  /** The highest epoch any name carries; 0 for none. */
+  /** The highest epoch in any file name; 0 if there is none. */
   readonly epoch: number;
 }
 
@@ -38,7 +39,7 @@ export interface SnapshotName {
 
 export interface ManifestName {
   readonly name: string;
-  /** Of the segment it names. */
+  /** The epoch of the segment that the manifest names. */
   readonly epoch: number;
   readonly first: number;
   readonly durable: number;
@@ -58,7 +59,7 @@ export function manifestName(epoch: number, first: number, durable: number): str
   return `${numbers(epoch, first)}-${seqText(durable)}.manifest`;
 }
 
-/** Reads a directory; names of other people's files are passed over. */
+/** Lists a directory's journal files; skips files with other names. */
 export function journalFiles(disk: Disk, dir: string): JournalFiles {
   const segments: SegmentName[] = [];
   const snapshots: SnapshotName[] = [];
@@ -83,7 +84,7 @@ export function journalFiles(disk: Disk, dir: string): JournalFiles {
   return { segments, snapshots, manifests, unfinished, epoch: highest };
 }
 
-/** In the order in which they were begun. */
+/** Orders segments by the time they were begun. */
 export function compareSegments(
   a: Pick<SegmentName, "epoch" | "first">,
   b: Pick<SegmentName, "epoch" | "first">,

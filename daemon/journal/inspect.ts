@@ -1,3 +1,4 @@
+/** Inspects a journal for `kite doctor`, without changing it. */
 import { join } from "node:path";
 import { type Disk, nodeDisk } from "./disk.ts";
 import { type JournalFiles, journalFiles } from "./file-names.ts";
@@ -5,18 +6,18 @@ import { JournalDamaged } from "./journal.ts";
 import { type Chain, readChain } from "./segments.ts";
 import { readSnapshot } from "./snapshot-file.ts";
 
-/** What is in a journal's directory, for people. */
+/** The content of a journal's directory, for people. */
 export interface JournalInspection {
   readonly segments: number;
   readonly snapshots: number;
-  /** Of segments and snapshots together. */
+  /** Bytes of segments and snapshots together. */
   readonly bytes: number;
   readonly lastSeq: number;
-  /** The epoch of the last start; 0 for none. */
+  /** The epoch of the last start; 0 if there is none. */
   readonly epoch: number;
-  /** What stops a start, or null. */
+  /** The damage that prevents a start, or null. */
   readonly damage: string | null;
-  /** What does not stop it but should be known: sentences. */
+  /** Problems that do not prevent a start, as sentences. */
   readonly notes: readonly string[];
 }
 
@@ -31,8 +32,8 @@ const nothing: JournalInspection = {
 };
 
 /**
- * Reads everything a start would read, and all snapshots, and changes nothing. A daemon may be writing meanwhile:
- * a torn tail may then be a write in progress.
+ * Reads everything a start would read, and all snapshots; changes nothing. If a daemon is writing, a torn tail may be a
+ * write in progress.
  */
 export function inspectJournal(dir: string, disk: Disk = nodeDisk): JournalInspection {
   if (disk.size(dir) === null) return nothing;

@@ -1,63 +1,64 @@
+/** The interface between the engine and the log. */
 import type { Entry, Proposal } from "../core/commands.ts";
 
 /**
- * The ordered log. The engine hands proposals over and applies what the log delivers, own and foreign alike, in
- * the order of `seq`; nothing outside the journal files and the engine knows where the log is.
+ * The ordered log. The engine proposes commands and applies the entries that the log delivers, from this node and
+ * others, in the order of `seq`. Only the journal's files and the engine know where the log is stored.
  *
- * Invariants every implementation keeps (tests/journal/suite.ts):
- * - delivered `seq` are contiguous and never come twice within one opening;
- * - an entry is delivered only after it is stored as well as its class asks at least for `process`: it survives
- *   the end of this process; `durableSeq` rises when it also survives a power cut;
- * - a proposal is delivered at most once; a `propose` that failed may still be delivered later only where its
- *   failure was `unknown`;
- * - nothing is delivered, and nothing fails, within the call of `propose`;
- * - after `close` nothing is delivered.
+ * Invariants of every implementation (tests/journal/suite.ts):
+ * - delivered `seq` are contiguous and never repeat within one opening;
+ * - an entry is delivered only after it is stored so that it survives the end of this process; `durableSeq` rises when
+ *   it also survives a power cut;
+ * - a proposal is delivered at most once; one that failed may still be delivered later only if its failure was
+ *   `unknown`;
+ * - no entry is delivered, and no proposal fails, within the call of `propose`;
+ * - after `close` no entry is delivered.
  */
 export interface Journal {
-  /** What the last intact snapshot holds, or null; before `open`, or at any time for a rebuild. */
+  /** The content of the last intact snapshot, or null; callable before `open`, and at any time for a rebuild. */
   loadSnapshot(): Promise<Snapshot | null>;
   /**
-   * Opens the log for writing under the next epoch and returns it with the entries after `after` that are
-   * stored already, in order. From then on committed entries go to `deliver`, in batches.
+   * Opens the log for writing under the next epoch. Returns the epoch and the stored entries after `after`, in order.
+   * Later entries go to `deliver`, in batches.
    */
   open(after: number, deliver: (batch: readonly Entry[]) => void): Promise<Opened>;
   /**
-   * Hands over commands, in order. `failed` is called for each that could not be stored; it has not been and,
-   * unless `reason.outcome` is "unknown", will not be delivered.
+   * Proposes commands, in order. `failed` is called for each that could not be stored. Unless `reason.outcome` is
+   * "unknown", such a command was not and will not be delivered.
    */
   propose(proposals: readonly Proposal[], failed: (p: Proposal, reason: ProposeFailure) => void): void;
   /** Entries up to this one survive a power cut. */
   readonly durableSeq: number;
   /**
-   * Asks for everything delivered so far to be made durable; `onDurable` is called whenever `durableSeq` rose.
-   * Costs next to nothing where a sync is under way already: that one, or one more after it, serves all.
+   * Requests that everything delivered so far becomes durable; `onDurable` is called when `durableSeq` rises. During a
+   * running sync this costs almost nothing: one further sync serves all requests.
    */
   sync(): void;
   onDurable(callback: (durableSeq: number) => void): void;
   /**
-   * Resolves when everything committed before the call has been delivered, and everything proposed before it by
-   * this node has been delivered or has failed.
+   * Resolves when everything committed before the call has been delivered, and every earlier proposal of this node has
+   * been delivered or has failed.
    */
   barrier(): Promise<void>;
   /**
-   * Stores the state after `seq`, which has been delivered; what is older and not needed any more is removed.
-   * Rejects where it could not be stored: the earlier snapshot and the log are still there then.
+   * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects
+   * if it could not be stored: the earlier snapshot and the log still exist then.
    */
   saveSnapshot(seq: number, bytes: Buffer): Promise<void>;
   /**
-   * The stored entries after `after`, for a rebuild, up to the end of the batch delivered last. What is before the
-   * last snapshot may be gone.
+   * The stored entries after `after`, up to the last delivered batch; for a rebuild. Entries before the last snapshot
+   * may have been removed.
    */
   read(after: number): Promise<readonly Entry[]>;
   /**
-   * Looks whether what was stored is still where a start would look for it; if not, `onFatal` hears `StoreLost`.
-   * What is proposed or synced is looked at anyway: this is for the time in which nothing is.
+   * Checks that the files are where a start looks for them; if not, `onFatal` gets `StoreLost`. Writes and syncs check
+   * this anyway: callers use `verify` when the journal is idle.
    */
   verify(): void;
-  /** What only an end of the process can answer (a failed sync, say); called once. Nothing is stored after it. */
+  /** Called once with an error that only the end of the process resolves. Nothing is stored after it. */
   onFatal(callback: (error: Error) => void): void;
   readonly health: JournalHealth;
-  /** What waits for its place fails with `restarting`; what was delivered is durable when this resolves. */
+  /** Fails waiting proposals with `restarting`; when this resolves, every delivered entry is durable. */
   close(): Promise<void>;
 }
 
@@ -72,25 +73,25 @@ export interface Snapshot {
 }
 
 export interface JournalHealth {
-  /** Bytes stored after the last snapshot, about. */
+  /** Bytes stored after the last snapshot, roughly. */
   readonly bytes: number;
-  /** No space: only commands that free something are taken. */
+  /** The disk is full: only commands that free space are accepted. */
   readonly full: boolean;
 }
 
 export interface ProposeFailure {
   readonly code: "store_full" | "store_lost" | "internal_error" | "restarting";
   readonly message: string;
-  /** "not_stored": it never happened; "unknown": it may still be delivered. */
+  /** "not_stored": it was not and will not be stored; "unknown": it may still be delivered. */
   readonly outcome: "not_stored" | "unknown";
 }
 
-/** The log's files were removed, moved or replaced while they were written to: a start would not find what is written. */
+/** The log's files were removed, moved or replaced while the daemon wrote: a start would not find the new entries. */
 export class StoreLost extends Error {
   override readonly name = "StoreLost";
 }
 
-/** A start that cannot go on; `kite doctor` explains it. */
+/** The journal is damaged and the daemon cannot start; `kite doctor` explains it. */
 export class JournalDamaged extends Error {
   override readonly name = "JournalDamaged";
 }

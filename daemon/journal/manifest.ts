@@ -4,15 +4,15 @@ import { type Disk, diskCode, isNoSpace, SyncFailed, synced } from "./disk.ts";
 import { type ManifestName, manifestName } from "./file-names.ts";
 
 /**
- * How far the log went, known outside its segments: without that, a last segment that somebody removed, or an end
- * that a failing disk garbled, would look like a log that never went so far.
+ * Records outside the segments how far the log went. Without it, a log whose last segment was removed, or whose end a
+ * failing disk garbled, would look like a shorter intact log.
  *
- * It is the name of an empty file, which holds which segment is the last one and up to which entry the log is
- * durable. A rename changes both at once, needs no space and no checksum, and cannot be torn.
+ * The manifest is the name of an empty file; it holds the last segment and the last durable entry. A rename changes
+ * both at once, needs no space and no checksum, and cannot be torn.
  *
- * Invariants: it names a segment only after that one survives a power cut, and an entry only after it is durable. So
- * it may lag behind what is there, but never says more. It is made durable itself when a segment begins; between that
- * it lags by `limits.manifestEntries` at most, and a stop in order leaves it exact.
+ * Invariants: it names a segment only once that segment survives a power cut, and an entry only once it is durable. So
+ * it may lag behind the log, but never claims more. It is made durable itself when a segment begins; in between it lags
+ * by `limits.manifestEntries` at most. An orderly stop leaves it exact.
  */
 export class Manifest {
   readonly #disk: Disk;
@@ -28,7 +28,7 @@ export class Manifest {
   }
 
   /**
-   * Names a segment that has begun; `found` are those that a start met, which it replaces. When this resolves it
+   * Names a new segment; `found` are the manifests that a start found and this one replaces. Once this resolves it
    * survives a power cut, unless the disk is full: then the earlier one stays. Throws `SyncFailed` otherwise.
    */
   async begin(epoch: number, first: number, found: readonly ManifestName[] = []): Promise<void> {
@@ -46,7 +46,7 @@ export class Manifest {
     await synced(this.#disk.syncDir(this.#dir));
   }
 
-  /** Entries up to `durable` survive a power cut. Costs a rename every so many entries, and in the end (`exactly`). */
+  /** Entries up to `durable` survive a power cut. Renames once every so many entries, and at the stop (`exactly`). */
   reached(durable: number, exactly = false): void {
     if (durable - this.#durable >= (exactly ? 1 : limits.manifestEntries)) this.#put(durable);
   }
@@ -59,7 +59,7 @@ export class Manifest {
         from !== null && this.#unlessGone(() => this.#disk.rename(this.#path(from), this.#path(name)));
       if (!renamed) this.#create(name);
     } catch (error) {
-      // The earlier name says less, and nothing that is wrong.
+      // The earlier name claims less, but nothing wrong.
       if (isNoSpace(error)) return;
       throw error;
     }
@@ -67,7 +67,7 @@ export class Manifest {
     this.#durable = durable;
   }
 
-  /** False where the file is not there any more: another start that looked at the same time took it. */
+  /** Returns false if the file no longer exists: another start took it at the same time. */
   #unlessGone(action: () => void): boolean {
     try {
       action();

@@ -1,13 +1,14 @@
+/** Appends to the journal's current segment. */
 import { join } from "node:path";
 import { type Disk, type DiskFile, isNoSpace, synced } from "./disk.ts";
 import { segmentName } from "./file-names.ts";
 
-/** A write failed and what it left could not be cut off: what is in the file is not known. */
+/** A write failed and its remains could not be cut off: the content of the file is unknown. */
 export class TailUnknown extends Error {
   override readonly name = "TailUnknown";
 }
 
-/** The segment that is written to. Its content always ends with the last whole write. */
+/** The segment that the journal appends to. Invariant: its content ends with the last complete write. */
 export class SegmentWriter {
   readonly name: string;
   readonly #path: string;
@@ -21,7 +22,7 @@ export class SegmentWriter {
     this.#file = file;
   }
 
-  /** Creates a segment; when this resolves its name survives a power cut. EEXIST where there is one, else `SyncFailed`. */
+  /** Creates a segment; once this resolves its name survives a power cut. EEXIST if it exists, else `SyncFailed`. */
   static async create(disk: Disk, dir: string, epoch: number, first: number): Promise<SegmentWriter> {
     const name = segmentName(epoch, first);
     const file = disk.create(join(dir, name));
@@ -39,13 +40,13 @@ export class SegmentWriter {
     return this.#size;
   }
 
-  /** Something was written or cut since the last sync began. */
+  /** Whether data was written or cut since the last sync began. */
   get unsynced(): boolean {
     return this.#unsynced;
   }
 
   /**
-   * Appends all of `text`, or nothing and returns false where there is no space. Anything else is thrown, with
+   * Appends all of `text`; if there is no space, appends nothing and returns false. Throws any other failure, with
    * nothing appended unless it is `TailUnknown`.
    */
   append(text: string): boolean {
@@ -65,17 +66,17 @@ export class SegmentWriter {
     return false;
   }
 
-  /** Whether a start would find this segment: one look at its path. False where nobody may look. */
+  /** Whether a start would find this segment at its path. False if the user has no right to look. */
   get isInPlace(): boolean {
     try {
       return this.#file.isAt(this.#path, this.#size);
     } catch {
-      // Its folder is closed to us: a start could not read it either.
+      // The daemon has no right to read the folder: a start could not read it either.
       return false;
     }
   }
 
-  /** Makes durable what was appended before; throws `SyncFailed`. */
+  /** Makes earlier appends durable; throws `SyncFailed`. */
   async sync(): Promise<void> {
     this.#unsynced = false;
     await synced(this.#file.syncData());

@@ -1,17 +1,19 @@
+/** The format of a segment: encodes entries, and finds torn and damaged ones. */
 import { crc32 } from "node:zlib";
 import { limits } from "../../protocol/limits.ts";
+import { isObject } from "../../protocol/wire.ts";
 import type { Entry } from "../core/commands.ts";
 
 /**
- * A segment is lines `crc32 json`: eight hexadecimal digits over the bytes of the JSON, a space, one entry.
- * An entry whose newline is missing is not there.
+ * Returns an entry as a line of a segment: `crc32 json`, with eight hexadecimal digits over the bytes of the JSON. An
+ * entry without its newline does not count.
  */
 export function encodeEntry(entry: Entry): string {
   const json = JSON.stringify(entry);
   return `${checksum(json)} ${json}\n`;
 }
 
-/** CRC-32 as it stands in a line; `from` is that of the bytes before. */
+/** Returns a line's CRC-32; `from` is that of the preceding bytes. */
 export function checksum(data: string | Buffer): string {
   return hex(crc32(data));
 }
@@ -21,27 +23,27 @@ export function hex(crc: number): string {
 }
 
 export interface Scan {
-  /** The last entry's seq; one less than the first expected where there is none. */
+  /** The last entry's seq; one less than the first expected if the segment is empty. */
   readonly last: number;
   /** Bytes up to the end of the last entry. */
   readonly goodBytes: number;
-  /** Of these, the bytes of entries after `after`. */
+  /** Bytes of the entries after `after`. */
   readonly newBytes: number;
   readonly fault: Fault | null;
 }
 
 export interface Fault {
-  /** Counted from 1. */
+  /** Line number, from 1. */
   readonly line: number;
-  /** What is wrong, as the end of "line 7 ...". */
+  /** The fault, as the end of "line 7 ...". */
   readonly reason: string;
-  /** What one write leaves that a crash or a power cut interrupted. */
+  /** Whether an interrupted write (a crash, a power cut) explains it. */
   readonly torn: boolean;
 }
 
 /**
- * Reads a segment whose first entry is `first`, and puts its entries after `after` into `entries`. Checksums of
- * the others are verified, nothing else of them. Stops at the first fault.
+ * Reads a segment whose first entry is `first`, and adds its entries after `after` to `entries`. Of earlier entries it
+ * checks only the checksums. Stops at the first fault.
  */
 export function scanSegment(bytes: Buffer, first: number, after: number, entries: Entry[]): Scan {
   let seq = first - 1;
@@ -67,23 +69,23 @@ export function scanSegment(bytes: Buffer, first: number, after: number, entries
   return end(null);
 }
 
-/** Whether `bytes[start, end)` is a checksum, a space, and what fits the checksum. */
+/** Whether `bytes[start, end)` is a checksum, a space, and text with that checksum. */
 export function isIntact(bytes: Buffer, start: number, end: number): boolean {
   if (end - start < 10 || bytes[start + 8] !== 0x20) return false;
   return bytes.toString("latin1", start, start + 8) === checksum(bytes.subarray(start + 9, end));
 }
 
 /**
- * A write that was interrupted is whole up to some byte; from there on nothing of it is in the file, or zeros, or
- * whatever the disk had there. So no further entry begins in it, and it is no longer than one write. Else what is
- * there was garbled later, or by something else, and may have been acknowledged.
+ * Returns the fault at `start`, torn or not. An interrupted write is whole up to some byte; behind it the file has
+ * nothing, zeros, or old content of the disk. So no further entry begins in it, and it is no longer than one write. Any
+ * other fault is damage to entries that may have been acknowledged.
  */
 function faultAt(bytes: Buffer, start: number, newline: number, line: number): Fault {
   const reason = newline === -1 ? "is not complete" : "does not fit its checksum";
   if (bytes.length - start > limits.recordBytes) {
     return { line, reason: `${reason}, and what is left from there is longer than one write`, torn: false };
   }
-  // Its own beginning may be intact: a checksum, then this.
+  // The torn write's own beginning may be intact: a checksum, then this.
   const more = bytes.indexOf(entryBegin, start + 9);
   if (more === -1) return { line, reason, torn: true };
   return { line, reason: `${reason}, and further entries begin behind it`, torn: false };
@@ -96,12 +98,12 @@ function decode(bytes: Buffer, start: number, end: number): Entry | null {
     const value: unknown = JSON.parse(bytes.toString("utf8", start + 9, end));
     return isEntry(value) ? value : null;
   } catch {
-    // The checksum fits, so this was written so: not an entry of any version of Kite.
+    // The checksum fits, so the line was written like this: no version of Kite writes such an entry.
     return null;
   }
 }
 
-/** The outer shape; what the command holds is the core's business, under the rules level of its time. */
+/** Checks the outer form only; the core checks the command under its rules level. */
 function isEntry(value: unknown): value is Entry {
   if (!isObject(value) || typeof value["seq"] !== "number" || typeof value["at"] !== "number") return false;
   const { origin, command } = value;
@@ -113,8 +115,4 @@ function isEntry(value: unknown): value is Entry {
     typeof n === "number" &&
     typeof command["type"] === "string"
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

@@ -1,3 +1,4 @@
+/** Reads all segments of a journal at a start. */
 import { join } from "node:path";
 import type { Entry } from "../core/commands.ts";
 import type { Disk } from "./disk.ts";
@@ -13,24 +14,23 @@ import { JournalDamaged } from "./journal.ts";
 import { scanSegment } from "./segment.ts";
 
 /**
- * The segments of a directory as one log. Every segment is synced before the next one is created, so only the
- * last one can have been torn by a crash or a power cut, at its end and by one write; a fault anywhere else is
- * damage, and so is a log that ends before the place that its manifest names. The start stops then, rather than drop
- * what was acknowledged.
+ * The segments of a directory as one log. Each segment is synced before the next one is created, so a crash or power
+ * cut can tear only the last one: at its end, and by one write. A fault elsewhere is damage, and so is a log that ends
+ * before its manifest says. The start then stops rather than drop acknowledged entries.
  */
 export interface Chain {
   readonly files: JournalFiles;
   /** Entries after `after`, in order. */
   readonly entries: readonly Entry[];
-  /** The last stored entry; 0 for none. */
+  /** The last stored entry; 0 if there is none. */
   readonly last: number;
   /** Bytes of `entries`. */
   readonly newBytes: number;
-  /** The last segment, and where its last entry ends. */
+  /** The last segment, and the end of its last entry. */
   readonly tail: { readonly path: string; readonly goodBytes: number; readonly tornBytes: number } | null;
 }
 
-/** Reads the entries after `after`; throws `JournalDamaged`, which names file and line. Changes nothing. */
+/** Reads the entries after `after`; throws `JournalDamaged` with file and line. Changes nothing. */
 export function readChain(disk: Disk, dir: string, after: number): Chain {
   const files = journalFiles(disk, dir);
   const needed = neededSegments(files.segments, after);
@@ -66,13 +66,13 @@ export function readChain(disk: Disk, dir: string, after: number): Chain {
   return { files, entries, last, newBytes, tail };
 }
 
-/** Segments that may hold entries after `after`, and in any case the last one. */
+/** Segments that may hold entries after `after`, and always the last one. */
 function neededSegments(segments: readonly SegmentName[], after: number): readonly SegmentName[] {
   const behind = segments.findLastIndex(segment => segment.first <= after + 1);
   return segments.slice(Math.max(behind, 0));
 }
 
-/** The segment that a manifest names was durable, and is removed only when a later one is there. */
+/** Throws if the last segment that a manifest names is missing: only a later segment may replace it. */
 function checkLastSegment(dir: string, { segments, manifests }: JournalFiles): void {
   const there = segments.at(-1);
   const manifest = manifests.at(-1);
@@ -81,7 +81,7 @@ function checkLastSegment(dir: string, { segments, manifests }: JournalFiles): v
   throw damaged(dir, `its last segment ${path} is missing, with entries from ${manifest.first} on`, manifest);
 }
 
-/** Two writers at once would leave two segments that begin with the same entry. */
+/** Throws if two segments begin with the same entry: two daemons wrote at once. */
 function checkSuccessors(disk: Disk, dir: string, segments: readonly SegmentName[]): void {
   for (const [i, { name, first }] of segments.entries()) {
     const next = segments[i + 1];
@@ -108,7 +108,7 @@ function checkBegin(dir: string, files: JournalFiles, first: SegmentName | undef
   throw damaged(dir, `${missing}, and ${join(dir, newest.name)} is damaged`);
 }
 
-/** With a `manifest`, what is missing is known from it alone: without it a start goes on with what there is. */
+/** With `manifest`, the error offers to remove that file: a start without it accepts the remaining log. */
 function damaged(dir: string, what: string, manifest?: ManifestName): JournalDamaged {
   const without =
     manifest === undefined ? "" : `. To go on without what is missing, remove ${join(dir, manifest.name)}`;

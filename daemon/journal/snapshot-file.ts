@@ -1,3 +1,4 @@
+/** Writes, reads and removes snapshot files. */
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { type Disk, type DiskFile, synced } from "./disk.ts";
@@ -5,9 +6,9 @@ import { journalFiles, type SnapshotName, snapshotName } from "./file-names.ts";
 import { checksum, hex, isIntact } from "./segment.ts";
 
 /**
- * A snapshot is its content, a newline, and one line as in a segment that holds `{"seq","length","crc"}` of it.
- * It is written beside its place, synced, and only then given its name: under that name there is all or nothing,
- * unless the disk itself fails, and then the checksum tells.
+ * A snapshot is its content, a newline, and one line as in a segment with its `{"seq","length","crc"}`. It is written
+ * to a temporary file, synced, and then renamed: the final name holds all or nothing. If the disk itself fails, the
+ * checksum shows it.
  */
 export async function writeSnapshot(
   disk: Disk,
@@ -36,7 +37,7 @@ export async function writeSnapshot(
   await synced(disk.syncDir(dir));
 }
 
-/** The content of a snapshot, or null where it is damaged. */
+/** Returns the content of a snapshot, or null if it is damaged. */
 export function readSnapshot(disk: Disk, dir: string, { name, seq }: SnapshotName): Buffer | null {
   const file = disk.read(join(dir, name));
   const end = file.length - 1;
@@ -48,8 +49,8 @@ export function readSnapshot(disk: Disk, dir: string, { name, seq }: SnapshotNam
 }
 
 /**
- * Removes what neither the newest `kept` snapshots nor the log after the oldest of them need. With fewer than
- * `kept`, the whole log is needed: it is what remains should they turn out damaged.
+ * Removes files that neither the newest `kept` snapshots nor the log after the oldest of them need. With fewer than
+ * `kept` snapshots the whole log stays, in case they turn out damaged.
  */
 export function prune(disk: Disk, dir: string, kept: number, damaged: ReadonlySet<string>): void {
   const { segments, snapshots } = journalFiles(disk, dir);
@@ -65,7 +66,7 @@ export function prune(disk: Disk, dir: string, kept: number, damaged: ReadonlySe
   }
 }
 
-/** In pieces, so that neither the write nor the checksum of a large state holds up the event loop. */
+/** Appends in pieces, so that neither writing nor checksumming a large state blocks the event loop. */
 async function appendAll(file: DiskFile, bytes: Buffer): Promise<number> {
   let crc = 0;
   for (let start = 0; start < bytes.length; ) {

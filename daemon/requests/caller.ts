@@ -1,4 +1,4 @@
-/** Who asks for something and in which project, as the request says or as is known of its connection. */
+/** Finds out which actor and project a request is for, from its fields or from its connection. */
 
 import type { Actor } from "../core/actor.ts";
 import type { Call } from "../server/call.ts";
@@ -11,8 +11,8 @@ export interface Asking {
   readonly project?: string | undefined;
 }
 
-/** The acting part of a session; null where the request names none: a person. */
-export function askerOf(services: Services, asking: Asking, call: Call): Actor | null {
+/** Returns the acting part of a session; null if the request names none: a person. */
+export function callerOf(services: Services, asking: Asking, call: Call): Actor | null {
   const { id, agent } = asking;
   return id === undefined ? null : actorOfId(services, id, agent, call);
 }
@@ -21,13 +21,13 @@ export function actorOfId(services: Services, id: string, agent: string | undefi
   return actorOf(services, id, agent ?? null, call.connection.sessions.get(id) ?? null);
 }
 
-/** The project asked for, else that of the session, else of one registered on this connection, else `default`. */
+/** Returns the request's project, else its session's, else that of a session on this connection, else `default`. */
 export function projectOf(services: Services, { id, project }: Asking, call: Call): string {
   const own = id === undefined ? undefined : services.engine.state.sessions.live.get(id)?.project;
   return project ?? own ?? sessionProject(services, call) ?? "default";
 }
 
-/** The project of a session that is registered on this connection. */
+/** Returns the project of a session registered on this connection. */
 export function sessionProject(services: Services, { connection }: Call): string | undefined {
   for (const id of connection.sessions.keys()) return services.engine.state.sessions.live.get(id)?.project;
   return undefined;

@@ -10,7 +10,7 @@ import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { contextPage, contextRow } from "../views/context.ts";
-import { askerOf, projectOf } from "./caller.ts";
+import { callerOf, projectOf } from "./caller.ts";
 import type { RequestHandler } from "./handler.ts";
 
 export const contextSet: RequestHandler<"context_set"> = (services, request, call) => {
@@ -24,7 +24,7 @@ export const contextSet: RequestHandler<"context_set"> = (services, request, cal
   if (id !== undefined) signOfLife(services, id, request.agent ?? null);
   call.propose({
     type: "context_set",
-    actor: askerOf(services, request, call),
+    actor: callerOf(services, request, call),
     project: projectOf(services, request, call),
     key,
     value,
@@ -60,7 +60,7 @@ export const contextDelete: RequestHandler<"context_delete"> = (services, reques
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   call.propose({
     type: "context_delete",
-    actor: askerOf(services, request, call),
+    actor: callerOf(services, request, call),
     project: projectOf(services, request, call),
     key: request.key,
     ifVersion: request.ifVersion ?? null,

@@ -58,7 +58,7 @@ export const query: RequestHandler<"query", DaemonServices> = async (services, r
   await call.replyLong(() => rowsFor(services, request, states));
 };
 
-/** What answers a query; a refusal where `after` is none. */
+/** Returns the rows that answer a query, or a refusal if `after` is invalid. */
 function* rowsFor(
   services: DaemonServices,
   request: RequestOf<"query">,
@@ -110,10 +110,10 @@ export const subscribe: RequestHandler<"subscribe", DaemonServices> = async (ser
   });
 };
 
-/** Where the file is, links followed, as events name it. */
+/** Returns the file's real path, as events name it. */
 async function realPath(services: Services, file: string): Promise<string | Refusal> {
   if (!isAbsolute(file)) {
-    const error = `subscribe: file: ${file} is relative, and nobody knows to what; give an absolute path`;
+    const error = `subscribe: file: ${file} is relative; give an absolute path`;
     return refuse("invalid_request", error, { path: "file" });
   }
   const found = await refs(services, "/", [file]);
@@ -167,7 +167,7 @@ function countTasks(tasks: Tasks): TaskCounts {
   };
 }
 
-/** 0 where the system does not tell, as when all descriptors are in use: the other numbers matter then. */
+/** Returns 0 if the system does not tell, as when all descriptors are in use: the other numbers matter then. */
 function rssBytes(): number {
   try {
     return process.memoryUsage.rss();

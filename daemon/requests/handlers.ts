@@ -1,4 +1,4 @@
-/** The handler of each request. */
+/** The table of handlers, one for each request. */
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Call } from "../server/call.ts";
@@ -12,7 +12,7 @@ import { deregister, heartbeat, register } from "./sessions.ts";
 import { taskClaim, taskCreate, taskGet, taskImport, taskRelease, taskRemove, taskUpdate } from "./tasks.ts";
 import { whoami } from "./whoami.ts";
 
-/** What the handlers use, all together. */
+/** The services of all handlers together. */
 export type HandlerServices = DaemonServices & HookServices;
 
 type RequestHandlers = { readonly [T in RequestType]: RequestHandler<T, HandlerServices> };

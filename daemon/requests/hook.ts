@@ -1,16 +1,16 @@
-/** A hook's event: the adapter says what to do, hook-run does it, and the adapter words the answer. */
+/** Handles a hook's event: the adapter plans, `hooks/run.ts` runs the plan, and the adapter words the answer. */
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
-import { isSilenced, silent } from "../config/off-switch.ts";
+import { isOff, withoutWaits } from "../config/off-switch.ts";
 import { Delivery } from "../hooks/delivery.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
-import { carryOut } from "../hooks/run.ts";
+import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
 import type { RequestHandler } from "./handler.ts";
 
-/** Answers in its own time: hooks on one connection do not wait for each other. */
+/** Answers independently of order: hooks on one connection do not wait for each other. */
 export const hook: RequestHandler<"hook", HookServices> = (services, request, call) => {
   call.connection.markHook();
   call.alone(answer(services, request, call));
@@ -27,16 +27,16 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   const { env = {}, ppid = null, wake = false } = request;
   const { socket, hookWaitMs: waitMs } = services;
   const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake });
-  const plan = isOff(services, asked, request.event["cwd"]) ? silent(asked) : asked;
-  // The same event comes through the hook beside this one.
+  const plan = isOffFor(services, asked, request.event["cwd"]) ? withoutWaits(asked) : asked;
+  // The event's other hook counts it.
   if (!wake) count(hookCounts, plan.event);
   const unbroken = breakSilence(plan, call);
   const delivery = new Delivery();
   try {
-    const outcomes = await carryOut(services, call, plan, delivery).finally(() => clearTimeout(unbroken));
+    const outcomes = await runPlan(services, call, plan, delivery).finally(() => clearTimeout(unbroken));
     const going = outcomes.find(o => !o.ok && o.refusal.code === "restarting");
     if (going !== undefined && !going.ok) {
-      // The client comes back with the same event: nothing is decided yet, and nothing was told.
+      // The client sends the event again: the daemon has decided and reported nothing yet.
       delivery.settle(false);
       call.reply(going.refusal);
       return;
@@ -51,8 +51,8 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
 }
 
 /**
- * A client that hears nothing lets its tool run. Where git may be asked it hears at once that the daemon looks; else only
- * where an answer takes its time, as on a busy machine.
+ * Writes a blank line, since a client that gets no output lets its tool run. If the plan may run git, the line leaves
+ * at once, else only when the answer is slow, as on a busy machine.
  */
 function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | undefined {
   if (plan.actions.some(action => action.do === "guard")) {
@@ -62,20 +62,24 @@ function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | un
   return setTimeout(() => connection.push("\n"), limits.hookSilenceMs);
 }
 
-/** Names of events come from the client: not each of them gets a number of its own. */
+/** Counts an event. Its name comes from the client, so the number of counted names is limited. */
 export function count(hooks: Map<string, number>, event: string): void {
   const name = hooks.has(event) || hooks.size < limits.hookKindsMax ? event : "others";
   hooks.set(name, (hooks.get(name) ?? 0) + 1);
 }
 
-/** Whether `kite off` was said for the event's session or for where it works. */
-function isOff({ silence, engine, clock }: HookServices, { session }: HookPlan, cwd: unknown): boolean {
+/** Whether `kite off` applies to the event's session or to its directories. */
+function isOffFor(
+  { offSwitches, engine, clock }: HookServices,
+  { session }: HookPlan,
+  cwd: unknown,
+): boolean {
   const known = session === null ? undefined : engine.state.sessions.live.get(session);
   const places = [cwd, known?.project, known?.worktree].filter(place => typeof place === "string");
-  return isSilenced(silence.read(), { session, places }, clock.wall());
+  return isOff(offSwitches.read(), { session, places }, clock.wall());
 }
 
-/** For clients without a JSON parser: a line with exit code and byte counts, then the bytes. */
+/** Returns the reply for clients without a JSON parser: a line with exit code and byte counts, then the bytes. */
 function rawReply(words: ReturnType<HookPlan["answer"]>): string {
   const { output, exitCode = 0, stderr = "", env = [] } = words;
   const lines = env.map(line => `${line}\n`).join("");

@@ -1,4 +1,4 @@
-/** file_lock, file_unlock, file_check, file_touch: paths become keys here, and rules are the core's. */
+/** file_lock, file_unlock, file_check, file_touch: turns paths into keys; the core decides. */
 
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
@@ -12,18 +12,13 @@ import type { Reply } from "../core/outcome.ts";
 import { fileName, once, refs, refsNow } from "../facts/file-refs.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
-import { actorOf, lockCommand, signOfLife } from "../sessions/commands.ts";
+import { lockCommand, signOfLife } from "../sessions/commands.ts";
 import { noteLock } from "../trail/decisions.ts";
-import { sessionProject } from "./caller.ts";
+import { actorOfId, sessionProject } from "./caller.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 
 export const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
-  const actor = actorOf(
-    services,
-    request.id,
-    request.agent ?? null,
-    call.connection.sessions.get(request.id) ?? null,
-  );
+  const actor = actorOfId(services, request.id, request.agent, call);
   const names = namesOf(request);
   const cwd = cwdFor(services, request.id, names);
   if (typeof cwd !== "string") {
@@ -32,7 +27,7 @@ export const fileLock: RequestHandler<"file_lock"> = (services, request, call) =
   }
   const go = (files: readonly FileRef[] | Refusal) => {
     if (isRefusal(files)) call.reply(files);
-    // Nobody would hear of the lock.
+    // On a closed connection no client would learn of the lock.
     else if (!call.connection.isClosed) proposeLock(services, request, call, actor, files, cwd);
   };
   const now = refsNow(services, cwd, names);
@@ -45,7 +40,7 @@ export const fileLock: RequestHandler<"file_lock"> = (services, request, call) =
 
 export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
   const id = request.id ?? "";
-  const actor = actorOf(services, id, request.agent ?? null, call.connection.sessions.get(id) ?? null);
+  const actor = actorOfId(services, id, request.agent, call);
   const retry = retryOf(request, call);
   if (request.id !== undefined) signOfLife(services, id, request.agent ?? null);
   const told = (reply: Reply) => {
@@ -78,12 +73,7 @@ export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, cal
 };
 
 export const fileCheck: RequestHandler<"file_check"> = (services, request, call) => {
-  const actor = actorOf(
-    services,
-    request.id,
-    request.agent ?? null,
-    call.connection.sessions.get(request.id) ?? null,
-  );
+  const actor = actorOfId(services, request.id, request.agent, call);
   const cwd = cwdFor(services, request.id, [request.file]);
   if (typeof cwd !== "string") {
     call.reply(cwd);
@@ -110,7 +100,7 @@ export const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (se
   signOfLife(services, request.id, request.agent ?? null);
   const { lexical, key, path: spelled } = await fileName(services, cwd, request.file);
   const path = key === null ? lexical : pathOf({ key, path: spelled });
-  // The reply first: published clients take the next line for it.
+  // The reply leaves first: published clients take the next line for it.
   call.reply({ ok: true });
   for (const other of services.presence.alsoOpen(request.id, key ?? path)) {
     if (!services.engine.state.sessions.live.has(other)) continue;
@@ -155,11 +145,11 @@ function proposeLock(
     noteLock(services, "file_lock", actor, files[0]?.file ?? "", reply, clock.now() - began);
     return reply;
   });
-  // Behind the request in the log, so that the end of the connection finds the lock wherever it falls.
+  // The tie is made after the proposal, so that the end of the connection finds the lock in the log.
   if (bound !== null) bindOnce(services, call);
 }
 
-/** Locks bound to a connection go with it. */
+/** Releases locks bound to a connection when it closes. */
 function bindOnce(services: Services, { connection }: Call): void {
   const { node, engine } = services;
   const bound = { node, epoch: engine.epoch, connection: connection.number };
@@ -183,7 +173,7 @@ function checkToken(services: Services, actor: Actor, name: FileName, token: str
     return { ok: true, file: name.file, path: pathOf(hold), token: tokenText(state, hold.token) };
   }
   const holder = hold === undefined ? null : actorRow(state, hold.actor);
-  const who = holder === null ? "nobody holds it now" : `${holder.name} holds it now`;
+  const who = holder === null ? "no session holds it now" : `${holder.name} holds it now`;
   return refuse(
     "lease_lost",
     `the lock on ${name.file} was lost; ${who}; lock it again and read the file anew`,
@@ -196,7 +186,7 @@ function checkToken(services: Services, actor: Actor, name: FileName, token: str
 
 type Pair = { readonly epoch: number; readonly grant: number };
 
-/** Whether the token lies between the first and the latest one of a hold. */
+/** Whether the token lies between the first and the latest one of a lock. */
 function isWithin(epoch: number, grant: number, first: Pair, last: Pair): boolean {
   const before = epoch < first.epoch || (epoch === first.epoch && grant < first.grant);
   const after = epoch > last.epoch || (epoch === last.epoch && grant > last.grant);
@@ -210,7 +200,7 @@ function namesOf(request: {
   return request.file !== undefined ? [request.file] : [...(request.files ?? [])];
 }
 
-/** The directory relative names start from, or a refusal where there is none. */
+/** Returns the directory that relative names start from, or a refusal if it is unknown. */
 function cwdFor(services: Services, id: string, names: readonly string[]): string | Refusal {
   const cwd = services.engine.state.sessions.live.get(id)?.cwd;
   if (cwd !== undefined) return cwd;
@@ -218,13 +208,13 @@ function cwdFor(services: Services, id: string, names: readonly string[]): strin
   if (relative === undefined) return "/";
   return refuse(
     "invalid_request",
-    `${relative} is relative, and no session ${id} says to what; register it or give an absolute path`,
+    `${relative} is relative, and session ${id} is not registered; register it or give an absolute path`,
   );
 }
 
 /**
- * The files under the keys the actor's locks on them were stored with, where it holds them all by these very words:
- * what is given up need not be looked at again. Else null.
+ * Returns the files under the keys of the actor's locks, if it holds all of them by exactly these names: a release
+ * needs no path check. Else null.
  */
 function heldNow(
   services: Services,

@@ -6,16 +6,16 @@ import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
-import { actorRow } from "../core/locks/replies.ts";
-import { inboxOf } from "../core/messages/inbox.ts";
+import { inboxOf } from "../core/messages/recipients.ts";
 import type { Reply } from "../core/outcome.ts";
 import { refs } from "../facts/file-refs.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
+import { noteReply } from "../trail/decisions.ts";
 import { inboxPage, orderOf } from "../views/messages.ts";
-import { actorOfId, askerOf, projectOf } from "./caller.ts";
+import { actorOfId, callerOf, projectOf } from "./caller.ts";
 import type { RequestHandler } from "./handler.ts";
 
 export const messageSend: RequestHandler<"message_send"> = (services, request, call) => {
@@ -26,7 +26,7 @@ export const messageSend: RequestHandler<"message_send"> = (services, request, c
     return undefined;
   }
   if (id !== undefined) signOfLife(services, id, request.agent ?? null);
-  const actor = askerOf(services, request, call);
+  const actor = callerOf(services, request, call);
   return propose(services, call, actor, {
     type: "message_send",
     actor,
@@ -83,7 +83,7 @@ export const broadcast: RequestHandler<"broadcast"> = async (services, request, 
     return;
   }
   if (id !== undefined) signOfLife(services, id, request.agent ?? null);
-  const actor = askerOf(services, request, call);
+  const actor = callerOf(services, request, call);
   propose(services, call, actor, {
     type: "broadcast",
     actor,
@@ -99,18 +99,18 @@ export const broadcast: RequestHandler<"broadcast"> = async (services, request, 
 export const resume: RequestHandler<"resume"> = (services, request, call) => {
   const { id, hold = null } = request;
   if (id !== undefined) signOfLife(services, id, request.agent ?? null);
-  const actor = askerOf(services, request, call);
+  const actor = callerOf(services, request, call);
   const project = projectOf(services, request, call);
   return propose(services, call, actor, { type: "resume", actor, project, hold, ...retryOf(request, call) });
 };
 
-/** The files of a hold; relative names start from the session's directory. */
+/** Resolves the files of a freeze; relative names start from the session's directory. */
 async function heldFiles(services: Services, id: string | undefined, names: readonly string[]) {
   await services.engine.read(() => {});
   const cwd = id === undefined ? undefined : services.engine.state.sessions.live.get(id)?.cwd;
   const relative = cwd === undefined ? names.find(name => !isAbsolute(name)) : undefined;
   if (relative === undefined) return refs(services, cwd ?? "/", names);
-  const error = `broadcast: hold: ${relative} is relative, and no session says to what; give an absolute path`;
+  const error = `broadcast: hold: ${relative} is relative; give an absolute path`;
   return refuse("invalid_request", error, { path: "hold.files" });
 }
 
@@ -119,21 +119,12 @@ function tooLong(bytes: number): Refusal {
   return refuse("message_too_long", error, { bytes });
 }
 
-/** Proposes, and notes in the trail who wrote to whom; without the words, which are content. */
+/** Proposes, and writes sender and recipient to the trail, without the text. */
 function propose(services: Services, call: Call, actor: Actor | null, command: Command): undefined {
+  const person = { name: "a person at a terminal" };
   call.propose(command, reply => {
-    note(services, call.type, actor, reply);
+    noteReply(services, call.type, actor, reply, actor === null ? person : {});
     return reply;
   });
   return undefined;
-}
-
-function note({ engine, clock, recorder }: Services, type: string, actor: Actor | null, reply: Reply): void {
-  const at = clock.wall();
-  const id = actor?.session ?? null;
-  const name = actor === null ? "a person at a terminal" : actorRow(engine.state, actor).name;
-  const project = id === null ? null : (engine.state.sessions.live.get(id)?.project ?? null);
-  const line = { at, event: type, id, agent: actor?.agent ?? null, name, project, type, file: null };
-  if (reply.ok) recorder.note({ ...line, decision: "allow" });
-  else recorder.note({ ...line, decision: "deny", code: reply.code, why: reply.error });
 }

@@ -9,7 +9,7 @@ import type { RequestHandler } from "./handler.ts";
 export const register: RequestHandler<"register"> = async (services, request, call) => {
   const { connection } = call;
   if (!isAbsolute(request.cwd)) {
-    const error = `register: cwd: ${request.cwd} is relative, and nobody knows to what; give an absolute path`;
+    const error = `register: cwd: ${request.cwd} is relative; give an absolute path`;
     call.reply(refuse("invalid_request", error, { path: "cwd" }));
     return;
   }
@@ -31,11 +31,11 @@ export const register: RequestHandler<"register"> = async (services, request, ca
     if (reply.ok) connection.registered(request.id, request.pid ?? null, isLive);
     return reply.ok && unplaced !== null ? { ...reply, unplaced } : reply;
   });
-  // What follows on this connection may speak of the session: it waits until it is there.
+  // Later requests on this connection may name the session, so they wait until it exists.
   await services.engine.read(() => {});
 };
 
-/** A lock or an end that came before on this connection may begin or end the session. */
+/** An earlier lock or end on this connection may begin or end the session. */
 export const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) =>
   services.engine.read(state => {
     const known = state.sessions.live.has(request.id);

@@ -4,14 +4,14 @@ import { limits } from "../../protocol/limits.ts";
 import type { ImportedTask, NewTaskParams } from "../../protocol/task.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command, NewTask, TaskImport } from "../core/commands.ts";
-import { actorRow } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";
 import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { TaskState } from "../core/tasks/table.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
-import { type Asking, actorOfId, askerOf, projectOf } from "./caller.ts";
+import { noteReply } from "../trail/decisions.ts";
+import { type Asking, actorOfId, callerOf, projectOf } from "./caller.ts";
 import type { RequestHandler } from "./handler.ts";
 
 export const taskCreate: RequestHandler<"task_create"> = (services, request, call) => {
@@ -19,7 +19,7 @@ export const taskCreate: RequestHandler<"task_create"> = (services, request, cal
   const many = request.tasks !== undefined;
   const asked = request.tasks ?? (description === undefined ? [] : [{ ...request, description }]);
   const project = projectOf(services, request, call);
-  const by = askerOf(services, request, call);
+  const by = callerOf(services, request, call);
   const wallMs = services.clock.wall();
   return propose(services, request, call, by, {
     type: "task_create",
@@ -34,14 +34,14 @@ export const taskCreate: RequestHandler<"task_create"> = (services, request, cal
 
 export const taskImport: RequestHandler<"task_import"> = (services, request, call) => {
   const project = projectOf(services, request, call);
-  const by = askerOf(services, request, call);
+  const by = callerOf(services, request, call);
   const wallMs = services.clock.wall();
   const tasks = request.tasks.map(task => imported(task, project, wallMs));
   return propose(services, request, call, by, { type: "task_import", by, tasks, ...retryOf(request, call) });
 };
 
 export const taskUpdate: RequestHandler<"task_update"> = (services, request, call) => {
-  const by = askerOf(services, request, call);
+  const by = callerOf(services, request, call);
   return propose(services, request, call, by, {
     type: "task_update",
     by,
@@ -76,7 +76,7 @@ export const taskClaim: RequestHandler<"task_claim"> = (services, request, call)
 };
 
 export const taskRelease: RequestHandler<"task_release"> = (services, request, call) => {
-  const by = askerOf(services, request, call);
+  const by = callerOf(services, request, call);
   const wallMs = services.clock.wall();
   const { task } = request;
   return propose(services, request, call, by, {
@@ -89,7 +89,7 @@ export const taskRelease: RequestHandler<"task_release"> = (services, request, c
 };
 
 export const taskRemove: RequestHandler<"task_remove"> = (services, request, call) => {
-  const by = askerOf(services, request, call);
+  const by = callerOf(services, request, call);
   const { tasks } = request;
   return propose(services, request, call, by, { type: "task_remove", by, tasks, ...retryOf(request, call) });
 };
@@ -130,13 +130,13 @@ function once(values: readonly string[] | null | undefined): readonly string[] {
   return [...new Set(values)];
 }
 
-/** Where a session that nobody registered would begin. */
+/** Returns where an unregistered session would begin. */
 function placeOf(services: Services, request: Asking, call: Call) {
   const project = projectOf(services, request, call);
   return { project, cwd: "/", wallMs: services.clock.wall() };
 }
 
-/** Proposes a command of a task, and writes down what came of it. */
+/** Proposes, and writes actor and task to the trail, without the task's text. */
 function propose(
   services: Services,
   request: Asking,
@@ -146,30 +146,13 @@ function propose(
 ): undefined {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   call.propose(command, reply => {
-    note(services, call.type, by, reply);
+    noteReply(services, call.type, by, reply, { why: named(reply) });
     return reply;
   });
   return undefined;
 }
 
-/** A line in the trail: who did what to which task; without its words, which are content. */
-function note(services: Services, type: string, by: Actor | null, reply: Reply): void {
-  const { engine, clock, recorder } = services;
-  const at = clock.wall();
-  const id = by?.session ?? null;
-  const agent = by?.agent ?? null;
-  const name = by === null ? null : actorRow(engine.state, by).name;
-  const project = id === null ? null : (engine.state.sessions.live.get(id)?.project ?? null);
-  const line = { at, event: type, id, agent, name, project, type, file: null } as const;
-  if (reply.ok) {
-    recorder.note({ ...line, decision: "allow", why: named(reply) });
-    return;
-  }
-  const { code, error } = reply;
-  recorder.note({ ...line, decision: "deny", code, why: error });
-}
-
-/** Which tasks a reply is about. */
+/** Returns the ids of the tasks that a reply is about. */
 function named(reply: Reply): string {
   const { task, tasks, removed } = reply as { task?: unknown; tasks?: unknown; removed?: unknown };
   const all = [task, ...(Array.isArray(tasks) ? tasks : []), ...(Array.isArray(removed) ? removed : [])];

@@ -1,4 +1,4 @@
-/** whoami: who makes a call that came through a process shared by many. */
+/** whoami: finds the session of a call that comes through a process shared by several. */
 
 import { refuse } from "../../protocol/codes.ts";
 import type { Session, State } from "../core/state.ts";
@@ -19,7 +19,7 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
       toolUse !== undefined
         ? toolUses.of(toolUse)
         : of !== undefined && typed !== undefined
-          ? toolUses.typed(of, typed)
+          ? toolUses.findByCommandLine(of, typed)
           : null;
     const user = use === null ? undefined : state.sessions.live.get(use.session);
     const session = user ?? (pid === null ? undefined : sessionAt(state, pid));
@@ -36,7 +36,7 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
     call.reply({ ok: true, id, agent, name, project, cwd, by: known ? by : "process" });
   });
 
-/** After its client cleared the conversation a process has the session that began last. */
+/** Returns the session that began last: a process has several after its client cleared the conversation. */
 function sessionAt(state: State, pid: number): Session | undefined {
   let latest: Session | undefined;
   for (const session of state.sessions.live.values()) {

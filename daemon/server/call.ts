@@ -1,4 +1,4 @@
-/** One request under way: its reply, and how a command is proposed for it. */
+/** One request in progress: its reply, and the command that it proposes. */
 
 import { createHash } from "node:crypto";
 import type { Refusal } from "../../protocol/codes.ts";
@@ -11,7 +11,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Connection, Slot } from "./connection.ts";
 import type { Steps, Turns } from "./turns.ts";
 
-/** What a request's way to its reply needs of the daemon. */
+/** The parts of the daemon that a call uses to reply. */
 export interface CallServices {
   readonly engine: Engine;
   readonly turns: Turns;
@@ -26,7 +26,7 @@ export class Call {
 
   readonly #onBug: (call: Call, error: unknown) => void;
 
-  /** `onBug` answers for a handler that threw. */
+  /** `onBug` replies for a handler that threw. */
   constructor(
     services: CallServices,
     connection: Connection,
@@ -41,21 +41,21 @@ export class Call {
     this.#onBug = onBug;
   }
 
-  /** Answers. `delivered` hears whether a living client got it. */
+  /** Sends the reply. `delivered` is called with whether a live client received it. */
   reply(reply: Reply | object, delivered: ((ok: boolean) => void) | null = null): void {
     if ("ok" in reply && reply.ok === false) this.#services.counters.refused += 1;
     this.connection.reply(this.#slot, reply, delivered);
   }
 
-  /** Answers with bytes in place of a line, and ends the connection. */
+  /** Replies with bytes instead of a line, and ends the connection. */
   replyRaw(text: string, delivered: ((ok: boolean) => void) | null): void {
     this.connection.replyText(this.#slot, text, delivered);
     this.connection.end();
   }
 
   /**
-   * Answers with what `make` makes of the state, step by step, when the client has read what was sent before and when
-   * this connection has its turn. What is made is the reply as JSON, or a reply.
+   * Sends the reply that `make` builds from the state, step by step. Each step waits until the client has read earlier
+   * replies and the connection has its turn. `make` returns the reply as JSON text or as an object.
    */
   async replyLong(make: () => Steps<string | Reply>): Promise<void> {
     const { connection } = this;
@@ -67,7 +67,7 @@ export class Call {
       const reply = await turns.make(connection, make());
       if (reply === null) return;
       await engine.heard();
-      // A state that was mended meanwhile: what was made of the torn one is none.
+      // The state was rebuilt meanwhile: a reply built from the old one is dropped.
       if (engine.state !== state) continue;
       if (typeof reply === "string") this.connection.replyJson(this.#slot, reply);
       else this.reply(reply);
@@ -75,7 +75,7 @@ export class Call {
     }
   }
 
-  /** Lets a handler go on by itself; the connection's next requests do not wait for it. */
+  /** Lets a handler continue on its own; the connection's next requests do not wait for it. */
   alone(work: Promise<void>): void {
     work.catch(error => this.#onBug(this, error));
   }
@@ -85,19 +85,19 @@ export class Call {
   }
 
   /**
-   * Proposes a command whose answer is this request's reply. `shape` makes the reply of the answer; `parked` hears
-   * that it has to wait. A lock request that waits gives up its place when the connection closes.
+   * Proposes a command whose answer is this request's reply. `shape` turns the answer into the reply; `parked` is
+   * called if the request waits. A waiting lock request gives up its queue position when the connection closes.
    */
   propose(command: Command, shape: (reply: Reply) => Reply = asItIs, parked: () => void = nothing): void {
     const { engine } = this.#services;
-    const asked = new Asked(this, engine, command, shape, parked);
+    const asked = new PendingRequest(this, engine, command, shape, parked);
     asked.number = engine.submit(command, asked);
   }
 }
 
-/** A request's command on its way through the log. */
-class Asked implements Caller {
-  /** By which the engine knows it. */
+/** The caller that waits for a request's command in the log. */
+class PendingRequest implements Caller {
+  /** The proposal's number in the engine. */
   number = 0;
   readonly #call: Call;
   readonly #engine: Engine;
@@ -128,7 +128,7 @@ class Asked implements Caller {
     this.#call.reply(this.#shape(reply), undo ? got => !got && this.#lost(reply) : null);
   }
 
-  /** Nobody can have read the answer. */
+  /** Handles an answer that no client can have read. */
   #lost(reply: Reply): void {
     const { number } = this;
     if (!reply.ok) {
@@ -155,7 +155,7 @@ function asItIs(reply: Reply): Reply {
 
 function nothing(): void {}
 
-/** A retry's identity, where the request carries a `requestId`. Its type is part of its body. */
+/** Returns a retry's identity if the request has a `requestId`. The request's type is part of its body. */
 export function retryOf(
   request: { readonly requestId?: string | undefined; readonly id?: string | undefined },
   { type, connection }: Pick<Call, "type" | "connection">,

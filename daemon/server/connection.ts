@@ -1,29 +1,29 @@
 /**
- * One client's connection: lines in, replies and events out.
+ * One client's connection: request lines in, replies and events out.
  *
- * Invariants: replies to requests without a `rid` leave in the order of their requests, except those that wait for
- * a lock; a connection's requests are proposed in the order they came; one write per batch; what is not read by
- * the client, not answered yet or not finished as a line is bounded.
+ * Invariants: replies to requests without a `rid` leave in the order of their requests, except those that wait for a
+ * lock. A connection's requests are proposed in the order of arrival. A batch of output is one write. Unread output,
+ * unanswered requests and an unfinished line are bounded.
  */
 import type { Socket } from "node:net";
 import { limits } from "../../protocol/limits.ts";
 import { type Line, LineDecoder } from "../../protocol/wire.ts";
 
-/** What a connection asks of its server. */
+/** What the server does for its connections. */
 export interface ConnectionOwner {
-  /** Handles one line. Returns a promise where later lines of this connection have to wait for it. */
+  /** Handles one line. Returns a promise if later lines of this connection have to wait for it. */
   handle(connection: Connection, line: Line): Promise<void> | undefined;
-  /** More bytes wait here for their newline or their turn (negative: fewer); true when all together are too many. */
+  /** Adds `bytes` that wait here (negative: removes them); true if those of all connections are over the limit. */
   unfinished(bytes: number): boolean;
-  /** Nothing goes in or out any more. */
+  /** Called when the connection is closed in both directions. */
   closed(connection: Connection): void;
-  /** The connection has something to send: `flush` it soon, and who waited for it (`first`) before the others. */
+  /** Requests a `flush` soon; connections whose client waited (`first`) go before the others. */
   flushSoon(connection: Connection, first: boolean): void;
-  /** Room again for a subscriber that had stopped reading. */
+  /** Called when a subscriber that had stopped reading has read enough. */
   drained(connection: Connection): void;
 }
 
-/** A reply to come. */
+/** A pending reply. */
 export interface Slot {
   readonly rid: string | number | undefined;
   state: "open" | "parked" | "done";
@@ -34,7 +34,7 @@ export interface Slot {
 export class Connection {
   readonly number: number;
   client: string | null = null;
-  /** Locks are bound to this connection. */
+  /** Whether locks are bound to this connection. */
   bound = false;
   readonly #sessions = new Map<string, number | null>();
   readonly #ties = new Set<() => void>();
@@ -43,7 +43,7 @@ export class Connection {
   readonly #decoder = new LineDecoder();
   #lines: Line[] = [];
   #taken = 0;
-  /** Of lines that were not taken yet, and what the owner was told of them and of the unfinished line. */
+  /** Bytes of lines not handled yet, and the bytes reported to the owner, with those of the unfinished line. */
   #waitingBytes = 0;
   #countedBytes = 0;
   #busy = false;
@@ -55,7 +55,7 @@ export class Connection {
   #outLength = 0;
   #roomWanted: (() => void)[] = [];
   #outcomes: ((ok: boolean) => void)[] = [];
-  /** `half_closed`: the client has sent all it will. `ending`: we have; what is under way finds nobody. */
+  /** `half_closed`: the client sends no more. `ending`: the daemon sends no more, and pending answers are lost. */
   #state: "open" | "half_closed" | "ending" | "closed" = "open";
   #hooked = false;
   #paused = false;
@@ -72,7 +72,7 @@ export class Connection {
       owner.drained(this);
       this.#makeRoom();
     });
-    // A broken pipe is how a client's death shows; `close` follows and says the rest.
+    // A broken pipe shows that the client died; `close` follows and does the rest.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#closed());
   }
@@ -81,12 +81,12 @@ export class Connection {
     return this.#state === "closed";
   }
 
-  /** Sessions registered here, with the process each was anchored at. */
+  /** Sessions registered on this connection, with the pid of each one's anchor. */
   get sessions(): ReadonlyMap<string, number | null> {
     return this.#sessions;
   }
 
-  /** A session was registered here. `isLive` tells which are worth keeping when they become too many. */
+  /** Notes a session registered on this connection. If there are too many, keeps those for which `isLive` is true. */
   registered(session: string, pid: number | null, isLive: (session: string) => boolean): void {
     if (this.isClosed) return;
     if (this.#sessions.size >= limits.sessionsMax) {
@@ -100,8 +100,8 @@ export class Connection {
   }
 
   /**
-   * Ties something to this connection: `release` is called once, when the connection is gone. Where it is gone
-   * already, which whoever waited before cannot know, that is now. Returns what unties it.
+   * Calls `release` once when the connection closes; at once if it is closed already, which a caller that waited cannot
+   * know. Returns a function that cancels this.
    */
   tie(release: () => void): () => void {
     if (this.isClosed) {
@@ -112,32 +112,31 @@ export class Connection {
     return () => this.#ties.delete(release);
   }
 
-  /** Nothing that comes in is looked at any more. */
+  /** Whether input is ignored from now on. */
   get #isOver(): boolean {
     return this.#state === "closed" || this.#state === "ending";
   }
 
-  /** Bytes (about: text counts in UTF-16 units) sent here that the client has not read. */
+  /** Bytes sent that the client has not read (roughly: text counts in UTF-16 units). */
   get unreadBytes(): number {
     return this.#socket.writableLength + this.#outLength;
   }
 
   /**
-   * Resolves when the client has read what was sent, or has gone; undefined where little is unread. Who makes long
-   * replies waits for it: one that does not read keeps nobody else waiting, and none is closed for replies it had no
-   * time to read yet.
+   * Resolves when the client has read the output, or has gone; undefined if little is unread. Long replies wait for it:
+   * a client that does not read delays no other client, and no client is closed for replies it had no time to read.
    */
   room(): Promise<void> | undefined {
     if (this.isClosed || this.unreadBytes < limits.unreadAnswerBytes) return undefined;
     return new Promise(resolve => this.#roomWanted.push(resolve));
   }
 
-  /** This connection carries a hook: its end means that the hook is gone. */
+  /** This connection belongs to a hook: when it closes, the hook has ended. */
   markHook(): void {
     this.#hooked = true;
   }
 
-  /** Begins a reply. */
+  /** Opens a slot for a reply. */
   open(rid: string | number | undefined): Slot {
     const slot: Slot = { rid, state: "open", text: null, delivered: null };
     this.#inFlight += 1;
@@ -145,7 +144,7 @@ export class Connection {
     return slot;
   }
 
-  /** The reply comes later than those after it. */
+  /** Lets later replies leave before this one. */
   park(slot: Slot): void {
     if (slot.state !== "open") return;
     slot.state = "parked";
@@ -156,20 +155,20 @@ export class Connection {
     this.#resume();
   }
 
-  /** Sends the reply; `delivered` hears whether the kernel took it for a living client. */
+  /** Sends the reply; `delivered` is called with whether the kernel accepted it for a live client. */
   reply(slot: Slot, message: object, delivered: ((ok: boolean) => void) | null = null): void {
     this.replyJson(slot, JSON.stringify(message), delivered);
   }
 
-  /** `reply` with a message that is JSON already. */
+  /** As `reply`, with a message that is already JSON. */
   replyJson(slot: Slot, json: string, delivered: ((ok: boolean) => void) | null = null): void {
     const { rid } = slot;
-    // Put in front of the rest as text: a copy of the object would cost as much as encoding it.
+    // The `rid` is prepended as text: copying the object would cost as much as encoding it.
     const line = rid === undefined ? `${json}\n` : `{"rid":${JSON.stringify(rid)},${json.slice(1)}\n`;
     this.replyText(slot, line, delivered);
   }
 
-  /** `reply` with the bytes as they go out. */
+  /** As `reply`, with the bytes to send. */
   replyText(slot: Slot, text: string, delivered: ((ok: boolean) => void) | null = null): void {
     if (slot.state === "done") throw new Error("a request was answered twice");
     if (this.#isOver) {
@@ -188,12 +187,12 @@ export class Connection {
     this.#resume();
   }
 
-  /** Sends a line that is no reply: an event, or the blank line that says a request waits. */
+  /** Sends a line that is no reply: an event, or the blank line of a waiting request. */
   push(text: string): void {
     if (!this.#isOver) this.#send(text, null);
   }
 
-  /** Hands what there is to send to the kernel, in one write. */
+  /** Hands all pending output to the kernel in one write. */
   flush(): void {
     if (this.#out.length === 0) return;
     const text = this.#out.length === 1 ? (this.#out[0] ?? "") : this.#out.join("");
@@ -211,7 +210,7 @@ export class Connection {
     this.#endIfAnswered();
   }
 
-  /** Ends the connection after what was written. */
+  /** Ends the connection after the pending output. */
   end(): void {
     if (this.#isOver) return;
     this.flush();
@@ -235,7 +234,7 @@ export class Connection {
     this.#work();
   }
 
-  /** Tells the owner how many bytes wait here; true when they became more, and all together are too many. */
+  /** Reports to the owner how many bytes wait here; true if they grew and the sum of all is over the limit. */
   #countBytes(): boolean {
     const bytes = this.#decoder.unfinishedBytes + this.#waitingBytes;
     const more = bytes - this.#countedBytes;
@@ -243,7 +242,7 @@ export class Connection {
     return more !== 0 && this.#owner.unfinished(more) && more > 0;
   }
 
-  /** Nothing of what came is looked at any more. */
+  /** Discards all lines not handled yet. */
   #forgetLines(): void {
     this.#lines = [];
     this.#taken = 0;
@@ -252,7 +251,7 @@ export class Connection {
     this.#countBytes();
   }
 
-  /** Takes up to a batch of lines; the rest has its turn after the other connections'. */
+  /** Handles up to a batch of lines; the others follow after the other connections' batches. */
   #work(): void {
     for (let n = 0; n < limits.batchMax; n += 1) {
       if (this.#busy || this.#inFlight >= limits.inFlightMax || this.#isOver) break;
@@ -283,7 +282,7 @@ export class Connection {
   #tidy(): void {
     this.#countBytes();
     const left = this.#lines.length - this.#taken;
-    // Under a flood there may always be some left: what was taken goes too, at a cost that evens out.
+    // During a flood some lines always remain. Removing the handled ones here costs little on average.
     if (this.#taken > left) {
       this.#lines = this.#lines.slice(this.#taken);
       this.#taken = 0;
@@ -330,7 +329,7 @@ export class Connection {
     if (delivered !== null) this.#outcomes.push(delivered);
   }
 
-  /** The client has sent all it will. A client that died and one that only closed its side look alike here. */
+  /** The client sends no more. A dead client and one that only closed its sending side look alike here. */
   #ended(): void {
     if (this.#state !== "open") return;
     this.#state = "half_closed";
@@ -342,7 +341,7 @@ export class Connection {
     this.#endIfAnswered();
   }
 
-  /** Who died answers a blank line with a broken pipe; blank lines mean nothing to the living. */
+  /** Probes a half-closed client with blank lines: a dead peer fails the write with EPIPE, a live one ignores them. */
   #watchPeer(): void {
     if (this.#parked === 0 || this.#probe !== null) return;
     this.#socket.write("\n");
@@ -357,14 +356,14 @@ export class Connection {
     this.#endNow();
   }
 
-  /** What was written still goes out; the peer need not be asked whether it lives any more. */
+  /** Pending output still leaves; the client need not be probed any more. */
   #endNow(): void {
     this.#state = "ending";
     this.#giveUpOrdered();
     if (this.#probe !== null) clearInterval(this.#probe);
     this.#forgetLines();
     this.#socket.end();
-    // Its end is still to be read.
+    // A paused socket would never report its end.
     if (this.#paused) this.#socket.resume();
     this.#paused = false;
   }
@@ -383,7 +382,7 @@ export class Connection {
     this.#makeRoom();
   }
 
-  /** Replies that are ready behind one that is not will never be written. */
+  /** Gives up ready replies behind a pending one: they can never be sent. */
   #giveUpOrdered(): void {
     for (const { state, delivered } of this.#ordered.splice(0)) if (state === "done") delivered?.(false);
   }
@@ -393,7 +392,7 @@ export class Connection {
   }
 }
 
-/** About what a line takes, in UTF-16 units. */
+/** Length of a line in UTF-16 units, roughly. */
 function lengthOf(line: Line): number {
   return "text" in line ? line.text.length : 0;
 }

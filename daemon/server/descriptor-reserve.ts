@@ -1,15 +1,15 @@
 /**
- * File descriptors that the daemon keeps back. A process that has none left cannot take a connection: the runtime
- * closes it at once, and the hook at its other end lets its tool run. So the daemon holds some of its own and gives
- * them up when it runs short.
+ * Holds file descriptors back for hooks. If a process has no descriptor left, the runtime closes each new connection at
+ * once, and the hook at the other end lets its tool run. So the daemon keeps some open, and closes them when it runs
+ * short.
  */
 import { closeSync, openSync } from "node:fs";
 import { isOutOfDescriptors } from "../facts/prober.ts";
 
 export interface ReserveOptions {
-  /** Descriptors to keep; half of those that are free where these are fewer than twice as many. */
+  /** Descriptors to keep; half of the free ones if those are fewer than twice as many. */
   readonly size: number;
-  /** With fewer free ones than this the reserve is given up. */
+  /** With fewer free descriptors than this, the reserve is closed. */
   readonly spare: number;
   /** Opens a descriptor; throws EMFILE or ENFILE when there is none. */
   readonly open?: () => number;
@@ -22,7 +22,7 @@ export class DescriptorReserve {
   readonly #close: (descriptor: number) => void;
   #kept: readonly number[] = [];
   #isGivenUp = false;
-  /** How many descriptors the reserve has when it is whole. */
+  /** Number of descriptors in the full reserve. */
   readonly size: number;
 
   constructor({ size, spare, open = openNull, close = closeSync }: ReserveOptions) {
@@ -35,12 +35,12 @@ export class DescriptorReserve {
     this.#drop(free.slice(this.size));
   }
 
-  /** Whether what is opened now comes out of the reserve. */
+  /** Whether a descriptor opened now comes out of the reserve. */
   get isGivenUp(): boolean {
     return this.#isGivenUp;
   }
 
-  /** Gives the reserve up if the other descriptors run short. */
+  /** Gives up the reserve if the other descriptors run short. */
   check(): void {
     if (this.#isGivenUp) return;
     const free = this.#take(this.#spare);
@@ -51,7 +51,7 @@ export class DescriptorReserve {
     this.#kept = [];
   }
 
-  /** Keeps the reserve again once it is free, and as many as `spare` beside it. */
+  /** Opens the reserve again once it fits with `spare` others beside it. */
   restore(): void {
     if (!this.#isGivenUp) return;
     const wanted = this.size + this.#spare;
@@ -68,7 +68,7 @@ export class DescriptorReserve {
     this.#kept = [];
   }
 
-  /** Up to `count` descriptors. */
+  /** Opens up to `count` descriptors. */
   #take(count: number): number[] {
     const taken: number[] = [];
     try {

@@ -1,4 +1,4 @@
-/** How a long line is built, told without parsing it. */
+/** Checks the nesting and size of JSON text without parsing it. */
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -8,8 +8,8 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
- * Whether JSON text is nested at most `depthMax` deep and has at most `containersMax` objects and lists. One pass;
- * what is no JSON gets some answer. (A parser fed 32 MiB of brackets takes seconds and a gigabyte.)
+ * Whether JSON text is nested at most `depthMax` deep and has at most `containersMax` objects and lists. One
+ * pass; for text that is no JSON the result is arbitrary. (A parser needs seconds and 1 GB for 32 MiB of brackets.)
  */
 export function jsonWithinBounds(text: string, depthMax: number, containersMax: number): boolean {
   let depth = 0;
@@ -28,7 +28,7 @@ export function jsonWithinBounds(text: string, depthMax: number, containersMax: 
   return true;
 }
 
-/** The closing quote of the string that opens at `start`; -1 where there is none. */
+/** Index of the closing quote of the string that opens at `start`; -1 if it is missing. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = 0;

@@ -1,16 +1,16 @@
-/** From a line to a valid request, or to why it is none. */
+/** Parses a line into a valid request, or into the refusal that says why it is invalid. */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { type RequestOf, type RequestType, requests } from "../../protocol/requests.ts";
-import { type Line, nestingWithin } from "../../protocol/wire.ts";
+import { isObject, type Line, nestingWithin } from "../../protocol/wire.ts";
 import { jsonWithinBounds } from "./json-bounds.ts";
 
 const types: ReadonlySet<string> = new Set(Object.keys(requests));
 
 type Rid = string | number | undefined;
 
-/** A line that is a valid request, or why it is not; either way with the `rid` to answer to. */
+/** A valid request or a refusal, both with the `rid` for the reply. */
 export type Parsed =
   | {
       readonly ok: true;
@@ -32,7 +32,7 @@ export function parseRequest(line: Line): Parsed {
   try {
     value = JSON.parse(line.text);
   } catch {
-    // Whatever is wrong with it, the answer is the published one.
+    // The protocol has one published refusal for every invalid JSON.
     return bad(undefined, refuse("invalid_json", "invalid json"));
   }
   if (!isObject(value)) return bad(undefined, refuse("invalid_json", "invalid json"));
@@ -66,7 +66,7 @@ const tooDeep = refuse(
     `has at most ${limits.containersMax} objects and lists`,
 );
 
-/** The whole line: `event` is one level down. */
+/** Depth of the whole line: `event` is one level down. */
 const hookDepthMax = limits.hookNestingMax + 1;
 
 function bad(rid: Rid, refusal: Refusal): Parsed {
@@ -87,11 +87,7 @@ function isType(type: unknown): type is RequestType {
   return typeof type === "string" && types.has(type);
 }
 
-function isObject(value: unknown): value is { readonly [field: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** An event may be nested deeper than a request. */
+/** Whether the nesting is allowed: an event may be nested deeper than other requests. */
 function nested(type: RequestType, value: { readonly [field: string]: unknown }): boolean {
   if (type !== "hook") return nestingWithin(value, limits.nestingMax);
   const { event, ...envelope } = value;

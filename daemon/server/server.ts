@@ -1,4 +1,4 @@
-/** Accepts connections and hands their requests to the handlers. */
+/** Accepts connections and passes their requests to the handlers. */
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -10,12 +10,12 @@ import { Connection, type ConnectionOwner } from "./connection.ts";
 import { DescriptorReserve } from "./descriptor-reserve.ts";
 import { type Parsed, parseRequest } from "./parse.ts";
 
-/** Who answers requests. */
+/** The part of the daemon that answers requests. */
 export interface Answering extends CallServices {
   readonly counters: { requests: number; refused: number };
-  /** Answers one request, now or later; a promise where the connection's next line has to wait for it. */
+  /** Answers one request, now or later; returns a promise if the connection's next line has to wait for it. */
   handle<T extends RequestType>(type: T, request: RequestOf<T>, call: Call): Promise<void> | undefined;
-  /** The connection's client has read what was written to it. */
+  /** Called when the connection's client has read its output. */
   drained(connection: Connection): void;
 }
 
@@ -32,17 +32,17 @@ export class Server implements ConnectionOwner {
     size: limits.descriptorsReserved,
     spare: limits.descriptorsSpare,
   });
-  /** Connections that came out of the reserve and carry no hook so far, oldest first. */
+  /** Connections that took a reserved descriptor and have carried no hook yet, oldest first. */
   readonly #guests = new Set<Connection>();
   #isShortTold = false;
-  /** With fewer connections than this nobody looks, before the next second, whether descriptors run short. */
+  /** Up to this many connections, the descriptors are checked only once a second. */
   #roomFor: number = limits.connectionsUnchecked;
 
   constructor(onTrouble: (message: string, error: unknown) => void) {
     this.#onTrouble = onTrouble;
-    // Half-open is allowed, or who closes its sending side never gets a reply that comes later.
+    // Half-open: a client that closes its sending side still gets later replies.
     this.net = createServer({ allowHalfOpen: true }, socket => this.#accept(socket));
-    // Accepting failed for want of descriptors or memory: who waits is taken later, or comes again.
+    // Without descriptors or memory, accepting fails: the client is accepted later, or connects again.
     this.net.on("error", error => this.#short(error));
     this.net.on("close", () => this.#reserve.close());
   }
@@ -51,7 +51,7 @@ export class Server implements ConnectionOwner {
     return this.#connections;
   }
 
-  /** Requests are answered from here on. */
+  /** Starts to answer requests. */
   serve(answering: Answering): void {
     this.#answering = answering;
   }
@@ -101,7 +101,7 @@ export class Server implements ConnectionOwner {
     if (!this.#reserve.isGivenUp) this.#isShortTold = false;
   }
 
-  /** Gives the reserve of descriptors up where the others run short. Cheap with few connections. */
+  /** Gives up the reserve of descriptors if the others run short. Cheap with few connections. */
   checkDescriptors(): void {
     const { size } = this.#connections;
     this.#roomFor = limits.connectionsUnchecked;
@@ -115,7 +115,7 @@ export class Server implements ConnectionOwner {
     this.#answering?.drained(connection);
   }
 
-  /** Closes every connection after what was written to it. */
+  /** Closes every connection after its pending output. */
   endAll(): void {
     for (const connection of this.#connections) connection.end();
   }
@@ -140,7 +140,7 @@ export class Server implements ConnectionOwner {
     }
   }
 
-  /** The reserve is for hooks, and for those who look why there is no room, or stop the daemon. */
+  /** The reserve is for hooks, and for requests that find out why descriptors run short or stop the daemon. */
   #mayAskAsGuest(parsed: Parsed, connection: Connection): boolean {
     if (!parsed.ok) return true;
     if (parsed.type === "hook") this.#guests.delete(connection);
@@ -153,7 +153,7 @@ export class Server implements ConnectionOwner {
     this.#onTrouble(`file descriptors run short with ${this.#connections.size} connections`, error);
   }
 
-  /** A write wakes a process, which takes longer than a lock: grants do not wait behind it. */
+  /** Flushes connections with a grant first: a write wakes a process and takes longer than a grant. */
   #flushAll(): void {
     const all = [...this.#flushFirst, ...this.#flushThen];
     this.#flushFirst = [];
@@ -172,7 +172,7 @@ const noRoom = refuse(
   "the daemon has as many connections as its open files allow; close some, or start it with a higher ulimit -n",
 );
 
-/** Ends the connection after what was written, without waiting for the client to close its side. */
+/** Ends the connection after its pending output, without waiting for the client to close its side. */
 function leave(connection: Connection): void {
   connection.end();
   connection.destroy();

@@ -1,24 +1,24 @@
 /**
- * Long answers take turns, with each other and with everything else: with each turn of the event loop a piece of one is
- * made, then of the next.
+ * Lets long replies take turns with each other and with all other work: each turn of the event loop makes a piece of
+ * one reply, then of the next.
  *
- * Invariants: the steps made within one turn of the event loop cost `limits.turnBytes` together, and one step more; who
- * had its turn goes to the end of the queue; nothing more is made for a connection that is gone.
+ * Invariants: the steps of one turn of the event loop cost `limits.turnBytes` together, and at most one step more. A
+ * job that had its turn goes to the end of the queue. A closed connection's job is dropped.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * Work that can be interrupted after each step. A step yields what it cost, in bytes of text or what takes as long, and
- * gets back whether others had their turn since: then the state may be another one.
+ * Work that can be interrupted after each step. A step yields its cost, in bytes of text or equal effort. It gets back
+ * whether other work ran since: the state may have changed then.
  */
 export type Steps<T> = Generator<number, T, boolean | undefined>;
 
 interface Job {
   readonly connection: Pick<Connection, "isClosed">;
-  /** Makes one step; returns its cost, or null when the job is over. */
+  /** Makes one step; returns its cost, or null when the job has ended. */
   readonly step: (interrupted: boolean) => number | null;
-  /** The connection is gone. */
+  /** Called when the connection is closed. */
   readonly drop: () => void;
   interrupted: boolean;
 }
@@ -29,12 +29,12 @@ export class Turns {
   #left: number = limits.turnBytes;
   #scheduled = false;
 
-  /** `soon` calls back with the next turn of the event loop. */
+  /** `soon` calls back in the next turn of the event loop. */
   constructor(soon: (task: () => void) => void = task => void setImmediate(task)) {
     this.#soon = soon;
   }
 
-  /** Goes through the steps; resolves with what they return, or with null when the connection is gone first. */
+  /** Runs the steps; resolves with their result, or with null if the connection closes first. */
   make<T>(connection: Job["connection"], steps: Steps<T>): Promise<T | null> {
     return new Promise((resolve, reject) => {
       const step = (interrupted: boolean) => {
@@ -48,7 +48,7 @@ export class Turns {
         return null;
       };
       this.#jobs.add({ connection, step, drop: () => resolve(null), interrupted: false });
-      // Nobody waits: what is short is made at once.
+      // No other job waits: a short reply is made at once.
       if (this.#jobs.size === 1) this.#run();
       this.#schedule();
     });
@@ -62,7 +62,7 @@ export class Turns {
     }
   }
 
-  /** Makes steps until the job or this turn is over; false when it is the job. */
+  /** Runs steps until the job or this turn ends; false if the job ended. */
   #piece(job: Job): boolean {
     if (job.connection.isClosed) {
       job.drop();

@@ -1,4 +1,4 @@
-/** Commands that are made of a session and of what is known of it. */
+/** Builds commands from a session and the facts about it. */
 
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
@@ -9,7 +9,7 @@ import { needsName } from "../core/sessions/agents.ts";
 import type { Repository } from "../facts/repositories.ts";
 import type { Services } from "../services.ts";
 
-/** The part of a session that acts: by the process it came from, else the first one alive. */
+/** Returns the actor of a session: the incarnation of the calling process, else the first live one. */
 export function actorOf(
   services: Pick<Services, "engine">,
   session: string,
@@ -21,7 +21,7 @@ export function actorOf(
   return { session, agent, incarnation: (own ?? incarnations?.[0])?.ordinal ?? 0 };
 }
 
-/** The command for a lock; also what a hook's lock is made of. */
+/** Returns the command for a lock, for requests and for hooks. */
 export function lockCommand(
   services: Pick<Services, "clock"> & { readonly engine: Pick<Services["engine"], "state"> },
   of: Pick<LockRequest, "actor" | "files" | "single" | "kind" | "waitMs"> & Partial<LockRequest>,
@@ -52,7 +52,7 @@ export function lockCommand(
   return of.retry === undefined ? command : { ...command, retry: of.retry };
 }
 
-/** What is known of a session that begins; the rest is looked up. */
+/** The known facts of a session that begins; `beginCommand` looks up the others. */
 export interface Beginning {
   readonly session: string;
   readonly cwd: string;
@@ -64,7 +64,7 @@ export interface Beginning {
   readonly revive: boolean;
 }
 
-/** The command that registers a session, with its repository and its process. */
+/** Returns the command that registers a session, with its repository and its process. */
 export async function beginCommand(
   services: Services,
   beginning: Beginning,
@@ -86,8 +86,8 @@ export async function beginCommand(
 }
 
 /**
- * Where a session works. A directory that could not be looked at in time is still where it works: what was known of it
- * before counts, else it is a project of its own; that is shown, and looked at again with the session's next event.
+ * Returns where a session works. If the directory cannot be read in time, the known repository counts, else the
+ * directory is a project of its own. `query` shows this, and the session's next event tries again.
  */
 async function repositoryOf(
   { facts, engine, presence }: Services,
@@ -99,14 +99,14 @@ async function repositoryOf(
     row.unplaced = null;
     return found;
   }
-  // Who said which project it is has no need of the look.
+  // A session that names its project does not depend on the directory.
   row.unplaced = project === null ? found.unreachable : null;
   return engine.state.sessions.live.get(session) ?? { project: cwd, worktree: cwd, branch: null };
 }
 
 /**
- * A sign of life; a session that counted as lost is found again. An agent within it that is not known yet begins, under
- * the name that its client gives it, if any.
+ * Notes a sign of life; a lost session is found again. An unknown agent of the session begins, with the name from its
+ * client, if any.
  */
 export function signOfLife(
   services: Services,
@@ -125,7 +125,7 @@ export function signOfLife(
   return { ok: true };
 }
 
-/** Incarnations whose process is gone end before a new one begins, so that it does not count as a second terminal. */
+/** Ends incarnations whose process is gone before a new one begins, so that it does not count as a second terminal. */
 export async function endDeadIncarnations(services: Services, session: string): Promise<void> {
   const known = services.engine.state.sessions.live.get(session);
   const dead = known?.incarnations.filter(i => i.anchor !== null && !services.facts.isAlive(i.anchor)) ?? [];
@@ -140,7 +140,7 @@ export async function endDeadIncarnations(services: Services, session: string): 
   }
 }
 
-/** The incarnation of a process, or null for the whole session. */
+/** Returns the incarnation of a process, or null for the whole session. */
 export function incarnationAt(services: Services, session: string, pid: number | null): number | null {
   const known = services.engine.state.sessions.live.get(session);
   return known?.incarnations.find(i => pid !== null && i.anchor?.pid === pid)?.ordinal ?? null;

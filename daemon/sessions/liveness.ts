@@ -1,6 +1,4 @@
-/**
- * Watches who lives: anchor processes, silence, the daemon's own reason to run. It proposes; the core decides.
- */
+/** Checks what is still alive: anchor processes, silent sessions, the daemon itself. It proposes; the core decides. */
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import type { Session } from "../core/state.ts";
@@ -10,17 +8,17 @@ import type { Services } from "../services.ts";
 export interface LifeOptions {
   readonly services: Services;
   readonly anchors: AnchorWatch;
-  /** 0: never. */
+  /** Idle time in ms after which the daemon stops; 0: never. */
   readonly idleExitMs: number;
   /** Whether socket and lock file are still this daemon's. */
   readonly stillOurs: () => boolean;
-  /** Looks whether the journal is still in its place; what is wrong ends the daemon. */
+  /** Checks that the journal is still at its path; a failure ends the daemon. */
   readonly verifyJournal: () => void;
-  /** Called with every look: the event loop turns, so whoever asks is answered. */
+  /** Called at every check: the event loop turns, so requests are answered. */
   readonly onAlive: () => void;
   /** Whether any client is connected. */
   readonly isConnected: () => boolean;
-  /** Hears of each session that has ended. */
+  /** Called with each session that has ended. */
   readonly forget: (session: string) => void;
   /** Ends the daemon. */
   readonly stop: (why: string) => void;
@@ -28,7 +26,7 @@ export interface LifeOptions {
 
 export class Life {
   readonly #options: LifeOptions;
-  /** What is watched, by session. */
+  /** Watched incarnations, by session. */
   readonly #watched = new Map<string, Set<string>>();
   readonly #proposed = new Set<string>();
   #lastBusyAt: number;
@@ -42,7 +40,7 @@ export class Life {
     this.#arm();
   }
 
-  /** Keeps up with a session that began, changed or ended. */
+  /** Updates the watches of a session that began, changed or ended. */
   follow(id: string): void {
     const session = this.#options.services.engine.state.sessions.live.get(id);
     if (session === undefined) this.#drop(id);
@@ -85,7 +83,7 @@ export class Life {
     return this.#options.isConnected();
   }
 
-  /** No anchor, nothing heard for long, and no request of it waits here. */
+  /** Whether the session has no anchor, gave no sign of life for long, and has no waiting request. */
   #isSilent(session: Session): boolean {
     const { presence, engine } = this.#options.services;
     if (session.incarnations.some(i => i.anchor !== null)) return false;

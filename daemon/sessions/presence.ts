@@ -1,31 +1,32 @@
 /**
- * What is worth showing of the sessions but not worth storing: signs of life, turns, agents, files open. Gone with
- * the daemon, by design; after a restart everybody gets one fresh grace.
+ * What `query` shows of sessions but the log does not store: signs of life, turns, agents, open files. It ends with the
+ * daemon; after a restart every session gets one full grace.
  */
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import type { Clock } from "../engine/clock.ts";
 
 export interface Presence {
-  /** Clock time of the last sign of life. */
+  /** Core time of the last sign of life, in ms. */
   seenAt: number;
   active: boolean;
-  /** What waits on a person, and for which agent (null: the main one); null where nothing does. */
+  /** What waits for a person, and for which agent (null: the main one); null if nothing does. */
   attention: { readonly text: string; readonly agent: string | null } | null;
-  /** Why the repository that it works in is not known; null where it is. */
+  /** Why the session's repository is unknown; null if it is known. */
   unplaced: string | null;
-  /** The prompt that its main agent answers; null: not known. */
+  /** The prompt that the main agent answers; null if unknown. */
   prompt: string | null;
   readonly agents: Map<string, AgentPresence>;
-  /** Files touched, latest last: by key, as they are spelled. */
-  readonly files: Map<string, string>;
+  /** Files touched, latest last: path by key. */
+  readonly files: BoundedMap<string, string>;
 }
 
 export interface AgentPresence {
   active: boolean;
   seenAt: number;
-  /** The agent that began it; empty: the main one; null: not looked at. */
+  /** The agent that started this one; empty: the main agent; null: not looked up. */
   parent: string | null;
-  /** The main agent began it, perhaps through others. */
+  /** Whether the main agent started it, perhaps through other agents. */
   descends: boolean;
 }
 
@@ -37,7 +38,7 @@ export class PresenceTable {
     this.#clock = clock;
   }
 
-  /** The row of a session; one that is not known yet is seen now. */
+  /** Returns the row of a session; a new row counts as seen now. */
   of(session: string): Presence {
     const known = this.#rows.get(session);
     if (known !== undefined) return known;
@@ -49,13 +50,13 @@ export class PresenceTable {
       unplaced: null,
       prompt: null,
       agents: new Map(),
-      files: new Map(),
+      files: new BoundedMap({ entriesMax: limits.touchedMax }),
     };
     this.#rows.set(session, row);
     return row;
   }
 
-  /** A sign of life, perhaps of an agent within the session. */
+  /** Notes a sign of life of a session, and of the agent within it if given. */
   seen(session: string, agent: string | null = null): Presence {
     const row = this.of(session);
     row.seenAt = this.#clock.now();
@@ -73,7 +74,7 @@ export class PresenceTable {
     return row;
   }
 
-  /** Agents of the session whose holds pass to this one, as far as it is known; null is the main agent. */
+  /** The known agents of the session whose locks this one inherits; null is the main agent. */
   ancestors(session: string, agent: string | null): readonly (string | null)[] {
     const agents = this.#rows.get(session)?.agents;
     const row = agent === null ? undefined : agents?.get(agent);
@@ -88,15 +89,9 @@ export class PresenceTable {
     return this.#clock.now() - this.of(session).seenAt;
   }
 
-  /** Notes that the session has the file open; the oldest are forgotten. */
+  /** Notes that the session has the file open; evicts the oldest files. */
   touched(session: string, path: string, key: string): void {
-    const { files } = this.of(session);
-    files.delete(key);
-    files.set(key, path);
-    for (const oldest of files.keys()) {
-      if (files.size <= limits.touchedMax) break;
-      files.delete(oldest);
-    }
+    this.of(session).files.set(key, path);
   }
 
   /** Other sessions that have the file open. */
@@ -108,7 +103,7 @@ export class PresenceTable {
     this.#rows.delete(session);
   }
 
-  /** Forgets who does not live: late events, and requests of nobody, leave rows too. Costs a comparison where none did. */
+  /** Removes rows of sessions that do not live, left by late events. Costs one comparison if there are none. */
   keepOnly(live: ReadonlyMap<string, unknown>): void {
     if (this.#rows.size <= live.size) return;
     for (const session of this.#rows.keys()) if (!live.has(session)) this.#rows.delete(session);

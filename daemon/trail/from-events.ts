@@ -1,7 +1,7 @@
 import type { CoreEvent } from "../core/outcome.ts";
 import type { TrailLine } from "./trail.ts";
 
-/** Why a lock went that its holder did not give back, for people. What they give back is in the trail by itself. */
+/** Why a lock ended that its holder did not release, for people. Releases have their own lines. */
 const causes: ReadonlyMap<string, string> = new Map([
   ["yielded", "others waited and it was not touched, so it passed on"],
   ["anchor_gone", "its process is gone, the lock is free"],
@@ -11,7 +11,7 @@ const causes: ReadonlyMap<string, string> = new Map([
   ["revoked", "taken away by force"],
 ]);
 
-/** Why a claim went that nobody gave back. */
+/** Why a claim ended that its owner did not release. */
 const sessionEnds: ReadonlyMap<string, string> = new Map([
   ["anchor_gone", "its process is gone"],
   ["lost", "nothing was heard of the session for a day"],
@@ -20,8 +20,7 @@ const sessionEnds: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The trail's lines for what nobody asked for: locks and claims that ended by themselves, writes that came
- * too late.
+ * Returns the trail lines for decisions without a request: locks and claims that expired, writes that came too late.
  */
 export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
   const lines: TrailLine[] = [];

@@ -1,14 +1,15 @@
+/** The format of the trail: its lines and the names of its files. */
 import { readdir } from "node:fs/promises";
 import { limits } from "../../protocol/limits.ts";
 
 /**
- * One decision. There is no field for content: no prompt, no file's text, of a shell command at most its
- * first word (in `type`). Only these fields are written, whatever else an object carries.
+ * One decision. It has no field for content: no prompt, no file's text, and of a shell command at most its first word
+ * (in `type`). Only these fields are written, even if an object has others.
  */
 export interface TrailLine {
   /** Wall time in milliseconds. */
   readonly at: number;
-  /** The request or the hook's event. */
+  /** The request's type or the hook's event. */
   readonly event: string;
   readonly id: string | null;
   readonly agent: string | null;
@@ -18,17 +19,17 @@ export interface TrailLine {
   readonly type: string | null;
   readonly file: string | null;
   readonly decision: "allow" | "deny" | "wait" | "note";
-  /** A refusal's code. */
+  /** The refusal's code. */
   readonly code?: string;
   /** A short reason, for a person. */
   readonly why?: string;
-  /** How long it took. */
+  /** Duration in milliseconds. */
   readonly ms?: number;
 }
 
 export const newline = 0x0a;
 
-/** The trail's files are numbered, the newest has the highest number. */
+/** Returns the name of trail file `n`; the newest file has the highest number. */
 export function fileName(n: number): string {
   return `trail-${n}.ndjson`;
 }
@@ -42,18 +43,18 @@ export async function trailFiles(dir: string): Promise<number[]> {
       .filter(n => !Number.isNaN(n))
       .sort((a, b) => b - a);
   } catch (error) {
-    // Nothing was written yet.
+    // The trail was never written.
     if (isAbsence(error)) return [];
     throw error;
   }
 }
 
-/** Whether a file was simply not there. */
+/** Whether the error says that a file does not exist. */
 export function isAbsence(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
-/** The line as it is stored. What is undefined is left out. */
+/** Returns the line as it is stored, without undefined fields. */
 export function encode(line: TrailLine): string {
   const known = {
     at: line.at,
@@ -80,7 +81,7 @@ function clip<T extends string | null | undefined>(text: T): T | string {
 
 const decisions: ReadonlySet<unknown> = new Set(["allow", "deny", "wait", "note"]);
 
-/** A stored line, or null where it is none (torn by a crash). */
+/** Parses a stored line; null if it is invalid (torn by a crash). */
 export function decode(text: string): TrailLine | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,3 +1,4 @@
+/** Reads the trail's latest lines. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,8 +12,8 @@ export interface TrailQuery {
 }
 
 /**
- * The latest lines that pass the filter, newest last. Reads backwards and no more than it needs; of lines
- * that are torn or no trail lines nothing is said. A directory that does not exist holds none.
+ * Returns the latest lines that pass the filter, newest last. Reads backwards, and no more than needed. Skips torn and
+ * invalid lines. A missing directory has no lines.
  */
 export async function readTrail(dir: string, query: TrailQuery): Promise<TrailLine[]> {
   const limit = Math.min(query.limit, limits.trailReadMax);
@@ -27,11 +28,11 @@ export async function readTrail(dir: string, query: TrailQuery): Promise<TrailLi
   return found.reverse();
 }
 
-/** A file's lines from the last to the first; what exceeds `limits.trailLineBytes` is passed over. */
+/** Yields a file's lines from last to first; skips lines longer than `limits.trailLineBytes`. */
 async function* linesBackwards(path: string): AsyncGenerator<string> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (error: unknown) => {
-      // Rotated away since its name was read.
+      // The file was rotated away since its name was read.
       if (isAbsence(error)) return null;
       throw error;
     },

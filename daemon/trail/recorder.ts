@@ -2,7 +2,7 @@ import type { RefusalRow } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Trail, TrailLine } from "./trail.ts";
 
-/** Every decision goes to the trail; the latest refusals stay at hand for `kite status`. */
+/** Writes every decision to the trail, and keeps the latest refusals for `kite status`. */
 export class Recorder {
   readonly #trail: Pick<Trail, "write" | "dropped">;
   readonly #refusals: RefusalRow[] = [];
@@ -23,7 +23,7 @@ export class Recorder {
     this.#trail.write(line);
   }
 
-  /** A refused lock or a denied edit. */
+  /** Records a refused lock or a denied edit. */
   refused(row: RefusalRow, line: TrailLine): void {
     this.#refusals.push(row);
     if (this.#refusals.length > limits.refusalsMax) this.#refusals.shift();

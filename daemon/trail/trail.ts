@@ -1,3 +1,4 @@
+/** Writes the trail. */
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { encode, fileName, newline, type TrailLine, trailFiles } from "./line.ts
 export type { TrailLine } from "./line.ts";
 
 export interface TrailOptions {
-  /** Told once, of the first error; the trail goes on and counts. */
+  /** Called once, with the first error; the trail continues and counts lost lines. */
   readonly onError?: (error: unknown) => void;
   readonly fileBytes?: number;
   readonly filesMax?: number;
@@ -15,8 +16,8 @@ export interface TrailOptions {
 }
 
 /**
- * Writes decisions to `trail-<n>.ndjson`, off the path of any reply: `write` only queues. A batch is written
- * at a time; what cannot be queued or written is dropped and counted, and never stops anything.
+ * Writes decisions to `trail-<n>.ndjson` without delaying replies: `write` only queues. One batch is written at a time.
+ * A line that cannot be queued or written is dropped and counted, and stops nothing.
  */
 export class Trail {
   readonly #dir: string;
@@ -40,7 +41,7 @@ export class Trail {
     };
   }
 
-  /** Lines that were lost, because too many waited or because they could not be written. */
+  /** Lines lost because the queue was full or the write failed. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -61,19 +62,19 @@ export class Trail {
     else this.#timer ??= setTimeout(() => void this.flush(), limits.trailFlushMs).unref();
   }
 
-  /** Resolves when every line given before is stored or counted as dropped. */
+  /** Resolves when every earlier line is stored or counted as dropped. */
   flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#writing ??= this.#drain().finally(() => {
       this.#writing = null;
-      // Lines that came in the moment between the last batch and here.
+      // Lines queued between the last batch and now.
       return this.#queue.length > 0 ? this.flush() : undefined;
     });
     return this.#writing;
   }
 
-  /** Writes what is queued and lets the file go; lines that come later are dropped. */
+  /** Writes the queued lines and closes the file; drops later lines. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.flush();
@@ -89,7 +90,7 @@ export class Trail {
         await this.#append(batch.map(encode).join(""));
         this.#written += batch.length;
       } catch (error) {
-        // The trail explains, it decides nothing: a full disk must not stop a lock.
+        // The trail explains and decides nothing: a full disk must not stop a lock.
         this.#dropped += batch.length;
         if (!this.#complained) this.#options.onError?.(error);
         this.#complained = true;
@@ -125,7 +126,7 @@ export class Trail {
       const file = { handle, n, bytes: size };
       const last = Buffer.alloc(1);
       if (size > 0) await handle.read(last, 0, 1, size - 1);
-      // A line that a crash cut off ends here, or it would spoil the next one.
+      // Ends a line that a crash cut off, so that it does not spoil the next one.
       if (size > 0 && last[0] !== newline) {
         await handle.appendFile("\n");
         file.bytes++;

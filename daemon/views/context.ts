@@ -1,4 +1,4 @@
-/** Context as it is shown: key by key, without the values. */
+/** Context as `query` shows it: key by key, without the values. */
 import type { ContextRow } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ContextItem, State } from "../core/state.ts";
@@ -20,7 +20,7 @@ export function contextRow(item: ContextItem, now: number): ContextRow {
   };
 }
 
-/** Which keys, `project` null: of all projects. A page begins behind the key `after`. */
+/** Which keys: of one project, or with null of all. A page begins after the key `after`. */
 export interface ContextWanted {
   readonly project: string | null;
   readonly prefix?: string | undefined;
@@ -28,7 +28,7 @@ export interface ContextWanted {
   readonly after?: string | undefined;
 }
 
-/** The reply with a page of keys in the order of their names. What has ended is not shown, even before that is in the log. */
+/** Returns a page of keys, ordered by name. Expired keys are left out, even before the log has their end. */
 export function* contextPage(
   engine: { readonly state: State; readonly now: number },
   { project, prefix = "", limit: max = limits.rowsDefault, after }: ContextWanted,
@@ -53,7 +53,7 @@ export function* contextPage(
   return pageText(rows, isMore ? shown.at(-1)?.[0] : undefined);
 }
 
-/** The first ones: the same order at every page, wherever it runs. */
+/** Returns the first `count` keys: the same order on every page and machine. */
 function firstOf<P extends readonly [string, ...unknown[]]>(places: readonly P[], count: number): P[] {
   return [...places].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, count);
 }

@@ -12,14 +12,14 @@ import type { Services } from "../services.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
 import { actorRowOf, type Keyed } from "./sessions-and-locks.ts";
 
-/** How git sees what was written, by key; what it finds committed is forgotten on the way. */
+/** Git's state of dirty files, by key. Committed files are marked clean on the way. */
 export type WorkStates = ReadonlyMap<string, FileState>;
 
-/** Asks git about all work of a project (null: of all), worktree after worktree, as far as the bounds go. */
+/** Asks git about all dirty files of a project (null: of all projects), worktree by worktree, within the bounds. */
 export async function workStates(services: Services, project: string | null): Promise<WorkStates> {
   const found = new Map<string, FileState>();
   let left: number = limits.whoseWorktreesMax;
-  // One for all: who asked waits for the last of them.
+  // One budget for all worktrees: the caller waits for the last of them.
   const allowance = services.facts.allowance();
   for (const worktree of [...services.engine.state.writes.byWorktree.keys()]) {
     const works = worksIn(services, worktree);
@@ -42,7 +42,7 @@ export async function workStates(services: Services, project: string | null): Pr
   return found;
 }
 
-/** Files in the order of their latest writes, without those that git ignores. */
+/** Files in the order of their latest writes, without files that git ignores. */
 export function* writeRows(services: Services, states: WorkStates): Generator<Keyed<WriteRow>, void> {
   for (const work of services.engine.state.writes.files.values()) {
     if (states.get(work.key)?.ignored) continue;
@@ -51,14 +51,14 @@ export function* writeRows(services: Services, states: WorkStates): Generator<Ke
   }
 }
 
-/** Files with work in two worktrees, the oldest first. They have no order but that, so all are at one place. */
+/** Files that are dirty in two worktrees, oldest first. Their only order is by age, so all have the same position. */
 export function* riskRows({ engine }: Pick<Services, "engine">): Generator<Keyed<RiskRow>, void> {
   const { state } = engine;
   for (const [id, risk] of state.risks) {
     const { file, project, sides } = risk;
     if (!isOpen(state, risk)) continue;
     const [a, b] = sides;
-    // An id may be longer than `after` can be.
+    // An id may be longer than `after` allows.
     const key = createHash("sha256").update(id).digest("base64url");
     yield { place: 0, key, row: () => ({ file, project, sides: [sideRow(state, a), sideRow(state, b)] }) };
   }

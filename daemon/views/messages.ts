@@ -1,7 +1,7 @@
-/** Inboxes and holds on edits as they are shown. */
+/** Inboxes and freezes as `query` shows them. */
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, PostedRow } from "../../protocol/message.ts";
-import { holdRow } from "../core/messages/freezes.ts";
+import { freezeRow } from "../core/messages/freezes.ts";
 import { messageRow, stateOf } from "../core/messages/inbox.ts";
 import { lettersOf } from "../core/messages/table.ts";
 import type { Message, State } from "../core/state.ts";
@@ -16,8 +16,8 @@ export interface InboxWanted {
 }
 
 /**
- * The reply with a page of an inbox, oldest first, behind the message with the order `behind`: at most `limit` messages, and about
- * `limits.lineBytes` of them (one at least).
+ * Returns a page of an inbox, oldest first, after the message with order `behind`: at most `limit` messages and about
+ * `limits.lineBytes` (one message at least).
  */
 export function* inboxPage(
   state: State,
@@ -54,7 +54,7 @@ export function* inboxPage(
   return `{"ok":true,"messages":[${messages.join(",")}],"unread":${unread}${more}}`;
 }
 
-/** Messages that are in some inbox, in the order they were sent. */
+/** Messages that are in any inbox, in the order of sending. */
 export function* postedRows({ messages }: State): Generator<Keyed<PostedRow>, void> {
   for (const message of messages.all.values()) {
     const { id: key, order: place } = message;
@@ -62,14 +62,14 @@ export function* postedRows({ messages }: State): Generator<Keyed<PostedRow>, vo
   }
 }
 
-/** Holds on edits, in the order they began. */
+/** Freezes in the order of their beginning. */
 export function* holdRows(engine: {
   readonly state: State;
   readonly now: number;
 }): Generator<Keyed<HoldRow>, void> {
-  for (const hold of engine.state.editHolds.all.values()) {
+  for (const hold of engine.state.freezes.all.values()) {
     const place = Number.parseInt(hold.id.slice("h-".length), 36);
-    yield { place, key: hold.id, row: () => holdRow(hold, engine.now) };
+    yield { place, key: hold.id, row: () => freezeRow(hold, engine.now) };
   }
 }
 
@@ -79,7 +79,7 @@ function postedRow(message: Message): PostedRow {
   return { id, from, to, project, text, replyTo, thread, urgent, broadcast, at };
 }
 
-/** The number in a message's id, or null where it is none. */
+/** Returns the number in a message's id, or null if it is no such id. */
 export function orderOf(id: string): number | null {
   return /^m-[0-9a-z]{1,11}$/.test(id) ? Number.parseInt(id.slice(2), 36) : null;
 }

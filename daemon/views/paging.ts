@@ -1,42 +1,42 @@
 /**
- * Rows page by page. Between two pages, and between two steps of one, rows come and go, so a page begins behind a
- * place, not behind a row or a count: no row that was there all the time is left out, and none comes twice, except of
- * several at one place when the last one shown has gone.
+ * Rows page by page. Rows come and go between two pages, and between two steps of one page. So a page begins after a
+ * position, not after a row or a count. Every row that exists throughout appears once; only rows with equal positions
+ * may repeat, if the last one shown has gone.
  */
 
 import { limits } from "../../protocol/limits.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Keyed } from "./sessions-and-locks.ts";
 
-/** Behind what a page begins. */
-export interface Place {
+/** The position after which a page begins. */
+export interface PageStart {
   readonly place: number;
   readonly key: string;
 }
 
 export interface Wanted<Row> {
   readonly wanted: (row: Row) => boolean;
-  readonly from: Place | null;
+  readonly from: PageStart | null;
   readonly max: number;
 }
 
-/** What it takes to pass a row by, and to make one that is not wanted, in bytes of text that take as long. */
+/** The costs of skipping a row and of building an unwanted one, in bytes of text of equal effort. */
 export const passedCost = 20;
 export const unwantedCost = 200;
 
-/** What `next` of an earlier reply says, or `nowhere` where it is none. */
-export function placeIn(after: string): Place | "nowhere" {
+/** Parses `next` of an earlier reply; `nowhere` if it is invalid. */
+export function placeIn(after: string): PageStart | "nowhere" {
   const [, place, key] = /^(\d{1,16}) (.*)$/s.exec(after) ?? [];
   return place === undefined || key === undefined ? "nowhere" : { place: Number(place), key };
 }
 
 /**
- * The reply with at most `max` rows, and as many as make about `limits.lineBytes` (one at least), as text; with `next`
- * where there are more.
+ * Returns a page as text: at most `max` rows and about `limits.lineBytes` (one row at least), with `next` if more rows
+ * follow.
  */
 export function* page<Row>(rows: Iterable<Keyed<Row>>, { wanted, from, max }: Wanted<Row>): Steps<string> {
   const shown: string[] = [];
-  let last: Place | null = null;
+  let last: PageStart | null = null;
   let size = 0;
   for (const one of from === null ? rows : behind(rows, from)) {
     const row = one?.row();
@@ -56,14 +56,14 @@ export function* page<Row>(rows: Iterable<Keyed<Row>>, { wanted, from, max }: Wa
   return pageText(shown);
 }
 
-/** A page whose rows are texts already. */
+/** Returns a page of rows that are already text. */
 export function pageText(rows: readonly string[], next?: string): string {
   const more = next === undefined ? "" : `,"next":${JSON.stringify(next)}`;
   return `{"ok":true,"rows":[${rows.join(",")}]${more}}`;
 }
 
-/** Rows behind `from`, and null for each one before. Where its own row is gone, those at the same place come again. */
-function* behind<Row>(rows: Iterable<Keyed<Row>>, from: Place): Generator<Keyed<Row> | null, void> {
+/** Yields the rows after `from`, and null for each earlier one. If the row at `from` has gone, its position repeats. */
+function* behind<Row>(rows: Iterable<Keyed<Row>>, from: PageStart): Generator<Keyed<Row> | null, void> {
   let same: Keyed<Row>[] = [];
   let passed = false;
   for (const one of rows) {

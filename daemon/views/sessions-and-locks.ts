@@ -1,4 +1,4 @@
-/** The state as `query` shows it. */
+/** Sessions and locks as `query` shows them. */
 
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../../protocol/lock.ts";
@@ -14,17 +14,17 @@ import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 
-/** What rows are made of. */
+/** The parts of the daemon that rows are built from. */
 export interface RowSource {
   readonly engine: { readonly state: State; readonly now: number };
   readonly presence: PresenceTable;
 }
 
-/** A row with its place: rows come in the order of `place`, and `key` tells those of one place apart. */
+/** A row with its position: rows are ordered by `place`, and `key` distinguishes rows with equal positions. */
 export interface Keyed<Row> {
   readonly place: number;
   readonly key: string;
-  /** Made when it is wanted: a page of a million locks makes a page of rows. */
+  /** Builds the row when needed: a page of a million locks builds only a page of rows. */
   readonly row: () => Row;
 }
 
@@ -43,7 +43,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
   const agents = [...known].flatMap(agent => {
     if (agent === null) return [];
     const share = shares.get(agent) ?? noShare;
-    // After a restart nothing was seen of it yet: what has a lock or waits for one is at work.
+    // After a restart its activity is unknown: an agent that holds or awaits a lock counts as active.
     const active = seen.agents.get(agent)?.active ?? shares.has(agent);
     const name = agentName(state, session.id, agent);
     return [{ agent, name, status: active ? ("active" as const) : ("idle" as const), ...share }];
@@ -71,7 +71,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
   };
 }
 
-/** What one agent of a session holds, and the first file that it waits for. */
+/** The locks that one agent of a session holds, and the first file that it waits for. */
 interface LockShare {
   readonly locks: number;
   readonly waitingFor: string | null;
@@ -99,7 +99,7 @@ function lockShares(state: State, session: string): Map<string | null, LockShare
   return shares;
 }
 
-/** What a session works on, or one agent of it: its claims, the latest first. */
+/** Returns what a session, or one agent of it, works on: its claims, latest first. */
 export function workedOn(state: State, session: string, agent?: string | null): WorkedOn[] {
   const claims = claimsOf(state, session).filter(
     task => agent === undefined || claimerOf(task)?.agent === agent,
@@ -109,10 +109,10 @@ export function workedOn(state: State, session: string, agent?: string | null): 
     .map(({ id, description }) => ({ id, description: description.slice(0, limits.quoteChars) }));
 }
 
-/** Places of files that are only waited for come after those of all grants. */
+/** Positions of files with waiters only come after those of all grants. */
 const waitingFrom = 2 ** 52;
 
-/** Held files in the order they were taken, then files that are only waited for. */
+/** Locked files in the order of their grants, then files that have waiters only. */
 export function* lockRows(source: RowSource): Generator<Keyed<LockRow>, void> {
   const { state } = source.engine;
   for (const hold of state.locks.holds.values())
@@ -147,12 +147,12 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
   };
 }
 
-/** What people call an actor: its session's name, and its agent's behind a slash. */
+/** Returns the actor's name for people: the session's name, then a slash and the agent's name. */
 export function nameOf({ engine }: Pick<RowSource, "engine">, actor: Actor): string {
   return actorRow(engine.state, actor).name;
 }
 
-/** An actor under the name that people see. */
+/** Returns the actor with its name for people. */
 export function actorRowOf({ engine }: Pick<RowSource, "engine">, actor: Actor): ActorRow {
   return actorRow(engine.state, actor);
 }

@@ -1,4 +1,4 @@
-/** Tasks as `query` shows them: page by page, from the list that fits best. */
+/** Tasks as `query` shows them: page by page, from the index that fits the filter best. */
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { State } from "../core/state.ts";
@@ -10,9 +10,9 @@ import { pageText, passedCost, unwantedCost } from "./paging.ts";
 const targets: Readonly<Record<string, ListName>> = { task_ready: "ready", task_blocked: "blocked" };
 
 /**
- * The reply with a page of tasks behind `after`, which is a place in the list: ready ones in the order in which they are
- * claimed, others by age. At most `limit` rows, about `limits.lineBytes` together, found among `limits.tasksScannedMax`:
- * a page may be short, or empty, and have a `next`.
+ * Returns a page of tasks after `after`, a position in the list: ready tasks in the order of claiming, others by age.
+ * At most `limit` rows, about `limits.lineBytes`, from `limits.tasksScannedMax` scanned tasks: a page may be short or
+ * empty and still have `next`.
  */
 export function* taskPage(state: State, request: RequestOf<"query">): Steps<string> {
   const { limit: max = limits.rowsDefault, after, project = null, label = "" } = request;
@@ -35,7 +35,7 @@ export function* taskPage(state: State, request: RequestOf<"query">): Steps<stri
     scanned += 1;
     last = place;
     const interrupted = yield row === null ? passedCost : row.length + unwantedCost;
-    // Tasks came and went meanwhile: the list is looked up again behind the last place.
+    // Tasks may have changed meanwhile: the list is looked up again after the last position.
     if (interrupted === true) places = listOf(state.tasks, name, project, byLabel).from(last);
   }
   return pageText(rows);

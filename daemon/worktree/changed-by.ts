@@ -1,4 +1,4 @@
-/** Of commands that put other commits into the working tree, only what they would change is in reach. */
+/** Limits commands that put other commits into the working tree to the files that they would change. */
 import type { GuardedCommand } from "../../protocol/guard.ts";
 import { type Changed, everythingOf } from "../facts/git-changes.ts";
 import type { GitPlace } from "../facts/git-process.ts";
@@ -16,8 +16,8 @@ interface Placed {
 }
 
 /**
- * The same commands with what they would change of the files that others hold or wrote; one that could not be looked at
- * in time counts as changing everything, and `unseen` says why.
+ * The same commands, each with the files of others that it would change. A command that could not be checked in time
+ * counts as changing all of them, and `unseen` says why.
  */
 export async function narrowed<P extends Placed>(
   { facts }: Services,
@@ -29,7 +29,7 @@ export async function narrowed<P extends Placed>(
   for (const one of placed) {
     const { changes } = one.command;
     const { files: foreign, states } = foreignOf(one);
-    // Of the rest it takes what it reaches, whatever it puts in its place.
+    // Of files that git knows, the command takes all that it reaches, whatever it puts in their place.
     const files =
       changes?.loses === "tracked" ? foreign.filter(file => mayBeUnknown(states.get(file))) : foreign;
     if (changes === undefined || one.blind !== undefined || files.length === 0) {
@@ -47,15 +47,15 @@ export async function narrowed<P extends Placed>(
 
 type States = ReadonlyMap<string, FileState>;
 
-/** Git may not know the file, or ignore it. */
+/** Whether git may not know the file, or may ignore it. */
 function mayBeUnknown(state: FileState | undefined): boolean {
   return state === undefined || state.untracked || state.ignored;
 }
 
 /**
- * Whether the command takes what is uncommitted in a file, or changes it under its holder. `state` undefined: it was not
- * looked at, and may be anything; null: a folder that is held. What git ignores it overwrites without a word, and what
- * it does not know with force.
+ * Whether the command takes uncommitted work in a file, or changes the file under its holder. `state` undefined: the
+ * file was not checked and may be in any state; null: a directory that is held. Git overwrites ignored files without a
+ * word, and unknown ones if forced.
  */
 export function wouldChange(
   { command, changed, place, base }: Placed & { readonly changed: Changed },
@@ -74,7 +74,7 @@ export function wouldChange(
       state === undefined || reaches(command, state, held) || (mayBeUnknown(state ?? undefined) && isOver)
     );
   if (loses === "staged" && (state === undefined || state?.staged)) return true;
-  // What it takes back by its path it takes from the index.
+  // A command with paths takes these files back from the index.
   const isKnown = state === undefined || held || state?.staged || state?.changed;
   if (isKnown && isWithin(file, paths, base, place.worktree)) return true;
   return isOver;

@@ -1,6 +1,6 @@
 /**
- * What the commands of a line make of a file before a later one of them runs: what is new goes into the index and out of
- * it again, and into commits. Each is taken to succeed.
+ * What the commands of a line do to a file before a later one of them runs: a new file enters the index, leaves it
+ * again, or is committed. Each command is assumed to succeed.
  */
 import type { GuardedCommand } from "../../protocol/guard.ts";
 import type { FileState } from "../facts/git-status.ts";
@@ -8,7 +8,7 @@ import type { FileState } from "../facts/git-status.ts";
 const unstaging: ReadonlySet<string> = new Set(["git reset", "git restore --staged"]);
 const removing: ReadonlySet<string> = new Set(["git rm --cached", "git update-index --force-remove"]);
 
-/** The state of a file that the command reaches, when it has run. Only commands that write no files change it. */
+/** The file's state after a command that reaches it. Only commands that write no files change it. */
 export function stateAfter(command: GuardedCommand, state: FileState): FileState {
   if (command.reach === "tree") return state;
   const { staged, changed, untracked, ignored, isNew } = state;
@@ -28,7 +28,14 @@ export function stateAfter(command: GuardedCommand, state: FileState): FileState
   return isCommitted && now.staged && !now.untracked ? { ...now, staged: false, isNew: false } : now;
 }
 
-/** Whether it goes to another commit and takes out of the files what was committed last. */
+/** Whether the command goes to another commit and removes from the files what was committed last. */
 export function goesBack({ name, changes }: GuardedCommand): boolean {
   return name === "git reset --hard" && changes?.revisions[0] !== "HEAD";
+}
+
+/** What the command may make uncommitted: `back` is work that was put away, `other` is something else; null: nothing. */
+export function bringing({ name, reach, paths }: GuardedCommand): "back" | "other" | null {
+  if (/^git (?:stash (?:pop|apply|branch)|reset(?! --hard))/.test(name)) return "back";
+  if (/^git (?:cherry-pick|revert|merge|apply)/.test(name)) return "other";
+  return reach === "tree" && paths !== null && /^git (?:checkout|restore)/.test(name) ? "other" : null;
 }

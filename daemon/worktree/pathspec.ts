@@ -1,20 +1,20 @@
 /**
- * Whether a git command that is limited to some paths reaches a file. The pathspecs are plain: without the magic that
- * begins with a colon. Matched step by step: agents write them, and a regular expression made of one could stop the
- * daemon.
+ * Whether a git command that is limited to some paths reaches a file. The pathspecs are plain, without the magic that
+ * begins with a colon. They are matched step by step: agents write them, and a regular expression made of one could
+ * block the daemon.
  */
 import { posix } from "node:path";
 
 /**
- * `file` and `base` (where the command runs) are relative to the worktree; `paths` to `base`, or absolute below `top`.
- * A `base` of null: the command may run in any folder of the worktree.
+ * `file` and `base` (where the command runs) are relative to the worktree; `paths` are relative to `base`, or absolute
+ * below `top`. `base` null: the command may run in any folder of the worktree.
  */
 export function isWithin(file: string, paths: readonly string[], base: string | null, top: string): boolean {
   if (base !== null) return paths.some(path => matches(file, path, base, top));
   const folders = ["", ...above(file)];
   return paths.some(path => {
     if (posix.isAbsolute(path)) return matches(file, path, "", top);
-    // What leads out of a folder that is not known leads into another one that is not.
+    // A path that leads out of an unknown folder leads into another unknown one.
     const [outwards = ""] = /^(?:\.\.?(?:\/|$))*/.exec(posix.normalize(path)) ?? [];
     const inwards = posix.normalize(path).slice(outwards.length);
     return inwards === "" || folders.some(folder => matches(file, inwards, folder, top));
@@ -31,14 +31,14 @@ function matches(file: string, path: string, base: string, top: string): boolean
   const whole = posix.isAbsolute(path) ? posix.relative(top, posix.normalize(path)) : posix.join(base, path);
   const spec = whole.replace(/\/+$/, "").replace(/^\.$/, "");
   if (spec === "" || file === spec || file.startsWith(`${spec}/`)) return true;
-  // A pattern has to fit to its end, and no file's name ends with a slash.
+  // A pattern must match to its end, and no file's name ends with a slash.
   if (/\/\.{0,2}$/.test(path) || !/[*?[\\]/.test(spec)) return false;
   const parts = partsOf(spec);
-  // What lies below a folder that matches is reached with it.
+  // A folder that matches is reached with everything below it.
   return fits(file, parts) || fits(file, [...parts, c => c === "/", "many"]);
 }
 
-/** One character of a pattern, or `many`: a `*`, which stands for slashes too, as git has it. */
+/** One character of a pattern, or `many`: a `*`, which also matches slashes, as in git. */
 type Part = "many" | ((character: string) => boolean);
 
 function partsOf(spec: string): readonly Part[] {
@@ -51,7 +51,7 @@ function partsOf(spec: string): readonly Part[] {
     } else if (character === "?") parts.push(() => true);
     else if (character === "[") {
       const end = characters.indexOf("]", i + (/[!^]/.test(characters[i + 1] ?? "") ? 3 : 2));
-      // A set that never ends matches nothing in git; here it may stand for any.
+      // In git a set without an end matches nothing; here it matches any character.
       if (end === -1) return ["many"];
       parts.push(setOf(characters.slice(i + 1, end)));
       i = end;
@@ -64,7 +64,7 @@ function partsOf(spec: string): readonly Part[] {
   return parts;
 }
 
-/** The inside of `[...]`. Classes like `[:alpha:]` count as matching any character. */
+/** Reads the inside of `[...]`. A class like `[:alpha:]` matches any character. */
 function setOf(inside: readonly string[]): (character: string) => boolean {
   const isNegated = inside[0] === "!" || inside[0] === "^";
   const members = isNegated ? inside.slice(1) : inside;
@@ -79,7 +79,7 @@ function setOf(inside: readonly string[]): (character: string) => boolean {
   return character => ranges.some(([from, to]) => from <= character && character <= to) !== isNegated;
 }
 
-/** As long as text times pattern at most: of several stars only the last one can need another try. */
+/** Takes at most text times pattern steps: of several stars only the last one can need another try. */
 function fits(text: string, parts: readonly Part[]): boolean {
   const characters = [...text];
   let at = 0;

@@ -1,14 +1,14 @@
-/** Whether a git command takes or wipes what is uncommitted in a file. */
+/** Whether a git command takes or wipes the uncommitted work in a file. */
 import type { GuardedCommand } from "../../protocol/guard.ts";
 import type { FileState } from "../facts/git-status.ts";
 
-/** `held`: somebody else holds the file; what is held is as good as written. `state` null: a directory that is held. */
+/** `held`: another agent holds the file, which counts as written. `state` null: a directory that is held. */
 export function reaches(command: GuardedCommand, state: FileState | null, held: boolean): boolean {
   if (state === null) return command.reach === "tree";
   const { staged, changed, untracked, ignored } = state;
   if (ignored) return command.ignored ?? false;
   if (command.reach === "tree") {
-    // It removes what git does not know, and nothing else.
+    // It removes files that git does not know, and no others.
     if (command.name.startsWith("git clean")) return untracked;
     if (held) return true;
     return untracked ? command.untracked : staged || changed;

@@ -18,25 +18,25 @@ export interface Foreign {
   readonly key: string;
   /** Relative to the worktree. */
   readonly file: string;
-  /** Its holder, else who wrote it last. */
+  /** Its holder, else its last writer. */
   readonly actor: Actor;
-  /** Whose work it is that has ended: nobody living wrote the file since. null: whose it is lives. */
+  /** Its last writer if that one's session has ended and no live session wrote the file since; else null. */
   readonly left: Writer | null;
-  /** The asking one has work in it as well. */
+  /** The asking actor has work in it, too. */
   readonly yours: boolean;
   readonly held: boolean;
-  /** A directory is held with all that is in it: git is not asked. */
+  /** A directory is held with everything in it: git is not run for it. */
   readonly dir: boolean;
 }
 
-/** What others hold or have work in, in this worktree: that of the living first, the latest first. */
+/** What others hold or have work in, in this worktree: live sessions first, the latest first. */
 export async function foreignIn(services: Services, me: Lineage, place: GitPlace): Promise<Foreign[]> {
   const found = new Map<string, Foreign>();
   for (const hold of await foreignHolds(services, me, place)) {
     const path = pathOf(hold);
     const repository = await services.facts.repository(hold.dir ? path : dirname(path));
-    // A worktree, a submodule or another repository further in is not touched by commands of this one. Where that
-    // cannot be looked at, it lies below this one as far as is known.
+    // Commands of this worktree do not touch another worktree, a submodule or a repository below it. A directory that
+    // cannot be checked counts as part of this worktree.
     const isAbove = hold.dir && place.worktree.startsWith(`${path}/`);
     const isElsewhere = !("unreachable" in repository) && repository.worktree !== place.worktree;
     if (!isAbove && isElsewhere) continue;
@@ -46,7 +46,7 @@ export async function foreignIn(services: Services, me: Lineage, place: GitPlace
   return [...found.values(), ...left];
 }
 
-/** The same by what the daemon remembers, without a look at anything: folders of other repositories count too. */
+/** The same from what the daemon remembers, without I/O: folders of other repositories count, too. */
 export function foreignKnown(services: Services, me: Lineage, place: GitPlace): Foreign[] {
   const found = new Map<string, Foreign>();
   const [below, git] = [keyFor(services, place.worktree), keyFor(services, place.gitDir)];
@@ -64,7 +64,7 @@ function heldIn({ engine }: Services, me: Lineage, { key, actor, dir }: Hold, fi
   return { key, file, actor, held: true, dir, left: null, yours };
 }
 
-/** Adds the work of the living to `found`, and returns what the ended left. */
+/** Adds the work of live sessions to `found`, and returns that of ended ones. */
 function addWork(services: Services, me: Lineage, worktree: string, found: Map<string, Foreign>): Foreign[] {
   const left: Foreign[] = [];
   for (const work of worksIn(services, worktree)) {
@@ -80,8 +80,8 @@ function addWork(services: Services, me: Lineage, worktree: string, found: Map<s
 }
 
 /**
- * The last writer of another session that has ended, whoever wrote the file since: its work is in the file until that is
- * committed. null if there is none.
+ * The last writer of another session that has ended, even if others wrote the file since: its work is in the file until
+ * that is committed. null if there is none.
  */
 function endedWriter({ engine }: Services, me: Lineage, work: DirtyFile): Writer | null {
   const isLeft = ({ actor }: Writer) => actor.session !== me.actor.session && !isAlive(engine.state, actor);
@@ -102,7 +102,7 @@ function holdsBelow(services: Services, me: Lineage, below: string, gitDir: stri
   });
 }
 
-/** The key of a directory, or its path as a key where it cannot be looked at now. */
+/** The key of a directory; its path as a key if the directory cannot be resolved now. */
 async function keyOf(services: Services, directory: string): Promise<string> {
   const { facts } = services;
   const fact = facts.pathNow("/", directory) ?? (await facts.path("/", directory));
@@ -113,7 +113,7 @@ function keyFor({ node }: Services, key: string): string {
   return `${node}:${key === "/" ? "" : key}`;
 }
 
-/** Files of the worktree with work in them, the latest first. */
+/** Files of the worktree with uncommitted work, the latest first. */
 export function worksIn({ engine }: Services, worktree: string): DirtyFile[] {
   const { files, byWorktree } = engine.state.writes;
   const works = [...(byWorktree.get(worktree) ?? [])].flatMap(key => files.get(key) ?? []);
@@ -121,8 +121,8 @@ export function worksIn({ engine }: Services, worktree: string): DirtyFile[] {
 }
 
 /**
- * Whether it is another one's who is alive. What an agent does that works for the asking one is its own, unless that
- * agent is at work just now; what those do that the asking one works for is its own, too.
+ * Whether the work belongs to another live actor. Work of the asking actor's own agents is its own, unless the agent is
+ * at work now. Work of those that the actor works for is its own, too.
  */
 function isForeign(
   { engine, presence }: Services,
@@ -136,7 +136,7 @@ function isForeign(
   return presence.of(session).agents.get(agent)?.active ?? false;
 }
 
-/** Files of the worktree in which the actor, or one it works for or that works for it, has work; the latest first. */
+/** Files of the worktree with work of the actor, its ancestors or its own agents; the latest first. */
 export function ownIn(services: Services, me: Lineage, worktree: string): string[] {
   return worksIn(services, worktree)
     .filter(work => isOwn(me, work))
@@ -147,13 +147,13 @@ function isOwn(me: Lineage, work: DirtyFile | undefined): boolean {
   return work?.writers.some(w => sameLineage(me, w)) ?? false;
 }
 
-/** How git sees some files; `unseen` says why not all could be looked at. */
+/** Git's status of some files; `unseen` says why some could not be checked. */
 export interface Seen {
   readonly states: ReadonlyMap<string, FileState>;
   readonly unseen: string | null;
 }
 
-/** Asks git about the files; what it finds committed is forgotten as anybody's work. */
+/** Asks git about the files. Work in those that git reports as committed is forgotten. */
 export async function lookAt(
   services: Services,
   place: GitPlace,
@@ -168,7 +168,7 @@ export async function lookAt(
   const settled = [...states].flatMap(([file, { staged, changed, untracked, ignored }]) => {
     const work = before.get(file);
     if (staged || changed || untracked || work === undefined) return [];
-    // What git ignores is never committed: it is somebody's work for as long as that one lives.
+    // Git never commits an ignored file: the work in it lasts as long as its writer lives.
     if (ignored && work.writers.some(({ actor }) => isAlive(services.engine.state, actor))) return [];
     return [{ key: work.key, seq: latestOf(work).seq }];
   });
@@ -177,8 +177,8 @@ export async function lookAt(
   return { states, unseen: left === 0 ? null : `${left} more files were not looked at` };
 }
 
-/** As many as fit into a command line. */
-function bounded(files: readonly string[]): string[] {
+/** The first files, as many as fit into a command line. */
+export function bounded(files: readonly string[]): string[] {
   const fitting: string[] = [];
   let bytes = 0;
   for (const file of files.slice(0, limits.guardPathsMax)) {

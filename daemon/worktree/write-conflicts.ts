@@ -1,4 +1,4 @@
-/** Files that two actors wrote shortly one after the other. */
+/** Files that two actors wrote within a few minutes. */
 
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
@@ -8,7 +8,7 @@ import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { Writer } from "./writers.ts";
 
-/** Tells both sides, and the trail, where a stranger was the last to write the file within the last minutes. */
+/** If an unrelated actor wrote the file last within these minutes: tells both, and notes it in the trail. */
 export async function noteConflict(
   services: Services,
   actor: Actor,
@@ -19,7 +19,7 @@ export async function noteConflict(
   const session = engine.state.sessions.live.get(actor.session);
   if (before === null || session === undefined) return;
   const { session: other, agent } = before;
-  // A main agent and its own agents work together; what one of them does the other knows.
+  // A main agent and its own agents work together and know of each other's writes.
   const together =
     other === actor.session && (agent === null || actor.agent === null || agent === actor.agent);
   if (together) return;

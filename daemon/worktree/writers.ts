@@ -1,13 +1,15 @@
+/** Who wrote each file last. */
 import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
 
-/** Who wrote a file last, as the hooks told. */
+/** The last write of a file, as the hooks reported it. */
 export interface Writer {
   readonly session: string;
   readonly agent: string | null;
   readonly name: string;
   /** Clock time in milliseconds. */
   readonly at: number;
-  /** Where, for people. */
+  /** The changed lines, for people. */
   readonly lines: string | null;
 }
 
@@ -18,44 +20,35 @@ export interface Writing extends Pick<Writer, "session" | "agent" | "name" | "at
 }
 
 /**
- * The latest writer of each file, and who was allowed to write it last when nothing has told of that write's end: the
- * report may come after the end of the turn. In memory only; the oldest are forgotten.
+ * The latest writer of each file, and the latest allowed writer whose write's end was not reported: that report may
+ * come after the end of the turn. In memory only; the oldest entries are evicted.
  */
 export class Writers {
-  readonly #last = new Map<string, Writer>();
-  readonly #writing = new Map<string, Writing>();
+  readonly #last = new BoundedMap<string, Writer>({ entriesMax: limits.writersMax });
+  readonly #writing = new BoundedMap<string, Writing>({ entriesMax: limits.writersMax });
 
   wrote(key: string, writer: Writer): void {
-    keepLatest(this.#last, key, writer);
+    this.#last.set(key, writer);
   }
 
   /** A write of the file begins. */
   began(key: string, writing: Writing): void {
-    keepLatest(this.#writing, key, writing);
+    this.#writing.set(key, writing);
   }
 
-  /** The end of a write was told. */
+  /** The end of a write was reported. */
   ended(key: string, flight: string): void {
     if (this.#writing.get(key)?.flight === flight) this.#writing.delete(key);
   }
 
-  /** Whose write of the file has begun last, when its end was not told. */
+  /** The actor whose write of the file began last, if its end was not reported. */
   unreported(key: string): Writing | null {
     return this.#writing.get(key) ?? null;
   }
 
-  /** The last write since `at`, if it was seen. */
+  /** The last write since `at`, if the daemon saw it. */
   since(key: string, at: number): Writer | null {
     const last = this.#last.get(key);
     return last !== undefined && last.at >= at ? last : null;
-  }
-}
-
-function keepLatest<T>(rows: Map<string, T>, key: string, row: T): void {
-  rows.delete(key);
-  rows.set(key, row);
-  for (const oldest of rows.keys()) {
-    if (rows.size <= limits.writersMax) break;
-    rows.delete(oldest);
   }
 }

@@ -2,37 +2,21 @@ import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
 import { nothing } from "./answers/output.ts";
 import { clientPid, field, wellFormed } from "./payload.ts";
-import { idle, type Row } from "./plan-parts.ts";
-import { otherEvent, sessionEnd, sessionStart, userPromptSubmit, waitingEvent } from "./rows/session.ts";
-import * as tool from "./rows/tool.ts";
-import * as turn from "./rows/turn.ts";
-import { wakingStop } from "./rows/wake.ts";
+import { idle, type Plan, type Row } from "./plan-parts.ts";
+import { otherEvent } from "./rows/session.ts";
+import { type EventRow, eventTable } from "./rows/table.ts";
 
 /**
  * Claude Code's events as actions of the daemon, one row an event.
  *
- * Invariants: pure; whatever the payload, nothing throws; what is not understood does nothing and says nothing;
- * the tool's permission is never granted here. `(session_id, agent_id or none)` is the actor. Events that the client
- * does not wait for may come in any order: they begin nothing and take nothing.
+ * Invariants: pure. No payload makes it throw. An event that it does not understand does nothing and prints nothing. It
+ * never grants the tool's permission. `(session_id, agent_id or none)` is the actor. Events for which the client does
+ * not wait may come in any order: they begin nothing and lock nothing.
  */
-const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
-  ["SessionStart", sessionStart],
-  ["UserPromptSubmit", userPromptSubmit],
-  ["SessionEnd", sessionEnd],
-  ["PreToolUse", tool.preToolUse],
-  ["PostToolUse", tool.postToolUse],
-  ["PostToolUseFailure", tool.postToolUseFailure],
-  ["PostToolBatch", tool.postToolBatch],
-  ["PermissionRequest", tool.permissionRequest],
-  ["PermissionDenied", tool.permissionDenied],
-  ["SubagentStart", turn.subagentStart],
-  ["SubagentStop", turn.subagentStop],
-  ["Stop", turn.stop],
-  ["StopFailure", turn.stopFailure],
-  ["TeammateIdle", turn.teammateIdle],
-  ["TaskCreated", waitingEvent],
-  ["TaskCompleted", waitingEvent],
-]);
+const rows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how !== "waking");
+
+/** Rows of the second hook of an event, which may wake its session. */
+const wakingRows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how === "waking");
 
 /** The adapter for Claude Code. */
 export const claudeCode: HookAdapter = { plan, agentFile };
@@ -62,7 +46,15 @@ function plan(event: Readonly<Record<string, unknown>>, context: HookContext): H
   };
 }
 
-/** A hook that may wake its session comes beside one that does all the rest. */
+/** An event that is not in the table shows that its session lives. */
 function rowOf(name: string, { wake }: HookContext): Row {
-  return wake ? wakingStop : (rows.get(name) ?? otherEvent);
+  return wake ? (wakingRows.get(name) ?? idleRow) : (rows.get(name) ?? otherEvent);
+}
+
+function rowsOf(isWanted: (row: EventRow) => boolean): ReadonlyMap<string, Row> {
+  return new Map(eventTable.filter(isWanted).map(({ event, row }) => [event, row]));
+}
+
+function idleRow(): Plan {
+  return idle;
 }

@@ -3,7 +3,7 @@ import type { AgentFile } from "../seam/plan.ts";
 
 const pattern = /\/projects\/[^/]+\/[\w-]+\/subagents\/agent-[\w-]+\.meta\.json$/;
 
-/** What the client keeps of a session's agents, beside the session's transcript. */
+/** The client's own file on an agent of a session, beside the session's transcript. */
 export const agentFile: AgentFile = {
   isOne: path => pattern.test(path) && !path.includes("/../"),
   parentIn: text => {
@@ -13,7 +13,7 @@ export const agentFile: AgentFile = {
         typeof value === "object" && value !== null ? Reflect.get(value, "parentAgentId") : undefined;
       return typeof parent === "string" && parent.length <= limits.idBytes ? parent : null;
     } catch {
-      // Half written, or of another client: the agent counts as the main one's own.
+      // A half-written file, or one of another client: the agent counts as the main agent's own.
       return null;
     }
   },

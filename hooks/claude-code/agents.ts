@@ -1,3 +1,4 @@
+/** How the client names a session's agents, and which of them are gone. */
 import { type Event, field, within } from "./payload.ts";
 
 /** Who acts: a session's main agent, or an agent within it; `pid` is the client's process. */
@@ -12,17 +13,17 @@ export function isSubagent(agent: string): boolean {
   return /^a[0-9a-f]{16}$/.test(agent);
 }
 
-/** Whether it can be an agent's id: other tasks have ids too. */
+/** Whether it can be an agent's id; other tasks of the client have ids, too. */
 export function isAgent(id: string): boolean {
   return /^a(?:.*-)?[0-9a-f]{16}$/s.test(id);
 }
 
-/** A subagent's holds come from the main agent; a teammate is nobody's descendant. */
+/** A subagent takes over locks of the main agent; a teammate has no ancestors. */
 export function ancestorsOf(agent: string | undefined): readonly null[] {
   return agent !== undefined && isSubagent(agent) ? [null] : [];
 }
 
-/** Where the client keeps what it knows of a subagent, beside the session's transcript. */
+/** The file in which the client keeps a subagent's parent, beside the session's transcript; null if there is none. */
 export function parentFile(event: Event, { session, agent }: Actor): string | null {
   const transcript = field(event, "transcript_path");
   if (agent === undefined || !isSubagent(agent) || transcript === null) return null;
@@ -31,10 +32,10 @@ export function parentFile(event: Event, { session, agent }: Actor): string | nu
 }
 
 /**
- * Which agents are gone when the main agent stops, told from what still runs; null where that cannot be told.
+ * Which agents are gone when the main agent stops, by the tasks that still run; null if these do not tell.
  *
- * A subagent that does not run has ended, unless a teammate or a background agent may wait for it: what they wait for
- * is not listed. Teammates are listed under other ids than their own, so nothing is told of them.
+ * A subagent that does not run has ended, unless a teammate or a background agent may wait for it: the client does not
+ * list what these wait for. It lists teammates under other ids than their own, so teammates do not count as gone.
  */
 export function goneAgents(event: Event): ((agent: string) => boolean) | null {
   const tasks = event["background_tasks"];
@@ -42,7 +43,7 @@ export function goneAgents(event: Event): ((agent: string) => boolean) | null {
   return isSubagent;
 }
 
-/** Shells alone are known to begin no agents. */
+/** Only shells are known to begin no agents. */
 function isShell(task: unknown): boolean {
   return within(task, "type") === "shell";
 }

@@ -1,10 +1,11 @@
+/** Reads fields of the client's events, within bounds. */
 import { limits } from "../../protocol/limits.ts";
 import type { HookContext } from "../seam/plan.ts";
 
 /** One event as the client sent it. */
 export type Event = Readonly<Record<string, unknown>>;
 
-/** Fields the adapter reads; where one is present it has to be text within these bounds. */
+/** The fields that the adapter reads. A field that is present must be text within these bounds. */
 const bounds = {
   hook_event_name: limits.nameBytes,
   session_id: limits.idBytes,
@@ -20,7 +21,7 @@ const bounds = {
 type Field = keyof typeof bounds;
 
 /**
- * Whether every field that is there can be used. One wrong type spoils the whole event: an `agent_id` that is
+ * Whether every field that is present can be used. One wrong type makes the whole event unusable: an `agent_id` that is
  * not text must not turn an agent's edit into its session's.
  */
 export function wellFormed(event: Event): boolean {
@@ -30,47 +31,47 @@ export function wellFormed(event: Event): boolean {
   });
 }
 
-/** A field of a well-formed event; null where it is absent. */
+/** A field of a well-formed event; null if it is absent. */
 export function field(event: Event, name: Field): string | null {
   const value = event[name];
   return typeof value === "string" ? value : null;
 }
 
-/** A name that only people read; null where there is none that can be used. */
+/** A name that only people read; null if there is none that can be used. */
 export function label(event: Event, name: "agent_type"): string | null {
   const value = event[name];
   return isText(value, limits.nameBytes) ? value : null;
 }
 
-/** A path within the tool's input; null where there is none that can be used. */
+/** A path in the tool's input; null if there is none that can be used. */
 export function inputPath(event: Event, name: string): string | null {
   const value = within(event["tool_input"], name);
   return isText(value, limits.pathBytes) ? value : null;
 }
 
-/** A text of any length within the tool's input; null where there is none. */
+/** A text of any length in the tool's input; null if there is none. */
 export function inputText(event: Event, name: string): string | null {
   const value = within(event["tool_input"], name);
   return typeof value === "string" ? value : null;
 }
 
-/** An id within the tool's input or response; null where there is none that can be used. */
+/** An id in the tool's input or response; null if there is none that can be used. */
 export function innerId(event: Event, outer: "tool_input" | "tool_response", name: string): string | null {
   const value = within(event[outer], name);
   return isId(value) ? value : null;
 }
 
-/** Whether it can be an id of the client's. */
+/** Whether it can be an id of the client. */
 export function isId(value: unknown): value is string {
   return isText(value, limits.idBytes);
 }
 
-/** A property of something that may be no object at all. */
+/** A property of a value; undefined if the value is not an object. */
 export function within(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** The client's process: what it says itself, else the hook's parent. */
+/** The client's process: the one that the client names, else the hook's parent. */
 export function clientPid(context: HookContext): number | null {
   const said = context.env["CLAUDE_PID"] ?? "";
   return /^[1-9]\d{0,9}$/.test(said) ? Number(said) : context.ppid;

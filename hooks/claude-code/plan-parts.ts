@@ -1,9 +1,11 @@
-import type { HookAction, HookContext, HookOutcome } from "../seam/plan.ts";
+/** What the rows make their plans of. */
+import type { HookAction } from "../seam/actions.ts";
+import type { HookContext, HookOutcome } from "../seam/plan.ts";
 import { type Actor, isSubagent } from "./agents.ts";
 import type { Output } from "./answers/output.ts";
 import { type Event, field, label } from "./payload.ts";
 
-/** What one event asks of the daemon, and what it answers; without `answer`, nothing. */
+/** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
 export interface Plan {
   readonly actions: readonly HookAction[];
   readonly file?: string;
@@ -14,10 +16,10 @@ export type Row = (event: Event, actor: Actor, context: HookContext) => Plan;
 
 export const idle: Plan = { actions: [] };
 
-type Seen = Extract<HookAction, { do: "seen" }>;
-type SeenFields = Partial<Pick<Seen, "active" | "attention" | "agentName" | "descends" | "ended">>;
+type Heartbeat = Extract<HookAction, { do: "heartbeat" }>;
+type HeartbeatFields = Partial<Pick<Heartbeat, "active" | "attention" | "agentName" | "descends" | "ended">>;
 
-/** Registers the session if it is not known; for events that wait alone. Empty where the event names no directory. */
+/** Registers an unknown session; only for events that the client waits for. Empty if the event names no directory. */
 export function begin(event: Event, { session, pid }: Actor, revive = false): readonly HookAction[] {
   const cwd = field(event, "cwd");
   if (cwd === null) return [];
@@ -25,30 +27,30 @@ export function begin(event: Event, { session, pid }: Actor, revive = false): re
 }
 
 /** A sign of life of the actor. */
-export function seen({ session, agent }: Actor, fields: SeenFields = {}): HookAction {
-  return { do: "seen", session, ...(agent === undefined ? {} : { agent }), ...fields };
+export function heartbeat({ session, agent }: Actor, fields: HeartbeatFields = {}): HookAction {
+  return { do: "heartbeat", session, ...(agent === undefined ? {} : { agent }), ...fields };
 }
 
-/** The actor is at work; an agent is named as the client names it. */
+/** The actor is at work; an agent gets the name that the client gives it. */
 export function atWork(event: Event, actor: Actor): HookAction {
   const { agent } = actor;
   const name = agent === undefined ? null : label(event, "agent_type");
   const known = name === null ? {} : { agentName: name };
   const descends = agent !== undefined && isSubagent(agent) ? { descends: true } : {};
-  return seen(actor, { active: true, attention: null, ...known, ...descends });
+  return heartbeat(actor, { active: true, attention: null, ...known, ...descends });
 }
 
-/** The actor's turn is over, and nobody is asked anything for it any more. */
+/** The actor's turn has ended, and no person is asked anything for it any more. */
 export function turnOver(actor: Actor): readonly HookAction[] {
-  return [{ do: "turn_end", ...actor }, seen(actor, { active: false, attention: null })];
+  return [{ do: "turn_end", ...actor }, heartbeat(actor, { active: false, attention: null })];
 }
 
-/** The agent is no more. */
+/** The agent has ended. */
 export function agentOver(actor: Actor & { readonly agent: string }): readonly HookAction[] {
-  return [{ do: "turn_end", ...actor }, seen(actor, { ended: true, attention: null })];
+  return [{ do: "turn_end", ...actor }, heartbeat(actor, { ended: true, attention: null })];
 }
 
-/** The session's main agent, whoever the event names. */
+/** The session's main agent, whichever agent the event names. */
 export function mainOf({ session, pid }: Actor): Actor {
   return { session, ...(pid === undefined ? {} : { pid }) };
 }

@@ -1,63 +1,51 @@
 #!/usr/bin/perl
-# The hook client for machines that have perl: what hook.ts does, without the time that Node takes to start. It
-# forwards one event from standard input to the daemon and prints the answer. It decides nothing. Whatever goes
-# wrong, it exits 0 and the work goes on; only an answer of the daemon makes it refuse anything.
-# `perl -T hook.pl MS`: it spends at most MS milliseconds, rounded up to whole seconds as alarm wants them.
-# `perl -T hook.pl MS wake`: the one beside a Stop, for which nobody waits and whose exit code 2 wakes the session.
+# The hook client for machines that have perl: it does what hook.ts does, without Node's start-up time. It forwards one
+# event from standard input to the daemon and prints the answer. It decides nothing. If anything fails, it exits 0 and
+# the agent continues; only an answer of the daemon makes it refuse anything.
+# `perl -T hook.pl MS`: it spends at most MS milliseconds, rounded up to whole seconds because alarm needs them.
+# `perl -T hook.pl MS wake`: the hook beside a Stop. The agent client does not wait; exit code 2 wakes the session.
 #
-# It runs at every edit, so it loads no module (the build takes strict out); the numbers that Socket, Fcntl and Errno
-# would give are those of Linux, else of macOS and the BSDs. -T makes perl ignore PERL5OPT and PERL5LIB. SIGTERM ends
-# it at once, the connection closes, and the daemon knows that nobody waits any more.
+# It runs at every edit, so it loads no module (the build removes strict). Its numbers for Socket, Fcntl and Errno are
+# those of Linux, else of macOS and the BSDs. -T makes perl ignore PERL5OPT and PERL5LIB. SIGTERM ends it at once; the
+# closed connection tells the daemon that no client waits any more.
 use strict;
 
-# As in protocol/limits.ts.
-my $first_byte_ms = 1_000;
-my $brief_ms      = 100;
-my $reconnect_ms  = 5_000;
-my $budget_ms     = 1_000;
-my $failures_max  = 3;
-my $window_ms     = 60_000;
-my $pause_ms      = 30_000;
-my $told_max      = 100;
-my $nesting_max   = 128;
-my $path_bytes    = 4096;
-my $line_bytes    = 32 * 1024 * 1024;
-my $reply_bytes   = 1024 * 1024;
-my $retry_ms      = 50;
+# The build fills in the numbers of protocol/limits.ts.
+our %limits;
 
 my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT HOME);
-my $unreached = '{"systemMessage":"kite gives no answer: edits of this session are not coordinated with others'
-    . ' (kite doctor says why)"}' . "\n";
+my $unreached = '{"systemMessage":"Kite is not responding; edits in this session are not coordinated.'
+    . ' Run `kite doctor`."}' . "\n";
 
 my $wakes = ($ARGV[1] // '') eq 'wake';
 my ($home, $event, $started, $asked, $parked, $lost_at) = ('', '', 0, 0, 0, 0);
-my $patience_ms = $first_byte_ms;
+my $patience_ms = $limits{firstByteMs};
 $SIG{__DIE__}  = sub { exit 0 };
 $SIG{__WARN__} = sub { };
 $SIG{PIPE}     = 'IGNORE';
 $SIG{ALRM}     = sub { let_go($asked) };
 
 exit 0 if ($ENV{KITE} // '') eq 'off';
-# What a pattern captured may be opened for writing under -T.
+# Under -T only text that a pattern captured may name a file to write.
 ($home) = ($ENV{KITE_HOME} || ($ENV{HOME} || (getpwuid $<)[7]) . '/.kite') =~ m{^(/.*)}s or exit 0;
 my $socket = "$home/kite.sock";
 my $home_mode = mode_if_mine($home);
 exit 0 if ($home_mode & 0170000) != 0040000 || $home_mode & 0022 || is_off();
 
 my ($ms) = ($ARGV[0] // '') =~ /^([1-9]\d{0,8})/;
-alarm int((($ms || $budget_ms) + 999) / 1_000);
+alarm int((($ms || $limits{hookTurnBudgetMs}) + 999) / 1_000);
 $event = read_event();
 let_go() if !is_socket() && !(start_daemon() && is_socket());
 my $others_failed = lstat "$home/hook-failures";
 let_go() if $others_failed && is_paused();
 exit 0 if !is_one_object($event);
 my $request = request_line($event);
-exit 0 if length $request > $line_bytes;
+exit 0 if length $request > $limits{hookLineBytes};
 $asked = 1;
 
-# One connection after the other until there is an answer. The daemon writes a blank line at once when it parks the
-# request; from then on a lost connection is worth coming back for, with the same bytes. So is, before a tool, one that
-# was taken and closed without a word: that daemon lives and has no descriptor left for it.
+# Connects again until there is an answer. The daemon writes a blank line at once when it parks the request; from then
+# on the hook reconnects after a lost connection and sends the same bytes. Before a tool it also reconnects if the
+# daemon accepted and closed the connection silently: that daemon lives, but has no free descriptor.
 while (1) {
     my $why = attempt($request);
     next if $why eq 'absent' && start_daemon();
@@ -65,13 +53,14 @@ while (1) {
     let_go($why eq 'silent' || $why eq 'broken')
         if !($parked || $is_full) || $why eq 'broken' || $why eq 'refused';
     $lost_at ||= time;
-    # In whole seconds, rounded up, as all of perl's own clock.
+    # In whole seconds, rounded up, because perl's own clock counts seconds.
     let_go($why eq 'silent' || $is_full)
-        if time - $lost_at >= ($is_full && $patience_ms == $brief_ms ? $brief_ms : $reconnect_ms) / 1_000;
-    select undef, undef, undef, $retry_ms / 1_000;
+        if time - $lost_at
+        >= ($is_full && $patience_ms == $limits{hookBriefMs} ? $patience_ms : $limits{reconnectMs}) / 1_000;
+    select undef, undef, undef, $limits{hookRetryMs} / 1_000;
 }
 
-# What `kite off` writes: an empty file, or one until the time it carries.
+# Returns whether `kite off` is in force: its file is empty, or valid until its own modification time.
 sub is_off {
     my ($size, $until) = (lstat "$home/off")[7, 9];
     return -f _ && ($size == 0 || $until > time);
@@ -81,45 +70,45 @@ sub is_socket {
     return (mode_if_mine($socket) & 0170000) == 0140000;
 }
 
-# The mode of what is there itself, no link followed; 0 where there is nothing or it is somebody else's.
+# Returns the file's mode without following links; 0 if it does not exist or another user owns it.
 sub mode_if_mine {
     my ($path) = @_;
     my ($mode, $uid) = (lstat $path)[2, 4];
     return defined $mode && $uid == $< ? $mode : 0;
 }
 
-# All of standard input, up to a little more than a request may be long.
+# Returns all of standard input, up to a little more than a request's bound.
 sub read_event {
     my $text = '';
     binmode STDIN;
-    1 while length $text <= $line_bytes && sysread STDIN, $text, 65_536, length $text;
+    1 while length $text <= $limits{hookLineBytes} && sysread STDIN, $text, 65_536, length $text;
     return $text;
 }
 
-# Whether the text is one whole object, so that it cannot close the request early, as far as strings and brackets
-# tell: what is wrong beyond that makes the request as a whole no JSON, and the daemon refuses it.
+# Returns whether the text is one whole object by its strings and brackets, so that it cannot close the request early.
+# Any other fault makes the whole request invalid JSON, and the daemon refuses it.
 sub is_one_object {
     my ($rest) = @_;
     return 0 if !utf8::decode(my $copy = $rest);
-    # First the escapes that matter here, then strings: a pattern for both at once gives up on long strings.
+    # Removes the relevant escapes first, then strings: a pattern for both at once fails on long strings.
     $rest =~ s/\\["\\]//g;
     $rest =~ s/"[^"\x00-\x1f]*"//g;
     return 0 if $rest =~ /["\x00-\x08\x0b\x0c\x0e-\x1f]/ || $rest !~ /^[ \t\r\n]*\{/;
     return 0 if substr($rest, rindex($rest, '}') + 1) =~ /[^ \t\r\n]/;
     $rest =~ tr/{}[]//cd;
     $rest = substr $rest, 1, -1;
-    for (1 .. $nesting_max) { last if $rest !~ s/(?:\{\}|\[\])+//g }
+    for (1 .. $limits{hookNestingMax}) { last if $rest !~ s/(?:\{\}|\[\])+//g }
     return $rest eq '';
 }
 
-# The request around the payload as received. A line break stands only between tokens, where a space means the same.
+# Returns the request with the payload as received. Line breaks occur only between tokens, where a space is equivalent.
 sub request_line {
     my ($payload) = @_;
     $payload =~ tr/\r\n/  /;
     my @env;
     for my $name (@forwarded) {
         my $value = $ENV{$name};
-        next if !defined $value || length $value > $path_bytes || !utf8::decode(my $copy = $value);
+        next if !defined $value || length $value > $limits{pathBytes} || !utf8::decode(my $copy = $value);
         $value =~ s/(["\\\x00-\x1f])/sprintf '\u%04x', ord $1/ge;
         push @env, qq("$name":"$value");
     }
@@ -128,8 +117,8 @@ sub request_line {
     return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"$wake}\n);
 }
 
-# Connects, asks, and does what the answer says; returns only where there is none, and why: "absent", "full" (closed
-# without a word), "closed", "silent", "restarting", "refused" or "broken".
+# Connects, sends the request and executes the answer. Returns only without an answer, with the reason: "absent", "full"
+# (closed silently), "closed", "silent", "restarting", "refused" or "broken".
 sub attempt {
     my ($line) = @_;
     my $linux = $^O eq 'linux';
@@ -153,7 +142,7 @@ sub attempt {
             my $head = substr $reply, 0, $end;
             if ($head =~ /^\s*$/) { ($parked, $lost_at) = (1, 0) }
             elsif ($head =~ /^(\d{1,3}) (\d{1,7}) (\d{1,7}) (\d{1,7})$/) {
-                return 'broken' if $1 > 255 || $2 + $3 + $4 > $reply_bytes;
+                return 'broken' if $1 > 255 || $2 + $3 + $4 > $limits{lineBytes};
                 last if length($reply) - $end - 1 < $2 + $3 + $4;
                 finish($1, unpack "x$end x a$2 a$3 a$4", $reply);
             }
@@ -161,11 +150,11 @@ sub attempt {
             elsif ($head !~ /^\{"type":"event",/) { return 'broken' }
             substr $reply, 0, $end + 1, '';
         }
-        return 'broken' if length $reply > 2 * $reply_bytes;
+        return 'broken' if length $reply > 2 * $limits{lineBytes};
     }
 }
 
-# Whether a handle can be read or written; waits for it, without end where no seconds are given.
+# Waits until a handle can be read or written and returns whether it can; without seconds it waits without end.
 sub is_ready {
     my ($handle, $to_write, $seconds) = @_;
     vec(my $bits = '', fileno $handle, 1) = 1;
@@ -173,12 +162,12 @@ sub is_ready {
     return 0 < select $read, $write, undef, $seconds;
 }
 
-# Does what the daemon said, and ends.
+# Executes the daemon's answer, and exits.
 sub finish {
     my ($code, $output, $error, $env) = @_;
     alarm 0;
     if ($env ne '') {
-        # Statements of their own: what came from outside taints all of its statement.
+        # Separate statements, because foreign data taints its whole statement.
         my ($env_file) = ($ENV{CLAUDE_ENV_FILE} // '') =~ /^(.+)/s;
         if ($env_file && open my $file, '>>', $env_file) { put($file, $env) }
     }
@@ -192,12 +181,12 @@ sub put {
     binmode $handle;
     for (my $put = 0; $put < length $bytes;) {
         is_ready($handle, 1);
-        # Who does not read any more cannot be told.
+        # The reader has closed its end.
         $put += syswrite $handle, $bytes, length $bytes, $put or return;
     }
 }
 
-# What most hooks never need is compiled when it is first called: reading it costs as much as starting perl.
+# Compiles the rarely used functions below on their first call: compiling them takes as long as starting perl.
 sub AUTOLOAD {
     my $name = our $AUTOLOAD;
     my ($rest) = join('', <DATA>) =~ /(.*)/s;
@@ -207,8 +196,8 @@ sub AUTOLOAD {
 
 __DATA__
 
-# Where a session or a turn begins and nobody listens, the launcher that `kite install` wrote starts the daemon and
-# ends when it answers; if that takes longer than this hook may, it goes on without it. Once.
+# If a session or turn begins and no daemon listens, runs the launcher of `kite install` once; returns 0 otherwise. The
+# launcher ends when the daemon answers. If that exceeds the hook's time, the hook ends and the launcher continues.
 sub start_daemon {
     my $start = "$home/bin/start";
     return 0 if $started || $event !~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/ || !-x $start;
@@ -218,7 +207,7 @@ sub start_daemon {
     if (!$pid) {
         setpgrp 0, 0;
         $SIG{PIPE} = 'DEFAULT';
-        # What -T does not trust in a program's surroundings; the launcher brings its own.
+        # The variables that -T distrusts; the launcher sets its own.
         delete @ENV{qw(IFS CDPATH ENV BASH_ENV)};
         $ENV{PATH} = '/usr/bin:/bin';
         open STDIN,  '<', '/dev/null';
@@ -230,45 +219,45 @@ sub start_daemon {
     return 1;
 }
 
-# Three failures within a minute: for half a minute nobody asks, unless the socket is newer than they are. What waits
-# before a tool asks all the same, or it would run past others' locks: only briefly when three of its kind failed.
+# Three failures within a minute pause hooks for half a minute, unless the socket is newer than the failures. A hook
+# before a tool still asks, or the tool would ignore other sessions' locks; after three such failures it waits briefly.
 sub is_paused {
-    # Only a regular file is opened: a pipe would hold up the hook.
+    # Opens only a regular file: a pipe would block the hook.
     lstat "$home/hook-failures";
     -f _ && open my $file, '<', "$home/hook-failures" or return 0;
     sysseek $file, -1_100, 2;
     sysread $file, my $lines, 1_100;
     return 0 if !is_recent($lines =~ /^(\d{10})(?: tool)?$/mg);
     return 1 if !is_before_tool();
-    $patience_ms = $brief_ms if is_recent($lines =~ /^(\d{10}) tool$/mg);
+    $patience_ms = $limits{hookBriefMs} if is_recent($lines =~ /^(\d{10}) tool$/mg);
     return 0;
 }
 
-# Whether the last of these failures call for a pause.
+# Returns whether the latest failures require a pause.
 sub is_recent {
-    return 0 if @_ < $failures_max;
-    my ($first, $last) = @_[-$failures_max, -1];
+    return 0 if @_ < $limits{hookFailuresMax};
+    my ($first, $last) = @_[-$limits{hookFailuresMax}, -1];
     my $age = time - $last;
-    return $last - $first <= $window_ms / 1_000
+    return $last - $first <= $limits{hookFailuresWindowMs} / 1_000
         && (lstat $socket)[9] <= $last
         && $age >= 0
-        && $age < $pause_ms / 1_000;
+        && $age < $limits{hookPauseMs} / 1_000;
 }
 
-# The daemon answers: what failed before keeps nobody from asking any more.
+# Ends the pause of all hooks, because the daemon answers.
 sub end_pause {
     unlink "$home/hook-failures";
-    ($others_failed, $patience_ms) = (0, $first_byte_ms);
+    ($others_failed, $patience_ms) = (0, $limits{firstByteMs});
 }
 
-# Ends without an answer. When it `failed`, that counts towards a pause, unless the hook beside it counts it or it
-# waited only briefly. Once in a session, when an edit goes ahead though nobody looked, the person is told, unless
-# nobody is meant to look.
+# Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it or it
+# waited only briefly. Tells the person once per session that an edit runs without coordination, but not after `kite
+# down`.
 sub let_go {
     my ($failed) = @_;
     alarm 0;
     my $failures = "$home/hook-failures";
-    my $counts = $failed && !$wakes && $patience_ms != $brief_ms;
+    my $counts = $failed && !$wakes && $patience_ms != $limits{hookBriefMs};
     $counts &&= !lstat $failures || -f _;
     if ($counts && open my $file, (-s _ // 0) < 1_024 ? '>>' : '>', $failures) {
         put($file, sprintf "%010d%s\n", time, is_before_tool() ? ' tool' : '');
@@ -287,7 +276,7 @@ sub is_edit {
     return is_before_tool() && $event =~ /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/;
 }
 
-# Whether the session was not told yet; from now on it was. Where that cannot be kept, it counts as told.
+# Returns whether the person in this session was not told yet, and records it. A failed record counts as told.
 sub is_untold {
     my ($session) = @_;
     my $told = "$home/unreached";
@@ -295,7 +284,7 @@ sub is_untold {
     mkdir "$told/$session", 0700 or return 0;
     if (opendir my $list, $told) {
         my @others = map { /^([\w-]+)$/ && $1 ne $session ? "$told/$1" : () } readdir $list;
-        if (@others >= $told_max) { rmdir for @others }
+        if (@others >= $limits{toldSessionsMax}) { rmdir for @others }
     }
     return 1;
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 /**
- * The hook client: forwards one event from standard input to the daemon and prints the answer. It decides
- * nothing. Whatever goes wrong, it exits 0 and the work goes on; only an answer of the daemon makes it refuse
- * anything. `hook.cjs MS`: it spends at most MS milliseconds. `hook.cjs MS wake`: the one beside a Stop, for which
- * nobody waits and whose exit code 2 wakes the session. hook.pl is the same for machines that have perl.
+ * The hook client: forwards one event from standard input to the daemon and prints the answer. It decides nothing. If
+ * anything fails, it exits 0 and the agent continues; only an answer of the daemon makes it refuse anything.
+ * `hook.cjs MS`: it spends at most MS milliseconds. `hook.cjs MS wake`: the hook beside a Stop. The agent's client does
+ * not wait for it; exit code 2 wakes the session. hook.pl does the same on machines that have perl.
  *
- * It runs at every edit, so it loads two modules and takes types alone from the protocol. No SIGTERM handler:
- * the default ends it at once, the connection closes, and the daemon knows that nobody waits any more.
+ * It runs at every edit, so it loads two modules and imports only types from the protocol. It has no SIGTERM handler:
+ * the default ends it at once, and the closed connection tells the daemon that no client waits any more.
  */
 import {
   appendFileSync,
@@ -36,7 +36,7 @@ const toldMax: typeof limits.toldSessionsMax = 100;
 const pathBytes: typeof limits.pathBytes = 4096;
 const lineBytes: typeof limits.hookLineBytes = 32 * 1024 * 1024;
 const replyBytes: typeof limits.lineBytes = 1024 * 1024;
-const retryMs = 50;
+const retryMs: typeof limits.hookRetryMs = 50;
 
 const forwarded = [
   "CLAUDE_PID",
@@ -46,8 +46,7 @@ const forwarded = [
   "HOME",
 ];
 const unreached = `${JSON.stringify({
-  systemMessage:
-    "kite gives no answer: edits of this session are not coordinated with others (kite doctor says why)",
+  systemMessage: "Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.",
 })}\n`;
 
 const wakes = process.argv[3] === "wake";
@@ -71,10 +70,10 @@ function main(): void {
   if (isOff()) process.exit(0);
   event = readInput();
   const asked = Number(process.argv[2]);
-  setTimeout(() => letGo(isAsked), asked > 0 ? asked : defaultBudgetMs);
+  setTimeout(() => failOpen(isAsked), asked > 0 ? asked : defaultBudgetMs);
   const begin = () => {
     const socket = mine(path);
-    if (!socket?.isSocket() || isPaused(socket)) letGo();
+    if (!socket?.isSocket() || isPaused(socket)) failOpen();
     const request = requestLine(event);
     isAsked = true;
     forward(path, request);
@@ -82,15 +81,15 @@ function main(): void {
   if (mine(path)?.isSocket() || !startDaemon(begin)) begin();
 }
 
-/** What `kite off` writes: an empty file, or one until the time it carries. */
+/** Returns whether `kite off` is in force: its file is empty, or valid until its own modification time. */
 function isOff(): boolean {
   const stat = lookAt(`${home}/off`);
   return stat?.isFile() === true && (stat.size === 0 || stat.mtimeMs > Date.now());
 }
 
 /**
- * Where a session or a turn begins and nobody listens, the launcher that `kite install` wrote starts the daemon and
- * ends when it answers; if that takes longer than this hook may, it goes on without it. Once: false otherwise.
+ * If a session or turn begins and no daemon listens, runs the launcher of `kite install` once; returns false otherwise.
+ * The launcher ends when the daemon answers. If that exceeds the hook's time, the hook ends and the launcher continues.
  */
 function startDaemon(then: () => void): boolean {
   const program = `${home}/bin/start`;
@@ -104,18 +103,18 @@ function startDaemon(then: () => void): boolean {
   return true;
 }
 
-/** What is there itself, no link followed. Only a regular file is opened: a pipe would hold up the hook. */
+/** Returns the file's stat without following links. Callers open only regular files: a pipe would block the hook. */
 function lookAt(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** The same, if it is this user's. */
+/** Returns the same if this user owns the file. */
 function mine(path: string): Stats | undefined {
   const stat = lookAt(path);
   return stat?.uid === process.getuid?.() ? stat : undefined;
 }
 
-/** All of standard input. Throws where it is longer than a request may be, or not UTF-8. */
+/** Returns all of standard input. Throws if it exceeds a request's bound, or is not UTF-8. */
 function readInput(): string {
   let bytes = Buffer.allocUnsafe(65_536);
   let size = 0;
@@ -130,8 +129,8 @@ function readInput(): string {
 }
 
 /**
- * The request around the payload as received. The payload is parsed first, so it is one whole object and cannot
- * close the request early; in valid JSON a line break stands only between tokens, where a space means the same.
+ * Returns the request with the payload as received. Parses the payload first, so it is one whole object and cannot
+ * close the request early. In valid JSON line breaks occur only between tokens, where a space is equivalent.
  */
 function requestLine(payload: string): Buffer {
   const parsed: unknown = JSON.parse(payload);
@@ -150,9 +149,9 @@ function requestLine(payload: string): Buffer {
 }
 
 /**
- * One connection after the other until there is an answer. The daemon writes a blank line at once when it parks
- * the request; from then on a lost connection is worth coming back for, with the same bytes. So is, before a tool,
- * one that was taken and closed without a word: that daemon lives and has no descriptor left for it.
+ * Connects again until there is an answer. The daemon writes a blank line at once when it parks the request; from then
+ * on the hook reconnects after a lost connection and sends the same bytes. Before a tool it also reconnects if the
+ * daemon accepted and closed the connection silently: that daemon lives, but has no free descriptor.
  */
 function forward(path: string, request: Buffer): void {
   const { connect } = process.getBuiltinModule("node:net");
@@ -166,7 +165,7 @@ function forward(path: string, request: Buffer): void {
     let heard = false;
     let reply = "";
     let over = false;
-    // One character a byte: the answer's parts are counted in bytes.
+    // One character per byte, because the answer's head counts bytes.
     socket.setEncoding("latin1");
     socket.on("error", (error: NodeJS.ErrnoException) => {
       const isAbsent = error.syscall === "connect" && !over;
@@ -185,18 +184,18 @@ function forward(path: string, request: Buffer): void {
         if (!take(reply.slice(0, end), reply.slice(end + 1))) break;
         reply = reply.slice(end + 1);
       }
-      if (reply.length > 2 * replyBytes) letGo(true);
+      if (reply.length > 2 * replyBytes) failOpen(true);
     });
-    // A long event takes its time to be read; the daemon's begins when it has all of it.
+    // The daemon's time to answer begins once all of a long event is sent.
     socket.write(request, () => heard || silence.refresh());
 
-    /** Returns false where an answer has begun that is not whole yet. */
+    /** Returns false if an answer has begun that is not complete yet. */
     function take(head: string, rest: string): boolean {
       const numbers = /^(\d{1,3}) (\d{1,7}) (\d{1,7}) (\d{1,7})$/.exec(head)?.slice(1).map(Number);
       if (numbers !== undefined) {
         const [code = 0, output = 0, error = 0, env = 0] = numbers;
         const [errorAt, envAt, end] = [output, output + error, output + error + env];
-        if (code > 255 || end > replyBytes) letGo(true);
+        if (code > 255 || end > replyBytes) failOpen(true);
         if (rest.length < end) return false;
         finish(code, rest.slice(0, errorAt), rest.slice(errorAt, envAt), rest.slice(envAt, end));
       }
@@ -204,9 +203,9 @@ function forward(path: string, request: Buffer): void {
         parked = true;
         lostAt = 0;
       } else if (head.startsWith('{"ok":false,')) {
-        if (!head.includes('"code":"restarting"')) letGo();
+        if (!head.includes('"code":"restarting"')) failOpen();
         lost(false);
-      } else if (!head.startsWith('{"type":"event",')) letGo(true);
+      } else if (!head.startsWith('{"type":"event",')) failOpen(true);
       return true;
     }
 
@@ -219,16 +218,16 @@ function forward(path: string, request: Buffer): void {
       if (lostAt === 0) lostAt = now;
       const isFull = !parked && !silent && !isAbsent && !heard && isBeforeTool();
       const isLong = now - lostAt >= (isFull && patienceMs === briefMs ? briefMs : reconnectMs);
-      if (isLong || !(parked || isFull)) letGo(silent || isFull);
+      if (isLong || !(parked || isFull)) failOpen(silent || isFull);
       setTimeout(attempt, retryMs);
     }
   }
 }
 
-/** Does what the daemon said, and ends. The parts have one character a byte. */
+/** Executes the daemon's answer, and exits. The parts have one character per byte. */
 function finish(code: number, output: string, error: string, env: string): never {
   const envFile = process.env["CLAUDE_ENV_FILE"];
-  // Who does not read any more cannot be told, and an answer stands without its environment file.
+  // Each write may fail: the reader may be gone, and the answer is valid without its environment file.
   if (envFile && env !== "") succeeds(() => appendFileSync(envFile, env, "latin1"));
   succeeds(() => writeFileSync(1, output, "latin1"));
   succeeds(() => writeFileSync(2, error, "latin1"));
@@ -236,8 +235,8 @@ function finish(code: number, output: string, error: string, env: string): never
 }
 
 /**
- * Three failures within a minute: for half a minute nobody asks, unless the socket is newer than they are. What waits
- * before a tool asks all the same, or it would run past others' locks: only briefly when three of its kind failed.
+ * Three failures within a minute pause hooks for half a minute, unless the socket is newer than the failures. A hook
+ * before a tool still asks, or the tool would ignore other sessions' locks; after three such failures it waits briefly.
  */
 function isPaused(socket: Stats): boolean {
   const path = failuresFile();
@@ -251,7 +250,7 @@ function isPaused(socket: Stats): boolean {
   return false;
 }
 
-/** Whether the last of these failures call for a pause. */
+/** Returns whether the latest failures require a pause. */
 function isRecent(socket: Stats, failures: Iterable<RegExpMatchArray>): boolean {
   const last = Array.from(failures, ([, seconds]) => 1000 * Number(seconds)).slice(-failuresMax);
   const [first = 0, newest = 0] = [last[0], last.at(-1)];
@@ -264,7 +263,7 @@ function secondOf(ms: number): number {
   return ms - (ms % 1000);
 }
 
-/** The daemon answers: what failed before keeps nobody from asking any more. */
+/** Ends the pause of all hooks, because the daemon answers. */
 function endPause(): void {
   othersFailed = false;
   patienceMs = firstByteMs;
@@ -272,11 +271,11 @@ function endPause(): void {
 }
 
 /**
- * Ends without an answer. When it `failed`, that counts towards a pause, unless the hook beside it counts it or it
- * waited only briefly. Once in a session, when an edit goes ahead though nobody looked, the person is told, unless
- * nobody is meant to look.
+ * Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it or it
+ * waited only briefly. Tells the person once per session that an edit runs without coordination, but not after `kite
+ * down`.
  */
-function letGo(failed = false): never {
+function failOpen(failed = false): never {
   if (failed && !wakes && patienceMs !== briefMs) {
     const path = failuresFile();
     const at = `${Math.floor(Date.now() / 1000)}${isBeforeTool() ? " tool" : ""}\n`;
@@ -303,7 +302,7 @@ function isEdit(): boolean {
   return isBeforeTool() && /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/.test(event);
 }
 
-/** Whether the session was not told yet; from now on it was. Where that cannot be kept, it counts as told. */
+/** Returns whether the person in this session was not told yet, and records it. A failed record counts as told. */
 function isUntold(session: string): boolean {
   const told = `${home}/unreached`;
   succeeds(() => mkdirSync(told, { mode: 0o700 }));
@@ -313,7 +312,7 @@ function isUntold(session: string): boolean {
   return true;
 }
 
-/** For what may fail without changing the outcome. */
+/** Runs an action that may fail without changing the outcome; returns whether it succeeded. */
 function succeeds(act: () => void): boolean {
   try {
     act();

@@ -1,9 +1,9 @@
 /**
- * Git commands that put other commits into the working tree, or take them out.
+ * Git commands that bring other commits into the working tree, or take them out.
  *
- * Without force git refuses them where they would overwrite what is uncommitted, but for files that it ignores: in their
- * reach is only what they change. With force, with `--merge` (which writes both sides into the files and takes from the
- * index what is staged), with a stash of their own or with words that only the shell knows they may do anything.
+ * Without force git refuses to overwrite uncommitted work, except in ignored files: the command reaches only what it
+ * changes. Some commands may do anything: those with force, with a stash of their own, or with words that only the
+ * shell knows. So may those with `--merge`, which writes both sides into the files and unstages what is staged.
  */
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Value } from "../shell/variables.ts";
@@ -19,15 +19,15 @@ const changeless = {
   stashes: [],
 } as const;
 
-/** In reach is only what changes; all of it where a word is known to the shell alone, which may be any option. */
+/** The command reaches only what it changes; everything if only the shell knows a word, which may be any option. */
 function changing(name: string, words: readonly Value[], change: Partial<TreeChange>): Reach {
   const reach = tree(name);
   return words.every(({ known }) => known) ? { ...reach, changes: { ...changeless, ...change } } : reach;
 }
 
 /**
- * It puts the files of revisions, or of HEAD, over whatever is there: what is uncommitted in files that git knows is lost
- * in any case, what git ignores where a revision has the file; unless git refuses that, what it does not know, too.
+ * The command puts the files of revisions, or of HEAD, over the working tree. Uncommitted work in known files is lost,
+ * in ignored files if a revision has them. Work in unknown files is lost, too, unless git refuses that.
  */
 export function putting(
   reach: Reach,
@@ -40,13 +40,13 @@ export function putting(
   return { ...reach, changes: { ...changeless, by: "files", revisions, orPath, loses: "tracked", ...force } };
 }
 
-/** What a commit changed comes over what git ignores, and over what git knows, anything may come. */
+/** The files of a commit overwrite ignored files; they may change any file that git knows. */
 export function overIgnored(reach: Reach, commit: Value): Reach {
   if (!commit.known) return { ...reach, ignored: true };
   return { ...reach, changes: { ...changeless, by: "commits", revisions: [commit.text], loses: "tracked" } };
 }
 
-/** It does nothing unless one of these is in the repository's directory. */
+/** The command does nothing unless one of these is in the repository's directory. */
 export function whileThere(
   reach: Reach,
   during: readonly string[],
@@ -55,7 +55,7 @@ export function whileThere(
   return { ...reach, changes: { ...changeless, loses, during } };
 }
 
-/** `-` is the branch before this one. */
+/** `-` is the previous branch. */
 function revision({ text }: Value): string {
   return text === "-" ? "@{-1}" : text;
 }
@@ -80,14 +80,14 @@ const checkout: Rule = args => {
   return isHead(first) ? null : changing("checkout", words, { revisions: [revision(first)], orPath });
 };
 
-/** Files taken from a revision; without one from the index, which has none that git does not know. */
+/** Files taken from a revision, or without one from the index, which has only files that git knows. */
 function fromTree(reach: Reach, revision: Value | undefined): Reach {
   return revision === undefined ? reach : putting(reach, [revision]);
 }
 
 /**
- * How a command goes over what is uncommitted: `merges` leaves alone what git does not know. null: not at all. Discarding
- * alone leaves it alone only in newer versions of git.
+ * How a command treats uncommitted work: `merges` keeps files that git does not know; null: no force. With plain force
+ * only newer versions of git keep them.
  */
 type Force = "forces" | "merges" | null;
 
@@ -96,7 +96,7 @@ function forceOf(given: Arguments, ...names: readonly string[]): Force {
   return has(given, "-p", "--patch", "-m", "--merge", "--conflict") ? "merges" : null;
 }
 
-/** To a branch or a commit, whatever is uncommitted. */
+/** Goes to a branch or a commit over uncommitted work. */
 function forced(name: string, words: readonly Value[], force: Force, orPath = false): Reach {
   return putting(tree(name), words.slice(0, 1), { orPath, isRefused: force === "merges" });
 }
@@ -108,7 +108,7 @@ const switchTo: Rule = args => {
   });
   const { words } = given;
   const force = forceOf(given, "-f", "--force", "--discard-changes");
-  // It takes all files out.
+  // An orphan branch removes all files.
   if (has(given, "--orphan"))
     return force === null ? changing("switch", [], { revisions: [""] }) : tree("switch");
   if (has(given, "-c", "-C", "--create", "--force-create", "-d", "--detach")) {
@@ -119,7 +119,7 @@ const switchTo: Rule = args => {
   return changing("switch", words, { revisions: words.slice(0, 1).map(revision), orPath: true });
 };
 
-/** A branch that begins where one stands leaves every file as it is. */
+/** A new branch at HEAD leaves every file as it is. */
 function fromHead(name: string, words: readonly Value[], force: Force): Reach | null {
   const [start] = words;
   if (force !== null) return forced(name, words, force);
@@ -131,7 +131,7 @@ function isHead({ text, known }: Value): boolean {
   return known && (text === "HEAD" || text === "@");
 }
 
-/** What no branch can be called: `.`, `src/`, `*.ts`, `./a`, `.gitignore`. */
+/** Whether no branch can have this name: `.`, `src/`, `*.ts`, `./a`, `.gitignore`. */
 function isPath({ text, known }: Value): boolean {
   return known && /[*?[ ]|\/$|^[/:]|(?:^|\/)\./.test(text);
 }
@@ -141,12 +141,13 @@ const reset: Rule = args => {
   const modes = ["--soft", "--mixed", "--hard", "--merge", "--keep"];
   const asked = given.options.findLast(({ name }) => modes.some(mode => matches(name, mode)))?.name;
   const mode = modes.find(each => asked !== undefined && matches(asked, each));
-  if (mode === "--soft") return null;
+  // It writes no file, but makes committed work uncommitted.
+  if (mode === "--soft") return index("reset --soft");
   const { words, after } = given;
   if (mode === undefined || mode === "--mixed") {
     const [first] = words;
     const isFile = first !== undefined && (isPath(first) || /\.[A-Za-z]\w*$/.test(first.text));
-    // One word may be a revision or a path, and the first of several, too.
+    // One word may be a revision or a path; of several the first may be, too.
     const paths = after ?? (words.length > 1 || isFile ? words : []);
     return index(
       "reset",
@@ -163,7 +164,7 @@ function matches(name: string, mode: string): boolean {
   return has({ words: [], after: null, options: [{ name, value: null }] }, mode);
 }
 
-/** What a stash of its own takes: by an option, or by the settings of these names unless an option says not to. */
+/** Whether the command stashes: by an option, else by the settings of these names. */
 function stashing(given: Arguments, ...keys: readonly string[]): Pick<TreeChange, "loses" | "stashes"> {
   if (has(given, "--autostash")) return { loses: "tracked", stashes: [] };
   return { loses: "nothing", stashes: has(given, "--no-autostash") ? [] : keys };
@@ -197,7 +198,7 @@ const rebase: Rule = args => {
   if (has(given, "--quit", "--edit-todo", "--show-current-patch")) return null;
   if (has(given, "--continue")) return index("rebase --continue", all, true);
   if (has(given, "--abort", "--skip")) return whileThere(tree("rebase"), ["rebase-merge", "rebase-apply"]);
-  // What it runs between the commits may be anything.
+  // The commands that it runs between the commits may do anything.
   if (has(given, "-x", "--exec")) return tree("rebase");
   const { words } = given;
   const onto = given.options.findLast(({ name }) => name === "--onto")?.value ?? null;
@@ -211,7 +212,7 @@ const rebase: Rule = args => {
   });
 };
 
-/** What it will fetch is not known: what is known of the branch counts. */
+/** What git will fetch is not known, so what is known of the branch counts. */
 const pull: Rule = args => {
   const given = readArguments(args, {
     short: "sXjo",
@@ -228,7 +229,7 @@ const pull: Rule = args => {
   });
 };
 
-/** Commits taken over, or taken back, one by one. */
+/** Applies commits one by one, or takes them back. */
 function picking(name: string, head: string): Rule {
   const options: Options = {
     short: "mX",
@@ -245,7 +246,7 @@ function picking(name: string, head: string): Rule {
   };
 }
 
-/** What a patch changes is not known, but git applies none to a file with changes in it. */
+/** What a patch changes is not known, but git applies none to a file with uncommitted changes. */
 const am: Rule = args => {
   const given = readArguments(args, { short: "pC", attached: "S" });
   if (has(given, "--quit", "--show-current-patch")) return null;

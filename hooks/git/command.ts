@@ -1,4 +1,4 @@
-/** One call of git: where it works, and what it may touch there. */
+/** One call of git: where it works, and what it may reach there. */
 
 import { topFolder } from "../../protocol/guard.ts";
 import { asValue, enter, hole, type Value, type Where } from "../shell/variables.ts";
@@ -9,12 +9,12 @@ import { has, readArguments } from "./options.ts";
 import { onlyOrAll, operands, type Paths, type Reach } from "./reach.ts";
 import { treeRules } from "./tree-rules.ts";
 
-/** Where a git command works; null: only the shell knows, or nobody said. */
+/** Where a git command works; null: only the shell knows, or the line does not say. */
 export interface Place {
   readonly dir: string | null;
-  /** It works there, or in a folder below. */
+  /** The command works there, or in a folder below. */
   readonly isBelow?: true;
-  /** Where it works if `dir` is not there. */
+  /** Where the command works if `dir` does not exist. */
   readonly stays?: string;
   readonly gitDir: string | null;
   readonly workTree: string | null;
@@ -25,15 +25,15 @@ export interface GitCall {
   readonly place: Place;
   readonly name: Value;
   readonly args: readonly Value[];
-  /** What it reads, with holes; null: not known. */
+  /** The text of its standard input, with holes; null: not known. */
   readonly input: string | null;
-  /** Its pathspecs reach names in other letters, too. */
+  /** Its pathspecs match without regard to case. */
   readonly isAnyCase: boolean;
-  /** What the call itself sets (`-c alias.x=...`), by names in small letters. */
+  /** Settings of the call itself (`-c alias.x=...`), by lower-case names. */
   readonly settings: ReadonlyMap<string, string>;
 }
 
-/** Options of git itself, in front of the command's name, whose value may be the next word. */
+/** Options of git itself, before the command's name, whose value may be the next word. */
 const valued: ReadonlySet<string> = new Set([
   "-C",
   "-c",
@@ -45,15 +45,15 @@ const valued: ReadonlySet<string> = new Set([
   "--attr-source",
 ]);
 
-/** With one of these git does nothing but tell. */
+/** With one of these git only prints information. */
 const telling =
   /^(?:-v|--version|-h|--help|--html-path|--man-path|--info-path|--exec-path|--list-cmds(?:=.*)?)$/;
 
-/** null where git runs no command. */
+/** Returns null if git runs no command. */
 export function gitCall({ values, dir, isBelow, stays = null, exported, input }: Invocation): GitCall | null {
   const fromEnv = { gitDir: exported.get("GIT_DIR"), workTree: exported.get("GIT_WORK_TREE") };
   let at: Where = { dir, isBelow };
-  // A variable that is set, nobody knows to what, may lead anywhere.
+  // A variable with an unknown value may lead anywhere.
   let isLost = [fromEnv.gitDir, fromEnv.workTree].some(value => value?.includes(hole));
   let gitDir: string | null = isLost ? null : (fromEnv.gitDir ?? null);
   let workTree: string | null = isLost ? null : (fromEnv.workTree ?? null);
@@ -63,7 +63,7 @@ export function gitCall({ values, dir, isBelow, stays = null, exported, input }:
     const word = values[i];
     if (word === undefined) break;
     if (!/^-./.test(word.text)) {
-      // With -C git refuses to work where there is no such folder.
+      // With -C git refuses to work if the folder does not exist.
       const isHere = !isLost && at.dir === dir && !at.isBelow && stays !== null && stays !== dir;
       const place = {
         ...(isLost ? { dir: null } : wordsOf(at)),
@@ -96,14 +96,14 @@ function wordsOf({ dir, isBelow }: Where): Pick<Place, "dir" | "isBelow"> {
   return dir !== null && isBelow ? { dir, isBelow } : { dir };
 }
 
-/** A setting without a value is set to true. */
+/** A setting without a value is true. */
 function note(settings: Map<string, string>, setting: string): void {
   const equals = setting.indexOf("=");
   const key = equals === -1 ? setting : setting.slice(0, equals);
   settings.set(key.toLowerCase(), equals === -1 ? "true" : setting.slice(equals + 1));
 }
 
-/** Settings may come through the environment, one pair of variables each. */
+/** Settings from the environment: one pair of variables each. */
 function settingsOf(exported: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
   return [...exported].flatMap(([variable, key]) => {
     const [, number] = /^GIT_CONFIG_KEY_(\d+)$/.exec(variable) ?? [];
@@ -112,7 +112,7 @@ function settingsOf(exported: ReadonlyMap<string, string>): readonly (readonly [
   });
 }
 
-/** What `git config` sets or, with a value of null, takes away; null where it does neither. */
+/** What `git config` sets, or unsets (a value of null); null if it does neither. */
 export function settingOf({
   name,
   args,
@@ -131,21 +131,21 @@ export function settingOf({
   return value === undefined ? null : { key: key.text.toLowerCase(), value: value.whole };
 }
 
-/** Of a call that writes a patch which takes out what is uncommitted: the paths of it; null: it is none. */
+/** The paths of a call that writes a patch which removes uncommitted work; null if it writes none. */
 export function reversedBy({ name, args }: GitCall): Paths | null {
   if (!/^diff(?:-files|-index)?$/.test(name.text)) return null;
   const given = readArguments(args, { short: "SGOlU", attached: "BMC" });
   const { words, after } = given;
-  // Between commits nothing is that is not committed.
+  // A diff between commits has no uncommitted work.
   const isBetween =
     words.some(({ text }) => /\w\.\.\.?\w/.test(text)) || (words.length > 1 && after !== null);
   if (!has(given, "-R") || isBetween) return null;
-  // What ends like a file's name is no branch.
+  // A word with the ending of a file name is not a branch.
   const paths = after ?? (words.every(({ text }) => /\.[a-z]\w*$/i.test(text)) ? words : []);
   return onlyOrAll(paths);
 }
 
-/** The words of a call of git, which may be by a program that is one command of it: `git-stash`. null: another program. */
+/** The words of a call of git, also of a program that is one command of it: `git-stash`. null: another program. */
 export function gitWords(values: readonly Value[]): readonly Value[] | null {
   const program = programOf(values);
   if (program === "git") return values;
@@ -154,7 +154,7 @@ export function gitWords(values: readonly Value[]): readonly Value[] | null {
   return [asValue("git"), asValue(name), ...values.slice(1)];
 }
 
-/** What the call may touch; null: neither files nor index. `reversed` is what the line did before. */
+/** What the call may reach; null: neither files nor index. `reversed`: paths of a patch the line wrote before. */
 export function reachOf({ name, args, input, isAnyCase }: GitCall, reversed: Paths | null): Reach | null {
   if (!name.known || isAskingForHelp(args)) return null;
   const given = { input, reversed };
@@ -162,12 +162,12 @@ export function reachOf({ name, args, input, isAnyCase }: GitCall, reversed: Pat
   return reach !== null && isAnyCase ? { ...reach, paths: null } : reach;
 }
 
-/** Only in the first place can it be no option's value. */
+/** Only the first word cannot be an option's value. */
 function isAskingForHelp([first]: readonly Value[]): boolean {
   return first?.known === true && (first.text === "-h" || first.text === "--help");
 }
 
-/** The place a command reaches: a worktree that is removed is not the one it is called from. */
+/** The place that a command reaches. `worktree remove` reaches another worktree than it is called in. */
 export function placeOf({ place }: GitCall, { elsewhere, fromTop }: Reach): Place {
   if (fromTop && place.dir !== null) return { ...place, dir: `${place.dir}/${topFolder}` };
   if (elsewhere === undefined) return place;
@@ -175,7 +175,7 @@ export function placeOf({ place }: GitCall, { elsewhere, fromTop }: Reach): Plac
   return { ...wordsOf(enter({ dir, isBelow }, elsewhere)), gitDir: null, workTree: null };
 }
 
-/** Whether git itself has a command of this name, so that it cannot be an alias. Not all of them: the usual ones. */
+/** Whether git itself has a command of this name, so that it cannot be an alias. Only the usual commands are listed. */
 export function isGitsOwn(name: string): boolean {
   return treeRules.has(name) || indexRules.has(name) || harmless.has(name);
 }

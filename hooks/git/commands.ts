@@ -1,10 +1,10 @@
 /**
  * The git commands in a shell line that reach the working tree or the index.
  *
- * Seen is what the line itself shows; behind a program that is not known, a call of git in its words counts. Not seen:
- * what scripts, `make` and interpreters run in turn; words that come from files, from programs other than the few of
- * `shell/output.ts`, or from variables, functions and aliases set elsewhere; a variable that has another value on
- * either way of an `if`; other machines.
+ * The reader sees what the line itself shows; behind an unknown program, a call of git in its words counts. It does not
+ * see what scripts, `make` and interpreters run, nor other machines. It does not see words from files, or from programs
+ * outside `shell/output.ts`. Nor does it see variables, functions and aliases set elsewhere, or both values of a
+ * variable that an `if` sets.
  */
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
@@ -27,16 +27,16 @@ import {
 import { has, readArguments } from "./options.ts";
 import { isGentle, type Paths, type Reach } from "./reach.ts";
 
-/** A guarded command, and whether its paths could not be told, so that it counts as reaching everything. */
+/** A guarded command; `unclear` if its paths are not known, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {
   readonly unclear: boolean;
 }
 
 export interface ShellGuard {
   readonly commands: readonly Guarded[];
-  /** Git commands by names that git itself does not have. */
+  /** Commands whose names git itself does not have. */
   readonly aliases: readonly AliasedCommand[];
-  /** Why not all of the line could be read; what could not passes. null: all of it was. */
+  /** Why a part of the line could not be read. That part passes. null: all of it was read. */
   readonly unread: string | null;
 }
 
@@ -44,16 +44,16 @@ interface Found {
   readonly commands: Guarded[];
   readonly aliases: AliasedCommand[];
   unread: string | null;
-  /** What the line itself sets in git's configuration, by names in small letters. */
+  /** What the line itself sets in git's configuration, by lower-case names. */
   readonly set: Map<string, string>;
-  /** Paths of patches that the line wrote, which take out what is uncommitted; null: none. */
+  /** Paths of patches by the line that remove uncommitted work; null: none. */
   reversed: Paths | null;
-  /** Words of the programs so far: a folder that one of them names it may have made. */
+  /** Words of the programs so far: a program may have made a folder that it names. */
   readonly words: string[];
-  /** How many aliases led here. */
+  /** The number of aliases that led here. */
   readonly depth: number;
   readonly budget: Budget;
-  /** What is known of the variables that the line's shell was given. */
+  /** The known variables of the line's shell. */
   readonly env: ReadonlyMap<string, string>;
 }
 
@@ -72,8 +72,8 @@ function nothingYet({ env, set = new Map() }: Pick<Found, "env"> & Partial<Pick<
 }
 
 /**
- * Reads a line that begins in `dir`; `env` is what is known of its shell's variables. Never throws, whatever the line
- * holds; bounded in time and in what it gives.
+ * Reads a line that begins in `dir`; `env` are the known variables of its shell. Never throws, whatever the line holds;
+ * its time and its result are bounded.
  */
 export function guardShell(
   line: string,
@@ -101,7 +101,7 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
   found.unread ??= tooMuch;
 }
 
-/** Where the shell is if the folder is not there, unless an earlier program of the line may have made it. */
+/** The shell's directory if the folder does not exist, unless an earlier program of the line may have made the folder. */
 function staysOf({ words }: Found, { values: [program], dir, stays = null }: Invocation): string | null {
   if (dir === null || stays === null || program === undefined) return null;
   const name = dir.slice(dir.lastIndexOf("/") + 1);
@@ -150,7 +150,7 @@ function note({ set }: Found, { key, value }: { readonly key: string; readonly v
   else if (set.size < limits.shellNamesMax) set.set(key, value);
 }
 
-/** What the line says itself of a command that else changes little: that it stashes, or loses what was just staged. */
+/** Adds what the line itself sets for a command that changes little by itself: a stash, or the loss of staged work. */
 function inLine({ commands, set }: Found, { settings }: GitCall, reach: Reach): Reach {
   const { changes } = reach;
   if (changes === undefined) return reach;
@@ -158,13 +158,13 @@ function inLine({ commands, set }: Found, { settings }: GitCall, reach: Reach): 
   const isStashing = changes.stashes.some(key => !isFalse(settings.get(key) ?? set.get(key) ?? "false"));
   const isStaged = changes.loses === "staged" && commands.some(one => one.reach !== "tree");
   if (isStashing || isStaged) return { ...reach, changes: { ...changes, stashes: left, loses: "tracked" } };
-  // What has to be in progress may begin on the line itself: but git begins nothing over what it would lose at its end.
+  // The line itself may begin it, but git begins nothing that would overwrite uncommitted work at its end.
   return { ...reach, changes: { ...changes, stashes: left } };
 }
 
 const recursing = /^(?:checkout|switch|reset|restore|read-tree)$/;
 
-/** Whether it reaches into submodules. Of what is not forced git refuses what would overwrite uncommitted work there. */
+/** Whether the command reaches into submodules. Unless forced, git refuses to overwrite uncommitted work there. */
 function furtherIn(
   { set }: Found,
   { name, args, settings }: GitCall,
@@ -179,12 +179,12 @@ function furtherIn(
   return isFalse(setting) ? {} : { further: { into: "submodules" } };
 }
 
-/** As git reads a setting. */
+/** Whether git reads the value as false. */
 function isFalse(value: string): boolean {
   return /^(?:false|no|off|0|)$/i.test(value);
 }
 
-/** What the line itself says of the alias counts; what git's configuration says is asked for later. */
+/** An alias that the line itself sets counts here; the daemon asks git's configuration for the others. */
 function takeAlias(found: Found, call: GitCall, name: string): void {
   const key = `alias.${name.toLowerCase()}`;
   const text = call.settings.get(key) ?? found.set.get(key);
@@ -198,9 +198,9 @@ function takeAlias(found: Found, call: GitCall, name: string): void {
   found.unread ??= inner.unread;
 }
 
-/** `submodule foreach` hands its words to a shell in every submodule. */
+/** `submodule foreach` passes its words to a shell in every submodule. */
 function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
-  // Options behind the second word belong to the command that is run, not to `foreach` in front of it.
+  // Options after the second word belong to the command that is run, not to `foreach`.
   let count = 0;
   const [sub, ...words] = args.filter(({ text }) => {
     const isOption = text.startsWith("-");
@@ -221,7 +221,7 @@ function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
   found.unread ??= inner.unread;
   const wiping = inner.commands.filter(({ reach }) => reach === "tree");
   if (wiping.length === 0) return null;
-  // What is not forced git refuses where it would overwrite uncommitted work.
+  // Unless forced, git refuses to overwrite uncommitted work.
   const isForced = wiping.some(({ changes }) => !isGentle(changes));
   const isWhole = wiping.some(({ untracked, ignored }) => untracked || ignored);
   const further = { into: "submodules", ...(isWhole ? { isWhole } : {}) } as const;
@@ -239,7 +239,7 @@ function aliased({ set, depth, env }: Found, call: GitCall, name: string): Alias
   };
 }
 
-/** Git puts an alias's text in place of its name; with a `!` in front it is a line for a shell. */
+/** Git replaces an alias's name by its text; a text with a `!` in front is a line for a shell. */
 function comesTo({ set, depth, budget, env }: Found, call: GitCall, text: string): Found {
   const { place, args } = call;
   const { dir, isBelow, gitDir, workTree } = place;
@@ -249,14 +249,14 @@ function comesTo({ set, depth, budget, env }: Found, call: GitCall, text: string
   if (text.startsWith("!")) {
     const words = args.map(({ whole }) => whole);
     look(found, `${text.slice(1)} "$@"`, isBelow ? null : dir, words);
-    // It runs at the top of the worktree, with the words that come after it.
+    // It runs at the top of the worktree, with the words after the alias.
     const commands = found.commands.map(each => ({ ...each, paths: null }));
     return { ...found, commands };
   }
   const values: Value[] = [asValue("git")];
   const { node } = readShell(text);
   walkShell(node, "/", ({ values: words }) => values.push(...words), null, budget);
-  // What the call itself sets holds for what its alias comes to.
+  // The settings of the call hold for the alias's command, too.
   const settings = [...call.settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
   const [git = asValue("git"), ...rest] = values;
   const words = [git, ...settings, ...rest, ...args];

@@ -1,10 +1,10 @@
-/** Git commands that write the index or a commit: whose changes they may take in. */
+/** Git commands that write the index or a commit: whose changes they may include. */
 import { has, type Options, readArguments } from "./options.ts";
 import { all, index, only, onlyOrAll, operands, type Rule, takeAll } from "./reach.ts";
 
 const unclear = { paths: null, unclear: true } as const;
 
-/** Named paths are taken as they are, and a folder is named like a file: so any form may take in what others changed. */
+/** A named path is added as it is, and a folder may have a file's name: any form may include others' changes. */
 const add: Rule = args => {
   const given = readArguments(args, { long: ["--chmod", "--pathspec-from-file"] });
   const paths = operands(given);
@@ -20,7 +20,7 @@ const add: Rule = args => {
     "-N",
     "--intent-to-add",
   );
-  // With -N it puts what is new into the index, without its content.
+  // With -N it adds new files to the index without their content.
   if (isPicking) return { ...index("add", onlyOrAll(paths)), untracked: has(given, "-N", "--intent-to-add") };
   const ignored = has(given, "-f", "--force") ? ({ ignored: true } as const) : {};
   const whole = has(given, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
@@ -61,7 +61,7 @@ const commit: Rule = args => {
   if (has(given, "-a", "--all")) return takeAll("commit -a", all, true);
   if (has(given, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
   if (has(given, "-p", "--patch", "--interactive")) return index("commit", onlyOrAll(paths), true);
-  // With --include it also takes in whatever else is staged.
+  // With --include it also commits whatever else is staged.
   if (paths.length > 0 && includes)
     return { ...takeAll("commit -i", only(paths), true), also: index("commit", all, true) };
   if (paths.length > 0) return takeAll("commit", only(paths));

@@ -5,7 +5,7 @@ import type { Value } from "../shell/variables.ts";
 export interface Options {
   /** Letters that take a value, from the same word or the next one. */
   readonly short?: string;
-  /** Letters that take one from the same word alone. */
+  /** Letters that take a value from the same word alone. */
   readonly attached?: string;
   /** Names that take a value, after `=` or from the next word. */
   readonly long?: readonly string[];
@@ -13,7 +13,7 @@ export interface Options {
 
 /** A git command's words, sorted. */
 export interface Arguments {
-  /** Words that are no options, in front of `--`. */
+  /** Words before `--` that are not options. */
   readonly words: readonly Value[];
   /** Words after `--`; null without it. */
   readonly after: readonly Value[] | null;
@@ -56,7 +56,7 @@ function longOption(arg: Value, next: Value | undefined, { long = [] }: Options)
   return { name: arg.text, value: takes && next !== undefined ? next : null };
 }
 
-/** Puts every letter of a cluster into `found`; returns the one that takes the next word, or null. */
+/** Puts every letter of a cluster into `found`; returns the letter that takes the next word, or null. */
 function shortOptions(
   arg: Value,
   { short = "", attached = "" }: Options,
@@ -77,15 +77,15 @@ function shortOptions(
   return null;
 }
 
-/** Whether one of the options was given; names may be abbreviated as git allows, letters not. */
+/** Whether one of the options was given. Names may be abbreviated as git allows, letters not. */
 export function has({ options }: Arguments, ...names: readonly string[]): boolean {
   return options.some(option => names.some(name => isNamed(option.name, name)));
 }
 
-/** Whole names that other names begin with. */
+/** Full names that are the beginning of other names. */
 const whole: ReadonlySet<string> = new Set(["--force"]);
 
-/** `--har` is `--hard`, and so is `--h`. What may be several options is refused by git itself. */
+/** `--har` is `--hard`, and so is `--h`. Git itself refuses an ambiguous abbreviation. */
 function isNamed(given: string, name: string): boolean {
   return given === name || (/^--\w/.test(given) && !whole.has(given) && name.startsWith(given));
 }

@@ -1,4 +1,4 @@
-/** Git commands that write the working tree: what uncommitted work they may wipe. */
+/** Git commands that write the working tree: which uncommitted work they may wipe. */
 
 import { asValue, hole, type Value } from "../shell/variables.ts";
 import { changeRules, overIgnored, putting, whileThere } from "./change-rules.ts";
@@ -18,7 +18,7 @@ const restore: Rule = args => {
   const isStaged = has(given, "-S", "--staged") && !has(given, "-W", "--worktree");
   if (isStaged) return index("restore --staged", reached);
   const source = given.options.findLast(({ name }) => isSource(name))?.value ?? null;
-  // Without a source it takes the files from the index, but for those that it writes there, too.
+  // Without a source it takes the files from the index, except those that it writes there, too.
   if (source === null && !has(given, "-S", "--staged")) return tree("restore", reached);
   return putting(tree("restore", reached), source === null ? [] : [source]);
 };
@@ -58,7 +58,7 @@ function pushed(args: readonly Value[]): Reach {
   return putting({ ...tree("stash push", paths, isUntracked(args)), ...ignoredToo(args) }, []);
 }
 
-/** What is in the stash comes over what git ignores. */
+/** The files of the stash overwrite ignored files. */
 function applied(sub: string, args: readonly Value[]): Reach {
   const [which = asValue("0")] = readArguments(args, {}).words;
   const name = /^\d+$/.test(which.text) ? asValue(`stash@{${which.text}}`) : which;
@@ -80,11 +80,11 @@ const clean: Rule = args => {
   // Forced twice it removes repositories, too.
   const forces = given.options.filter(({ name }) => name === "-f" || name === "--force").length;
   const further = forces > 1 ? ({ further: { into: "all", isWhole: true } } as const) : {};
-  // With the large one it leaves alone what is new.
+  // With -X it keeps new files.
   return { ...tree("clean", onlyOrAll(operands(given)), !has(given, "-X")), ...ignored, ...further };
 };
 
-/** A submodule is taken out with all that is in it. */
+/** A submodule is removed with everything in it. */
 const wholeSubmodules = { further: { into: "submodules", isWhole: true } } as const;
 
 const remove: Rule = args => {
@@ -105,12 +105,12 @@ const move: Rule = args => {
   const reach = tree("mv", only(paths));
   if (!has(given, "-f", "--force")) return reach;
   if (paths.some(({ known }) => !known)) return { ...reach, untracked: true, ignored: true };
-  // It goes over the target, or into it where that is a folder.
+  // It overwrites the target, or moves into the target if that is a folder.
   const inside = paths.slice(0, -1).map(({ text }) => `${target.text}/${text.replace(/^.*\/(?=[^/])/s, "")}`);
   return { ...reach, over: [target.text, ...inside] };
 };
 
-/** Backwards it takes work out of the files; forwards it goes beside what is there, unless the patch is a reversed one. */
+/** With -R it removes work from files. Else it keeps uncommitted work, unless the patch is a reversed one. */
 const apply: Rule = (args, { input, reversed }) => {
   const given = readArguments(args, {
     short: "pC",
@@ -124,7 +124,7 @@ const apply: Rule = (args, { input, reversed }) => {
   return has(given, "--cached", "--index", "-3", "--3way") ? index("apply --index") : null;
 };
 
-/** What a patch takes out of files that the line wrote, or shows. */
+/** What a patch that the line wrote or shows removes from files. */
 function losing(given: Arguments, input: string | null, reversed: Paths | null): Reach | null {
   if (reversed !== null) return tree("apply", reversed, true);
   const isRead = operands(given).every(({ whole }) => whole === "-");
@@ -148,7 +148,7 @@ const checkoutIndex: Rule = args => {
   return paths.length === 0 ? null : tree("checkout-index -f", only(paths));
 };
 
-/** The prefix is put in front of every name, as it is: what lies in its folder may be overwritten. */
+/** The prefix precedes every name as it is: files in its folder may be overwritten. */
 function prefixed({ text, known }: Value): Pick<Reach, "paths" | "unclear"> {
   if (!known) return { paths: null, unclear: true };
   const folder = text.slice(0, text.lastIndexOf("/") + 1);
@@ -169,7 +169,7 @@ const bisect: Rule = ([sub, ...args]) => {
   const long = ["--term-new", "--term-bad", "--term-old", "--term-good"];
   const given = readArguments(args, { long });
   if (sub.text === "reset") return whileThere(tree("bisect"), ["BISECT_START"]);
-  // It begins when it knows a bad and a good one.
+  // It begins when it knows a bad and a good commit.
   if (sub.text === "start" && (given.words.length < 2 || has(given, "--no-checkout"))) return null;
   return tree("bisect");
 };
@@ -181,7 +181,7 @@ const submodule: Rule = args => {
   if (sub === undefined) return null;
   if (!sub.known) return { ...tree("submodule"), unclear: true };
   const paths = onlyOrAll([...words, ...(given.after ?? [])]);
-  // Unless it is forced, git refuses what would overwrite uncommitted work in one.
+  // Unless forced, git refuses to overwrite uncommitted work in a submodule.
   const isForced = has(given, "-f", "--force");
   if (sub.text === "update") {
     const further = isForced ? ({ further: { into: "submodules" } } as const) : {};

@@ -1,16 +1,16 @@
 import { LocalError } from "../../client/errors.ts";
 
-/** Installing or uninstalling did not happen; the message says why and what to do. Settings are as before. */
+/** An install or uninstall failed; the message says why and what to do. Settings are unchanged. */
 export class InstallFailed extends LocalError {
   override readonly name = "InstallFailed";
 }
 
-/** The file is not what the client expects, so it is left alone. The message says what is wrong with it. */
+/** A settings file has an unexpected form, so Kite does not change it. The message says what is wrong. */
 export class SettingsRefused extends LocalError {
   override readonly name = "SettingsRefused";
 }
 
-/** Runs `work`; what the system refuses it (no permission, no such folder, a full disk) becomes InstallFailed. */
+/** Runs `work`; turns errors of the system (no permission, no such folder, a full disk) into InstallFailed. */
 export async function namingFailures<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

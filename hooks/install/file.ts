@@ -1,3 +1,4 @@
+/** Reads and replaces other programs' files without losing their writes. */
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import {
@@ -21,20 +22,20 @@ import { limits } from "../../protocol/limits.ts";
 import { InstallFailed, SettingsRefused } from "./failed.ts";
 
 /**
- * The bytes of a file, or null where there is none. Throws where it is longer than `maxBytes`, or no regular file: a
- * pipe would be waited for without end.
+ * Returns the bytes of a file, or null if it does not exist. Throws if it is longer than `maxBytes`, or no regular
+ * file: reading a pipe would block without end.
  */
 export function readIfAny(path: string, maxBytes: number): Buffer | null {
   const there = statSync(path, { throwIfNoEntry: false });
   if (there === undefined) return null;
   refuseOdd(path, there);
-  // It may have become something else since: opened so, nothing is waited for.
+  // The file may have become a pipe since; opened this way it does not block.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     const stat = fstatSync(fd);
     refuseOdd(path, stat);
     if (stat.size > maxBytes) {
-      throw new InstallFailed(`${path} is longer than ${maxBytes} bytes; it was left alone`);
+      throw new InstallFailed(`${path} is longer than ${maxBytes} bytes; Kite did not change it`);
     }
     return readFileSync(fd);
   } finally {
@@ -51,41 +52,43 @@ function refuseOdd(path: string, stat: Stats): void {
   ];
   const kind = kinds.find(([, isIt]) => isIt)?.[0] ?? "a device";
   throw new InstallFailed(
-    `${path} is ${kind}, not a regular file; it was left alone. Remove it, then try again`,
+    `${path} is ${kind}, not a regular file; Kite did not change it. Remove it, then try again`,
   );
 }
 
-/** A file of others as text, or null where there is none. What is not UTF-8 could not be written back as it was. */
+/** Returns another program's file as text; null if it does not exist. Throws if it is not UTF-8: a rewrite would damage it. */
 export function readText(path: string, maxBytes: number): string | null {
   const bytes = readIfAny(path, maxBytes);
-  if (bytes !== null && !isUtf8(bytes)) throw new InstallFailed(`${path} was left alone: it is not UTF-8`);
+  if (bytes !== null && !isUtf8(bytes))
+    throw new InstallFailed(`${path} is not UTF-8; Kite did not change it`);
   return bytes?.toString("utf8") ?? null;
 }
 
-/** Says which file was refused. */
+/** Adds the file's name to a refusal. */
 export function named<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof SettingsRefused) throw new InstallFailed(`${file} was left alone: ${error.message}`);
+    if (error instanceof SettingsRefused)
+      throw new InstallFailed(`Kite did not change ${file}: ${error.message}`);
     throw error;
   }
 }
 
 /**
- * Puts a file of Kite's own in place as a whole: nobody ever reads half of it. It keeps its mode; a new one gets `mode`.
+ * Replaces one of Kite's own files as a whole, so that no reader sees half of it. Keeps its mode; a new file gets `mode`.
  */
 export function writeWhole(path: string, bytes: Buffer | string, mode: number): void {
   withFresh(path, bytes, mode, fresh => renameSync(fresh, path));
 }
 
 /**
- * Puts a file of others in place as a whole, if it is still what it `was` (null: not there); else it returns false and
- * changes nothing. Throws where the file has several names: only one of them would get the new text.
+ * Replaces another program's file as a whole if it still equals `was` (null: it does not exist); else returns false and
+ * changes nothing. Throws if the file has several names: only one of them would get the new text.
  *
- * No system call replaces a file on condition of what is in it. What a program that asks for no lock writes in the few
- * microseconds between the last look and the rename is lost; a file that was not there is made by a link, which fails
- * where there is one by then, so there nothing is.
+ * No system call replaces a file on condition of its content. If a program that takes no lock writes in the microseconds
+ * between the last comparison and the rename, its write is lost. A new file is made by a link, which fails if the file
+ * exists by then, so it overwrites nothing.
  */
 export function replaceText(path: string, text: string, mode: number, was: string | null): boolean {
   refuseLinked(path);
@@ -97,7 +100,7 @@ export function replaceText(path: string, text: string, mode: number, was: strin
   });
 }
 
-/** Removes a file of others if it is still what it `was`; else it returns false. */
+/** Removes another program's file if it still equals `was`; else returns false. */
 export function removeText(path: string, was: string): boolean {
   refuseLinked(path);
   if (!isStill(path, was)) return false;
@@ -105,13 +108,13 @@ export function removeText(path: string, was: string): boolean {
   return true;
 }
 
-/** Throws where a file has several names: a new file in its place would part them without a word. */
+/** Throws if a file has several names: a new file in its place would separate them silently. */
 export function refuseLinked(path: string): void {
   const names = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
   if (names <= 1) return;
   throw new InstallFailed(
-    `${path} has ${names} names (hard links), and a new text would get to only one of them; it was left alone. Part ` +
-      `them first: cp -p '${path}' '${path}.new' && mv '${path}.new' '${path}'; or make the others symbolic links`,
+    `${path} has ${names} names (hard links), and a new text would reach only one of them; Kite did not change it. To ` +
+      `separate them: cp -p '${path}' '${path}.new' && mv '${path}.new' '${path}'; or make the others symbolic links`,
   );
 }
 
@@ -121,20 +124,20 @@ function isStill(path: string, was: string): boolean {
   return bytes?.equals(Buffer.from(was)) ?? false;
 }
 
-/** Gives `fresh` the name `path` too; false where something has it by now. */
+/** Links `fresh` to the name `path` too; returns false if that name exists by now. */
 function linked(fresh: string, path: string): boolean {
   try {
     linkSync(fresh, path);
   } catch (error) {
     if (isCode(error, "EEXIST")) return false;
-    // Some filesystems know no hard links.
+    // Some file systems have no hard links.
     if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return false;
     renameSync(fresh, path);
   }
   return true;
 }
 
-/** Writes a file beside `path`, on disk when `put` gets its name; it is gone afterwards unless it was moved. */
+/** Writes a file beside `path`, syncs it and calls `put` with its name; then removes it unless `put` moved it. */
 function withFresh<T>(path: string, bytes: Buffer | string, mode: number, put: (fresh: string) => T): T {
   const before = statSync(path, { throwIfNoEntry: false });
   const fresh = `${path}.${process.pid}.new`;
@@ -153,16 +156,16 @@ function withFresh<T>(path: string, bytes: Buffer | string, mode: number, put: (
   }
 }
 
-/** Runs `work` until it is done; it returns null where somebody who asks for no lock wrote `path` in between. */
+/** Repeats `work` while it returns null, which means that a program without the lock wrote `path` meanwhile. */
 export function retried<T>(path: string, work: () => T | null): T {
   for (let tries = 0; tries < limits.settingsTriesMax; tries += 1) {
     const done = work();
     if (done !== null) return done;
   }
-  throw new InstallFailed(`${path} changes all the time; try again in a moment`);
+  throw new InstallFailed(`another program keeps changing ${path}; try again in a moment`);
 }
 
-/** Puts `text` beside the file, under a name that is free and with the file's own mode. */
+/** Writes `text` beside the file, under a free name and with the file's own mode. */
 export function backUp(path: string, text: string): string {
   const mode = statSync(path).mode & 0o777;
   for (let n = 1; ; n += 1) {
@@ -176,7 +179,7 @@ export function backUp(path: string, text: string): string {
   }
 }
 
-/** Runs `work` while no other program that asks the same way writes the file. Its folder has to exist. */
+/** Runs `work` under the file's lock, which other programs also take. The file's folder must exist. */
 export async function whileLocked<T>(path: string, work: () => T | Promise<T>): Promise<T> {
   let release: () => Promise<void>;
   try {
@@ -186,7 +189,7 @@ export async function whileLocked<T>(path: string, work: () => T | Promise<T>): 
     });
   } catch (error) {
     if (!isCode(error, "ELOCKED")) throw error;
-    throw new InstallFailed(`${path} is being written by another program; try again in a moment`);
+    throw new InstallFailed(`another program is writing ${path}; try again in a moment`);
   }
   try {
     return await work();

@@ -1,7 +1,8 @@
 /**
- * JSON as text that somebody wrote: values are added and removed where they stand, and every other byte stays.
- * (Parsing and printing the whole would reformat what is not ours.)
+ * Edits JSON as text: adds and removes values in place and keeps every other byte. (Parsing and printing the whole file
+ * would reformat other programs' entries.)
  */
+import { type Node as Parsed, parseTree } from "jsonc-parser";
 import { SettingsRefused } from "./failed.ts";
 
 export interface ObjectNode {
@@ -26,7 +27,7 @@ export interface ScalarNode {
 
 export type Node = ObjectNode | ArrayNode | ScalarNode;
 
-/** An element of an array. `start` and `end` span what is between the commas, without white space. */
+/** An element of an array. `start` and `end` span the text between the commas, without white space. */
 export interface Item {
   readonly start: number;
   readonly end: number;
@@ -37,10 +38,7 @@ export interface Member extends Item {
   readonly key: string;
 }
 
-const space = /[\s\uFEFF]*/y;
-const scalar = /"(?:[^"\\]|\\.)*"|[^\s,\]}]+/y;
-
-/** The whole text as an object. Throws SettingsRefused where it is no JSON, or something else. */
+/** Returns the whole text as an object. Throws SettingsRefused if it is no JSON object. */
 export function parseObject(text: string): ObjectNode {
   let node: Node;
   try {
@@ -52,23 +50,25 @@ export function parseObject(text: string): ObjectNode {
   return node;
 }
 
-/** Where everything stands in `text`. Throws SyntaxError where it is not JSON; a byte order mark is passed over. */
+/** Returns the positions of all values in `text`. Throws SyntaxError if it is not JSON; skips a byte order mark. */
 export function parseText(text: string): Node {
   JSON.parse(text.replace(/^\uFEFF/, ""));
-  return nodeAt(text, skip(text, 0));
+  const root = parseTree(text.replace(/^\uFEFF/, " "));
+  if (root === undefined) throw new SyntaxError("it holds no value");
+  return located(root);
 }
 
-/** The member that counts under this key: the last one. */
+/** Returns the last member under this key, which is the one that counts. */
 export function member(node: ObjectNode, key: string): Member | undefined {
   return node.children.findLast(m => m.key === key);
 }
 
-/** The value that `node` stands for. */
+/** Returns the value of `node`. */
 export function readValue(text: string, node: Node): unknown {
   return JSON.parse(text.slice(node.start, node.end));
 }
 
-/** Adds a last child, formatted as its neighbours are; `key` for an object, null for an array. */
+/** Adds a last child in the format of its neighbours; `key` is null for an array. */
 export function append(
   text: string,
   node: ObjectNode | ArrayNode,
@@ -91,7 +91,7 @@ export function append(
   return splice(text, last.end, last.end, `,${child}`);
 }
 
-/** Puts `value` in the place of `node`, formatted as its surroundings are. */
+/** Replaces `node` by `value`, in the format of the text around it. */
 export function replace(text: string, node: Node, value: unknown): string {
   const style = styleOf(text);
   const base = lineIndent(text, node.start);
@@ -99,7 +99,7 @@ export function replace(text: string, node: Node, value: unknown): string {
   return splice(text, node.start, node.end, body);
 }
 
-/** Takes the child at `index` away, with the comma that is too many. */
+/** Removes the child at `index` and its comma. */
 export function remove(text: string, node: ObjectNode | ArrayNode, index: number): string {
   const child = node.children[index];
   if (child === undefined) throw new RangeError(`no child ${index}`);
@@ -113,7 +113,7 @@ export function remove(text: string, node: ObjectNode | ArrayNode, index: number
 interface Style {
   readonly indent: string;
   readonly eol: string;
-  /** Everything stands on one line. */
+  /** The text is on one line. */
   readonly compact: boolean;
 }
 
@@ -142,46 +142,19 @@ function splice(text: string, start: number, end: number, piece: string): string
   return text.slice(0, start) + piece + text.slice(end);
 }
 
-function skip(text: string, at: number): number {
-  space.lastIndex = at;
-  return at + (space.exec(text)?.[0].length ?? 0);
+function located({ type, offset: start, length, children = [] }: Parsed): Node {
+  const end = start + length;
+  if (type === "object") return { kind: type, start, end, children: children.flatMap(memberAt) };
+  if (type === "array") return { kind: type, start, end, children: children.map(itemAt) };
+  return { kind: "scalar", start, end };
 }
 
-function scalarEnd(text: string, at: number): number {
-  scalar.lastIndex = at;
-  return at + (scalar.exec(text)?.[0].length ?? 0);
+function itemAt(parsed: Parsed): Item {
+  const value = located(parsed);
+  return { start: value.start, end: value.end, value };
 }
 
-function nodeAt(text: string, start: number): Node {
-  if (text[start] === "{") return objectAt(text, start);
-  if (text[start] === "[") return arrayAt(text, start);
-  return { kind: "scalar", start, end: scalarEnd(text, start) };
-}
-
-function objectAt(text: string, start: number): ObjectNode {
-  const children: Member[] = [];
-  let at = skip(text, start + 1);
-  while (text[at] !== "}") {
-    const keyEnd = scalarEnd(text, at);
-    const value = nodeAt(text, skip(text, skip(text, keyEnd) + 1));
-    children.push({ key: String(JSON.parse(text.slice(at, keyEnd))), start: at, end: value.end, value });
-    at = pastComma(text, value.end);
-  }
-  return { kind: "object", start, end: at + 1, children };
-}
-
-function arrayAt(text: string, start: number): ArrayNode {
-  const children: Item[] = [];
-  let at = skip(text, start + 1);
-  while (text[at] !== "]") {
-    const value = nodeAt(text, at);
-    children.push({ start: at, end: value.end, value });
-    at = pastComma(text, value.end);
-  }
-  return { kind: "array", start, end: at + 1, children };
-}
-
-function pastComma(text: string, end: number): number {
-  const at = skip(text, end);
-  return text[at] === "," ? skip(text, at + 1) : at;
+function memberAt({ children: [key, parsed] = [] }: Parsed): Member[] {
+  if (key === undefined || parsed === undefined) return [];
+  return [{ ...itemAt(parsed), start: key.offset, key: String(key.value) }];
 }

@@ -1,3 +1,4 @@
+/** Installs the hook clients and the launcher in Kite's `bin` folder. */
 import {
   chmodSync,
   lstatSync,
@@ -16,14 +17,14 @@ import { InstallFailed } from "./failed.ts";
 import { isCode, readIfAny, writeWhole } from "./file.ts";
 import { launcherPath, launcherText, mcpPath, mcpText } from "./launcher.ts";
 
-/** What the client's settings point to: names that stay, whatever Kite, Node or perl they come from. */
+/** The files that the client's settings name; the names stay the same for every version of Kite, Node or perl. */
 export interface Program {
   readonly cjs: string;
   readonly pl: string;
   readonly node: string;
 }
 
-/** The hook clients by their names, in `dist` and in `bin`. */
+/** The hook clients' file names, in `dist` and in `bin`. */
 export const clientFiles = ["hook.cjs", "hook.pl"] as const;
 
 export function programPaths(bin: string): Program {
@@ -32,17 +33,16 @@ export function programPaths(bin: string): Program {
 
 export interface ProgramOptions {
   readonly paths: Pick<KitePaths, "home" | "bin">;
-  /** Where the bundles lie. */
+  /** The folder of the bundles. */
   readonly dist: string;
   readonly node: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Copies both clients from `dist` into `bin`, writes the launcher and points `bin/node` at the Node that runs now,
- * each in one step, so that a hook that starts meanwhile finds the old or the new one. Both clients, because
- * settings that were written earlier may run the other one. Returns whether anything changed. Throws where `bin` or
- * its folder belongs to somebody else.
+ * Copies both clients from `dist` into `bin`, writes the launcher and points `bin/node` at the present Node. Each step
+ * is atomic, so that a hook that starts meanwhile finds the old or the new file. It copies both clients because earlier
+ * settings may run the other one. Returns whether a file changed. Throws if another user owns `bin` or its folder.
  */
 export function putProgram(options: ProgramOptions): boolean {
   const { paths, dist, node } = options;
@@ -57,19 +57,19 @@ export function putProgram(options: ProgramOptions): boolean {
   return copied.includes(true);
 }
 
-/** The launcher as this Kite writes it. */
+/** Returns the launcher's text as this Kite writes it. */
 export function launcherFor({ paths: { home, bin }, dist, env }: Omit<ProgramOptions, "node">): string {
   return launcherText({ home, node: programPaths(bin).node, kite: join(dist, "kite.mjs"), env });
 }
 
-/** Takes away what `putProgram` made. */
+/** Removes the files that `putProgram` wrote. */
 export function removeProgram(bin: string): void {
   const launchers = [launcherPath(bin), mcpPath(bin)];
   for (const path of [...Object.values(programPaths(bin)), ...launchers]) rmSync(path, { force: true });
   removeIfEmpty(bin);
 }
 
-/** Removes a folder unless something is in it. */
+/** Removes a folder if it is empty. */
 export function removeIfEmpty(dir: string): void {
   try {
     rmdirSync(dir);
@@ -81,7 +81,7 @@ export function removeIfEmpty(dir: string): void {
 function refuseForeign(dir: string): void {
   const stat = lstatSync(dir);
   if (!stat.isDirectory() || stat.uid !== process.getuid?.()) {
-    throw new InstallFailed(`${dir} is not a folder of yours; choose another KITE_HOME`);
+    throw new InstallFailed(`${dir} is not a folder that you own; choose another KITE_HOME`);
   }
 }
 

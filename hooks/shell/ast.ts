@@ -1,9 +1,9 @@
-/** What a shell line is made of, as far as it matters which programs it runs, with what words and where. */
+/** The parts of a shell line that tell which programs it runs, with which words and where. */
 
 /**
  * A piece of a word. A `variable` is a name, a number, `@`, `*` or an element of an array (`NAME[@]`, `NAME[0]`).
- * `output` is what commands write, `file` one that holds it. What is `opaque` is known only when the shell runs; the
- * commands in it run before that. A `value` is what a piece came to: no reader of lines makes one.
+ * `output` is what commands write, `file` a file that holds it. Only the shell knows an `opaque` piece; the commands in
+ * it run before it is used. A `value` is the result of a piece: no reader of lines makes one.
  */
 export type Part =
   | { readonly kind: "text"; readonly text: string; readonly quoted: boolean }
@@ -15,48 +15,48 @@ export type Part =
 
 export type Word = readonly Part[];
 
-/** `adds`: it is put at the end of what was there. A value of null: an element of an array. */
+/** `adds`: the value is appended to the old one. A value of null: an element of an array. */
 export type Assignment = { readonly name: string; readonly adds: boolean } & (
   | { readonly kind: "word"; readonly value: Word | null }
   | { readonly kind: "list"; readonly value: readonly Word[] }
 );
 
-/** A here-document, whose text stands after the line that asks for it, or a here-string. */
+/** A here-document, whose text comes after its line, or a here-string. */
 export interface Document {
   word: Word;
 }
 
-/** What a command reads: a text of the line, or what the word names. */
+/** The standard input of a command: a text of the line, or the file that the word names. */
 export type Input = { readonly document: Document } | { readonly from: Word };
 
 export type Node =
   | {
-      /** A command with its words; `asides` are those of redirections and of subscripts. */
+      /** A command with its words; `asides` are words of redirections and of subscripts. */
       readonly kind: "simple";
       readonly assignments: readonly Assignment[];
       readonly words: readonly Word[];
       readonly asides: readonly Word[];
     }
   | {
-      /** `documents` are all of its here-documents, `input` is what its standard input is, where it is another one. */
+      /** `documents` are all of its here-documents; `input` is its standard input if that is another one. */
       readonly kind: "redirected";
       readonly node: Node;
       readonly asides: readonly Word[];
       readonly documents: readonly Document[];
       readonly input: Input | null;
-      /** What it writes goes to a file. */
+      /** Its output goes to a file. */
       readonly isWritten: boolean;
     }
   | { readonly kind: "sequence"; readonly nodes: readonly Node[] }
-  /** Each runs in a process of its own and reads what the one before writes. */
+  /** Each runs in a process of its own and reads the output of the one before. */
   | { readonly kind: "pipe"; readonly nodes: readonly Node[] }
   | { readonly kind: "chain"; readonly first: Node; readonly rest: readonly Link[] }
-  /** Runs in a process of its own: what it changes of directory and variables ends with it. */
+  /** Runs in a process of its own: its changes of directory and variables end with it. */
   | { readonly kind: "apart"; readonly node: Node }
   | { readonly kind: "if"; readonly arms: readonly Arm[]; readonly otherwise: Node | null }
   | { readonly kind: "case"; readonly arms: readonly Node[] }
   | {
-      /** `for` with its variable and words (null: those of whoever runs it), or `while` with its condition. */
+      /** `for` with its variable and words (null: the arguments), or `while` with its condition. */
       readonly kind: "loop";
       readonly variable: string | null;
       readonly words: readonly Word[] | null;

@@ -1,4 +1,4 @@
-/** What the shell's own commands do to what it knows. */
+/** What the shell's own commands do to its state. */
 import { limits } from "../../protocol/limits.ts";
 import { readOptions } from "./options.ts";
 import {
@@ -16,7 +16,7 @@ import {
   without,
 } from "./variables.ts";
 
-/** null: nothing comes after it. Of what leads out of functions and loops nothing is known here. */
+/** Returns null if nothing comes after the command. Leaving a function or a loop is not handled here. */
 export function builtin(name: string | null, args: readonly Value[], state: State): State | null {
   switch (name) {
     case "exit":
@@ -56,15 +56,15 @@ export function builtin(name: string | null, args: readonly Value[], state: Stat
   }
 }
 
-/** Without a word it goes home. */
+/** Without a word it goes to the home directory. */
 function moved(args: readonly Value[], state: State): State {
   const to = args.find(({ text }) => !/^-[LPe@-]/.test(text)) ?? asValue(state.variables.get("HOME") ?? hole);
   if (to.known && to.text === "-") return { ...left(state), dir: state.before };
-  // Of several that follow each other any may fail; where the first one began is what counts.
+  // Any of several `cd`s in a row may fail, so the directory in which the first one began counts.
   return { ...left(state), ...enter(state, to), stays: state.stays ?? whereOf(state) };
 }
 
-/** Where it was is known where it is known itself. */
+/** The previous directory is known if the present one is. */
 function left(state: State): State {
   return { ...state, before: whereOf(state), isBelow: false };
 }
@@ -73,7 +73,7 @@ function whereOf({ dir, isBelow }: State): string | null {
   return isBelow ? null : dir;
 }
 
-/** Without a directory, or by number, it goes around in what is on the stack. */
+/** Without a directory, or with a number, it turns the stack. */
 function pushed(args: readonly Value[], state: State): State {
   const [to] = args;
   if (to === undefined || /^[+-]/.test(to.text)) return { ...left(state), dir: null, stack: [] };
@@ -92,7 +92,7 @@ function declared(name: string, args: readonly Value[], state: State): State {
 
 const reading = { short: "adeinNptu" };
 
-/** The next line, cut into the variables that are named. */
+/** Splits the next line into the named variables. */
 function taken(args: readonly Value[], state: State): State {
   const { options, rest } = readOptions(args, reading);
   const names = rest.filter(({ text }) => isName(text)).map(({ text }) => text);
@@ -113,7 +113,7 @@ function taken(args: readonly Value[], state: State): State {
   );
 }
 
-/** Each line is an element, without its end where `-t` says so. */
+/** Each line becomes an element, without its end if `-t` says so. */
 function listed(args: readonly Value[], state: State): State {
   const { options, rest } = readOptions(args, { short: "dnOsuCc" });
   const name = rest[0]?.text ?? "MAPFILE";
@@ -123,7 +123,7 @@ function listed(args: readonly Value[], state: State): State {
   return { ...state, lists: withNamed(state.lists, name, boundedList(lines)) };
 }
 
-/** `set -- a b` gives the shell its words anew. */
+/** `set -- a b` sets the shell's arguments anew. */
 function reset(args: readonly Value[], state: State): State {
   const at = args.findIndex(({ whole }) => whole === "--");
   const [first] = args;

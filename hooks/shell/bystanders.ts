@@ -1,9 +1,9 @@
-/** Programs that are not known to run another one, though they may: what stands behind them, and lines in their words. */
+/** Programs that may run another one though it is not known that they do: the command or the lines in their words. */
 
 import { unknown, type Value } from "./variables.ts";
 import { isShell, programOf } from "./wrappers.ts";
 
-/** They take git's name for a text, a file or a program that runs elsewhere: the shell's own, printers, searchers. */
+/** These use git's name as a text, a file or a program elsewhere: the shell's own commands, printers, searchers. */
 const idle: ReadonlySet<string> = new Set(
   (
     ": true false test [ cd chdir pushd popd dirs pwd echo printf cat tee which type hash whereis whatis apropos man info " +
@@ -16,7 +16,7 @@ const idle: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Words of these may be lines for a shell: each of them, or the one behind such an option. */
+/** Words of these may be lines for a shell: every word, or the word after such an option. */
 const liners: ReadonlyMap<string, RegExp | null> = new Map([
   ["tmux", null],
   ["screen", null],
@@ -31,30 +31,30 @@ const liners: ReadonlyMap<string, RegExp | null> = new Map([
 ]);
 
 export interface Behind {
-  /** A call of git, or a shell with its line, further along in the words. */
+  /** A call of git, or of a shell with its line, among the words. */
   readonly command: readonly Value[] | null;
   /** Words that a shell may get as its line. */
   readonly lines: readonly Value[];
 }
 
-/** What a program may run whose name is `name`; null: only the shell knows it, or it is none at all. */
+/** What a program called `name` may run; null: only the shell knows the name, or there is none. */
 export function behind(name: string | null, args: readonly Value[]): Behind {
   if (name !== null && (idle.has(name) || /^git(?:-|$)/.test(name))) return { command: null, lines: [] };
-  const at = args.findIndex((_, i) => isCall(args.slice(i)));
+  const at = args.findIndex((first, i) => isCall(first, args[i + 1]));
   const option = name === null ? undefined : liners.get(name);
   const isLine = (i: number) => option === null || option?.test(args[i - 1]?.text ?? "") === true;
   const lines = args.filter(({ whole }, i) => /\bgit\s/.test(whole) && isLine(i));
   return { command: at === -1 ? null : filled(args.slice(at)), lines };
 }
 
-/** `parallel` puts what comes behind its `:::` behind the command, in its own way. */
+/** `parallel` puts the words after its `:::` behind the command, in its own way. */
 function filled(command: readonly Value[]): readonly Value[] {
   const end = command.findIndex(({ text }) => text.startsWith(":::"));
   return end === -1 ? command : [...command.slice(0, end), unknown];
 }
 
-function isCall([first, second]: readonly Value[]): boolean {
-  if (first?.known !== true || second === undefined) return false;
+function isCall(first: Value, second: Value | undefined): boolean {
+  if (!first.known || second === undefined) return false;
   const name = programOf([first]);
   return name === "git" || (isShell(name) && /^-\w*c$/.test(second.text));
 }

@@ -1,20 +1,20 @@
-/** The words that a shell makes of one: braces, variables, fields. */
+/** The words that a shell makes of one word: braces, variables, fields. */
 
 import { limits } from "../../protocol/limits.ts";
 import type { Part, Word } from "./ast.ts";
 import { asValue, bounded, hole, type State, textOf, type Value } from "./variables.ts";
 
-/** Patterns of file names stay as they are. */
+/** File name patterns stay as they are. */
 export function expand(word: Word, state: State): readonly Value[] {
   return braces(word).flatMap(each => fields(each, state));
 }
 
-/** A word as one value, as in an assignment: nothing in it is split. */
+/** A word as one value, as in an assignment: it is not split. */
 export function single(word: Word, state: State): Value {
   const quoted = word.map(part =>
     part.kind === "variable" || part.kind === "value" ? { ...part, quoted: true } : part,
   );
-  // Here the elements of a list are one text, too.
+  // In an assignment the elements of a list are one text, too.
   return asValue(
     bounded(
       fields(quoted, state)
@@ -24,7 +24,7 @@ export function single(word: Word, state: State): Value {
   );
 }
 
-/** The fields of one word, as they grow. */
+/** The fields of one word while they are collected. */
 class Fields {
   readonly done: string[] = [];
   #now = "";
@@ -41,12 +41,12 @@ class Fields {
     this.#isThere = false;
   }
 
-  /** A list without elements: the quotes around it are no word either. */
+  /** A list without elements makes no word, even in quotes. */
   vanish(): void {
     if (this.#now === "") this.#isThere = false;
   }
 
-  /** Text that ends a field at every blank. */
+  /** Adds text that ends a field at every blank. */
   split(text: string): void {
     for (const [i, each] of text.split(/[ \t\n]+/).entries()) {
       if (i > 0) this.end();
@@ -75,7 +75,7 @@ function isInQuotes(part: Part): boolean {
   return "quoted" in part && part.quoted;
 }
 
-/** `~` and `~name`: somebody's home. */
+/** Whether it begins with a home directory: `~` or `~name`. */
 function isTilde(part: Part): part is Extract<Part, { kind: "text" }> {
   return part.kind === "text" && !part.quoted && part.text.startsWith("~");
 }
@@ -91,7 +91,7 @@ function homeOf(name: string, state: State): string {
   return name === "~-" ? (state.before ?? hole) : hole;
 }
 
-/** One text, or those of a list's elements. */
+/** One text, or the texts of a list's elements. */
 function textsOf(part: Part, state: State): readonly string[] {
   if (part.kind === "text" || part.kind === "value") return [part.text];
   return part.kind === "variable" ? variable(part.name, part.quoted, state) : [hole];
@@ -122,7 +122,7 @@ function several(
   return name === "*" && quoted ? [list.join(" ")] : list;
 }
 
-/** `a{b,c}` is two words. What is more involved is not known. */
+/** `a{b,c}` is two words. The result of nested braces counts as not known. */
 function braces(word: Word): readonly Word[] {
   const at = word.findIndex(part => part.kind === "text" && !part.quoted && hasAlternatives(part.text));
   const part = word[at];
@@ -133,14 +133,14 @@ function braces(word: Word): readonly Word[] {
   const inside = text.slice(open + 1, close);
   if (!isPlain || !inside.includes(",") || word.length > 1) return [[{ kind: "opaque", commands: [] }]];
   const [head, tail] = [text.slice(0, open), text.slice(close + 1)];
-  // Each alternative has what stands around it: of many with much around them nobody knows.
+  // Each alternative gets the text around it; too many long ones count as not known.
   const alternatives = inside.split(",");
   if (alternatives.length * (head.length + tail.length) > limits.shellLineChars)
     return [[{ kind: "opaque", commands: [] }]];
   return alternatives.map(each => [{ ...part, text: head + each + tail }]);
 }
 
-/** Whether a brace opens, and a comma or two dots come before the next brace. */
+/** Whether a brace opens, and a comma or two dots follow before the next brace. */
 function hasAlternatives(text: string): boolean {
   let isOpen = false;
   for (let i = 0; i < text.length; i += 1) {
@@ -152,7 +152,7 @@ function hasAlternatives(text: string): boolean {
   return false;
 }
 
-/** Whether a brace that opens is followed by quotes or variables before its comma. */
+/** Whether quotes or variables follow an open brace before its comma. */
 function isBroken(word: Word): boolean {
   const isText = (part: Part) => part.kind === "text" && !part.quoted;
   const open = word.findIndex(

@@ -1,4 +1,4 @@
-/** Programs that run others: with words that they read (`xargs`), or that they find (`find -exec`). */
+/** Programs that run others: with words that they read (`xargs`) or files that they find (`find -exec`). */
 
 import { limits } from "../../protocol/limits.ts";
 import { type Option, readOptions } from "./options.ts";
@@ -8,13 +8,13 @@ import { asValue, hole, type Value } from "./variables.ts";
 /** Commands that a program starts, each with its words. */
 export interface Launched {
   readonly commands: readonly (readonly Value[])[];
-  /** They run in one of these folders, or below them, who knows where; null: where the program runs. */
+  /** They run in or below one of these folders, and only the program knows where; null: where the program runs. */
   readonly below: readonly Value[] | null;
 }
 
 /**
- * null: the program starts nothing. `input` is what it reads, `textOf` what a file holds that it names; both null where
- * the line does not tell.
+ * Returns null if the program starts nothing. `input` is its standard input, `textOf` the content of a file that it
+ * names; both are null if the line does not tell.
  */
 export function launched(
   name: string | null,
@@ -26,7 +26,7 @@ export function launched(
   return name === "xargs" || name === "gxargs" ? fed(args, input, textOf) : null;
 }
 
-/** Every `-exec` with its words; what is found is not known. */
+/** Every `-exec` with its words; the files found are not known. */
 function found(args: readonly Value[]): Launched {
   const commands: Value[][] = [];
   let isBelow = false;
@@ -67,7 +67,7 @@ function fed(args: readonly Value[], input: string | null, textOf: (file: Value)
   return { commands: commands ?? [any], below: null };
 }
 
-/** What stands for a line: `{}` unless said; null where nothing does. */
+/** The text that stands for a line: `{}` unless an option sets it; null if none does. */
 function marker(option: Option | undefined): string | null {
   if (option === undefined) return null;
   return option.value === null || !option.value.known ? "{}" : option.value.text;
@@ -77,7 +77,7 @@ function filled(command: readonly Value[], replaced: string, text: string): read
   return replaced === "" ? command : command.map(({ whole }) => asValue(filledWord(whole, replaced, text)));
 }
 
-/** Whether filling in all of the texts makes more than may be read. */
+/** Whether the command with all texts filled in would exceed the bound. */
 function isLong(command: readonly Value[], replaced: string, texts: readonly string[]): boolean {
   if (replaced === "") return false;
   const places = command.reduce((sum, { whole }) => sum + whole.split(replaced).length - 1, 0);
@@ -85,14 +85,14 @@ function isLong(command: readonly Value[], replaced: string, texts: readonly str
   return texts.reduce((sum, text) => sum + chars + places * text.length, 0) > limits.shellTextChars;
 }
 
-/** A hole in place of what would be longer than any line. */
+/** Fills in the text; a hole if the result would be longer than any line. */
 function filledWord(whole: string, replaced: string, text: string): string {
   const parts = whole.split(replaced);
   const length = whole.length + (parts.length - 1) * (text.length - replaced.length);
   return length > limits.shellLineChars ? hole : parts.join(text);
 }
 
-/** The commands for a text that is known; null where they would be too many, or cannot be told. */
+/** The commands for a known text; null if they are too many or not known. */
 function each(
   command: readonly Value[],
   text: string,
@@ -130,10 +130,10 @@ function chunks<T>(all: readonly T[], size: number): T[][] {
   return found;
 }
 
-/** Words, a list for each line; with `isWhole` a line is one word. null: it has a quote without an end. */
+/** The words, in a list for each line; with `isWhole` a line is one word. null: a quote has no end. */
 function wordsOf(text: string, delimiter: string | null, isWhole: boolean): string[][] | null {
   if (delimiter !== null) {
-    // What is between zero bytes, which a text of the line cannot hold, is known to nobody.
+    // A text of the line cannot hold zero bytes, so the text between them is not known.
     if (/^\\(?:0|x0)/.test(delimiter)) return text === "" ? [] : null;
     const character = delimiter === "\\n" ? "\n" : delimiter === "\\t" ? "\t" : delimiter.charAt(0);
     const parts = text.split(character);

@@ -1,4 +1,4 @@
-/** A whole shell line, gone through. */
+/** Goes through a whole shell line. */
 
 import type { Node } from "./ast.ts";
 import { runSimple } from "./simple.ts";
@@ -6,9 +6,9 @@ import { startIn } from "./variables.ts";
 import { type Budget, type Invocation, Walk, wholeBudget } from "./walk.ts";
 
 /**
- * Hands every program of the line to `run`, in order. The line begins in `dir`; null: that is not known. `args` are `$1`
- * and so on, where they are known; `env` is what is known of the variables that the shell was given. Returns why not all
- * of it was gone through, or null.
+ * Calls `run` with every program of the line, in order. The line begins in `dir`; null: not known. `args` are `$1` and
+ * so on if they are known; `env` are the known variables of the shell. Returns why a part of the line was not followed,
+ * or null.
  */
 export function walkShell(
   node: Node,

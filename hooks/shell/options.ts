@@ -1,10 +1,10 @@
-/** The options in front of a program's words: clustered letters, `--name=value`, `--`. */
+/** The options before a program's words: clustered letters, `--name=value`, `--`. */
 import { asValue, type Value } from "./variables.ts";
 
 export interface OptionNames {
   /** Letters that take a value, from the same word or the next one. */
   readonly short: string;
-  /** Letters that take one from the same word alone. */
+  /** Letters that take a value from the same word alone. */
   readonly attached?: string;
   /** Names whose value may be the next word. */
   readonly long?: readonly string[];
@@ -18,7 +18,7 @@ export interface Option {
 
 export interface Options {
   readonly options: readonly Option[];
-  /** The words behind them. */
+  /** The words after the options. */
   readonly rest: readonly Value[];
 }
 
@@ -36,7 +36,7 @@ export function readOptions(args: readonly Value[], names: OptionNames): Options
   return { options, rest: [] };
 }
 
-/** Returns the option that takes the next word, or null. */
+/** Reads a long option; returns its name if the next word is its value, else null. */
 function long(arg: Value, names: OptionNames, options: Option[]): string | null {
   const equals = arg.whole.indexOf("=");
   const name = equals === -1 ? arg.whole : arg.whole.slice(0, equals);

@@ -1,9 +1,9 @@
-/** What simple programs write, as far as their words and what they read tell. */
+/** The output of simple programs, as far as their words and their input tell. */
 import { topFolder } from "../../protocol/guard.ts";
+import { unescapedC } from "./escapes.ts";
 import { asValue, bounded, enter, hole, type State, textOf, type Value, type Where } from "./variables.ts";
-import { unescapedC } from "./words.ts";
 
-/** With holes for what is not known. */
+/** The output, with holes for what is not known. */
 export function outputOf(name: string | null, args: readonly Value[], state: State): string {
   const write = name === null ? undefined : writers.get(name);
   return write === undefined
@@ -34,7 +34,7 @@ const writers: ReadonlyMap<string, Writer> = new Map<string, Writer>([
   ["readlink", (args, state) => (/^-[fem]$/.test(args[0] ?? "") ? realPath(args, state) : hole)],
   ["mktemp", madeFolder],
   ["git", topOf],
-  // Where a program lies is not known, but what it is called.
+  // A program's directory is not known, but its name is.
   ["command", args => args.filter(arg => !arg.startsWith("-")).join("\n")],
   ["which", args => args.filter(arg => !arg.startsWith("-")).join("\n")],
   ["type", args => (/^-[pP]$/.test(args[0] ?? "") ? args.slice(1).join("\n") : hole)],
@@ -65,7 +65,7 @@ const writers: ReadonlyMap<string, Writer> = new Map<string, Writer>([
   ].map(name => [name, silent] as const),
 ]);
 
-/** Behind a hole there may be more folders. */
+/** A hole may stand for further folders. */
 function dirname([path, ...others]: readonly string[]): string {
   if (path === undefined || others.length > 0 || path.startsWith("-")) return hole;
   const at = path.indexOf(hole);
@@ -75,13 +75,13 @@ function dirname([path, ...others]: readonly string[]): string {
   return folder === "" ? "." : folder.replace(/(?<=.)\/+$/, "");
 }
 
-/** Links in it count when it is looked at. */
+/** Symbolic links in it are resolved when the daemon looks at the path. */
 function realPath(args: readonly string[], state: State): string {
   const [path, ...others] = args.filter(arg => !/^-[a-zA-Z]$/.test(arg));
   return path === undefined || others.length > 0 ? hole : textOf(enter(state, asValue(path)));
 }
 
-/** A folder that is new: in it is nobody's work, as there is none below what is no folder. */
+/** A new folder holds no work. Nor does the path returned for it: nothing can lie below a file. */
 function madeFolder(args: readonly string[]): string {
   const [, ...template] = args;
   const isNew = /^(?:-d|--directory)$/.test(args[0] ?? "") && (template.length === 0 || template[0] === "-t");
@@ -109,7 +109,7 @@ function echo(args: readonly string[]): string {
 
 const directive = /%(?:%|[-+ 0#]*\d*(?:\.\d*)?([sdiuxXobcq]))/g;
 
-/** The format again for as long as there are words left. */
+/** Repeats the format as long as words are left. */
 function printf(args: readonly string[]): string {
   const [format, ...words] = args[0] === "--" ? args.slice(1) : args;
   if (format === undefined || format.startsWith("-")) return hole;

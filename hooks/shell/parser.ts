@@ -1,315 +1,328 @@
-/** The grammar of a shell line, as bash reads it: commands, lists, pipes, loops, functions. */
+/**
+ * Reads a shell line into a tree of its commands. `unbash` parses the grammar of bash; this file keeps the parts of its
+ * tree that `ast.ts` defines. It says what cannot be read; what was read before or around that still counts.
+ */
+import {
+  type ArithmeticExpression,
+  type Assignment as Assigned,
+  type CommandNode,
+  forEachChild,
+  type ParsedScript,
+  type ParseError,
+  type PipelineNode,
+  parse,
+  type Redirection,
+  type Word as Spelled,
+  type Statement,
+  type SyntaxNode,
+  type WordPart,
+} from "unbash";
+import { limits } from "../../protocol/limits.ts";
+import type { Assignment, Document, Input, Node, Part, Word } from "./ast.ts";
 
-import type { Arm, Assignment, Link, Node, Word } from "./ast.ts";
-import { Cursor } from "./cursor.ts";
-import { Redirections } from "./redirections.ts";
-import { readHereDocument, readSum, readWord } from "./words.ts";
+type Command = Extract<CommandNode, { type: "Command" }>;
+type HereDoc = Extract<Redirection, { type: "HereDoc" }>;
 
 const nothing: Node = { kind: "sequence", nodes: [] };
 
-/** Reads a whole line. Where it cannot be read to its end, `unread` says why; what came before still counts. */
+/** Reads a whole line. If the line cannot be read to its end, `unread` says why. Never throws. */
 export function readShell(line: string): { readonly node: Node; readonly unread: string | null } {
-  const cursor = new Cursor(line, readCommands);
-  const node = readCommands(cursor);
-  if (!cursor.isAtEnd) cursor.fail(`it has a ${cursor.next} without a beginning`);
-  return { node, unread: cursor.why };
+  if (line.length > limits.shellLineChars) return { node: nothing, unread: "it is too long" };
+  const reader = new Reader(line);
+  const node = reader.script(parse(line));
+  return { node, unread: reader.unread };
 }
 
-/** Words that end a list of commands where they stand in place of a command. */
-const closing = /(?:then|do|done|fi|else|elif|esac|\})(?=[ \t\n;&|()<>]|$)/y;
+class Reader {
+  /** The text that positions in the tree refer to: the line, or the text between backquotes. */
+  #source: string;
+  unread: string | null = null;
+  #depth = 0;
 
-/** Commands up to whatever closes them, which is left to be read. */
-function readCommands(cursor: Cursor): Node {
-  const nodes: Node[] = [];
-  while (true) {
-    cursor.skipLines(readHereDocument);
-    if (cursor.isAtEnd || /[);]/.test(cursor.next) || isNext(cursor, closing)) break;
-    const from = cursor.at;
-    const chain = readChain(cursor);
-    cursor.skipBlanks();
-    const isApart = cursor.next === "&";
-    nodes.push(isApart ? { kind: "apart", node: chain } : chain);
-    if (isApart) cursor.at += 1;
-    else if (!/^;[;&]/.test(cursor.text.slice(cursor.at, cursor.at + 2))) cursor.skip(";");
-    if (cursor.at === from) cursor.fail(`it has a ${cursor.next} where a command should be`);
+  constructor(source: string) {
+    this.#source = source;
   }
-  return { kind: "sequence", nodes };
-}
 
-/** Commands with `&&` and `||` between. */
-function readChain(cursor: Cursor): Node {
-  const first = readPipeline(cursor);
-  const rest: Link[] = [];
-  for (cursor.skipBlanks(); ; cursor.skipBlanks()) {
-    const when = cursor.skip("&&") ? "&&" : cursor.skip("||") ? "||" : null;
-    if (when === null) return rest.length === 0 ? first : { kind: "chain", first, rest };
-    cursor.skipLines(readHereDocument);
-    rest.push({ when, node: readPipeline(cursor) });
+  script(script: ParsedScript): Node {
+    const outer = this.#source;
+    this.#source = script.source ?? outer;
+    const node = this.#deeper(() => this.#list(script.commands));
+    this.#source = outer;
+    this.#note(script.errors);
+    return node;
   }
-}
 
-/** Commands with `|` between: each runs in a process of its own. */
-function readPipeline(cursor: Cursor): Node {
-  const nodes: Node[] = [];
-  do {
-    cursor.skipLines(readHereDocument);
-    const isApart = readPrefixes(cursor);
-    const node = readCommand(cursor);
-    nodes.push(isApart ? { kind: "apart", node } : node);
-    cursor.skipBlanks();
-  } while (!cursor.startsWith("||") && cursor.match(/\|&?/y) !== null);
-  const [only] = nodes;
-  return nodes.length === 1 && only !== undefined ? only : { kind: "pipe", nodes };
-}
-
-/** What may stand in front of a pipeline; returns whether it runs beside the line. */
-function readPrefixes(cursor: Cursor): boolean {
-  let isApart = false;
-  for (; ; cursor.skipBlanks()) {
-    const found = cursor.match(/(?:!|time(?:[ \t]+-p)?|coproc)(?=[ \t\n;&|()<>]|$)/y);
-    if (found === null) return isApart;
-    if (found !== "coproc") continue;
-    isApart = true;
-    // Its name, which only a compound command can have.
-    cursor.match(/[ \t]+[A-Za-z_]\w*(?=[ \t]+(?:[{(]|(?:if|while|until|for|select|case|\[\[)[ \t\n]))/y);
+  #note(errors: readonly ParseError[] | undefined): void {
+    const [first] = errors ?? [];
+    if (first !== undefined) this.unread ??= `its syntax: ${first.message}`;
   }
-}
 
-function readCommand(cursor: Cursor): Node {
-  const compound = cursor.deeper(() => readCompound(cursor), nothing);
-  if (compound === null) return readSimple(cursor);
-  const redirections = new Redirections();
-  redirections.read(cursor);
-  return redirections.around(compound);
-}
-
-const compounds: readonly (readonly [begin: RegExp, read: (cursor: Cursor) => Node])[] = [
-  [/\(\(/y, readSumCommand],
-  [/\(/y, readSubshell],
-  [/\{(?=[ \t\n])/y, readGroup],
-  [/\[\[(?=[ \t\n])/y, readTest],
-  [/if(?=[ \t\n;&|()<>])/y, readIf],
-  [/(?:while|until)(?=[ \t\n;&|()<>])/y, readWhile],
-  [/(?:for|select)(?=[ \t\n])/y, readFor],
-  [/case(?=[ \t\n])/y, readCase],
-  [/function(?=[ \t\n])/y, readFunction],
-];
-
-/** null where a simple command begins. */
-function readCompound(cursor: Cursor): Node | null {
-  for (const [begin, read] of compounds) {
-    if (!isNext(cursor, begin)) continue;
-    if (read === readSumCommand) return readSumCommand(cursor);
-    cursor.match(begin);
-    return read(cursor);
-  }
-  return null;
-}
-
-/** `((` begins a sum, or two subshells. */
-function readSumCommand(cursor: Cursor): Node {
-  const from = cursor.at;
-  const nodes = readSum(cursor);
-  if (nodes !== null) return { kind: "sequence", nodes: nodes.map(node => ({ kind: "apart", node })) };
-  cursor.back(from);
-  cursor.skip("(");
-  return readSubshell(cursor);
-}
-
-function readSubshell(cursor: Cursor): Node {
-  const node = readCommands(cursor);
-  if (!cursor.skip(")")) cursor.fail("a bracket has no end");
-  return { kind: "apart", node };
-}
-
-function readGroup(cursor: Cursor): Node {
-  const node = readCommands(cursor);
-  expect(cursor, "}");
-  return node;
-}
-
-/** `[[ ... ]]`: what stands between are words, and operators that mean nothing here. */
-function readTest(cursor: Cursor): Node {
-  const words: Word[] = [];
-  /** Up to here it is known that the test does not end. */
-  let goesOnUntil = 0;
-  for (;;) {
-    const start = cursor.at;
-    if (start >= goesOnUntil) {
-      cursor.match(/[ \t\n;&|()<>]*/y);
-      goesOnUntil = cursor.at;
-      if (cursor.match(/\]\](?=[ \t\n;&|()<>]|$)/y) !== null) break;
-      cursor.at = start;
+  #deeper(read: () => Node): Node {
+    if (this.#depth >= limits.shellDepthMax) {
+      this.unread ??= "it is nested too deep";
+      return nothing;
     }
-    if (cursor.isAtEnd) cursor.fail("a bracket has no end");
-    if (cursor.why !== null) break;
-    const from = cursor.at;
-    const word = readWord(cursor);
-    if (word !== null) words.push(word);
-    else if (cursor.at === from) cursor.at += 1;
+    this.#depth += 1;
+    const node = read();
+    this.#depth -= 1;
+    return node;
   }
-  return { kind: "simple", assignments: [], words: [], asides: words };
-}
 
-function readIf(cursor: Cursor): Node {
-  const arms: Arm[] = [];
-  let otherwise: Node | null = null;
-  do {
-    const condition = readCommands(cursor);
-    expect(cursor, "then");
-    arms.push({ condition, body: readCommands(cursor) });
-  } while (word(cursor, "elif"));
-  if (word(cursor, "else")) otherwise = readCommands(cursor);
-  expect(cursor, "fi");
-  return { kind: "if", arms, otherwise };
-}
-
-function readWhile(cursor: Cursor): Node {
-  const condition = readCommands(cursor);
-  return { kind: "loop", variable: null, words: null, condition, body: readBody(cursor) };
-}
-
-function readFor(cursor: Cursor): Node {
-  cursor.skipLines(readHereDocument);
-  if (cursor.startsWith("((")) {
-    const condition = readSumCommand(cursor);
-    return { kind: "loop", variable: null, words: null, condition, body: readListBody(cursor) };
+  #list(statements: readonly Statement[]): Node {
+    const nodes = statements.map(({ command, background }) => {
+      const node = this.#chain(command);
+      return background === true ? apart(node) : node;
+    });
+    return { kind: "sequence", nodes };
   }
-  const variable = cursor.match(/[A-Za-z_]\w*/y);
-  if (variable === null) cursor.fail("a loop has no name");
-  cursor.skipLines(readHereDocument);
-  const words = word(cursor, "in") ? readWords(cursor) : null;
-  return { kind: "loop", variable, words, condition: null, body: readListBody(cursor) };
-}
 
-function readWords(cursor: Cursor): readonly Word[] {
-  const words: Word[] = [];
-  for (cursor.skipBlanks(); ; cursor.skipBlanks()) {
-    const next = readWord(cursor);
-    if (next === null) return words;
-    words.push(next);
+  #chain(node: Statement["command"]): Node {
+    if (node.type !== "AndOr") return this.#pipeline(node);
+    const [first, ...rest] = node.commands.map(one => this.#pipeline(one));
+    const links = rest.map((one, i) => ({ when: node.operators[i] ?? "&&", node: one }));
+    return first === undefined ? nothing : { kind: "chain", first, rest: links };
   }
-}
 
-function readListBody(cursor: Cursor): Node {
-  cursor.skipBlanks();
-  cursor.skip(";");
-  cursor.skipLines(readHereDocument);
-  if (cursor.startsWith("{")) {
-    cursor.at += 1;
-    return readGroup(cursor);
+  #pipeline(node: PipelineNode): Node {
+    if (node.type !== "Pipeline") return this.#deeper(() => this.#command(node));
+    const nodes = node.commands.map(one => this.#pipeline(one));
+    const [only] = nodes;
+    return nodes.length === 1 && only !== undefined ? only : { kind: "pipe", nodes };
   }
-  return readBody(cursor);
-}
 
-function readBody(cursor: Cursor): Node {
-  expect(cursor, "do");
-  const body = readCommands(cursor);
-  expect(cursor, "done");
-  return body;
-}
-
-function readCase(cursor: Cursor): Node {
-  cursor.skipBlanks();
-  const asked = readWord(cursor);
-  const arms: Node[] = [];
-  cursor.skipLines(readHereDocument);
-  expect(cursor, "in");
-  while (!cursor.isAtEnd) {
-    cursor.skipLines(readHereDocument);
-    if (word(cursor, "esac")) break;
-    cursor.skip("(");
-    for (readWords(cursor); cursor.skip("|"); readWords(cursor));
-    if (!cursor.skip(")")) cursor.fail("a case has no pattern");
-    arms.push(readCommands(cursor));
-    cursor.match(/;;&|;[;&]/y);
-  }
-  return { kind: "sequence", nodes: [...asides(asked === null ? [] : [asked]), { kind: "case", arms }] };
-}
-
-function readFunction(cursor: Cursor): Node {
-  cursor.skipBlanks();
-  const name = cursor.match(/[^ \t\n;&|()<>'"\\$`]+/y) ?? "";
-  cursor.skipBlanks();
-  cursor.match(/\([ \t]*\)/y);
-  return functionNamed(cursor, name);
-}
-
-function functionNamed(cursor: Cursor, name: string): Node {
-  cursor.skipLines(readHereDocument);
-  return { kind: "function", name, body: cursor.deeper(() => readCommand(cursor), nothing) };
-}
-
-function readSimple(cursor: Cursor): Node {
-  const assignments: Assignment[] = [];
-  const words: Word[] = [];
-  const others: Word[] = [];
-  const redirections = new Redirections();
-  while (true) {
-    cursor.skipBlanks();
-    redirections.read(cursor);
-    const from = cursor.at;
-    const next = readWord(cursor);
-    if (next === null) break;
-    const given = words.length === 0 ? assigned(next) : null;
-    if (/^[A-Za-z_]\w*(?:\[.*\])?\+?=$/s.test(cursor.text.slice(from, cursor.at)) && cursor.next === "(") {
-      const list = readArray(cursor);
-      if (given === null) others.push(...list);
-      else assignments.push({ ...given, kind: "list", value: list });
-    } else if (given !== null) {
-      assignments.push(given);
-      // In a subscript, too, commands run.
-      if (given.value === null) others.push(next);
-    } else {
-      words.push(next);
-      if (words.length === 1 && assignments.length === 0 && cursor.match(/[ \t]*\([ \t]*\)/y) !== null) {
-        return functionNamed(cursor, cursor.text.slice(from, cursor.at).replace(/[ \t]*\([ \t]*\)$/, ""));
+  #command(node: CommandNode | { type: "CompoundList"; commands: readonly Statement[] }): Node {
+    switch (node.type) {
+      case "Command":
+        return this.#simple(node);
+      case "CompoundList":
+        return this.#list(node.commands);
+      case "Redirected":
+        return this.#redirected(this.#command(node.command), node.redirects);
+      case "Coproc":
+        return apart(this.#command(node.body));
+      case "Subshell":
+        return apart(this.#command(node.body));
+      case "BraceGroup":
+        return this.#command(node.body);
+      case "Function":
+        return { kind: "function", name: node.name.text, body: this.#command(node.body) };
+      case "If": {
+        const arms = [node, ...node.elif].map(({ clause, then }) => ({
+          condition: this.#command(clause),
+          body: this.#command(then),
+        }));
+        return { kind: "if", arms, otherwise: node.else === undefined ? null : this.#command(node.else) };
+      }
+      case "For":
+      case "Select": {
+        const words = node.wordlist?.map(word => this.#word(word)) ?? null;
+        const body = this.#command(node.body);
+        return { kind: "loop", variable: node.name.text, words, condition: null, body };
+      }
+      case "While": {
+        const condition = this.#command(node.clause);
+        return { kind: "loop", variable: null, words: null, condition, body: this.#command(node.body) };
+      }
+      case "ArithmeticFor": {
+        const condition = this.#sum(node.initialize, node.test, node.update);
+        return { kind: "loop", variable: null, words: null, condition, body: this.#command(node.body) };
+      }
+      case "ArithmeticCommand":
+        return this.#sum(node.expression);
+      case "TestCommand":
+        return aside(wordsIn(node.expression).map(word => this.#word(word)));
+      case "Case": {
+        const arms = node.items.map(({ body }) => this.#command(body));
+        return { kind: "sequence", nodes: [aside([this.#word(node.word)]), { kind: "case", arms }] };
       }
     }
   }
-  return redirections.around({ kind: "simple", assignments, words, asides: others });
-}
 
-/** `NAME=...` in front of a command; of `NAME[...]=...` the value is not followed. */
-function assigned(word: Word): Assignment | null {
-  const [first, ...rest] = word;
-  if (first?.kind !== "text" || first.quoted) return null;
-  const [whole, name, more] = /^([A-Za-z_]\w*)(\[[^\]]*\])?\+?=/.exec(first.text) ?? [];
-  if (whole === undefined || name === undefined) return null;
-  const adds = whole.endsWith("+=");
-  if (more !== undefined) return { name, kind: "word", value: null, adds };
-  const text = first.text.slice(whole.length);
-  return { name, kind: "word", value: text === "" ? rest : [{ ...first, text }, ...rest], adds };
-}
-
-function readArray(cursor: Cursor): readonly Word[] {
-  const words: Word[] = [];
-  cursor.at += 1;
-  while (!cursor.isAtEnd) {
-    cursor.skipLines(readHereDocument);
-    const next = readWord(cursor);
-    if (next === null) break;
-    words.push(next);
+  #sum(...expressions: readonly (ArithmeticExpression | undefined)[]): Node {
+    const commands = expressions.flatMap(one => (one === undefined ? [] : this.#scriptsIn(one)));
+    return { kind: "sequence", nodes: commands.map(apart) };
   }
-  if (!cursor.skip(")")) cursor.fail("a bracket has no end");
-  return words;
+
+  #simple({ name, prefix, suffix, redirects }: Command): Node {
+    const assignments: Assignment[] = [];
+    const words: Word[] = name === undefined ? [] : [this.#word(name)];
+    const asides: Word[] = [];
+    for (const one of prefix) {
+      if (one.type !== "Assignment") continue;
+      assignments.push(this.#assignment(one));
+      // Commands in a subscript run, too.
+      if (one.index !== undefined) asides.push(this.#word(one.index));
+    }
+    for (const one of suffix) {
+      if (one.type === "Word") words.push(this.#word(one));
+      if (one.type !== "Assignment") continue;
+      const { index, value } = one;
+      if (index !== undefined) asides.push(this.#word(index));
+      const isList = value.type === "ArrayValue";
+      const begin = text(this.#source.slice(one.pos, isList ? one.pos + one.name.length : value.pos), false);
+      words.push(isList ? [begin] : [begin, ...this.#word(value)]);
+      if (isList) asides.push(...value.elements.map(word => this.#word(word)));
+    }
+    return this.#redirected({ kind: "simple", assignments, words, asides }, redirects);
+  }
+
+  #assignment({ name, value, append, index }: Assigned): Assignment {
+    const adds = append === true;
+    if (value.type === "ArrayValue")
+      return { name, adds, kind: "list", value: value.elements.map(word => this.#word(word)) };
+    return { name, adds, kind: "word", value: index === undefined ? this.#word(value) : null };
+  }
+
+  #redirected(node: Node, redirections: readonly Redirection[]): Node {
+    const asides: Word[] = [];
+    const documents: Document[] = [];
+    let input: Input | null = null;
+    let isWritten = false;
+    for (const one of redirections) {
+      const { descriptor } = one;
+      const channel =
+        descriptor === undefined ? null : descriptor.type === "FileDescriptor" ? descriptor.value : -1;
+      const isInput = one.operator.startsWith("<") && (channel ?? 0) === 0;
+      if (one.type !== "Redirect") {
+        const document = { word: one.type === "HereDoc" ? this.#hereDocument(one) : this.#hereString(one) };
+        documents.push(document);
+        if (isInput) input = { document };
+        continue;
+      }
+      const target = one.target === undefined ? [] : this.#word(one.target);
+      if (isInput) input = { from: target };
+      else asides.push(target);
+      const isOutput = one.operator.startsWith("&") || (one.operator.startsWith(">") && (channel ?? 1) === 1);
+      if (isOutput && !(one.operator === ">&" && one.target?.text === "1")) isWritten = true;
+    }
+    if (documents.length === 0 && input === null && !isWritten) {
+      if (node.kind === "simple") return { ...node, asides: [...node.asides, ...asides] };
+      if (asides.length === 0) return node;
+    }
+    return { kind: "redirected", node, asides, documents, input, isWritten };
+  }
+
+  #hereString({ target }: Extract<Redirection, { type: "HereString" }>): Word {
+    return [...(target === undefined ? [] : this.#word(target)), text("\n", true)];
+  }
+
+  /** Its text, in which quotes mean nothing. */
+  #hereDocument({ operator, delimiter, body }: HereDoc): Word {
+    const isIndented = operator === "<<-";
+    const whole = (of: string) => (isIndented ? of.replace(/^\t+/gm, "") : of);
+    if (delimiter?.quoted === true) return [text(whole(body.text), true)];
+    if (body.parts === undefined)
+      return [
+        text(
+          whole(body.text).replace(/\\([\\$`\n])/g, (_, c) => (c === "\n" ? "" : c)),
+          true,
+        ),
+      ];
+    let isLineStart = true;
+    return body.parts.flatMap(part => {
+      if (part.type !== "Literal") {
+        isLineStart = false;
+        return this.#part(part, true);
+      }
+      const tabs = isLineStart ? /(^|\n)\t+/g : /(\n)\t+/g;
+      isLineStart = part.value.endsWith("\n");
+      return [text(isIndented ? part.value.replace(tabs, "$1") : part.value, true)];
+    });
+  }
+
+  #word(word: Spelled): Word {
+    if (word.parts === undefined) return bare(word.text);
+    return word.parts.flatMap(part => this.#part(part, false));
+  }
+
+  #part(part: WordPart, quoted: boolean): readonly Part[] {
+    switch (part.type) {
+      case "Literal":
+        return quoted ? [text(part.value, true)] : bare(part.text);
+      case "SingleQuoted":
+      case "AnsiCQuoted":
+        return [text(part.value, true)];
+      case "DoubleQuoted":
+      case "LocaleString":
+        // Makes "" a word, too.
+        return [text("", true), ...part.parts.flatMap(one => this.#part(one, true))];
+      case "SimpleExpansion": {
+        const name = part.text.slice(1);
+        return [/^[\w@*]/.test(name) ? { kind: "variable", name, quoted } : { kind: "opaque", commands: [] }];
+      }
+      case "ParameterExpansion": {
+        const name = /^\$\{([A-Za-z_]\w*(?:\[(?:[@*]|\d{1,5})\])?|\d{1,5}|[@*])\}$/.exec(part.text)?.[1];
+        if (name !== undefined) return [{ kind: "variable", name, quoted }];
+        return [{ kind: "opaque", commands: this.#scriptsIn(part) }];
+      }
+      case "ArithmeticExpansion":
+        return [{ kind: "opaque", commands: this.#scriptsIn(part) }];
+      case "CommandExpansion":
+        return [
+          { kind: "output", node: part.script === undefined ? nothing : this.script(part.script), quoted },
+        ];
+      case "ProcessSubstitution": {
+        const node = part.script === undefined ? nothing : this.script(part.script);
+        return [part.operator === "<" ? { kind: "file", node } : { kind: "opaque", commands: [node] }];
+      }
+      case "Glob":
+      case "ExtendedGlob":
+      case "BraceExpansion":
+        return this.#spelled(part, part.parts ?? []);
+    }
+  }
+
+  /** A pattern as spelled, with what the shell inserts into it. */
+  #spelled({ pos, end }: WordPart, inside: readonly WordPart[]): readonly Part[] {
+    const parts: Part[] = [];
+    let at = pos;
+    for (const one of inside) {
+      parts.push(...bare(this.#source.slice(at, one.pos)), ...this.#part(one, false));
+      at = one.end;
+    }
+    return [...parts, ...bare(this.#source.slice(at, end))];
+  }
+
+  /** The commands in something that only the shell can work out; they run before it is used. */
+  #scriptsIn(node: SyntaxNode): readonly Node[] {
+    const found: Node[] = [];
+    const visit = (child: SyntaxNode): void => {
+      if (child.type === "Script") found.push(this.script(child));
+      else forEachChild(child, visit);
+    };
+    forEachChild(node, visit);
+    return found;
+  }
 }
 
-/** Goes past a word of the grammar if it comes next. */
-function word(cursor: Cursor, expected: string): boolean {
-  const after = cursor.text.charAt(cursor.at + expected.length);
-  return (after === "" || /[ \t\n;&|()<>]/.test(after)) && cursor.skip(expected);
+function wordsIn(node: SyntaxNode): readonly Spelled[] {
+  const found: Spelled[] = [];
+  const visit = (child: SyntaxNode): void => {
+    if (child.type === "Word") found.push(child);
+    else forEachChild(child, visit);
+  };
+  forEachChild(node, visit);
+  return found;
 }
 
-function expect(cursor: Cursor, expected: string): void {
-  if (!word(cursor, expected)) cursor.fail(`it has no ${expected} where there should be one`);
+/** Text without quotes. A backslash quotes the next character; with a line end it disappears. */
+function bare(spelled: string): readonly Part[] {
+  const pieces = spelled.match(/\\[\s\S]|[^\\]+|\\$/g) ?? [];
+  return pieces.flatMap(piece => {
+    if (piece === "\\\n") return [];
+    return piece.startsWith("\\") ? [text(piece.slice(1) || "\\", true)] : [text(piece, false)];
+  });
 }
 
-function isNext(cursor: Cursor, pattern: RegExp): boolean {
-  pattern.lastIndex = cursor.at;
-  return pattern.test(cursor.text);
+function apart(node: Node): Node {
+  return { kind: "apart", node };
 }
 
-function asides(words: readonly Word[]): readonly Node[] {
-  return words.length === 0 ? [] : [{ kind: "simple", assignments: [], words: [], asides: words }];
+/** Words that no program gets, in which commands may stand. */
+function aside(asides: readonly Word[]): Node {
+  return { kind: "simple", assignments: [], words: [], asides };
+}
+
+function text(value: string, quoted: boolean): Part {
+  return { kind: "text", text: value, quoted };
 }

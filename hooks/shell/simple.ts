@@ -1,4 +1,4 @@
-/** A command without further commands in its grammar: its words, and what the program that they name runs in turn. */
+/** A simple command: its words, and what the program that they name runs. */
 
 import type { Assignment, Node, Word } from "./ast.ts";
 import { builtin } from "./builtins.ts";
@@ -45,7 +45,7 @@ export function runSimple(walk: Walk, node: Simple, state: State): State | null 
   return { ...after, args: state.args };
 }
 
-/** What an assignment gives: one text, or those of a list. */
+/** The texts of an assignment: one, or those of a list. */
 function valuesOf(walk: Walk, each: Assignment, state: State): readonly string[] {
   if (each.kind === "list") return walk.words(each.value, state).map(({ whole }) => whole);
   if (each.value === null) return [hole];
@@ -62,7 +62,7 @@ function assigned(state: State, { kind, name, adds }: Assignment, given: readonl
   return assign(state, name, before + (given[0] ?? ""));
 }
 
-/** An alias stands for the text it was given; what follows it follows that text. */
+/** Replaces an alias by its text; the words after it follow that text. */
 function expandedAlias(walk: Walk, node: Simple, state: State): { name: string; node: Node } | null {
   const [word, ...rest] = node.words;
   const [part] = word ?? [];
@@ -83,7 +83,7 @@ function followed(node: Node, rest: readonly Word[], by: Simple): Node {
   };
 }
 
-/** A program with its words. `state` is what it is told, `outer` that of the shell which starts it. */
+/** A program with its words. `state` is the program's own, `outer` that of the shell which starts it. */
 function perform(walk: Walk, values: readonly Value[], state: State, outer: State): State | null {
   const inner = unwrapped(values, state);
   if (inner === null) return walk.stop();
@@ -97,7 +97,7 @@ function perform(walk: Walk, values: readonly Value[], state: State, outer: Stat
   return values[0]?.text === "exec" ? null : after;
 }
 
-/** What the program does that matters here: it starts others, is a shell, or one of the shell's own commands. */
+/** Follows a program that starts others, is a shell, or is one of the shell's own commands. */
 function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | null {
   const name = programOf(values);
   const args = values.slice(1);
@@ -114,7 +114,7 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
   const script = scriptOf(name, args, state.input);
   if (script !== null) {
     const text = script.text ?? (script.file === null ? null : walk.textOf(script.file, state));
-    // What it reads as its line it cannot read again.
+    // A shell that reads its line from the input cannot read that input again.
     const input = script.text === null || script.text === state.input ? null : state.input;
     if (text === null) walk.write(hole);
     else {
@@ -126,7 +126,7 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
   }
   if (name === "trap") {
     const [text] = args;
-    // It runs at the end, or when a signal comes.
+    // The trap runs at the end, or on a signal.
     if (text !== undefined && args.length > 1)
       walk.unheard(() => called(walk, read(walk, text.whole), outer));
     return outer;
@@ -144,7 +144,7 @@ function carriedOn(walk: Walk, { values, state }: Run, outer: State): State | nu
   return line === null || line.includes(hole) ? forgotten(after) : after;
 }
 
-/** A program that is not known, which may be none at all, may run what stands behind it. */
+/** An unknown program may run the command in its words. It may also not exist. */
 function guess(walk: Walk, name: string | null, args: readonly Value[], state: State): void {
   const { command, lines } = behind(name, args);
   const { dir, isBelow, stays = null, exported, input } = state;
@@ -157,7 +157,7 @@ function guess(walk: Walk, name: string | null, args: readonly Value[], state: S
   }
 }
 
-/** The line that the shell itself goes on with; null: not known; undefined: none. */
+/** The line that the shell itself runs next; null: not known; undefined: none. */
 function lineOf(walk: Walk, name: string | null, args: readonly Value[], state: State) {
   if (name === "eval") return args.map(({ whole }) => whole).join(" ");
   const [first] = args;
@@ -165,12 +165,12 @@ function lineOf(walk: Walk, name: string | null, args: readonly Value[], state: 
   return first === undefined ? null : walk.textOf(first, state);
 }
 
-/** Whatever was run may have set any of them. */
+/** What was run may have set any variable. */
 function forgotten(state: State): State {
   return [...state.variables.keys()].reduce((now, name) => assign(now, name, hole), state);
 }
 
-/** A command that a program starts: the shell's own words mean nothing to it. */
+/** A command that a program starts: aliases and builtins of the shell do not apply to it. */
 function launch(walk: Walk, command: readonly Value[], state: State): void {
   const inside = begun({ ...state, input: null }, null, hole);
   if (walk.goesOn()) walk.framed("shell", () => walk.deeper(() => perform(walk, command, inside, inside)));
@@ -184,7 +184,7 @@ function read(walk: Walk, text: string): Node {
   return node;
 }
 
-/** Who returns from a function goes on behind it. */
+/** After a return from a function the shell goes on behind the call. */
 function called(walk: Walk, body: Node, state: State): State {
   return walk.deeper(() => walk.step(body, state)) ?? state;
 }

@@ -1,8 +1,8 @@
-/** Words of a text as `xargs` and `env -S` cut them: at blanks, unless quotes or a backslash keep them together. */
+/** Splits a text as `xargs` and `env -S` do: at blanks, unless quotes or a backslash keep the words together. */
 
 const piece = /'([^']*)'|"([^"]*)"|\\(.)|([^'"\\\s]+)|(\s+)/gsy;
 
-/** With `keepsBlanks` all of it is one word. null: it has a quote without an end. */
+/** With `keepsBlanks` the text is one word. null: a quote has no end. */
 export function wordsIn(text: string, keepsBlanks = false): string[] | null {
   const words: string[] = [];
   let word: string | null = null;

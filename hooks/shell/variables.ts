@@ -1,30 +1,30 @@
 /**
- * What a shell knows at one place of its line: where it is, and its variables.
+ * The state of a shell at one point of its line: its directory and its variables.
  *
- * A text that is only known in part has a `hole` in place of each piece that is not. No text of a shell can hold that
- * character, so texts with holes go through variables, quotes and further shells like any other.
+ * A text that is known only in part has a `hole` in place of each unknown piece. No text of a shell can hold that
+ * character, so such texts pass through variables, quotes and further shells like any other.
  */
 import { topFolder } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Node } from "./ast.ts";
 
-/** Stands for what is not known: any text, of any length. */
+/** Stands for an unknown text of any length. */
 export const hole = "\0";
 
 /** Where a program runs. */
 export interface Where {
-  /** null: only the shell itself knows. One of its folders may be called `topFolder`. */
+  /** null: only the shell knows it. One of its folders may be called `topFolder`. */
   readonly dir: string | null;
-  /** It is there, or in a folder below that only the shell knows. */
+  /** The program runs there, or in a folder below that only the shell knows. */
   readonly isBelow: boolean;
-  /** It is here if that is not there: nothing has asked whether the `cd` succeeded. */
+  /** The program runs here if `dir` does not exist: the line did not check whether the `cd` succeeded. */
   readonly stays?: string | null;
 }
 
 export interface State extends Where {
-  /** Where `cd -` goes. */
+  /** The directory to which `cd -` goes. */
   readonly before: string | null;
-  /** What `popd` comes back to. */
+  /** The directories to which `popd` returns. */
   readonly stack: readonly (string | null)[];
   readonly variables: ReadonlyMap<string, string>;
   /** Variables that programs get. */
@@ -32,20 +32,20 @@ export interface State extends Where {
   readonly lists: ReadonlyMap<string, readonly string[]>;
   readonly functions: ReadonlyMap<string, Node>;
   readonly aliases: ReadonlyMap<string, string>;
-  /** `$1`, `$2` and so on; null: not known how many there are. */
+  /** `$1`, `$2` and so on; null: their number is not known. */
   readonly args: readonly string[] | null;
   /** `$0`. */
   readonly zero: string;
-  /** What is there to read on standard input; null: not known. */
+  /** The text on standard input; null: not known. */
   readonly input: string | null;
 }
 
 /** A word as a program gets it. */
 export interface Value {
-  /** All of it; where it is not known, what it begins with. */
+  /** The whole word if it is known; else its known beginning. */
   readonly text: string;
   readonly known: boolean;
-  /** All of it, with its holes. */
+  /** The whole word, with its holes. */
   readonly whole: string;
 }
 
@@ -56,22 +56,22 @@ export function asValue(whole: string): Value {
 
 export const unknown: Value = asValue(hole);
 
-/** The same; null where they are too many. */
+/** The same; null if there are too many. */
 export function boundedArgs(args: readonly string[]): readonly string[] | null {
   return args.length > limits.shellListMax ? null : args;
 }
 
-/** The same words; one that is not known in place of too many. */
+/** The same words; one unknown word in place of too many. */
 export function boundedList(words: readonly string[]): readonly string[] {
   return words.length > limits.shellListMax ? [hole] : words;
 }
 
-/** The same text; a hole where it is longer than any line. */
+/** The same text; a hole if it is longer than any line. */
 export function bounded(text: string): string {
   return text.length > limits.shellLineChars ? hole : text;
 }
 
-/** What the shell knows when the line begins; `env`: variables that it was given, as far as they are known. */
+/** The state when the line begins; `env`: the known variables of the shell. */
 export function startIn(dir: string | null, env: ReadonlyMap<string, string> = new Map()): State {
   const none = new Map<string, never>();
   return {
@@ -90,7 +90,7 @@ export function startIn(dir: string | null, env: ReadonlyMap<string, string> = n
   };
 }
 
-/** What another shell knows when it begins: of variables, those that programs get. */
+/** The state in which another shell begins, with the exported variables. */
 export function begun(state: State, args: readonly string[] | null, zero: string): State {
   const { dir, isBelow, stays = null, exported, input } = state;
   const known = args === null ? null : boundedArgs(args);
@@ -100,31 +100,31 @@ export function begun(state: State, args: readonly string[] | null, zero: string
 const lost: Where = { dir: null, isBelow: false };
 
 /**
- * The directory that `to` names, seen from `from`. Of a name that is known in part, the folders in front of what is not
- * known count: it leads there, or further in.
+ * The directory that `to` names, seen from `from`. If only the beginning of the name is known, its known folders count:
+ * the name leads there, or further in.
  */
 export function enter(from: Where, to: Value): Where {
-  // A pattern fits names that only the shell knows.
+  // A pattern matches names that only the shell knows.
   const open = to.whole.search(/[*?\0]/);
   const isKnown = open === -1;
   const known = isKnown ? to.text : to.whole.slice(0, to.whole.lastIndexOf("/", open) + 1);
-  // What begins with a hole may begin with a slash, and what comes after one may lead out again.
+  // A hole at the beginning may stand for a slash, and text after a hole may lead out again.
   const isAny = to.whole.startsWith(hole) || known === "/";
   if (!isKnown && (isAny || /(?:^|\/)\.\.(?:\/|$)/.test(to.whole.slice(known.length)))) return lost;
   if (known.startsWith("/")) return { dir: folded(known), isBelow: !isKnown };
-  // No directory has so long a path: the shell would stay where it is, or is somewhere else.
+  // No directory has so long a path: the shell stays where it is, or is somewhere else.
   if (from.dir === null || from.dir.length + known.length > limits.pathBytes) return lost;
   if (!from.isBelow) return { dir: folded(`${from.dir}/${known}`), isBelow: !isKnown };
   return known.split("/").includes("..") ? lost : { dir: from.dir, isBelow: true };
 }
 
-/** The working directory as a text: with a hole for what is not known of it. */
+/** The working directory as a text, with a hole for its unknown part. */
 export function textOf({ dir, isBelow }: Where): string {
   if (dir === null) return hole;
   return isBelow ? `${dir}/${hole}` : dir;
 }
 
-/** Without `.`, `..` and doubled slashes. */
+/** The path without `.`, `..` and doubled slashes. */
 function folded(path: string): string {
   const names: string[] = [];
   for (const name of path.split("/")) {
@@ -135,7 +135,7 @@ function folded(path: string): string {
   return `/${names.join("/")}`;
 }
 
-/** Beyond a number of variables, further ones are not known. */
+/** Variables above the bound count as not known. */
 export function assign(state: State, name: string, value: string): State {
   if (isFull(state.variables, name)) return state;
   const variables = new Map(state.variables).set(name, bounded(value));
@@ -166,7 +166,7 @@ export function without<T>(all: ReadonlyMap<string, T>, name: string): ReadonlyM
   return all.has(name) ? new Map([...all].filter(([key]) => key !== name)) : all;
 }
 
-/** One more of something that has a name; beyond a number of them it is left out. */
+/** Adds an entry; above the bound it is left out. */
 export function withNamed<T>(all: ReadonlyMap<string, T>, name: string, value: T): ReadonlyMap<string, T> {
   return isFull(all, name) ? all : new Map(all).set(name, value);
 }
@@ -175,7 +175,7 @@ function isFull(names: ReadonlyMap<string, unknown>, name: string): boolean {
   return names.size >= limits.shellNamesMax && !names.has(name);
 }
 
-/** What holds whichever way the shell went; null is a way that does not come here. */
+/** The state that holds whichever branch the shell took; null: a branch that does not come here. */
 export function either(a: State | null, b: State | null): State | null {
   if (a === null || b === null || a === b) return a ?? b;
   return {

@@ -1,8 +1,8 @@
 /**
- * Goes through a shell line as the shell would, and tells which programs run where, with which words.
+ * Goes through a shell line as the shell would, and reports which programs run where, with which words.
  *
- * Of what goes either way both ways are gone; a command is taken to succeed where the next one depends on it. What
- * commands write is followed, too, as far as their words tell: into `$(...)`, through pipes, to `xargs` and to shells.
+ * Of two branches both are followed. A command counts as successful if the next one depends on that. The output of
+ * commands is followed, too, as far as their words tell: into `$(...)`, through pipes, to `xargs` and to shells.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Node, Part, Word } from "./ast.ts";
@@ -23,25 +23,25 @@ import {
 export interface Invocation extends Where {
   readonly values: readonly Value[];
   readonly exported: ReadonlyMap<string, string>;
-  /** What it reads, with holes; null: not known. */
+  /** The text on its standard input, with holes; null: not known. */
   readonly input: string | null;
-  /** It stands behind a program that is not known, and may be no more than its words. */
+  /** The call stands among the words of an unknown program, and may be only words. */
   readonly isGuess?: true;
 }
 
-/** What is gone through that a command can lead out of. */
+/** The functions and loops that a command can leave. */
 interface Frame {
-  /** Functions and sourced texts. */
+  /** The number of functions and sourced texts. */
   readonly calls: number;
   readonly loops: number;
 }
 
-/** What is written, while somebody listens. */
+/** The output while a caller collects it. */
 interface Sink {
   text: string;
 }
 
-/** What may yet be gone through: shared by a line and those that its aliases come to. */
+/** The steps and characters that are left for a line and for its aliases. */
 export interface Budget {
   steps: number;
   chars: number;
@@ -53,7 +53,7 @@ export function wholeBudget(): Budget {
 
 type Simple = Extract<Node, { kind: "simple" }>;
 
-/** Goes through a simple command. */
+/** Follows a simple command. */
 export type SimpleRunner = (walk: Walk, node: Simple, state: State) => State | null;
 
 export class Walk {
@@ -76,13 +76,13 @@ export class Walk {
     this.#run(invocation);
   }
 
-  /** Whether one more command may be gone through. */
+  /** Takes one step from the budget; returns whether it was left. */
   goesOn(): boolean {
     this.#budget.steps -= 1;
     return this.#budget.steps >= 0 && this.#depth <= limits.shellDepthMax;
   }
 
-  /** The state after a node; null where nothing comes after it. */
+  /** The state after a node; null if nothing comes after it. */
   step(node: Node, state: State): State | null {
     if (!this.goesOn()) return this.stop();
     switch (node.kind) {
@@ -117,7 +117,7 @@ export class Walk {
     return null;
   }
 
-  /** Counts text that was made or is to be read: words in loops could be without end. Returns whether it may be. */
+  /** Counts text that was made or is to be read, since words in loops could grow. Returns whether it is in bounds. */
   charge(chars: number): boolean {
     this.#budget.chars -= chars;
     if (this.#budget.chars >= 0) return true;
@@ -127,13 +127,13 @@ export class Walk {
     return false;
   }
 
-  /** Whether `return` or `break` leads anywhere: else the shell goes on behind it. */
+  /** Whether `return` or `break` leaves something; if not, the shell goes on after it. */
   leadsOut(name: string | null): boolean {
     const { calls, loops } = this.#frame;
     return name === "return" ? calls > 0 : loops > 0;
   }
 
-  /** In a function, a loop, or a shell of its own, which neither leads out of. */
+  /** Runs `go` in a function, in a loop, or in a shell of its own, which neither word leaves. */
   framed<T>(kind: "call" | "loop" | "shell", go: () => T): T {
     const outer = this.#frame;
     const { calls, loops } = outer;
@@ -155,7 +155,7 @@ export class Walk {
     if (this.#sink !== null) this.#sink.text = bounded(this.#sink.text + text);
   }
 
-  /** What is written meanwhile. */
+  /** Returns the output of `go`. */
   heard(go: () => void): string {
     const outer = this.#sink;
     const sink: Sink = { text: "" };
@@ -166,7 +166,7 @@ export class Walk {
     return sink.text;
   }
 
-  /** Nobody listens meanwhile. */
+  /** Runs `go` and drops its output. */
   unheard<T>(go: () => T): T {
     const outer = this.#sink;
     this.#sink = null;
@@ -175,7 +175,7 @@ export class Walk {
     return result;
   }
 
-  /** What may run or not may write or not. */
+  /** Runs `go`, whose output may or may not be written. */
   maybe<T>(go: () => T): T {
     const before = this.#sink?.text;
     const result = go();
@@ -183,7 +183,7 @@ export class Walk {
     return result;
   }
 
-  /** Goes through something only for the state it leaves. */
+  /** Runs `go` only for the state that it leaves. */
   silently<T>(go: () => T): T {
     const run = this.#run;
     this.#run = () => undefined;
@@ -192,7 +192,7 @@ export class Walk {
     return result;
   }
 
-  /** A word whose commands have run: they run apart, before the word is used. */
+  /** The word after its commands have run: they run apart, before the word is used. */
   settled(word: Word, state: State): Word {
     return word.map(part => this.#settledPart(part, state));
   }
@@ -203,7 +203,7 @@ export class Walk {
       return { kind: "value", text, quoted: part.quoted };
     }
     if (part.kind === "file") {
-      // It has a name that nobody knows: a number between holes tells which text it is.
+      // Its name is not known: a number between holes tells which text it is.
       const text = this.heard(() => this.step(part.node, { ...state, input: null }));
       return { kind: "value", text: `${hole}${this.#texts.push(text) - 1}${hole}`, quoted: true };
     }
@@ -211,14 +211,14 @@ export class Walk {
     return part;
   }
 
-  /** What a file holds that a word of the line names; null where the line does not tell. */
+  /** The content of a file that a word of the line names; null if the line does not tell. */
   textOf({ whole }: Value, { input }: State): string | null {
     if (/^\/dev\/(?:stdin|fd\/0)$|^\/proc\/self\/fd\/0$/.test(whole)) return input;
     const [, number] = whole.startsWith(hole) ? (/^.(\d+).$/s.exec(whole) ?? []) : [];
     return number === undefined ? null : (this.#texts[Number(number)] ?? null);
   }
 
-  /** The words of a command or a list, with what stands in them run before. */
+  /** The words of a command or a list, after the commands in them have run. */
   words(words: readonly Word[], state: State): readonly Value[] {
     const values = words.flatMap(word => expand(this.settled(word, state), state));
     return this.charge(values.reduce((sum, { whole }) => sum + whole.length + 1, 0)) ? values : [];
@@ -269,7 +269,7 @@ function chain(walk: Walk, { first, rest }: Kind<"chain">, state: State): State 
       const before: State | null = now;
       if (now === null) continue;
       failed = now;
-      // Who leaves only if the one before succeeded may as well go on.
+      // An `exit` here runs only if the command before it succeeded; if that failed, the line goes on.
       now = walk.step(node, { ...now, stays: state.stays ?? null }) ?? before;
     } else {
       const from = failed;
@@ -277,7 +277,7 @@ function chain(walk: Walk, { first, rest }: Kind<"chain">, state: State): State 
       now = either(now, other);
     }
   }
-  // What comes behind it runs although a part of it failed.
+  // The commands after the chain run even if a part of it failed.
   const isMoved = now !== null && now.dir !== state.dir && !state.isBelow;
   return now !== null && isMoved ? { ...now, stays: state.stays ?? state.dir } : now;
 }
@@ -293,7 +293,7 @@ function branches(walk: Walk, { arms, otherwise }: Kind<"if">, state: State): St
   return either(after, otherwise === null ? asked : walk.step(otherwise, asked));
 }
 
-/** With words that are known, one round for each; else one for all of them, from where any of them may begin. */
+/** One round for each known word. Else one round stands for all, in a state in which any of them may begin. */
 function loop(walk: Walk, node: Kind<"loop">, state: State): State | null {
   const { variable, condition, body } = node;
   const values = node.words === null ? listOf(node, state) : walk.words(node.words, state);
@@ -319,19 +319,19 @@ function loop(walk: Walk, node: Kind<"loop">, state: State): State | null {
   return walk.maybe(() => either(state, round(twice ?? begin)));
 }
 
-/** Without words a loop goes over those of whoever runs it. */
+/** A `for` without words goes over the arguments. */
 function listOf({ variable }: Kind<"loop">, { args }: State): readonly Value[] | null {
   return variable === null || args === null ? null : args.map(asValue);
 }
 
-/** `while read LINE`. */
+/** Whether it is `while read LINE`. */
 function isReading(condition: Node): boolean {
   const only = condition.kind === "sequence" && condition.nodes.length === 1 ? condition.nodes[0] : condition;
   const [first] = only?.kind === "simple" ? (only.words[0] ?? []) : [];
   return first?.kind === "text" && first.text === "read";
 }
 
-/** A round for each line that is there to read; null where that is not known, or they are too many. */
+/** One round for each line of the input; null if the input is not known or has too many lines. */
 function lineByLine(walk: Walk, condition: Node, body: Node, state: State): State | null {
   const { input } = state;
   if (input === null || input.includes(hole)) return null;
@@ -342,7 +342,7 @@ function lineByLine(walk: Walk, condition: Node, body: Node, state: State): Stat
     const asked = walk.step(condition, now);
     if (asked === null || asked.input === before) return now;
     now = walk.step(body, asked) ?? asked;
-    // What the body reads is not followed.
+    // The body's own reading of the input is not followed.
     if (now.input !== asked.input) now = { ...now, input: asked.input };
   }
   return now;

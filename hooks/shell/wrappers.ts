@@ -1,4 +1,4 @@
-/** Programs that run another one, named further along in their own words, and shells with a line of their own. */
+/** Programs that run another one, named in their own words, and shells with a line of their own. */
 
 import { limits } from "../../protocol/limits.ts";
 import { type Option, type OptionNames, readOptions } from "./options.ts";
@@ -6,15 +6,15 @@ import { wordsIn } from "./split.ts";
 import { asValue, enter, exportTo, hole, type State, unset, type Value } from "./variables.ts";
 
 interface Wrapper extends OptionNames {
-  /** Words that stand before the program's. */
+  /** Words before the program's own. */
   readonly words?: number;
   /** It takes assignments before the program. */
   readonly assigns?: true;
-  /** It runs as somebody else, with another home. */
+  /** It runs the program as another user, with another home. */
   readonly leavesHome?: true;
-  /** With one of these it runs nothing. */
+  /** With one of these options it runs nothing. */
   readonly idle?: RegExp;
-  /** Where its first word is this, the program stands behind `--`; else it runs none. */
+  /** If its first word is this, the program comes after `--`; without that it runs nothing. */
   readonly dashes?: string;
 }
 
@@ -63,8 +63,8 @@ export interface Run {
 }
 
 /**
- * The program itself with its words, and what it is told of directory and variables. Empty where nothing runs; null:
- * one is within the other too often.
+ * The program itself with its words, its directory and its variables. Empty if nothing runs; null if the programs are
+ * nested too deeply.
  */
 export function unwrapped(values: readonly Value[], state: State): Run | null {
   let run: Run = { values, state };
@@ -76,7 +76,7 @@ export function unwrapped(values: readonly Value[], state: State): Run | null {
   return null;
 }
 
-/** What a program is called, without its directory, of which nothing needs to be known. */
+/** A program's name without its directory, which may be unknown. */
 export function programOf([first]: readonly Value[]): string | null {
   const name = first?.whole.slice(first.whole.lastIndexOf("/") + 1);
   return name === undefined || name.includes(hole) ? null : name;
@@ -99,7 +99,7 @@ function inside(wrapper: Wrapper, { values, state: outer }: Run): Run {
   return { values: isLine ? [asValue("sh"), ...behind] : behind, state: next };
 }
 
-/** `env` and what is like it: variables stand before the program. */
+/** `env` and programs like it: variables come before the program. */
 function assigned(options: readonly Option[], rest: readonly Value[], state: State): Run {
   const split = options.find(({ name }) => name === "-S" || name === "--split-string")?.value;
   let words = split ? [...splitString(split), ...rest] : rest;
@@ -118,7 +118,7 @@ function assigned(options: readonly Option[], rest: readonly Value[], state: Sta
   return { values: words, state: next };
 }
 
-/** What an option says of where the program runs. */
+/** Applies an option that sets the directory or the variables of the program. */
 function told({ assigns }: Wrapper, { name, value }: Option, state: State): State {
   if (value !== null && /^(?:-C|-D|--chdir)$/.test(name)) return { ...state, ...enter(state, value) };
   if (!assigns) return state;
@@ -126,7 +126,7 @@ function told({ assigns }: Wrapper, { name, value }: Option, state: State): Stat
   return value !== null && /^(?:-u|--unset)$/.test(name) ? unset(state, value.text) : state;
 }
 
-/** `env -S` has quotes of its own, which are those of a shell as far as they matter here. */
+/** `env -S` quotes by rules of its own, which match a shell's as far as they matter here. */
 function splitString({ whole }: Value): readonly Value[] {
   return (wordsIn(whole) ?? []).map(asValue);
 }
@@ -137,7 +137,7 @@ export function isShell(name: string | null): boolean {
   return name !== null && shells.test(name);
 }
 
-/** What a shell is to run. */
+/** What a shell runs. */
 export interface Script {
   /** Its text, with holes; null: not known, or in the file. */
   readonly text: string | null;
@@ -147,7 +147,7 @@ export interface Script {
   readonly args: readonly string[];
 }
 
-/** null: it is no shell. `input` is what it reads. */
+/** The line that a shell runs; null if the program is not a shell. `input` is its standard input. */
 export function scriptOf(name: string | null, args: readonly Value[], input: string | null): Script | null {
   if (name === "su" || name === "script" || name === "watch") return lineOf(name, args);
   if (name === null || !isShell(name)) return null;
@@ -166,7 +166,7 @@ export function scriptOf(name: string | null, args: readonly Value[], input: str
 
 const watching = { short: "n", long: ["--interval"] };
 
-/** Programs of which an option holds a line; the words of `watch` are one. */
+/** Programs with a line in an option; the words of `watch` are one line. */
 function lineOf(name: "su" | "script" | "watch", args: readonly Value[]): Script {
   const texts = args.map(({ whole }) => whole);
   const at = texts.findIndex(text => /^(?:-\w*c|--command)$/.test(text));

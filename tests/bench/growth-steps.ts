@@ -79,7 +79,7 @@ const few = 200;
 
 const none = Number.POSITIVE_INFINITY;
 
-export function file(n: number, folder = "src"): FileRef {
+function file(n: number, folder = "src"): FileRef {
   const lexical = `/home/someone/project/${folder}/file-${n}.ts`;
   return { file: `${folder}/file-${n}.ts`, lexical, key: `n:${lexical}`, dir: false };
 }
@@ -250,7 +250,7 @@ const requests: readonly Scenario[] = [
     crowd.measured(lock(a, [folder("src")]));
     return n;
   }),
-  scenario("request", "a lock, others asked that nobody edits their files", limits.holdsMax, (crowd, n) => {
+  scenario("request", "a lock, others asked that nobody edits their files", limits.freezesMax, (crowd, n) => {
     for (const i of upTo(n)) {
       crowd.before(begin(`h${i}`));
       const hold = { files: [file(i, "held")], ttlMs: 600_000 };
@@ -455,7 +455,7 @@ const ends: readonly Scenario[] = [
     for (const i of upTo(few)) crowd.measured(end(`e${i}`));
     return few;
   }),
-  scenario("end of a session", "among holds on edits", limits.holdsMax, (crowd, n) => {
+  scenario("end of a session", "among freezes", limits.freezesMax, (crowd, n) => {
     // Each of them hears of each hold before, which takes long to prepare.
     for (const i of upTo(20)) crowd.before(begin(`e${i}`));
     for (const i of upTo(n)) {

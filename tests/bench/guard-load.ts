@@ -102,8 +102,8 @@ export async function guardLoad(dist: string): Promise<void> {
     const load = loadavg()[0] ?? Number.NaN;
     const harmed = await run(harmless);
     const isDenied = ({ said }: Answer) => said.includes('"deny"');
-    const unseen = [...wiped, ...harmed].filter(({ said }) => said.includes("Kite could not look in time"));
-    const untold = [...wiped, ...harmed].filter(({ said }) => said.includes("without looking"));
+    const unseen = [...wiped, ...harmed].filter(({ said }) => said.includes("Kite could not check in time"));
+    const untold = [...wiped, ...harmed].filter(({ said }) => said.includes("without checking it"));
     const times = [...wiped, ...harmed].map(({ ms }) => ms);
     print(`the guard among ${busy.length} busy processes on ${cpus().length} processors`, [
       plain("load average after the first half", load),

@@ -87,7 +87,7 @@ test("a commit takes in one's own files only, and the other one's work stays as 
   expect(await bob.ended).toBe(0);
   const told = bob.model.result("toolu_all");
   expect(told.isError).toBe(true);
-  expect(told.text).toContain("would take in work of another agent");
+  expect(told.text).toContain("would include work of another agent");
   expect(bob.model.result("toolu_own").isError).toBe(false);
   expect(git("show", "--name-only", "--format=", "HEAD").trim()).toBe("bob.txt");
   expect(world.read("ann.txt")).toBe(annsText);
@@ -123,9 +123,9 @@ test("whose shell command overwrites another one's file reads so with the result
   await ann.asked(5);
   annWentOn.reached();
   expect(await bob.ended).toBe(0);
-  const text = "your shell command changed";
+  const text = "changed while your shell command ran";
   // The client shows it again with each request from then on.
-  expect(bob.model.notes.at(-1)).toContain(`${text} "ann.txt"`);
+  expect(bob.model.notes.at(-1)).toMatch(new RegExp(`"ann\\.txt", in which ".*" has work, ${text}`));
   expect(bob.hooks.filter(({ stdout }) => stdout.includes(text))).toMatchObject([{ event: "PostToolUse" }]);
   bobIsDone.reached();
   expect(await ann.ended).toBe(0);

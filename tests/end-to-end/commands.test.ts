@@ -113,7 +113,7 @@ describe("without a daemon", () => {
     }
     const locked = await run(["lock", "a", "--", "true"]);
     expect(locked.code).toBe(69);
-    expect(locked.err).toContain("nothing was run");
+    expect(locked.err).toContain("the command did not run");
     expect(await run(["log"])).toEqual({ code: 0, out: "", err: "" });
     const doctor = await run(["doctor"]);
     expect(doctor.code).toBe(0);
@@ -182,11 +182,13 @@ describe("with a daemon", () => {
     const alice = await aliceHolds();
     const tooLate = await run(["lock", "--wait", "0", "src/auth.ts", "--", "true"]);
     expect(tooLate.code).toBe(75);
-    expect(tooLate.err).toBe("kite: alice holds src/auth.ts; nothing was run\n");
+    expect(tooLate.err).toBe("kite: alice holds src/auth.ts; the command did not run\n");
     expect((await run(["lock", "--wait", "0.1", "-E", "9", "src/auth.ts", "--", "true"])).code).toBe(9);
     const child = start(["lock", "src/auth.ts", "--", "echo", "my turn"]);
     const text = textOf(child);
-    await expect.poll(() => text.err).toBe("kite: waiting for src/auth.ts, held by alice, place 1 in line\n");
+    await expect
+      .poll(() => text.err)
+      .toBe("kite: waiting for src/auth.ts, held by alice, queue position 1\n");
     await alice.request("file_unlock", { id: "alice-0001", file: "src/auth.ts" });
     expect(await once(child, "close")).toEqual([0, null]);
     expect(text.out).toBe("my turn\n");
@@ -234,7 +236,7 @@ describe("with a daemon", () => {
     expect((await run(["unlock", "a.ts"])).code).toBe(1);
     const forced = await run(["unlock", "--force", "a.ts"]);
     expect(forced).toEqual({ code: 0, out: `released: ${join(shop, "a.ts")}\n`, err: "" });
-    const lost = "kite: the lock is lost (taken away by a person at a terminal); sh goes on without it\n";
+    const lost = "kite: the lock is lost (revoked by a person at a terminal); sh still runs, without it\n";
     await expect.poll(() => text.err).toBe(lost);
     writeFileSync(join(shop, "let-go"), "");
     expect(await once(child, "close")).toEqual([0, null]);
@@ -340,7 +342,7 @@ describe("with a daemon", () => {
     writeFileSync(paths.config, "{");
     const broken = await run(["config"]);
     expect(broken.code).toBe(1);
-    expect(broken.out).toContain("is not taken");
+    expect(broken.out).toContain("is ignored");
   });
 });
 
@@ -357,6 +359,15 @@ describe("a wrong command line", () => {
 });
 
 describe("help", () => {
+  test("shows the names of today, and the earlier ones work", async () => {
+    const { out } = await run(["--help"]);
+    expect(out).toMatch(/^ {2}freeze {2,}/m);
+    expect(out).toMatch(/^ {2}thaw {2,}/m);
+    expect(out).not.toMatch(/^ {2}(?:hold|resume) /m);
+    expect(await run(["hold", "--help"])).toEqual(await run(["freeze", "--help"]));
+    expect(await run(["help", "resume"])).toEqual(await run(["help", "thaw"]));
+  });
+
   test.each(["status", "sessions", "locks", "lock", "unlock", "task", "log", "doctor", "config"])(
     "%s documents its JSON, its exit codes and an example",
     async name => {

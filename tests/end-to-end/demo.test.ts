@@ -19,11 +19,11 @@ it("kite demo plays to its end, says in four lines what happened, and leaves not
     said += String(chunk);
   });
   const code = await new Promise(resolve => child.once("close", resolve));
-  expect(said).toMatch(/ben waited .* for cart\.ts and got it in the moment ada's turn ended\./);
-  expect(said).toMatch(/dan waited .* for price\.ts: cleo did not touch it any more, so it passed on\./);
+  expect(said).toMatch(/ben waited .* for cart\.ts and got it as soon as ada's turn ended\./);
+  expect(said).toMatch(/dan waited .* for price\.ts: cleo no longer edited it, so Kite granted it to dan\./);
   expect(said).toMatch(/released .*price\.ts by cleo: yielded/);
   expect(said).toMatch(/released .*cart\.ts by ben: anchor_gone/);
-  expect(said).toMatch(/nobody was refused, nothing was overwritten/);
+  expect(said).toMatch(/Kite refused none, and no edit was overwritten/);
   expect(code).toBe(0);
   expect(readdirSync(temporary)).toEqual([]);
 });

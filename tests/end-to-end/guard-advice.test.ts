@@ -104,7 +104,7 @@ const read = (dir: string, file: string) => readFileSync(join(dir, file), "utf8"
 
 /** The command that a denied line is told to run in its place. */
 function advice(reason: string | null): string {
-  const [, command] = /for your own files alone: ([^\n]*)/.exec(reason ?? "") ?? [];
+  const [, command] = /run it on your own files only: ([^\n]*)/.exec(reason ?? "") ?? [];
   if (command === undefined) throw new Error(`no way on: ${reason}`);
   return command;
 }
@@ -124,7 +124,7 @@ describe("a line that would wipe another one's work", () => {
   ])("does not run, and what it is told to run in its place leaves that work alone: %s", async line => {
     const { dir, bob } = await two();
     const reason = await runs(bob, dir, line);
-    expect(reason).toContain('"ann.ts" has changes of "ann-');
+    expect(reason).toContain('"ann.ts" has uncommitted changes of "ann-');
     expect([read(dir, "ann.ts"), read(dir, "bob.ts")]).toEqual(["ann's\n", "bob's\n"]);
     expect(await runs(bob, dir, advice(reason))).toBeNull();
     expect([read(dir, "ann.ts"), read(dir, "bob.ts")]).toEqual(["ann's\n", "old\n"]);
@@ -138,7 +138,7 @@ describe("a line that would wipe another one's work", () => {
     "git stash drop",
   ])("does not run where it cannot leave that work alone: %s", async line => {
     const { dir, bob } = await two();
-    expect(await runs(bob, dir, line)).toContain("cannot leave out their files");
+    expect(await runs(bob, dir, line)).toContain("cannot be limited to your own files");
     expect([read(dir, "ann.ts"), read(dir, "bob.ts")]).toEqual(["ann's\n", "bob's\n"]);
   });
 
@@ -146,7 +146,7 @@ describe("a line that would wipe another one's work", () => {
     const { dir, bob } = await two();
     await edit(bob, dir, "src/c.ts", "bob's\n");
     const all = await runs(bob, dir, "git restore ann.ts");
-    expect(all).toContain("none of your own uncommitted files is in its reach");
+    expect(all).toContain("it reaches none of your own uncommitted files");
     expect(all).not.toContain("last edited");
     expect(advice(await runs(bob, dir, "git restore ann.ts src"))).toBe("git restore -- src/c.ts");
   });
@@ -180,7 +180,7 @@ describe("a line that would take in another one's work", () => {
     "is told so, and runs when it is sent again: %s",
     async line => {
       const { dir, bob } = await two();
-      expect(await runs(bob, dir, line)).toContain("send the same command again");
+      expect(await runs(bob, dir, line)).toContain("send exactly the same command again");
       expect(shell(dir, "git diff --cached --name-only")).toBe("");
       expect(await runs(bob, dir, line)).toBeNull();
     },
@@ -190,7 +190,7 @@ describe("a line that would take in another one's work", () => {
     const { dir, bob } = await two();
     await edit(bob, dir, "src/new of bob.ts", "bob's\n");
     const reason = await runs(bob, dir, "git add -A && git commit -m all");
-    expect(reason).toContain("for your own files alone: git add -- ");
+    expect(reason).toContain("run it on your own files only: git add -- ");
     const own = (reason ?? "").split("\n").find(line => line.includes("git commit")) ?? "";
     const command = own.slice(own.indexOf("git "));
     expect(await runs(bob, dir, command === "" ? advice(reason) : command)).toBeNull();

@@ -72,6 +72,12 @@ async function checkout() {
   return { dir, ann, bob };
 }
 
+/** A checkout in which nobody has work yet. */
+function alone() {
+  count += 1;
+  return { dir: w.repo(`r${count}`), ann: `ann${count}`, bob: `bob${count}` };
+}
+
 const end = (session: string, dir: string) =>
   hook(session, dir, { hook_event_name: "SessionEnd", reason: "other" });
 
@@ -137,7 +143,7 @@ describe("what a session left that has ended", () => {
       const said = await line(bob, dir, wipe);
       expect(said).toContain("may wipe uncommitted work of a session that has ended");
       expect(said).toMatch(
-        new RegExp(`"a.ts" has changes of "${ann}" that are not committed, written .* ago`),
+        new RegExp(`"a.ts" has uncommitted changes of "${ann}" \\(session ended\\), written .* ago`),
       );
       expect(w.read(dir, "a.ts")).toBe("ann's\n");
       expect(await line(bob, dir, wipe)).toBe("");
@@ -178,7 +184,9 @@ describe("what a session left that has ended", () => {
     await end(ann, dir);
     await edit(bob, dir, "a.ts", "ann's\nand bob's\n");
     await prompt(bob, dir);
-    expect(await line(bob, dir, "git checkout -- a.ts")).toContain(`"a.ts" has changes of "${ann}"`);
+    expect(await line(bob, dir, "git checkout -- a.ts")).toContain(
+      `"a.ts" has uncommitted changes of "${ann}"`,
+    );
     expect(await line(bob, dir, "git commit -qam mine")).toBe("");
   });
 
@@ -217,7 +225,7 @@ describe("whoever's work another one took", () => {
     expect(await line(bob, dir, all)).toBe("");
     const head = w.git(dir, "rev-parse", "HEAD").trim().slice(0, 10);
     const said = await prompt(ann, dir);
-    expect(said).toContain("git commands of others took uncommitted work of yours");
+    expect(said).toContain("git commands of other agents committed or removed uncommitted work of yours");
     expect(said).toContain(`\`git commit\` of "${bob}" committed your uncommitted work in`);
     expect(said).toContain(`"a.ts"`);
     expect(said).toContain(`"src/c.ts"`);
@@ -247,7 +255,7 @@ describe("whoever's work another one took", () => {
     // What the checkout may wipe is committed by then; that it is still known as uncommitted is another matter.
     await w.stop();
     await w.start("warn", claudeCode);
-    expect(await line(bob, dir, many)).toContain("runs all the same");
+    expect(await line(bob, dir, many)).toContain("runs anyway");
     const commit = w.git(dir, "rev-parse", "main~1").trim().slice(0, 10);
     expect(await prompt(ann, dir)).toContain(`committed your uncommitted work in "a.ts" as ${commit}`);
     await w.stop();
@@ -262,10 +270,10 @@ describe("whoever's work another one took", () => {
     const { dir, ann, bob } = await checkout();
     await w.stop();
     await w.start("warn", claudeCode);
-    expect(await line(bob, dir, wipe)).toContain("runs all the same");
+    expect(await line(bob, dir, wipe)).toContain("runs anyway");
     const said = await prompt(ann, dir);
     expect(said).toContain(
-      `\`${name}\` of "${bob}" took your uncommitted work out of the working tree: "a.ts"`,
+      `\`${name}\` of "${bob}" removed your uncommitted work from the working tree: "a.ts"`,
     );
     // Said once: that the file changed while a shell command ran is the same.
     expect(said).not.toContain("shell command");
@@ -287,7 +295,7 @@ describe("whoever's work another one took", () => {
     expect(await line(bob, dir, wipe, () => edit(ann, dir, file, "ann's late\n"))).toBe("");
     const said = await prompt(ann, dir);
     expect(said).toContain(
-      `\`${name}\` of "${bob}" took your uncommitted work out of the working tree: "${file}"`,
+      `\`${name}\` of "${bob}" removed your uncommitted work from the working tree: "${file}"`,
     );
     expect(said).not.toContain("shell command");
     expect(await prompt(bob, dir)).toBe("");
@@ -295,14 +303,12 @@ describe("whoever's work another one took", () => {
     expect(note?.why).toContain(`uncommitted work of ${ann}`);
   });
 
-  it("is told nothing of what stayed of that, and of what it took back itself", async () => {
+  it("is told nothing of what stayed of that", async () => {
     const { dir, ann, bob } = await checkout();
     w.git(dir, "add", "-A");
     w.git(dir, "commit", "-qm", "all");
     const meanwhile = async () => {
       await edit(ann, dir, "src/c.ts", "ann's late\n");
-      await edit(ann, dir, "a.ts", "ann's late\n");
-      await edit(ann, dir, "a.ts", "ann's\n");
       await edit(bob, dir, "b.ts", "bob's late\n");
     };
     expect(await line(bob, dir, "git checkout -q -- a.ts b.ts", meanwhile)).toBe("");
@@ -333,5 +339,41 @@ describe("whoever's work another one took", () => {
       by: { id: bob },
       owner: { id: ann },
     });
+  });
+});
+
+describe("work that git brings back", () => {
+  it.each([
+    ["a stash", "git stash", "git stash pop"],
+    ["a stash with what is new", "git stash -u", "git stash apply"],
+    ["a commit taken back", "git commit -qam x", "git reset HEAD~1"],
+    ["a commit taken back softly", "git commit -qam x", "git reset -q --soft HEAD~1"],
+  ])("is its writer's again: %s", async (_what, away, back) => {
+    const { dir, ann, bob } = alone();
+    await edit(ann, dir, "a.ts", "ann's\n");
+    expect(await line(ann, dir, away)).toBe("");
+    expect(await line(bob, dir, "git reset -q --hard")).toBe("");
+    expect(await line(ann, dir, back)).toBe("");
+    expect(w.git(dir, "status", "--porcelain")).toContain("a.ts");
+    expect(await line(bob, dir, "git checkout -f")).toContain("a.ts");
+    expect(await line(ann, dir, "git checkout -f")).toBe("");
+  });
+
+  it("is its writer's too if another one brings it back", async () => {
+    const { dir, ann, bob } = alone();
+    await edit(ann, dir, "a.ts", "ann's\n");
+    await line(ann, dir, "git stash");
+    await line(bob, dir, "git stash pop");
+    expect(await line(bob, dir, "git checkout -f")).toContain("a.ts");
+  });
+
+  it("and is its actor's if it is a commit picked", async () => {
+    const { dir, ann, bob } = alone();
+    await edit(ann, dir, "a.ts", "ann's\n");
+    await line(ann, dir, "git commit -qam x");
+    await line(ann, dir, "git branch topic; git reset -q --hard HEAD~1");
+    await line(bob, dir, "git cherry-pick -n topic");
+    expect(await line(ann, dir, "git reset -q --hard")).toContain("a.ts");
+    expect(await line(bob, dir, "git reset -q --hard")).toBe("");
   });
 });

@@ -208,7 +208,7 @@ describe("a line of which it cannot be told where it runs", () => {
     w.put(dir, "where", ".\n");
     const said = await line(bob, dir, command);
     expect(said).toContain("may wipe uncommitted work of another agent");
-    expect(said).toContain(`runs cannot be told, it may be in "${dir}": write the folder out`);
+    expect(said).toContain(`runs. It may be in "${dir}": write the folder out`);
     expect(said).toContain(ann.slice(0, 8));
     expect(isWhole()).toBe(true);
   });
@@ -234,7 +234,7 @@ describe("a line of which it cannot be told where it runs", () => {
     w.git(dir, "worktree", "add", "-q", `../side${count}`, "same");
     await edit(`cy${count}`, `${w.folder}/side${count}`, "a.ts", "cy's\n");
     const said = await line(bob, dir, 'git -C "$X" reset --hard');
-    expect(said).toContain(`it may be in "${w.folder}/side${count}": write the folder out`);
+    expect(said).toContain(`It may be in "${w.folder}/side${count}": write the folder out`);
     expect(await line(bob, dir, "git reset -q --hard")).toBe("");
     expect(await line(bob, dir, "cd src/$X && git reset -q --hard")).not.toContain("deny");
     // One that takes in counts for where the session works.
@@ -246,7 +246,7 @@ describe("a line of which it cannot be told where it runs", () => {
       "deny",
     );
     const below = await line(`eve${count}`, w.folder, "for d in */; do (cd $d && git reset --hard); done");
-    expect(below).toContain("runs cannot be told, it may be in");
+    expect(below).toContain("runs. It may be in");
   });
 
   it("passes where nobody else has work, however it is written", async () => {
@@ -317,7 +317,7 @@ describe("told first where it would take in the other one's work", () => {
     "git add -A && git commit -qm all",
   ])("%s", async command => {
     const { dir, bob } = await checkout();
-    expect(await line(bob, dir, command)).toContain("would take in work of another agent");
+    expect(await line(bob, dir, command)).toContain("would include work of another agent");
     expect(w.git(dir, "diff", "--cached", "--name-only")).toBe("");
     expect(await line(bob, dir, command)).toBe("");
   });
@@ -325,7 +325,7 @@ describe("told first where it would take in the other one's work", () => {
   it("a commit of what the other one has staged", async () => {
     const { dir, ann, bob } = await checkout();
     expect(await line(ann, dir, "git add -- a.ts")).toBe("");
-    expect(await line(bob, dir, "git add b.ts && git commit -qm both")).toContain("would take in work");
+    expect(await line(bob, dir, "git add b.ts && git commit -qm both")).toContain("would include work");
     expect(await line(bob, dir, "git commit -qm own -- b.ts")).toBe("");
     expect(w.git(dir, "show", "--name-only", "--format=", "HEAD").trim()).toBe("b.ts");
     expect(w.git(dir, "diff", "--cached", "--name-only").trim()).toBe("a.ts");

@@ -42,13 +42,8 @@ function commit(dir: string, files: Readonly<Record<string, string | null>>): vo
   git(dir, "commit", "-qm", Object.keys(files).join(" "));
 }
 
-/** A repository with branches that change ann's files or not, and ann's work in it. */
-async function setting(
-  name: string,
-  prepare: (dir: string) => void,
-  more: Readonly<Record<string, string>> = {},
-  base = work,
-) {
+/** A repository with branches that change ann's files or not, and one beside it that it pulls from. */
+function repository(name: string): string {
   const dir = w.repo(name, ["a.ts", "b.ts", "far.ts", "far2.ts", "staged.ts", "gone.ts"]);
   commit(dir, { ".gitignore": "*.log\n" });
   commit(dir, { "far2.ts": "two\n" });
@@ -75,6 +70,30 @@ async function setting(
   git(dir, "switch", "-q", "main");
   git(dir, "branch", "-q", "-u", "origin/main");
   git(dir, "update-ref", "-d", "refs/remotes/origin/fresh");
+  // Few files: a copy is made of it for each setting, and of that one for each line.
+  for (const of of [join(dir, ".git"), `${dir}.git`]) {
+    execFileSync("git", ["gc", "-q"], { cwd: of, env: shellEnv() });
+    rmSync(join(of, "hooks"), { recursive: true, force: true });
+  }
+  return dir;
+}
+
+let original: string | null = null;
+
+/** A copy of it with ann's work in it. */
+async function setting(
+  name: string,
+  prepare: (dir: string) => void,
+  more: Readonly<Record<string, string>> = {},
+  base = work,
+) {
+  original ??= repository("original");
+  const dir = join(w.folder, name);
+  execFileSync("cp", ["-a", original, dir]);
+  execFileSync("cp", ["-a", `${original}.git`, `${dir}.git`]);
+  git(dir, "remote", "set-url", "origin", `${dir}.git`);
+  // The files of the copy are others than the index knows.
+  git(dir, "update-index", "-q", "--refresh");
   prepare(dir);
   const [ann, bob] = [`ann-${name}`, `bob-${name}`];
   for (const [file, text] of Object.entries({ ...base, ...more })) await edit(ann, dir, file, text);

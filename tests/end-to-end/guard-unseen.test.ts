@@ -19,10 +19,18 @@ afterEach(() => w.dispose());
 /** Git, until it is broken: a link to it that is put out of the way. */
 function breakable() {
   const program = join(w.folder, "git");
-  writeFileSync(program, '#!/bin/sh\nexec git "$@"\n');
+  const mends = () => writeFileSync(program, '#!/bin/sh\nexec git "$@"\n');
+  mends();
   chmodSync(program, 0o755);
   const git = new GitChild(process.env, new FixedGit(program));
-  return { git, breaks: () => writeFileSync(program, "#!/bin/sh\necho broken >&2\nexit 128\n") };
+  /** It writes the index in another form, as a later git may. */
+  const changesForm = () => writeFileSync(program, `#!/bin/sh\ngit "$@" | sed 's/ctime: /changed: /'\n`);
+  return {
+    git,
+    changesForm,
+    mends,
+    breaks: () => writeFileSync(program, "#!/bin/sh\necho broken >&2\nexit 128\n"),
+  };
 }
 
 /** The machine's own, until nothing of it can be opened. */
@@ -52,6 +60,18 @@ async function pair(dir = w.repo("r")) {
 }
 
 describe("where git does not answer", () => {
+  it("as it does today, a command that may wipe what another one wrote is denied", async () => {
+    const { git, changesForm } = breakable();
+    await w.start("deny", undefined, { git });
+    const dir = await pair();
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    changesForm();
+    const { findings } = await w.guard("bob", dir, [reset]);
+    expect(findings).toMatchObject([
+      { verdict: "deny", unseen: "git writes its index in a form that Kite does not know" },
+    ]);
+  });
+
   it("a command that may wipe what another one wrote is denied, as far as its paths reach", async () => {
     const { git, breaks } = breakable();
     await w.start("deny", undefined, { git });
@@ -68,6 +88,23 @@ describe("where git does not answer", () => {
     expect(await w.found("bob", dir, [command("git stash push", { paths: ["b.ts"] })])).toEqual([
       "unchecked: broken",
     ]);
+  });
+
+  it("what a line may have brought back is its writer's", async () => {
+    const { git, breaks, mends } = breakable();
+    await w.start("deny", undefined, { git });
+    const dir = await pair();
+    await w.edit("ann", dir, "a.ts", "ann\n");
+    await w.stopped("ann");
+    w.git(dir, "stash");
+    await w.guard("ann", dir, [command("git status")], { toolUseId: "look" });
+    await w.ended("ann", dir, { toolUseId: "look" });
+    breaks();
+    await w.guard("ann", dir, [command("git stash pop")], { toolUseId: "pop" });
+    w.git(dir, "stash", "pop");
+    await w.ended("ann", dir, { toolUseId: "pop" });
+    mends();
+    expect(await w.found("bob", dir, [reset])).toEqual(["0 deny: a.ts of ann"]);
   });
 
   it("one that takes it in is told first, and passes when it is asked for again", async () => {
@@ -287,7 +324,7 @@ describe("a daemon without descriptors", () => {
       await ann.ask({ type: "file_unlock", id: "ann", all: true });
       const tool = { tool_name: "Bash", tool_use_id: "last", tool_input: { command: "git stash" } };
       const reply = await hook(ann, "bob", dir, "PreToolUse", tool);
-      expect(reply["output"]).toContain("has changes of");
+      expect(reply["output"]).toContain("has uncommitted changes of");
     } finally {
       await home.dispose();
     }
@@ -322,7 +359,7 @@ describe("a daemon without descriptors", () => {
           env: { KITE_HOME: home.paths.home },
         });
         expect(said.stdout, command).toContain('"deny"');
-        expect(said.stdout, command).toContain("has changes of");
+        expect(said.stdout, command).toContain("has uncommitted changes of");
       }
       // What is no hook is told why it is not served, and who wants to stop the daemon is.
       const late = await home.connect();

@@ -113,7 +113,7 @@ test("what changes the moment the wait has begun is seen, whoever does it", asyn
     const { answer } = await bobWaits();
     writeFileSync(file, `${"x".repeat(n + 3)}\n`);
     await stop("alice");
-    expect(told(await answer)).toContain('"alice" held "a.ts" before you; who changed it was not seen.');
+    expect(told(await answer)).toContain('"alice" held "a.ts" before you. Kite did not see who changed it.');
     await stop("bob");
   }
 });

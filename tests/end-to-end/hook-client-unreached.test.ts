@@ -228,7 +228,9 @@ describe.each(hookPrograms)("the $name client", program => {
   describe("the word to the person", () => {
     const edit = (session: string, more: object = {}) =>
       JSON.stringify({ session_id: session, hook_event_name: "PreToolUse", tool_name: "Edit", ...more });
-    const systemMessage = expect.stringMatching(/^kite gives no answer: edits of this session are not coord/);
+    const systemMessage = expect.stringMatching(
+      /^Kite is not responding; edits in this session are not coord/,
+    );
 
     async function isTold(options: Run): Promise<boolean> {
       const { stdout, ...rest } = await run(options);

@@ -55,7 +55,7 @@ test("fifty edits with a formatter behind each, while another session's commands
   );
 });
 
-test("a shell command that changes another's file is told to both, once, with their next events that wait", async () => {
+test("a shell command that changes another's file is told to both, once", async () => {
   const file = join(home.work, "a.ts");
   writeFileSync(file, "0\n");
   execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
@@ -67,13 +67,11 @@ test("a shell command that changes another's file is told to both, once, with th
   await hook("alice", "PostToolUse", edit("toolu_1"));
   writeFileSync(file, "bob was here\n");
   const bash = { tool_name: "Bash", tool_input: { command: "sed" }, tool_use_id: "toolu_2", duration_ms: 0 };
-  expect(await hook("bob", "PostToolUse", bash)).toBe("");
-  // It may have been a command of alice's: what she does next tells that it was not.
-  expect(await hook("bob", "UserPromptSubmit")).toBe("");
+  // It may have been a command of alice's: what is told is when the file changed, at once.
+  expect(await hook("bob", "PostToolUse", bash)).toContain("changed while your shell command ran");
   expect(await hook("alice", "PreToolUse", edit("toolu_3"))).toContain(
-    'a shell command of \\"bob\\" changed',
+    'changed while a shell command of \\"bob\\" ran',
   );
-  expect(await hook("bob", "UserPromptSubmit")).toContain("your shell command changed");
   expect(await hook("bob", "UserPromptSubmit")).toBe("");
   expect(await hook("alice", "PreToolUse", edit("toolu_4"))).toBe("");
 });
@@ -94,7 +92,7 @@ async function overwritten(tool_use_id: string): Promise<Message> {
   return { tool_name: "Bash", tool_input: { command: "sed" }, tool_use_id, duration_ms: 0 };
 }
 
-const bobsFault = "your shell command changed";
+const bobsFault = "changed while your shell command ran";
 
 test("whose shell command changed another's file is told with the answer of its end, once", async () => {
   const bash = await overwritten("toolu_2");
@@ -102,13 +100,15 @@ test("whose shell command changed another's file is told with the answer of its 
   expect(said).toEqual({
     hookSpecificOutput: {
       hookEventName: "PostToolUse",
-      additionalContext: expect.stringContaining(`${bobsFault} "a.ts"`),
+      additionalContext: expect.stringContaining(`"a.ts", in which "alice" has work, ${bobsFault}`),
     },
   });
   expect(await hook("bob", "UserPromptSubmit")).toBe("");
   // Its owner, too, hears of it with whatever comes next.
   const read = { tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "toolu_3", duration_ms: 0 };
-  expect(await hook("alice", "PostToolUse", read)).toContain('a shell command of \\"bob\\" changed');
+  expect(await hook("alice", "PostToolUse", read)).toContain(
+    'changed while a shell command of \\"bob\\" ran',
+  );
   expect(await hook("alice", "UserPromptSubmit")).toBe("");
 });
 

@@ -102,7 +102,7 @@ describe("with the daemon", () => {
     expect(JSON.parse(written?.stdout ?? "").hookSpecificOutput).toMatchObject({
       permissionDecision: "deny",
       permissionDecisionReason: expect.stringContaining(
-        "read it again, then write; the lock is kept for you.",
+        "read the file again, then write it. Kite keeps the lock for you.",
       ),
     });
     for (const ran of await third.send(third.edit("Write", "b.txt"))) quiet(ran);
@@ -156,7 +156,7 @@ test("with the daemon absent every hook exits 0; a session's first edit says so 
     const [first, ...others] = ran.filter(r => r.event === "PreToolUse");
     expect(first).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(first?.stdout ?? "")).toEqual({
-      systemMessage: expect.stringContaining("edits of this session are not coordinated"),
+      systemMessage: expect.stringContaining("edits in this session are not coordinated"),
     });
     expect(others).toHaveLength(2);
     for (const one of ran) if (one !== first) quiet(one);

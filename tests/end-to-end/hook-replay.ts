@@ -67,7 +67,7 @@ export const sequences = [
 
 type Sequence = (typeof sequences)[number];
 
-export function recordedSequence(name: Sequence): readonly Payload[] {
+function recordedSequence(name: Sequence): readonly Payload[] {
   return readFileSync(new URL(`sequence-${name}.ndjson`, folder), "utf8")
     .trim()
     .split("\n")
@@ -81,7 +81,7 @@ export const quiet = (ran: Ran) => expect(ran).toMatchObject({ code: 0, stdout: 
 export function atMostConflicts(ran: Ran): void {
   if (ran.stdout === "") return void quiet(ran);
   expect(ran).toMatchObject({ code: 0, stderr: "" });
-  const note = /^Kite: another agent writes what you write\.\n.*(?:\n- you and .* both wrote .*)+$/;
+  const note = /^Kite: another agent writes the same files as you\.\n.*(?:\n- you and .* both wrote .*)+$/;
   const said = { hookEventName: ran.event, additionalContext: expect.stringMatching(note) };
   expect(JSON.parse(ran.stdout)).toEqual({ hookSpecificOutput: said });
 }

@@ -195,13 +195,13 @@ it("what a shell line would take in was not told by an answer that was lost: it 
 it("what an agent did not hear that is gone is told to its session's main agent", async () => {
   const { dir, ann, bob } = await pair();
   const agent = "a0123456789abcdef";
-  await w.act({ do: "seen", session: ann, agent, active: true });
+  await w.act({ do: "heartbeat", session: ann, agent, active: true });
   await w.edit(ann, dir, "a.ts", "ann\n", { agent, ancestors: [null] });
   w.put(dir, "a.ts", "bob\n");
   await w.ended(bob, dir);
   await w.act({ do: "turn_end", session: ann, agent });
   await w.ended(bob, dir, { ranMs: 60_000 });
   expect(await told(take(ann))).toEqual([]);
-  await w.act({ do: "seen", session: ann, agent, ended: true });
+  await w.act({ do: "heartbeat", session: ann, agent, ended: true });
   expect(await told(take(ann))).toEqual(["bypassed"]);
 });

@@ -22,7 +22,7 @@ it("an edit of what is ignored passes at once, beside another one's, and leaves 
   for (const name of ["alice", "bob"]) await w.begin(name, dir);
   const client = await w.client();
   const seq = async () => Number((await client.ask({ type: "stats" }))["seq"]);
-  await w.act({ do: "seen", session: "alice" });
+  await w.act({ do: "heartbeat", session: "alice" });
   const before = await seq();
   for (const file of ["node_modules/x/a.js", "dist/a.js", "gen/a.ts", "src/.a.ts.swp"]) {
     mkdirSync(join(dir, file, ".."), { recursive: true });
@@ -43,7 +43,7 @@ it("an edit of what is ignored passes at once, beside another one's, and leaves 
 
 it("a project may have its edits wait less, and its holds yield as soon as they are written", async () => {
   const dir = w.repo("quick");
-  w.put(dir, ".kite/config.json", JSON.stringify({ hold: "edit" }));
+  w.put(dir, ".kite/config.json", JSON.stringify({ keepLockUntil: "edit" }));
   for (const name of ["carol", "dave"]) await w.begin(name, dir);
   const { who } = await lock("carol", dir, "a.ts");
   const waiting = lock("dave", dir, "a.ts", 20_000);

@@ -53,7 +53,9 @@ it("sees a client of another version, and one that does not get through", async 
   appendFileSync(file, "# older\n");
   expect((await checks()).map(c => c.result)).toEqual(["ok", "warn", "ok"]);
   const { warnings } = JSON.parse(await kite("status", "--json"));
-  expect(warnings).toEqual([expect.stringContaining(`${file} is of another version of Kite; install again`)]);
+  expect(warnings).toEqual([
+    expect.stringContaining(`${file} belongs to another version of Kite; install again`),
+  ]);
   writeFileSync(file, "exit 0;");
   expect((await checks()).at(-1)).toMatchObject({
     result: "fail",
@@ -72,7 +74,7 @@ it("sees a launcher that starts a Kite elsewhere", async () => {
   writeFileSync(start, readFileSync(start, "utf8").replaceAll("kite.mjs", "moved.mjs"));
   expect((await checks())[1]).toMatchObject({
     result: "warn",
-    detail: `${start} starts no daemon of this Kite`,
+    detail: `${start} does not start the daemon of this Kite`,
   });
 });
 
@@ -92,9 +94,7 @@ it("starts the tools for agents as the client does, and misses an entry that som
   expect(await tools()).toMatchObject([{ result: "fail", detail: `${server} does not answer` }]);
   const file = join(dirname(home.work), ".claude.json");
   writeFileSync(file, "{}");
-  expect(await tools()).toMatchObject([
-    { result: "warn", detail: `the entry is not there any more: ${file}` },
-  ]);
+  expect(await tools()).toMatchObject([{ result: "warn", detail: `the entry was removed: ${file}` }]);
 });
 
 it("names where sessions work without hooks, until they have some", async () => {

@@ -66,7 +66,7 @@ describe("kite install", () => {
     expect(first.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 3 }]);
     expect(second.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 610, asyncRewake: true }]);
     const text = readFileSync(settings, "utf8");
-    expect(await kite(["install"])).toBe(`installed already: ${settings}; nothing changed\n`);
+    expect(await kite(["install"])).toBe(`already installed: ${settings}; nothing changed\n`);
     expect(readFileSync(settings, "utf8")).toBe(text);
     expect(said).toContain(`tools for agents: ${servers()}, for new sessions\n`);
     const removed = `removed Kite's tools from: ${servers()}\n`;
@@ -184,7 +184,7 @@ describe("kite install --project", () => {
     const nowhere = join(root, "nowhere");
     await expect(kite(["install", "--project", nowhere])).rejects.toMatchObject({
       code: 1,
-      stderr: `kite: there is no directory ${nowhere}; nothing was done\n`,
+      stderr: `kite: the directory ${nowhere} does not exist; Kite changed nothing\n`,
     });
   });
 });
@@ -206,6 +206,6 @@ describe("kite uninstall", () => {
     expect(results.map((r: { readonly file: string }) => r.file).sort()).toEqual([settings, local].sort());
     expect(readdirSync(project)).toEqual([".git"]);
     expect(existsSync(servers())).toBe(false);
-    await expect(kite(["uninstall", "--all", "--project"])).rejects.toThrow("say either --project or --all");
+    await expect(kite(["uninstall", "--all", "--project"])).rejects.toThrow("give either --project or --all");
   });
 });

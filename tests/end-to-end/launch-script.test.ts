@@ -42,7 +42,8 @@ beforeEach(() => {
   write("bin/kite.ts", 'console.log("kite", JSON.stringify(process.argv.slice(2)));');
   write("bin/daemon.ts", "");
   write("hooks/client/hook.ts", "");
-  write("hooks/client/hook.pl", "print 1;");
+  write("hooks/client/hook.pl", "use strict;\nour %limits;\nprint $limits{one};");
+  write("protocol/limits.ts", "export const limits = { one: 1 };");
   const bundler = `import * as esbuild from ${JSON.stringify(import.meta.resolve("esbuild"))};
     import { appendFileSync } from "node:fs";
     import { connect } from "node:net";
@@ -92,7 +93,7 @@ function calls(what: "installed" | "bundled"): number {
   const path = join(folder, what);
   if (!existsSync(path)) return 0;
   const text = readFileSync(path, "utf8");
-  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 3;
+  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 4;
 }
 
 interface Ended {
@@ -243,7 +244,7 @@ describe("two first starts at once", () => {
     const building = new Promise<void>(resolve => {
       gate.on("connection", socket => {
         atGate.push(socket);
-        if (atGate.length === 3) resolve();
+        if (atGate.length === 4) resolve();
       });
     });
     const first = begin([], { env: { FAKE_GATE: path } });
@@ -256,7 +257,7 @@ describe("two first starts at once", () => {
         if (waits.includes("waiting")) resolve();
       });
     });
-    expect(waits).toMatch(/^kite: another build is under way \(process \d+\); waiting for it\.\.\.\n$/);
+    expect(waits).toMatch(/^kite: another build is running \(process \d+\); waiting for it\.\.\.\n$/);
     const both = [ended(first), ended(second)];
     gate.close();
     for (const socket of atGate) socket.destroy();
@@ -274,7 +275,7 @@ describe("two first starts at once", () => {
     mkdirSync(join(clone, "dist/.fresh"));
     const all = await Promise.all(Array.from({ length: 8 }, () => run()));
     expect(all.map(({ code, out }) => [code, out])).toEqual(all.map(() => [0, "kite []\n"]));
-    expect(all.filter(({ err }) => err.includes("cut short"))).toHaveLength(1);
+    expect(all.filter(({ err }) => err.includes("did not finish"))).toHaveLength(1);
     expect([calls("installed"), calls("bundled")]).toEqual([1, 1]);
     expect(readdirSync(join(clone, "dist")).filter(name => /^\.(lock|fresh)/.test(name))).toEqual([]);
   });

@@ -150,7 +150,7 @@ describe("holding files", () => {
       { onProgress: ({ message = "" }) => waits(message) },
     );
     expect(await waiting).toMatch(
-      /^waiting in line, place 1, held by "alice", for (?:less than a second|\d+ s)$/,
+      /^waiting, queue position 1, held by "alice", for (?:less than a second|\d+ s)$/,
     );
     await holder.ask({ type: "file_unlock", id: "holder", all: true });
     expect((await asked).data).toMatchObject({ files: ["a.ts"], waited: true });
@@ -241,7 +241,7 @@ describe("a daemon that was killed", () => {
     await first.kill();
     const refused = await mcp.call("kite_status");
     expect(refused).toMatchObject({ isError: true, data: { code: "NotRunning" } });
-    expect(refused.text).toContain("none is started in CI");
+    expect(refused.text).toContain("Kite starts none in CI");
   });
 });
 
@@ -340,7 +340,7 @@ describe("words of others", () => {
     await home.session("s3", { name: "eve <b>\u202eme", project: home.work });
     const refused = await mcp.call("kite_message", { to: "nobody", text: "x" });
     expect(refused).toMatchObject({ isError: true, data: { code: "recipient_gone" } });
-    expect(refused.text).toContain("here are ");
+    expect(refused.text).toContain("active: ");
     expect(refused.text).toContain("eve ‹b›me");
     expect(refused.text).not.toMatch(/[<>\u202e\n]/);
   });

@@ -1,4 +1,4 @@
-/** Context, messages and holds on edits over the wire and through hooks, against the built daemon. */
+/** Context, messages and freezes over the wire and through hooks, against the built daemon. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
@@ -172,7 +172,7 @@ describe("behind hooks", () => {
     for (const text of ["one", "two", "three", "four"]) await say("bob", text);
     const start = await hook("bob", "SessionStart", { source: "compact" });
     expect(start["additionalContext"]).toBe(
-      "Kite: 4 messages for you are unread; some come with your next prompt or edit, all are in: kite message inbox",
+      "Kite: 4 messages for you are unread. Some come with your next prompt or edit. To read all: kite message inbox",
     );
     const first = await prompt("bob");
     expect(first["additionalContext"]).toMatch(/"one"\n.*"two"\n.*"three"\n/);
@@ -239,7 +239,7 @@ describe("behind hooks", () => {
     ]);
   });
 
-  test("an edit on hold is denied with the reason until resume, reading never is", async () => {
+  test("an edit of a frozen file is denied with the reason until resume, reading never is", async () => {
     await hook("bob", "SessionStart", { source: "startup" });
     const ann = await session("ann", { name: "Ann" });
     const hold = { files: ["db/"], ttlMs: 60_000 };
@@ -247,7 +247,9 @@ describe("behind hooks", () => {
     expect(held).toMatchObject({ ok: true, hold: { hold: "h-1", paths: [`${home.work}/db`] } });
     const denied = await hook("bob", "PreToolUse", editOf("db/schema.sql"));
     expect(denied).toMatchObject({ permissionDecision: "deny" });
-    expect(denied["permissionDecisionReason"]).toMatch(/"Ann" asked that nobody else edits "db\/schema.sql"/);
+    expect(denied["permissionDecisionReason"]).toMatch(
+      /"Ann" froze edits of "db\/schema.sql" by other agents/,
+    );
     expect(denied["permissionDecisionReason"]).toContain('"migrating ‹now›"');
     // The broadcast itself comes beside the denial.
     expect(denied["additionalContext"]).toContain("(to everyone)");

@@ -40,7 +40,12 @@ function kite(args: readonly string[]): { code: number | null; signal: string | 
 }
 
 const places: readonly (readonly [string, string, number, RegExp])[] = [
-  ["install", ".claude/settings.json", 1, /settings\.json is a pipe, not a regular file; it was left alone/],
+  [
+    "install",
+    ".claude/settings.json",
+    1,
+    /settings\.json is a pipe, not a regular file; Kite did not change it/,
+  ],
   ["install --print", ".claude/settings.json", 1, /settings\.json is a pipe, not a regular file/],
   ["uninstall", ".claude/settings.json", 1, /settings\.json is a pipe, not a regular file/],
   ["install --project", "project/.claude/settings.local.json", 1, /settings\.local\.json is a pipe/],
@@ -53,7 +58,7 @@ const places: readonly (readonly [string, string, number, RegExp])[] = [
   ["off --project --for 1h", ".kite/off.json", 1, /off\.json is a pipe/],
   ["on --project", ".kite/off.json", 1, /off\.json is a pipe/],
   ["off", ".kite/off", 0, /off/],
-  ["config", ".kite/config.json", 1, /config\.json is not taken: it is no regular file/],
+  ["config", ".kite/config.json", 1, /config\.json is ignored: it is no regular file/],
   ["status", ".kite/daemon.json", 3, /not running/],
   ["doctor", ".claude/settings.json", 0, /hooks/],
   ["doctor", ".claude.json", 0, /hooks/],
@@ -62,7 +67,7 @@ const places: readonly (readonly [string, string, number, RegExp])[] = [
   ["doctor", ".kite/config.json", 0, /config/],
   ["doctor", ".kite/daemon.json", 0, /daemon/],
   ["doctor", ".kite/off.json", 0, /hooks/],
-  ["doctor", ".kite/bin/hook.cjs", 0, /hook\.cjs is of another version/],
+  ["doctor", ".kite/bin/hook.cjs", 0, /hook\.cjs belongs to another version/],
   ["doctor", ".kite/bin/start", 0, /hook client|start/],
 ];
 

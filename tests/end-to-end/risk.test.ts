@@ -152,7 +152,7 @@ it("says what it cannot do: no repository, no daemon, no common history, an old 
   expect(await risk(world, {})).toBe(3);
   git(pay, "checkout", "-q", "--orphan", "alone");
   git(pay, "commit", "-qm", "alone");
-  expect((await look(dir, "all")).out).toContain("main and alone could not be tried:");
+  expect((await look(dir, "all")).out).toContain("main and alone not tried:");
   const old = async () => ({ code: 0, out: "git version 2.34.1\n" });
   await expect(checkVersion(old, dir)).rejects.toThrow(
     "needs git 2.38 or newer, and this is 2.34.1; update git",
@@ -176,6 +176,6 @@ it("fits into 80 columns, however many there are", async () => {
   const lines = trialView({ branches, pairs, left: limits.riskPairsMax, all: true }, screen(80));
   for (const line of lines) expect(widthOf(line), line).toBeLessThanOrEqual(80);
   expect(lines).toContain("    and 10 more");
-  expect(lines.at(-1)).toBe("200 pairs more, not looked at.");
+  expect(lines.at(-1)).toBe("200 pairs more, not tried.");
   expect(lines.join("")).not.toContain("\u001b");
 });

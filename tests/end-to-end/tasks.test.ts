@@ -158,7 +158,7 @@ describe("kite task", () => {
       file,
       JSON.stringify({ "t-lk0-2": { ...one, id: undefined }, "t-lk0-3": { description: "New" } }),
     );
-    expect(await home.kite("task", "import", file)).toBe("imported 1 task; 1 were here already\n");
+    expect(await home.kite("task", "import", file)).toBe("imported 1 task; 1 already existed\n");
     await home.kite("task", "export", file);
     const exported: unknown = JSON.parse(readFileSync(file, "utf8"));
     expect(exported).toMatchObject([

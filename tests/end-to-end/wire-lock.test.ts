@@ -213,7 +213,7 @@ describe("file_lock", () => {
       { waits: nameB, file: z, for: nameC },
     ]);
     expect(refused["error"]).toBe(
-      `waiting would never end: ${nameC} waits for ${x} behind ${nameA}, ${nameA} waits for ${y} behind ${nameB}, ` +
+      `deadlock: ${nameC} waits for ${x} behind ${nameA}, ${nameA} waits for ${y} behind ${nameB}, ` +
         `${nameB} waits for ${z} behind ${nameC}; release what you hold first`,
     );
     await c.unlock(z);
@@ -455,7 +455,7 @@ describe("file_check", () => {
     await a.unlock(file);
     expect(await a.client.ask(check)).toEqual({
       ok: false,
-      error: `the lock on ${file} was lost; nobody holds it now; lock it again and read the file anew`,
+      error: `the lock on ${file} was lost; no session holds it now; lock it again and read the file anew`,
       code: "lease_lost",
       file,
       holder: null,

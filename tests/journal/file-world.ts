@@ -5,7 +5,7 @@ import { Client, Turns } from "./commands.ts";
 export const dir = "/kite/journal";
 
 /** Small enough that a test meets every one of them. */
-export const smallBounds: FileJournalBounds = {
+const smallBounds: FileJournalBounds = {
   segmentBytes: 1024,
   recordBytes: 4096,
   snapshotsKept: 2,

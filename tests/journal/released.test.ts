@@ -33,6 +33,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   flight_end: true,
   writes_noted: true,
   writes_settled: true,
+  work_returned: true,
   lease_renew: true,
   task_create: true,
   task_import: true,

@@ -1,4 +1,4 @@
-/** Context, messages and holds on edits in a transcript. */
+/** Context, messages and freezes in a transcript. */
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { State } from "../../daemon/core/state.ts";

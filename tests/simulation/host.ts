@@ -106,7 +106,9 @@ export class FileHost implements Host {
   }
 
   strike(): void {
-    this.disk.stopAt = this.disk.steps + this.#random.int(0, 3);
+    const stopAt = this.disk.steps + this.#random.int(0, 3);
+    // Power that is off already does not come back for that.
+    if (!this.isDown) this.disk.stopAt = stopAt;
   }
 
   get isDown(): boolean {

@@ -3,6 +3,7 @@
  * when its lock is cut short, and told once, unless its writer has the file again.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { Hold, State } from "../../daemon/core/state.ts";
@@ -45,7 +46,13 @@ export class LateWrites {
   }
 
   /** Everything that is wrong after an entry; `before` is what was in flight before it. */
-  *observe(state: State, { command }: Entry, step: Step, before: readonly Flying[]): Generator<string, void> {
+  *observe(
+    state: State,
+    { command }: Entry,
+    step: Step,
+    before: readonly Flying[],
+    touched: ReadonlySet<Slice>,
+  ): Generator<string, void> {
     const told = step.events.flatMap(({ event }) =>
       event.event === "lost_update" ? [sentence(event.file, event.writer, event.holder)] : [],
     );
@@ -53,6 +60,7 @@ export class LateWrites {
     if (told.join() !== should.join())
       yield `a late write is told as ${told.join() || "nothing"}, not as ${should.join() || "nothing"}`;
     if (cutsShort(command)) this.#remember(state, before);
+    if (!touched.has("locks")) return;
     // Of those that one entry cut short the order means nothing.
     const known = keysOf(state.locks.expiredWrites.values());
     const remembered = keysOf(this.#late.values());

@@ -3,6 +3,7 @@
  * everything once, nothing is forgotten before it was told, and nothing comes twice over crashes.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
@@ -80,6 +81,7 @@ export class NoteLives {
     entry: Entry,
     step: Step,
     before: ReturnType<typeof notesBefore>,
+    touched: ReadonlySet<Slice>,
   ): Generator<string, void> {
     const { command } = entry;
     if (command.type === "notes_told") this.#told(command, before);
@@ -96,7 +98,7 @@ export class NoteLives {
         this.#tell(state, owner, { what, files: paths, more, other: by.name, command: git, commit });
       }
     }
-    yield* this.#compare(state);
+    if (touched.has("notes")) yield* this.#compare(state);
   }
 
   #told(

@@ -116,13 +116,17 @@ export class RoomLives {
   }
 
   #note(state: State, seq: number, command: Command, reply: Reply | null): void {
-    const text = JSON.stringify(command);
+    let text: string | null = null;
+    const names = (id: string) => {
+      text ??= JSON.stringify(command);
+      return text.includes(`"${id}"`);
+    };
     const begins = command.type === "session_begin" && reply?.ok ? command.session : null;
     const idle = new Map<string, Idle>();
     for (const [id, now] of idleNow(state)) {
       const was = this.#idle.get(id);
       const isNew = was === undefined || was.begun !== now.begun || id === begins;
-      const isMeant = isNew || was.letters !== now.letters || text.includes(`"${id}"`);
+      const isMeant = isNew || was.letters !== now.letters || names(id);
       idle.set(id, { ...now, first: isNew ? seq : was.first, last: isMeant ? seq : was.last });
     }
     this.#idle = idle;
@@ -141,7 +145,7 @@ function idleNow(state: State): Map<string, Pick<Idle, "begun" | "letters">> {
   }
   for (const { actor } of state.locks.waiters.values()) idle.delete(actor.session);
   for (const task of state.tasks.all.values()) idle.delete(claimerOf(task)?.session ?? "");
-  for (const { actor } of state.editHolds.all.values()) idle.delete(actor?.session ?? "");
+  for (const { actor } of state.freezes.all.values()) idle.delete(actor?.session ?? "");
   if (idle.size === 0) return idle;
   for (const { letters } of state.messages.all.values()) {
     for (const { to, state: is } of letters.values()) {

@@ -1,4 +1,4 @@
-import { type Counts, World } from "./world.ts";
+import { type Counts, type Looks, World } from "./world.ts";
 
 export interface Outcome {
   readonly seed: number;
@@ -7,27 +7,32 @@ export interface Outcome {
   /** The last lines before the failure; empty where all went well. */
   readonly transcript: readonly string[];
   readonly counts: Counts;
+  /** Steps that were begun: fewer than asked for where one failed. */
+  readonly steps: number;
 }
 
 /** Runs one seed for so many steps. The same seed does the same, always. */
 export async function runSeed(seed: number, steps: number, host: "file" | "remote"): Promise<Outcome> {
-  const quiet = await attempt(seed, steps, host, false);
+  const quiet = await runOnce(seed, steps, host);
   // A failing seed is run once more, with every entry told.
-  return quiet.failure === null ? quiet : attempt(seed, steps, host, true);
+  return quiet.failure === null ? quiet : runOnce(seed, steps, host, { tell: true, audit: false });
 }
 
-async function attempt(
+/** The same once, whatever comes of it. */
+export async function runOnce(
   seed: number,
   steps: number,
   host: "file" | "remote",
-  tell: boolean,
+  looks: Looks = { tell: false, audit: false },
 ): Promise<Outcome> {
-  const world = new World(seed, host, tell);
+  const world = new World(seed, host, looks);
   const { random } = world;
   let failure: string | null = null;
+  let begun = 0;
   try {
     await world.start();
-    for (let n = 0; n < steps; n += 1) {
+    while (begun < steps) {
+      begun += 1;
       await world.step();
       if (random.chance(0.003)) await world.crash();
       else if (random.chance(0.002)) world.strike();
@@ -38,5 +43,6 @@ async function attempt(
   } catch (error) {
     failure = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack}` : String(error);
   }
-  return { seed, host, failure, transcript: world.transcript.slice(-60), counts: world.counts };
+  const transcript = world.transcript.slice(-60);
+  return { seed, host, failure, transcript, counts: world.counts, steps: begun };
 }

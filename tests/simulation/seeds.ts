@@ -22,6 +22,7 @@ export const mustOccur = {
     "flight_end",
     "writes_noted",
     "writes_settled",
+    "work_returned",
     "lease_renew",
     "session_suspend",
     "task_create",

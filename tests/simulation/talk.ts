@@ -4,12 +4,13 @@
  */
 
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxKey } from "../../daemon/core/messages/recipients.ts";
 import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { EditHold, Hold, State } from "../../daemon/core/state.ts";
+import type { Freeze, Hold, State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Random } from "./random.ts";
@@ -44,7 +45,7 @@ export class TalkLives {
   /** The entry that made each message. */
   readonly #made = new Map<string, number>();
   #retried: Command[] = [];
-  /** What one asks for right after the command before: more holds on edits than it may have. */
+  /** What one asks for right after the command before: more freezes than it may have. */
   readonly #next: Command[] = [];
 
   constructor(random: Random) {
@@ -97,11 +98,17 @@ export class TalkLives {
   }
 
   /** Everything that is wrong after an entry; `granted` are the locks it granted. */
-  *observe(state: State, entry: Entry, step: Step, granted: readonly Hold[]): Generator<string, void> {
+  *observe(
+    state: State,
+    entry: Entry,
+    step: Step,
+    granted: readonly Hold[],
+    touched: ReadonlySet<Slice>,
+  ): Generator<string, void> {
     const { command } = entry;
     const { reply } = step;
     this.#discharge(state, command, reply);
-    yield* this.lost(state);
+    if (touched.has("talk")) yield* this.lost(state);
     if (command.type === "inbox_take" && reply?.ok) yield* this.#twice(state, command.actor, reply);
     if (command.type === "inbox_told" && reply?.ok) this.#noteTold(state, command, entry.seq);
     if (command.type === "message_send" && reply?.ok) yield* this.#doubled(state, command.text, entry);
@@ -111,8 +118,10 @@ export class TalkLives {
     // The answer to a retry names a message that was made before.
     const isNew = made !== null && [...state.messages.all.keys()].at(-1) === made;
     if (made !== null && isNew && !this.#made.has(made)) this.#made.set(made, entry.seq);
-    yield* strangers(state);
-    yield* this.#order(state);
+    if (touched.has("talk")) {
+      yield* strangers(state);
+      yield* this.#order(state);
+    }
     for (const hold of granted) yield* grantedOnHold(state, hold);
   }
 
@@ -141,8 +150,8 @@ export class TalkLives {
   }
 
   /** What must be over once everything due has been proposed and delivered. */
-  *overdue({ context, editHolds, t }: State): Generator<string, void> {
-    for (const { id, until } of editHolds.all.values()) if (until < t) yield `${id} outlives its time`;
+  *overdue({ context, freezes, t }: State): Generator<string, void> {
+    for (const { id, until } of freezes.all.values()) if (until < t) yield `${id} outlives its time`;
     for (const { key, endsAt } of context.items.values())
       if (endsAt !== null && endsAt < t) yield `${key} outlives its time`;
   }
@@ -301,7 +310,7 @@ export class TalkLives {
 
   #resume(state: State, actor: Actor): Command {
     const random = this.#random;
-    const hold = random.chance(0.5) ? random.pick(["h-none", ...state.editHolds.all.keys()]) : null;
+    const hold = random.chance(0.5) ? random.pick(["h-none", ...state.freezes.all.keys()]) : null;
     const by = random.chance(0.7) ? actor : null;
     return { type: "resume", actor: by, project: random.pick(projects), hold };
   }
@@ -339,10 +348,10 @@ function* strangers({ messages, sessions }: State): Generator<string, void> {
   }
 }
 
-/** Nobody but the asker and its descendants is granted what is on hold. */
+/** Nobody but the asker and its descendants is granted what is frozen. */
 function* grantedOnHold(state: State, lock: Hold): Generator<string, void> {
   const project = state.sessions.live.get(lock.actor.session)?.project;
-  for (const hold of state.editHolds.all.values()) {
+  for (const hold of state.freezes.all.values()) {
     if (hold.project !== project || hold.until <= state.t || isFamily(hold, lock)) continue;
     const isOver = (a: FileRef, b: Pick<FileRef, "key" | "dir">) =>
       a.key === b.key || (a.dir && b.key.startsWith(`${a.key}/`)) || (b.dir && a.key.startsWith(`${b.key}/`));
@@ -351,7 +360,7 @@ function* grantedOnHold(state: State, lock: Hold): Generator<string, void> {
   }
 }
 
-function isFamily({ actor }: EditHold, lock: Hold): boolean {
+function isFamily({ actor }: Freeze, lock: Hold): boolean {
   if (actor === null || actor.session !== lock.actor.session) return false;
   if (actor.incarnation !== lock.actor.incarnation) return false;
   return actor.agent === lock.actor.agent || lock.ancestors.includes(actor.agent);

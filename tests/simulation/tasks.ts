@@ -3,6 +3,7 @@
  * obvious, and blind to none of their bugs.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry, NewTask } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
@@ -62,17 +63,20 @@ export class TaskLives {
     }
   }
 
-  /** Everything that is wrong after an entry; `before` is the tasks as they were. */
+  /** Everything that is wrong after an entry, which can have touched these slices; `before` is the tasks as they were. */
   *observe(
     state: State,
     before: TasksBefore,
     { command }: Entry,
     reply: Reply | null,
+    touched: ReadonlySet<Slice>,
   ): Generator<string, void> {
     if (command.type === "task_remove" && reply?.ok) for (const id of before.keys()) this.#forget(state, id);
-    yield* this.lost(state);
     yield* this.#doubled(state, before, command);
-    yield* wrongsOfTasks(state);
+    if (touched.has("tasks")) {
+      yield* this.lost(state);
+      yield* wrongsOfTasks(state);
+    }
     if (command.type === "task_claim" && reply !== null) yield* wrongClaim(before, command, reply);
     if ("task" in command && typeof command.task === "string" && reply !== null) {
       yield* wrongName(before, command.task, reply);
@@ -200,10 +204,11 @@ export class TaskLives {
   }
 }
 
-/** Tasks as they were before an entry: states are values, so that a copy of each task is enough. */
+/** Tasks as they were before an entry about them: states are values, so that a copy of each task is enough. */
 export type TasksBefore = ReadonlyMap<string, Task>;
 
-export function tasksBefore(state: State): TasksBefore {
+export function tasksBefore(state: State, { command }: Entry): TasksBefore {
+  if (!command.type.startsWith("task_")) return new Map();
   return new Map([...state.tasks.all].map(([id, task]) => [id, { ...task }]));
 }
 

@@ -1,39 +1,128 @@
-/** Which slices of the state a command can touch: only these are looked at after it. */
+/** Which slices of the state an entry can have touched: only these are looked at after it. */
 import type { Slice } from "../../daemon/core/check.ts";
-import type { CommandType, Entry } from "../../daemon/core/commands.ts";
+import type { Command, CommandType, Entry } from "../../daemon/core/commands.ts";
+import type { Step } from "../../daemon/core/outcome.ts";
+import { type Copy, copyOf } from "../../daemon/core/snapshot.ts";
+import type { State } from "../../daemon/core/state.ts";
 
 /** Every so many entries all of the state is looked at, for what a command touches although it should not. */
 const wholeEvery = 25;
 
-const byTasks: readonly Slice[] = ["sessions", "tasks"];
-const byTalk: readonly Slice[] = ["sessions", "talk"];
-const byLocks: readonly Slice[] = ["sessions", "locks", "writes", "notes"];
+const all: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "tasks", "writes", "notes", "talk"]);
+const none: ReadonlySet<Slice> = new Set<Slice>();
+// Whether a session makes room depends on most of what it has: it is looked at with everything else.
+const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions"]);
+const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "tasks"]);
+const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk"]);
+const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks"]);
+const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes"]);
+const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "notes"]);
+const writes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "writes", "notes"]);
+const flights: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "writes", "notes"]);
+const freezes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "talk"]);
 
-/** Commands that leave some slices alone; any other may touch all. */
-const narrow: ReadonlyMap<CommandType, readonly Slice[]> = new Map<CommandType, readonly Slice[]>([
-  ["task_create", byTasks],
-  ["task_import", byTasks],
-  ["task_update", byTasks],
-  ["task_release", byTasks],
-  ["task_remove", byTasks],
-  ["context_set", byTalk],
-  ["context_delete", byTalk],
-  ["message_send", byTalk],
-  ["message_ack", byTalk],
-  ["inbox_take", byTalk],
-  ["inbox_told", byTalk],
-  ["lock_request", byLocks],
-  ["lock_release", byLocks],
-  ["lock_revoke", byLocks],
-  ["lock_unbind", byLocks],
-  ["lock_detach", byLocks],
-  ["lock_undelivered", byLocks],
-  ["turn_end", byLocks],
-  ["flight_end", byLocks],
-  ["lease_renew", byLocks],
+/** Commands that leave some slices alone while no session comes or goes; any other may touch all. */
+const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
+  ["task_create", tasks],
+  ["task_import", tasks],
+  ["task_update", tasks],
+  ["task_claim", tasks],
+  ["task_release", tasks],
+  ["task_remove", tasks],
+  ["context_set", talk],
+  ["context_delete", talk],
+  ["message_send", talk],
+  ["message_ack", talk],
+  ["inbox_take", talk],
+  ["inbox_told", talk],
+  ["broadcast", freezes],
+  ["resume", freezes],
+  ["lock_request", locks],
+  ["lock_release", locks],
+  ["lock_revoke", locks],
+  ["lock_unbind", locks],
+  ["lock_detach", locks],
+  ["lock_undelivered", locks],
+  ["lease_renew", locks],
+  ["turn_end", turns],
+  ["flight_end", flights],
+  ["writes_noted", writes],
+  ["writes_settled", writes],
+  ["work_returned", writes],
+  ["work_taken", notes],
+  ["conflict_noted", notes],
+  ["notes_told", writes],
+  ["reply_unheard", sessions],
 ]);
 
-/** Undefined: all of them. */
-export function touchedBy({ seq, command }: Entry): readonly Slice[] | undefined {
-  return seq % wholeEvery === 0 ? undefined : narrow.get(command.type);
+/** The same of what passes with time. */
+const elapsed: ReadonlyMap<string, ReadonlySet<Slice>> = new Map([
+  ["wait_over", locks],
+  ["place_over", locks],
+  ["yield_over", locks],
+  ["turn_lease_over", locks],
+  ["bound_over", locks],
+  ["grants_left", locks],
+  ["context_over", talk],
+  ["edit_hold_over", freezes],
+]);
+
+/** The slices that an entry can have touched, and now and then all of them. */
+export function touchedBy({ seq, command }: Entry, step: Step): ReadonlySet<Slice> {
+  return seq % wholeEvery === 0 ? all : slicesOf(command, step);
+}
+
+function slicesOf(command: Command, { reply, answers, events }: Step): ReadonlySet<Slice> {
+  if (events.some(({ event }) => event.event.startsWith("session_"))) return all;
+  const isRefused = reply !== null && !reply.ok && answers.length === 0 && events.length === 0;
+  if (isRefused) return byRefused(command);
+  const by = command.type === "elapse" ? elapsed.get(command.due.what) : narrow.get(command.type);
+  return by ?? all;
+}
+
+/** A refusal may be kept for a retry, and who asks for a lock to write has ended the writes before. */
+function byRefused(command: Command): ReadonlySet<Slice> {
+  if (command.type === "lock_request" && command.flight !== null) return locks;
+  return "retry" in command && command.retry !== undefined ? sessions : none;
+}
+
+/** Each slice as a text: what is stored of it, without the indexes. */
+export function textsOf(state: State): ReadonlyMap<Slice, string> {
+  const { header, lists } = copyOf(state);
+  const texts = partsOf(header, lists).map(([slice, parts]) => [slice, JSON.stringify(parts)] as const);
+  return new Map(texts);
+}
+
+function partsOf(
+  header: Copy["header"],
+  lists: Copy["lists"],
+): readonly (readonly [Slice, readonly unknown[]])[] {
+  return [
+    ["sessions", [lists.sessions, lists.idle, lists.replies, header.ended]],
+    ["locks", [lists.holds, lists.waiters, header.grants, header.expiredWrites]],
+    ["tasks", [lists.tasks, header.taskCount]],
+    ["writes", [lists.writes, lists.settled, lists.risks]],
+    ["notes", [lists.notes, lists.conflicts, header.noteCount]],
+    [
+      "talk",
+      [
+        ...[lists.context, lists.messages, lists.editHolds],
+        ...[header.contextVersions, header.messageCount, header.sent, header.editHoldCount],
+      ],
+    ],
+  ];
+}
+
+/** The slices that an entry changed and is not taken to touch, a sentence each; `before` is what they were. */
+export function* untold(
+  state: State,
+  before: ReadonlyMap<Slice, string>,
+  { command }: Entry,
+  step: Step,
+): Generator<string, void> {
+  const touched = slicesOf(command, step);
+  for (const [slice, text] of textsOf(state)) {
+    if (text !== before.get(slice) && !touched.has(slice))
+      yield `${command.type} changed ${slice}: ${text}, not ${before.get(slice)}`;
+  }
 }

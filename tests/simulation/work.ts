@@ -3,6 +3,7 @@
  * slowly: whose it is, what was bypassed, and that none is forgotten that was written after the last commit.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry, WriteNote } from "../../daemon/core/commands.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
@@ -23,6 +24,8 @@ export class WorkLives {
   readonly #random: Random;
   /** Who wrote which file, as the entries tell. */
   #written = new Map<string, Wrote[]>();
+  /** Who had written what was committed since. */
+  #settled = new Map<string, Wrote[]>();
   /** Counts what happens to files outside the daemon. */
   #tick = 0;
   readonly #wroteAt = new WeakMap<Command, number>();
@@ -49,7 +52,8 @@ export class WorkLives {
       this.#wroteAt.set(command, this.#tick);
       return command;
     }
-    if (roll <= 75) return { type: "writes_noted", actor, noted: this.#note("shell", actor) };
+    if (roll <= 70) return { type: "writes_noted", actor, noted: this.#note("shell", actor) };
+    if (roll <= 78) return { type: "work_returned", actor, noted: this.#note("shell", actor) };
     const [late] = this.#late;
     if (late !== undefined && random.chance(0.5)) {
       this.#late.shift();
@@ -102,10 +106,16 @@ export class WorkLives {
     this.#late.length = 0;
     this.#risks = new Set([...state.risks.values()].map(risk => risk.file));
     this.#written = new Map([...state.writes.files].map(([key, { writers }]) => [key, [...writers]]));
+    this.#settled = new Map([...state.writes.settled].map(([key, { writers }]) => [key, [...writers]]));
   }
 
   /** Everything that is wrong after an entry. */
-  *observe(state: State, { seq, command }: Entry, step: Step): Generator<string, void> {
+  *observe(
+    state: State,
+    { seq, command }: Entry,
+    step: Step,
+    touched: ReadonlySet<Slice>,
+  ): Generator<string, void> {
     const bypassed = step.events.flatMap(({ event }) => (event.event === "bypassed" ? [event.file] : []));
     if (command.type === "flight_end") this.#add(command.actor, command.noted, seq);
     if (command.type === "writes_noted") {
@@ -117,11 +127,28 @@ export class WorkLives {
       if (others.map(f => f.file).join() !== bypassed.join()) yield `bypassed: ${bypassed}, not ${others}`;
     } else if (bypassed.length > 0) yield `${command.type} bypassed ${bypassed}`;
     if (command.type === "writes_settled") {
-      for (const { key, seq: known } of command.settled)
-        if (this.#written.get(key)?.at(-1)?.seq === known) this.#written.delete(key);
+      for (const { key, seq: known } of command.settled) {
+        const work = this.#written.get(key);
+        if (work?.at(-1)?.seq !== known) continue;
+        this.#written.delete(key);
+        this.#settled.set(key, work);
+      }
     }
+    if (command.type === "work_returned") {
+      const { actor, noted } = command;
+      const back = noted.files.filter(({ key }) => !this.#written.has(key));
+      for (const { key } of back) {
+        const work = this.#settled.get(key) ?? [];
+        this.#written.set(
+          key,
+          work.map(wrote => ({ ...wrote, seq })),
+        );
+      }
+      this.#add(actor, { ...noted, files: back }, seq);
+    }
+    for (const key of this.#written.keys()) this.#settled.delete(key);
     if (command.type === "session_begin") this.#rename(step, command.session);
-    yield* this.#compare(state);
+    if (touched.has("writes")) yield* this.#compare(state);
     yield* this.#atRisk(state, command, step);
   }
 
@@ -131,8 +158,9 @@ export class WorkLives {
     const before = this.#risks;
     this.#risks = new Set([...state.risks.values()].map(risk => risk.file));
     for (const file of told) if (before.has(file)) yield `${file} is told to be at risk twice`;
-    const noted =
-      command.type === "flight_end" || command.type === "writes_noted" ? command.noted : undefined;
+    const isNote =
+      command.type === "flight_end" || command.type === "writes_noted" || command.type === "work_returned";
+    const noted = isNote ? command.noted : undefined;
     for (const { file, worktree } of noted?.files ?? []) {
       const mine = this.#written.get(`local:${worktree}/${file}`) ?? [];
       const theirs = this.#written.get(`local:${worktrees.find(w => w !== worktree)}/${file}`) ?? [];
@@ -157,13 +185,16 @@ export class WorkLives {
     const from = step.events.flatMap(({ event }) =>
       event.event === "session_ended" && event.cause === "continued" ? [event.id] : [],
     );
-    for (const [key, writers] of this.#written) {
-      const renamed = writers.map(w =>
-        from.includes(w.actor.session) ? { ...w, actor: { ...w.actor, session: to, incarnation: 0 } } : w,
-      );
-      const last = renamed.filter((w, i) => !renamed.slice(i + 1).some(later => same(later.actor, w.actor)));
-      this.#written.set(key, last);
-    }
+    for (const works of [this.#written, this.#settled])
+      for (const [key, writers] of works) {
+        const renamed = writers.map(w =>
+          from.includes(w.actor.session) ? { ...w, actor: { ...w.actor, session: to, incarnation: 0 } } : w,
+        );
+        const last = renamed.filter(
+          (w, i) => !renamed.slice(i + 1).some(later => same(later.actor, w.actor)),
+        );
+        works.set(key, last);
+      }
   }
 
   *#compare(state: State): Generator<string, void> {

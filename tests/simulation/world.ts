@@ -10,7 +10,7 @@ import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/c
 import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { emptyState, type Hold, type State, type Token } from "../../daemon/core/state.ts";
+import { emptyState, type Hold, type KeptReply, type State, type Token } from "../../daemon/core/state.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
@@ -26,8 +26,8 @@ import { keptBefore, ReadReplies } from "./replies.ts";
 import { RoomLives } from "./room.ts";
 import { StepTimes } from "./step-times.ts";
 import { TalkLives } from "./talk.ts";
-import { TaskLives, tasksBefore } from "./tasks.ts";
-import { touchedBy } from "./touched.ts";
+import { TaskLives, type TasksBefore, tasksBefore } from "./tasks.ts";
+import { textsOf, touchedBy, untold } from "./touched.ts";
 import { WorkLives } from "./work.ts";
 
 export class Violation extends Error {
@@ -51,6 +51,23 @@ interface Lived {
   readonly kept: ReadonlyMap<string, string>;
 }
 
+/** What an entry may change, as it was before. */
+interface Before {
+  /** The writes in flight of a hold that is about to yield. */
+  readonly yielding: readonly string[] | undefined;
+  readonly holds: readonly Hold[];
+  readonly tasks: TasksBefore;
+  readonly notes: ReturnType<typeof notesBefore>;
+  readonly flying: ReturnType<typeof flyingBefore>;
+  readonly kept: KeptReply | undefined;
+}
+
+/** `tell`: every entry goes to the transcript. `audit`: so is looked at what entries change that should not. */
+export interface Looks {
+  readonly tell: boolean;
+  readonly audit: boolean;
+}
+
 type LockCommand = CommandOf<"lock_request">;
 
 const sessions = ["ann", "bob", "cyd", "dan", "eve", "fay"] as const;
@@ -68,6 +85,7 @@ export class World {
   readonly transcript: string[] = [];
   readonly counts: Counts = { commands: new Map(), replies: new Map() };
   readonly #tell: boolean;
+  readonly #audit: boolean;
   #engine: Engine | null = null;
   /** The state as an observer sees it who applies every delivered entry himself, voided ones left out. */
   #shadow: State = emptyState();
@@ -80,6 +98,8 @@ export class World {
   #lastToken: readonly [number, number] = [0, 0];
   /** Every token so far, with who got it. */
   readonly #tokens = new Map<string, string>();
+  /** The very actor that a token was seen with last: of one that is the same nothing new is to be noted. */
+  readonly #noted = new Map<string, Actor>();
   /** Those of a process that went on under another id: their grants may still be on the way. */
   readonly #renamed = new Set<string>();
   /** Requests whose grant a living client heard of; every other grant must be undone. */
@@ -101,12 +121,13 @@ export class World {
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
-  constructor(seed: number, host: "file" | "remote", tell: boolean) {
+  constructor(seed: number, host: "file" | "remote", { tell, audit }: Looks) {
     this.random = new Random(seed);
     this.clock = new SimulatedClock(1_700_000_000_000);
     this.host =
       host === "file" ? new FileHost(this.random.fork(), this.clock) : new RemoteHost(this.random.fork());
     this.#tell = tell;
+    this.#audit = audit;
     this.#tasks = new TaskLives(this.random.fork());
     this.#work = new WorkLives(this.random.fork());
     this.#talk = new TalkLives(this.random.fork());
@@ -264,12 +285,8 @@ export class World {
     this.#stored.set(key(entry.origin), entry.seq);
     count(this.counts.commands, entry.command.type);
     const state = this.#shadow;
-    const yielding = this.#yielding(state, entry);
-    const before = [...state.locks.holds.values()];
-    const tasks = tasksBefore(state);
-    const notes = notesBefore(state);
-    const flying = flyingBefore(state);
-    const kept = keptBefore(state, entry);
+    const before = this.#before(state, entry);
+    const texts = this.#audit ? textsOf(state) : null;
     let step: Step;
     let slow: string | null;
     try {
@@ -290,22 +307,42 @@ export class World {
     }
     for (const { to, grant } of step.answers)
       if (grant !== null) this.#say(`   granted to ${grant.actor.session} (${to.n})`);
-    const granted = this.#granted(entry, step, before);
-    for (const wrong of wrongs(state, granted)) throw new Violation(wrong);
-    const origins = new Set(granted.map(({ origin }) => key(origin)));
-    const locks = [...state.locks.holds.values()].filter(hold => origins.has(key(hold.origin)));
-    for (const wrong of this.#talk.observe(state, entry, step, locks)) throw new Violation(wrong);
-    if (yielding?.length && step.reply?.ok) throw new Violation(`a hold yielded with ${yielding} in flight`);
-    for (const wrong of notReturned(state, before, entry.command)) throw new Violation(wrong);
-    for (const wrong of this.#tasks.observe(state, tasks, entry, step.reply)) throw new Violation(wrong);
-    for (const wrong of this.#work.observe(state, entry, step)) throw new Violation(wrong);
-    for (const wrong of notUnbound(state, entry)) throw new Violation(wrong);
-    for (const wrong of this.#late.observe(state, entry, step, flying)) throw new Violation(wrong);
-    for (const wrong of this.#notes.observe(state, entry, step, notes)) throw new Violation(wrong);
-    for (const wrong of this.#replies.observe(state, entry, kept)) throw new Violation(wrong);
-    for (const wrong of this.#room.observe(state, entry, step)) throw new Violation(wrong);
-    for (const wrong of check(state, touchedBy(entry))) throw new Violation(wrong);
+    for (const wrong of this.#wrongs(entry, step, before)) throw new Violation(wrong);
+    if (texts !== null) for (const wrong of untold(state, texts, entry, step)) throw new Violation(wrong);
     this.#noteTokens(state, step, entry.command.type === "session_begin");
+  }
+
+  #before(state: State, entry: Entry): Before {
+    return {
+      yielding: this.#yielding(state, entry),
+      holds: [...state.locks.holds.values()],
+      tasks: tasksBefore(state, entry),
+      notes: notesBefore(state),
+      flying: flyingBefore(state),
+      kept: keptBefore(state, entry),
+    };
+  }
+
+  /** Everything that is wrong after an entry, in what it can have touched. */
+  *#wrongs(entry: Entry, step: Step, before: Before): Generator<string, void> {
+    const state = this.#shadow;
+    const touched = touchedBy(entry, step);
+    const granted = this.#granted(entry, step, before.holds);
+    if (touched.has("locks") || granted.length > 0) yield* wrongs(state, granted);
+    const origins = new Set(granted.map(({ origin }) => key(origin)));
+    const locks =
+      granted.length === 0 ? [] : [...state.locks.holds.values()].filter(h => origins.has(key(h.origin)));
+    yield* this.#talk.observe(state, entry, step, locks, touched);
+    if (before.yielding?.length && step.reply?.ok) yield `a hold yielded with ${before.yielding} in flight`;
+    yield* notReturned(state, before.holds, entry.command);
+    yield* this.#tasks.observe(state, before.tasks, entry, step.reply, touched);
+    yield* this.#work.observe(state, entry, step, touched);
+    yield* notUnbound(state, entry);
+    yield* this.#late.observe(state, entry, step, before.flying, touched);
+    yield* this.#notes.observe(state, entry, step, before.notes, touched);
+    yield* this.#replies.observe(state, entry, before.kept);
+    yield* this.#room.observe(state, entry, step);
+    yield* check(state, [...touched]);
   }
 
   /** The writes in flight of a hold that is about to yield. */
@@ -684,6 +721,8 @@ export class World {
     held.sort((a, b) => a.token.epoch - b.token.epoch || a.token.grant - b.token.grant);
     for (const { token, actor } of held) {
       const text = `${state.storeId}.${token.epoch}.${token.grant}`;
+      if (this.#noted.get(text) === actor) continue;
+      this.#noted.set(text, actor);
       const who = JSON.stringify(actor);
       const known = this.#tokens.get(text);
       if (known === who) continue;

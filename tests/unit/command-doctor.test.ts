@@ -65,7 +65,10 @@ describe("the machine", () => {
     expect(checkHome(world)).toMatchObject({ result: "ok", detail: `${home}, yours alone (mode 0700)` });
     expect(checkHome(world, 12345)).toMatchObject({ result: "fail" });
     chmodSync(home, 0o750);
-    expect(checkHome(world)).toMatchObject({ result: "fail", todo: `if it is Kite's: chmod 700 '${home}'` });
+    expect(checkHome(world)).toMatchObject({
+      result: "fail",
+      todo: `if only Kite uses it: chmod 700 '${home}'`,
+    });
     const link = join(root, "link");
     symlinkSync(home, link);
     expect(checkHome(fakeWorld({ home: link }))).toMatchObject({
@@ -107,7 +110,7 @@ describe("the machine", () => {
     expect(checkTools(poor, "darwin", find)).toMatchObject({
       result: "warn",
       detail: "flock not found, perl found, git passed over",
-      todo: expect.stringContaining("no program of a project's"),
+      todo: expect.stringContaining("no program in a project"),
     });
   });
 });
@@ -175,12 +178,12 @@ describe("the store", () => {
     expect(checkSpace(world, stats).result).toBe("ok");
     expect(checkSpace(world, { ...stats, storeFull: true })).toMatchObject({
       result: "fail",
-      detail: expect.stringContaining("the store is full"),
+      detail: expect.stringContaining("the journal's disk is full"),
     });
     expect(checkVoided(stats, "log").result).toBe("ok");
     expect(checkVoided({ ...stats, voided: [3, 5, 8, 13, 21, 34] }, "log")).toMatchObject({
       result: "warn",
-      detail: "6 requests failed inside Kite and did nothing (entry 3, 5, 8, 13, 21, ...)",
+      detail: "6 requests failed inside Kite and changed nothing (entry 3, 5, 8, 13, 21, ...)",
     });
   });
 
@@ -196,14 +199,16 @@ describe("the store", () => {
     });
     expect(checkLogs(world, { ...stats, trailDropped: 1 })).toMatchObject({
       result: "warn",
-      detail: "log 1 KiB, trail 2 KiB; 1 line of the trail could not be written in time and is missing",
+      detail: "log 1 KiB, trail 2 KiB; the daemon could not write 1 line of the trail in time",
     });
   });
 });
 
 describe("the settings", () => {
   it("names each thing that was not taken", async () => {
-    expect(await checkConfig(world)).toEqual([{ check: "config", result: "ok", detail: "nothing wrong" }]);
+    expect(await checkConfig(world)).toEqual([
+      { check: "config", result: "ok", detail: "every value is valid" },
+    ]);
     writeFileSync(world.paths.config, '{"yieldMS": 1, "logLevel": "loud"}');
     const found = await checkConfig(world);
     expect(found.map(c => c.result)).toEqual(["warn", "warn"]);

@@ -134,7 +134,7 @@ describe("kite lock", () => {
     const daemon = fakeDaemon({ ...calm, file_lock: refusal });
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await hold(world, { ...run, refusedCode: 9 })).toBe(9);
-    expect(world.err()).toBe(`kite: ${error}, held by bob; nothing was run\n`);
+    expect(world.err()).toBe(`kite: ${error}, held by bob; the command did not run\n`);
     const asJson = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     await hold(asJson, { ...run, json: true });
     expect(JSON.parse(asJson.err())).toEqual({ is: "refused", code: "lock_timeout", error });
@@ -143,7 +143,7 @@ describe("kite lock", () => {
   it("does not run the command without a daemon", async () => {
     const world = fakeWorld();
     expect(await hold(world, run)).toBe(69);
-    expect(world.err()).toMatch(/^kite: no daemon listens at .*; nothing was run\n$/);
+    expect(world.err()).toMatch(/^kite: no daemon listens at .*; the command did not run\n$/);
   });
 
   it("says that it waits and for whom, and when the lock is lost while the command runs", async () => {
@@ -166,8 +166,8 @@ describe("kite lock", () => {
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await hold(world, run)).toBe(7);
     expect(world.err().trimEnd().split("\n")).toEqual([
-      "kite: waiting for src/a.ts, held by bob, place 2 in line",
-      `kite: the lock is lost (taken away by eve); ${process.execPath} goes on without it`,
+      "kite: waiting for src/a.ts, held by bob, queue position 2",
+      `kite: the lock is lost (revoked by eve); ${process.execPath} still runs, without it`,
     ]);
     expect(daemon.asked.some(a => a.type === "file_unlock")).toBe(false);
   });

@@ -130,7 +130,7 @@ describe("kite status", () => {
     const world = fakeWorld({ daemon });
     expect(await status(world, false)).toBe(1);
     expect(world.err()).toContain(
-      "kite: the daemon (0.1.0) speaks of locks in a way unknown here; restart it",
+      "kite: the daemon (version 0.1.0) sends locks in an unknown form; restart it",
     );
   });
 

@@ -40,7 +40,7 @@ const defaults = {
   idleExitMs: limits.idleExitMs,
   logLevel: "info",
   treeGuard: "deny",
-  hold: "turn",
+  keepLockUntil: "turn",
   ignore: [],
 };
 
@@ -68,7 +68,7 @@ describe("the configuration", () => {
       idleExitMs: 0,
       logLevel: "debug",
       treeGuard: "warn",
-      hold: "turn",
+      keepLockUntil: "turn",
       ignore: ["*.md", "dist/**"],
     });
     expect(sources).toEqual({
@@ -77,7 +77,7 @@ describe("the configuration", () => {
       idleExitMs: config,
       logLevel: config,
       treeGuard: config,
-      hold: "default",
+      keepLockUntil: "default",
       ignore: "KITE_IGNORE",
     });
     expect(problems).toEqual([]);
@@ -86,12 +86,12 @@ describe("the configuration", () => {
   test("lets a project tighten", async () => {
     const { values, sources, problems, projectFile, config } = await load({
       user: { ignore: ["*.md"] },
-      project: { lockWaitMs: 20_000, ignore: ["*.md", "*.lock"], hold: "edit" },
+      project: { lockWaitMs: 20_000, ignore: ["*.md", "*.lock"], keepLockUntil: "edit" },
     });
-    expect(values).toMatchObject({ lockWaitMs: 20_000, ignore: ["*.md", "*.lock"], hold: "edit" });
+    expect(values).toMatchObject({ lockWaitMs: 20_000, ignore: ["*.md", "*.lock"], keepLockUntil: "edit" });
     expect(sources).toMatchObject({
       lockWaitMs: projectFile,
-      hold: projectFile,
+      keepLockUntil: projectFile,
       ignore: `${config}, ${projectFile}`,
     });
     expect(problems).toEqual([]);
@@ -125,6 +125,20 @@ describe("the configuration", () => {
     expect(problems).toHaveLength(5);
   });
 
+  test("takes the earlier names of settings, and today's before them", async () => {
+    const old = await load({ user: { hold: "edit" } });
+    expect([old.values.keepLockUntil, old.problems]).toEqual(["edit", []]);
+    const env = await load({ env: { KITE_HOLD: "edit" } });
+    expect([env.values.keepLockUntil, env.sources.keepLockUntil]).toEqual(["edit", "KITE_KEEP_LOCK_UNTIL"]);
+    const both = await load({
+      user: { hold: "edit", keepLockUntil: "turn" },
+      env: { KITE_HOLD: "edit", KITE_KEEP_LOCK_UNTIL: "turn" },
+    });
+    expect([both.values.keepLockUntil, both.problems]).toEqual(["turn", []]);
+    const project = await load({ project: { hold: "edit" } });
+    expect([project.values.keepLockUntil, project.problems]).toEqual(["edit", []]);
+  });
+
   test("refuses wrong values, one by one", async () => {
     const bad: Record<string, readonly unknown[]> = {
       lockWaitMs: [0, -1, 1.5, "50", null, limits.hookWriteBudgetMs],
@@ -132,7 +146,7 @@ describe("the configuration", () => {
       idleExitMs: [-1, 1e12],
       logLevel: ["loud", 3],
       treeGuard: ["no", false],
-      hold: ["forever", 1],
+      keepLockUntil: ["forever", 1],
       ignore: ["*.md", [""], [1], ["*.{a,b}"], ["!x"], ["/"], ["x".repeat(limits.globBytes + 1)]],
     };
     for (const [key, values] of Object.entries(bad)) {
@@ -146,7 +160,7 @@ describe("the configuration", () => {
     const env = await load({ env: { KITE_LOCK_WAIT_MS: "50s" } });
     expect(env.values).toEqual(defaults);
     expect(env.problems[0]).toContain(
-      "KITE_LOCK_WAIT_MS is not taken: expected a whole number of milliseconds",
+      "KITE_LOCK_WAIT_MS is ignored: expected a whole number of milliseconds",
     );
   });
 
@@ -218,8 +232,8 @@ describe("the configuration", () => {
       const longer = await load({ ...user, project: { lockWaitMs: 9001 } });
       expect(longer.values).toMatchObject({ lockWaitMs: 9001, yieldMs: 9000 });
       expect(longer.problems).toEqual([]);
-      const atOnce = await load({ ...user, project: { lockWaitMs: 9000, hold: "edit" } });
-      expect(atOnce.values).toMatchObject({ lockWaitMs: 9000, hold: "edit" });
+      const atOnce = await load({ ...user, project: { lockWaitMs: 9000, keepLockUntil: "edit" } });
+      expect(atOnce.values).toMatchObject({ lockWaitMs: 9000, keepLockUntil: "edit" });
       expect(atOnce.problems).toEqual([]);
     }
   });

@@ -284,8 +284,7 @@ describe("a lent lock", () => {
     edit(w, s1);
     expect(lock(w, actor("a"), { waitMs: 0 })).toMatchObject({
       code: "lock_held",
-      error:
-        "x is yours, and a/Explore, an agent of yours, uses it; it comes back to you: ask with waitMs to wait",
+      error: "your agent a/Explore is using x and will return it to you; ask again with waitMs to wait",
       lent: true,
       locked_by: "a",
       locked_by_agent: "s1",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { MessageSend } from "../../daemon/core/messages/commands.ts";
-import { inboxOf } from "../../daemon/core/messages/inbox.ts";
+import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
@@ -114,7 +114,7 @@ describe("to", () => {
     w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
     expect(send(w, "ann", "bob")).toMatchObject({ code: "recipient_gone" });
     expect(send(w, "ann", "zoe")).toMatchObject({
-      error: "zoe is nobody in /p, the message was not sent; here are ann",
+      error: "no session or agent named zoe in /p; message not sent; active: ann",
     });
     expect(send(w, "ann", "everyone")).toMatchObject({ code: "recipient_gone" });
     expect(send(w, "bob", "ann")).toMatchObject({ code: "session_ended" });

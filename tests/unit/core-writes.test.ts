@@ -76,6 +76,41 @@ describe("whose work is in a file", () => {
     expect(w.state.writes.byWorktree.size).toBe(0);
   });
 
+  it("comes back to those who wrote it, and to who brought it back", () => {
+    const w = world("a", "b");
+    w.wrote("a", ["x", "y"]);
+    w.settle("x", w.state.seq);
+    expect(w.writers("x")).toEqual([]);
+    const back = readState(writeState(w.state));
+    expect(writeState(back)).toBe(writeState(w.state));
+    w.do({ type: "work_returned", actor: actor("b"), noted: note(["x", "y", "z"]) });
+    expect(w.writers("x")).toEqual(["a", "b"]);
+    expect(w.writers("y")).toEqual(["a"]);
+    expect(w.writers("z")).toEqual(["b"]);
+    expect(w.state.writes.settled.size).toBe(0);
+  });
+
+  it("is somebody else's once it was committed and written anew", () => {
+    const w = world("a", "b");
+    w.wrote("a", "x");
+    w.settle("x", w.state.seq);
+    w.wrote("b", "x");
+    w.settle("x", w.state.seq);
+    w.do({ type: "work_returned", actor: actor("b"), noted: note("x") });
+    expect(w.writers("x")).toEqual(["b"]);
+  });
+
+  it("that settled is remembered within a bound, the latest", () => {
+    const w = world("a");
+    const names = Array.from({ length: limits.settledWorkMax + 1 }, (_, n) => `f${n}`);
+    w.wrote("a", names);
+    const settled = names.map(name => ({ key: `n:/p/${name}`, seq: w.state.seq }));
+    w.do({ type: "writes_settled", settled });
+    expect(w.state.writes.settled.size).toBe(limits.settledWorkMax);
+    w.do({ type: "work_returned", actor: actor("a"), noted: note("f1") });
+    expect(w.state.writes.settled.size).toBe(limits.settledWorkMax - 1);
+  });
+
   it("outlives the session, under the name it had", () => {
     const w = world("a");
     w.begin("a", { name: "alice" });
@@ -88,9 +123,15 @@ describe("whose work is in a file", () => {
     const w = new Works();
     const anchor = { pid: 7, startTime: "7" };
     w.begin("a", { anchor });
-    w.wrote("a", ["x", "y"]);
+    w.wrote("a", ["x", "y", "put-away"]);
+    w.settle("put-away", w.state.seq);
     w.do({ type: "session_suspend", session: "a" });
     w.begin("b", { anchor });
+    w.begin("c");
+    w.do({ type: "work_returned", actor: actor("c"), noted: note("put-away") });
+    const back = w.state.writes.files.get("n:/p/put-away")?.writers.map(({ actor: { session } }) => session);
+    expect(back).toEqual(["b", "c"]);
+    w.settle("put-away", w.state.seq);
     expect(w.state.writes.files.get("n:/p/x")?.writers[0]?.actor).toEqual(actor("b"));
     expect([...w.state.writes.files.keys()]).toEqual(["n:/p/x", "n:/p/y"]);
   });

@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
-import { RulesUnknown, rebuild } from "../../daemon/engine/replay.ts";
+import { RulesUnknown, rebuild, stateHash } from "../../daemon/engine/replay.ts";
 import { RepeatedThrows } from "../../daemon/engine/throws.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EngineWorld, lastingPoison, MemoryPlace, places, poison, unlockOf } from "./engine-world.ts";
@@ -23,10 +24,23 @@ describe.each(places)("over $name", ({ make }) => {
     expect([w.holder("x"), w.holder("x-second"), w.holder("z")]).toEqual(["c", null, null]);
     expect(w.state.sessions.live.has("a")).toBe(false);
     expect(check(w.state)).toEqual([]);
-    expect(w.troubles).toHaveLength(1);
-    expect(w.engine.voided).toHaveLength(1);
+    const [seq = 0, ...others] = w.engine.voided;
+    expect(others).toEqual([]);
+    expect(w.troubles).toHaveLength(2);
+    expect(w.troubles[0]).toBe(`entry ${seq} threw and is void`);
     expect(w.count("void")).toBe(1);
     expect(w.fatal).toEqual([]);
+  });
+
+  it("its number is logged, and the hash of the state without it", async () => {
+    const w = await open();
+    await w.do(poison("a", "x"));
+    const hash = createHash("sha256").update(w.written).digest("hex");
+    const { seq } = w.state;
+    expect(w.troubles.at(-1)).toMatch(/^the state was rebuilt, to entry \d+; its SHA-256 is [0-9a-f]{64}$/);
+    expect(stateHash(w.state)).toBe(hash);
+    // The entry that declares the other one void came after that.
+    expect(Number(/entry (\d+);/.exec(w.troubles.at(-1) ?? "")?.[1])).toBeLessThan(seq);
   });
 
   it("the log alone leads to the state without it", async () => {
@@ -110,13 +124,13 @@ describe.each(places)("over $name", ({ make }) => {
     w.submit(lastingPoison("a"));
     await w.until(() => w.troubles.length > 0);
     await w.start();
-    expect(w.troubles).toHaveLength(2);
+    expect(w.troubles).toHaveLength(3);
     expect(w.engine.voided).toHaveLength(1);
     expect(w.count("void")).toBe(1);
     expect(w.holder("z")).toBe("b");
     expect((await w.lock("c", "y")).reply).toMatchObject({ ok: true });
     await w.start();
-    expect(w.troubles).toHaveLength(2);
+    expect(w.troubles).toHaveLength(3);
     expect(w.holder("y")).toBe("c");
   });
 

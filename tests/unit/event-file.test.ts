@@ -20,7 +20,7 @@ function ringOf(...ids: readonly string[]): EventRing {
   const none = { epoch: 0, seq: 0, n: 0 };
   for (const [i, id] of ids.entries()) {
     const event = { event: "session_started" as const, id, name: id, project: "/p" };
-    ring.add(1, i + 1, { events: [{ event, about: [id], project: "/p" }], told: none });
+    ring.add(1, i + 1, { events: [{ event, about: [id], project: "/p" }], lastEventCursor: none });
   }
   return ring;
 }

@@ -26,9 +26,9 @@ class Listener {
   }
 }
 
-const started = (id: string): { events: CoreEvent[]; told: null } => ({
+const started = (id: string): { events: CoreEvent[]; lastEventCursor: null } => ({
   events: [{ event: { event: "session_started", id, name: id, project: "/p" }, about: [id], project: "/p" }],
-  told: null,
+  lastEventCursor: null,
 });
 
 const everything = { names: null, project: null, session: null, path: null };
@@ -76,7 +76,9 @@ describe("the hub of events", () => {
       work();
       sizes.push(listener.lines.length - before);
     };
-    counted(() => hub.publish(1, 2, { events: ids.flatMap(id => started(id).events), told: null }));
+    counted(() =>
+      hub.publish(1, 2, { events: ids.flatMap(id => started(id).events), lastEventCursor: null }),
+    );
     counted(() => hub.publish(1, 3, started("later")));
     while (tasks.length > 0) {
       const due = tasks;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CoreEvent, Step, Told } from "../../daemon/core/outcome.ts";
+import type { CoreEvent, EventCursor, Step } from "../../daemon/core/outcome.ts";
 import { EventRing } from "../../daemon/events/ring.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -9,8 +9,11 @@ function started(id: string): CoreEvent {
 
 const none = { epoch: 0, seq: 0, n: 0 };
 
-function step(events: readonly CoreEvent[], told: Told = none): Pick<Step, "events" | "told"> {
-  return { events: [...events], told };
+function step(
+  events: readonly CoreEvent[],
+  told: EventCursor = none,
+): Pick<Step, "events" | "lastEventCursor"> {
+  return { events: [...events], lastEventCursor: told };
 }
 
 const names = (events: ReturnType<EventRing["after"]>) => events?.map(e => e.about[0]);
@@ -110,7 +113,7 @@ describe("the ring of events", () => {
 
   it("lets go of what nobody can come back for, and goes on from there", () => {
     const ring = new EventRing();
-    const told = { told: null };
+    const told = { lastEventCursor: null };
     ring.add(1, 1, { events: [started("a")], ...told });
     ring.pass(1, 2, [started("b"), started("c")]);
     expect(ring.cursor).toBe("1.2.2");

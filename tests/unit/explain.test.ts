@@ -165,7 +165,7 @@ describe("kite explain", () => {
 
   it("says where nothing is known, and what -n takes", async () => {
     expect(await explainSubject(world, "nobody", flags)).toBe(1);
-    expect(world.err()).toContain("nothing was decided about nobody");
+    expect(world.err()).toContain("no decision about a file or session nobody");
     expect(await explainSubject(world, "bob", { lines: "0" })).toBe(1);
     expect(world.err()).toContain("-n takes a number from 1 to");
   });

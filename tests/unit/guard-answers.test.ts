@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { guardVerdict } from "../../daemon/hooks/verdict.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
-import { type codes, refuse } from "../../protocol/codes.ts";
+import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import type { ForeignFile, GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
-import { answerOf, begun, noteOf, payload, plan } from "./hook-events.ts";
+import { answerOf, begun, noteOf, payload, plan, refused } from "./hook-events.ts";
+
+const isACode = (name: string): name is Code => Object.hasOwn(codes, name);
 
 /** What an agent reads of its shell line, whole. */
 const line = (command: string) => plan({ ...payload("PreToolUse--Bash"), tool_input: { command } });
@@ -13,7 +16,7 @@ type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 const looked = (findings: readonly GuardFinding[], more: Partial<Looked> = {}): HookOutcome => ({
   did: "guard",
   ok: true,
-  mode: "deny",
+  verdict: guardVerdict("deny", findings),
   aliased: [],
   findings,
   unchecked: null,
@@ -62,9 +65,9 @@ describe("a line that may wipe others' work is denied", () => {
     });
     expect(answer.hookSpecificOutput.permissionDecisionReason.split("\n")).toEqual([
       "Kite: this command line did not run: `git stash push` in it may wipe uncommitted work of other agents.",
-      `${frame} "src/a.ts" is held by "bob"; "b.ts" has changes of "carol" that are not committed; and 3 more. ` +
+      `${frame} "src/a.ts" is held by "bob"; "b.ts" has uncommitted changes of "carol"; and 3 more. ` +
         'What "bob" does: "last edited src/a.ts".',
-      "What to do: for your own files alone: git stash push -- mine.ts 'my other file.ts'",
+      "What to do: run it on your own files only: git stash push -- mine.ts 'my other file.ts'",
       'Or do it in a worktree of your own (git worktree add), tell "bob" or "carol" what you need, or ask your user.',
     ]);
   });
@@ -74,11 +77,11 @@ describe("a line that may wipe others' work is denied", () => {
     const one = finding("deny", { foreign: [bobs, carols], own: [], unseen });
     const reason = reasonOf("git stash", looked([one], { unchecked: unseen }));
     expect(reason.split("\n")).toEqual([
-      "Kite: this command line did not run: Kite could not look in time at what `git stash push` in it would reach, " +
-        `and other agents may have uncommitted work there. The look: "${unseen}".`,
+      "Kite: this command line did not run: Kite could not check in time which files `git stash push` in it would reach. " +
+        `They may hold uncommitted work of other agents. The check failed: "${unseen}".`,
       `${frame} "src/a.ts" is held by "bob"; "b.ts" was written by "carol". ` +
         'What "bob" does: "last edited src/a.ts".',
-      "What to do: send the same command again in a moment. If this comes again, work on something else, " +
+      "What to do: send the same command again in a moment. If it is denied again, work on something else, " +
         'tell "bob" or "carol" what you need, or ask your user.',
     ]);
     // What was seen goes first: it says what to do.
@@ -86,8 +89,8 @@ describe("a line that may wipe others' work is denied", () => {
     expect(both).toContain("`git reset --hard` in it may wipe uncommitted work");
     expect(both).not.toContain("send the same command again");
     const taken = reasonOf("git add -A", looked([finding("tell_first", { foreign: [carols], unseen })]));
-    expect(taken).toContain("Kite could not look in time at what `git add -A` in it would take in");
-    expect(taken).toContain("send the same command again, word for word: it will run");
+    expect(taken).toContain("Kite could not check in time which files `git add -A` in it would include");
+    expect(taken).toContain("send exactly the same command again: it will run");
   });
 
   test("one that has no form for some files alone", () => {
@@ -96,7 +99,7 @@ describe("a line that may wipe others' work is denied", () => {
         .split("\n")
         .slice(2),
     ).toEqual([
-      "What to do: `git switch` cannot leave out their files.",
+      "What to do: `git switch` cannot be limited to your own files.",
       "To keep your own work, commit it: git add -- mine.ts 'my other file.ts' && " +
         "git commit -m MESSAGE -- mine.ts 'my other file.ts'",
       'Or do it in a worktree of your own (git worktree add), tell "bob" what you need, or ask your user.',
@@ -113,7 +116,7 @@ describe("a line that may wipe others' work is denied", () => {
     ["git clean -fd", "git clean -f -- mine.ts"],
     ["git rm -r .", "git rm -- mine.ts"],
   ])("%s: %s", (command, own) => {
-    expect(reasonOf(command, looked([finding("deny", { own: ["mine.ts"] })]))).toContain(`alone: ${own}\n`);
+    expect(reasonOf(command, looked([finding("deny", { own: ["mine.ts"] })]))).toContain(`only: ${own}\n`);
   });
 
   test.each([
@@ -138,18 +141,18 @@ describe("a line that may wipe others' work is denied", () => {
     "git checkout-index -fa",
     "git apply -R x",
   ])("%s has no such form", command => {
-    expect(reasonOf(command, looked([finding("deny")]))).toContain("` cannot leave out their files.");
+    expect(reasonOf(command, looked([finding("deny")]))).toContain("` cannot be limited to your own files.");
   });
 
   test("paths that only the shell knows are to be written out", () => {
     expect(reasonOf("git checkout -- $F", looked([finding("deny")]))).toContain(
-      "What to do: its paths are known to the shell alone, so write them out; for your own files alone: git checkout",
+      "What to do: only the shell knows its paths, so write them out; run it on your own files only: git checkout",
     );
   });
 
   test("where nothing is one's own", () => {
     expect(reasonOf("git stash", looked([finding("deny", { own: [] })]))).toContain(
-      "What to do: none of your own uncommitted files is in its reach.",
+      "What to do: it reaches none of your own uncommitted files.",
     );
   });
 
@@ -157,7 +160,7 @@ describe("a line that may wipe others' work is denied", () => {
     const own = ["-f", "a'b", "app/[id].ts", ":x", "$(x)", 'no"quotes', "no\nlines", "ünï.ts"];
     const text = reasonOf("cd sub && git stash", looked([finding("deny", { own })]));
     expect(text).toContain(
-      "alone: git -C /home/dev/project --literal-pathspecs stash push -- " +
+      "only: git -C /home/dev/project --literal-pathspecs stash push -- " +
         "-f 'a'\\''b' 'app/[id].ts' :x '$(x)' 'ünï.ts' (and 2 more files of yours)\n",
     );
   });
@@ -182,7 +185,7 @@ describe("a line that may wipe others' work is denied", () => {
     const text = reasonOf("git stash && git clean -fd && git add .", looked(findings));
     expect(text).toContain("`git stash push` and `git clean` in it");
     expect(text).toContain(
-      "alone: git stash push -- mine.ts 'my other file.ts'\nfor your own files alone: git clean -f --",
+      "only: git stash push -- mine.ts 'my other file.ts'\nrun it on your own files only: git clean -f --",
     );
     expect(text).not.toContain("git add .");
   });
@@ -208,10 +211,10 @@ describe("a line that would take in others' work is told first", () => {
     ["git commit -m x", "git commit", "git add -- mine.ts && git commit -m MESSAGE -- mine.ts"],
   ])("%s", (command, name, own) => {
     expect(reasonOf(command, looked([finding("tell_first", { own: ["mine.ts"] })])).split("\n")).toEqual([
-      `Kite: this command line did not run yet: \`${name}\` in it would take in work of another agent.`,
+      `Kite: this command line did not run yet: \`${name}\` in it would include work of another agent.`,
       `${frame} "src/a.ts" is held by "bob". What "bob" does: "last edited src/a.ts".`,
-      `What to do: for your own files alone: ${own}`,
-      "If you mean theirs too, send the same command again, word for word: it will run.",
+      `What to do: run it on your own files only: ${own}`,
+      "If you mean their files too, send exactly the same command again: it will run.",
     ]);
   });
 });
@@ -223,10 +226,10 @@ describe("a line that may wipe what an ended session left is told first", () => 
   test("whose it was, which files, and when they were written", () => {
     expect(left("git stash", { own: ["mine.ts"] })).toEqual([
       "Kite: this command line did not run yet: `git stash push` in it may wipe uncommitted work of a session that has ended.",
-      `${frame} "c.ts" has changes of "dan" that are not committed, written 2 min ago by a session that has ended.`,
-      "What to do: for your own files alone: git stash push -- mine.ts",
-      "Look at what the ended session left (git diff, git status) and commit what is worth it.",
-      "If you mean theirs too, send the same command again, word for word: it will run.",
+      `${frame} "c.ts" has uncommitted changes of "dan" (session ended), written 2 min ago.`,
+      "What to do: run it on your own files only: git stash push -- mine.ts",
+      "Check what the ended session left (git diff, git status) and commit what is worth keeping.",
+      "If you mean their files too, send exactly the same command again: it will run.",
     ]);
   });
 
@@ -237,7 +240,7 @@ describe("a line that may wipe what an ended session left is told first", () => 
     ];
     expect(reasonOf("git add -A && git stash", looked(findings)).split("\n")[0]).toBe(
       "Kite: this command line did not run yet: `git stash push` in it may wipe uncommitted work of a session that has " +
-        "ended, `git add -A` in it would take in work of another agent.",
+        "ended, `git add -A` in it would include work of another agent.",
     );
   });
 
@@ -245,7 +248,7 @@ describe("a line that may wipe what an ended session left is told first", () => 
     const text = reasonOf("git stash", looked([finding("deny", { foreign: [carols, lefts] })]));
     expect(text).toContain("uncommitted work of other agents");
     expect(text).toContain('tell "carol" what you need');
-    expect(text).toContain('"c.ts" has changes of "dan" that are not committed, written 2 min ago');
+    expect(text).toContain('"c.ts" has uncommitted changes of "dan" (session ended), written 2 min ago');
   });
 });
 
@@ -253,9 +256,9 @@ describe("a file in which both have work", () => {
   test("is not said to be none of one's own", () => {
     const both = finding("deny", { foreign: [{ ...carols, yours: true }], own: [] });
     const text = reasonOf("git stash", looked([both]));
-    expect(text).toContain('"b.ts" has changes of "carol", and of you, that are not committed');
+    expect(text).toContain('"b.ts" has uncommitted changes of "carol" and of you');
     expect(text).toContain(
-      "What to do: every file of yours in its reach has their changes in it too: agree with them first.",
+      "What to do: each of your files that it reaches also has their changes: agree with them first.",
     );
     expect(text).not.toContain("none of your own");
   });
@@ -280,62 +283,56 @@ describe("otherwise it runs", () => {
   test("without a word where nothing is in reach", () => {
     expect(answerOf(line("git stash"), begun, looked([]))).toBeNull();
     expect(answerOf(line("git stash"), begun)).toBeNull();
-    expect(answerOf(line("git stash"), begun, looked([finding("deny")], { mode: "off" }))).toBeNull();
+    expect(answerOf(line("git stash"), begun, looked([finding("deny")], { verdict: "allow" }))).toBeNull();
   });
 
   test("with a note where the guard only warns", () => {
     const warned = (command: string, verdict: GuardFinding["verdict"]) =>
-      answerOf(line(command), begun, looked([finding(verdict)], { mode: "warn" })).hookSpecificOutput;
+      answerOf(line(command), begun, looked([finding(verdict)], { verdict: "allow_with_note" }))
+        .hookSpecificOutput;
     expect(warned("git stash", "deny")).toEqual({
       hookEventName: "PreToolUse",
       additionalContext: [
-        "Kite: `git stash push` may wipe uncommitted work of another agent, and runs all the same.",
+        "Kite: `git stash push` may wipe uncommitted work of another agent. The command line runs anyway.",
         `${frame} "src/a.ts" is held by "bob". What "bob" does: "last edited src/a.ts".`,
-        "Next time: for your own files alone: git stash push -- mine.ts 'my other file.ts'",
+        "Next time: run it on your own files only: git stash push -- mine.ts 'my other file.ts'",
       ].join("\n"),
     });
     expect(warned("git add .", "tell_first").additionalContext).toContain(
-      "takes in work of another agent, and runs",
+      "will include work of another agent. The command line runs",
     );
   });
 
   test("and the person is told where nobody looked", () => {
     const unchecked = looked([], { unchecked: "git took too long" });
     expect(answerOf(line("git stash"), begun, unchecked)).toEqual({
-      systemMessage: 'Kite let a git command run without looking: "git took too long"',
+      systemMessage: 'Kite let a git command run without checking it: "git took too long"',
     });
-    const refused: HookOutcome = {
-      did: "guard",
-      ok: false,
-      refusal: refuse("store_full", "the disk is full"),
-      holder: null,
-    };
-    expect(answerOf(line("git stash"), begun, refused)).toEqual({
-      systemMessage: 'Kite did not look at a git command: "the disk is full"',
+    const failed = refused("guard", refuse("store_full", "the disk is full"));
+    expect(answerOf(line("git stash"), begun, failed)).toEqual({
+      systemMessage: 'Kite did not check a git command: "the disk is full"',
     });
   });
 });
 
 test("whoever waits for the index too long comes again", () => {
-  const refused = (code: keyof typeof codes, holder: string | null): HookOutcome => ({
-    did: "guard",
-    ok: false,
-    refusal: refuse(code, "why"),
-    holder: holder === null ? null : noteOf({ holder, file: "/home/dev/project/.git/index" }),
-  });
-  expect(reasonOf("git commit -m x", refused("lock_timeout", "bob")).split("\n")).toEqual([
-    "Kite: this command line did not run, another agent writes the repository's index, and you waited 50 s.",
+  const late = (code: Code, holder: string | null) =>
+    refused("guard", refuse(code, "why"), {
+      holder: holder === null ? null : noteOf({ holder, file: "/home/dev/project/.git/index" }),
+    });
+  expect(reasonOf("git commit -m x", late("lock_timeout", "bob")).split("\n")).toEqual([
+    "Kite: this command line did not run: another agent is writing the repository's index. You waited 50 s.",
     `${frame} "bob" runs a git command such as add or commit there.`,
     "What to do: send the same command again in a moment.",
   ]);
-  expect(reasonOf("git commit -m x", refused("lock_queue_full", null))).toContain("index.\n");
+  expect(reasonOf("git commit -m x", late("lock_queue_full", null))).toContain("index.\n");
 });
 
 test("whoever finds the whole directory locked is not told to come again in a moment", () => {
   const holder = noteOf({ holder: "bob", file: "/home/dev/project", heldMs: 90_000 });
-  const refused: HookOutcome = { did: "guard", ok: false, refusal: refuse("lock_timeout", "why"), holder };
-  expect(reasonOf("git commit -m x", refused).split("\n")).toEqual([
-    "Kite: this command line did not run, another agent holds the directory of the repository, and you waited 50 s.",
+  const late = refused("guard", refuse("lock_timeout", "why"), { holder });
+  expect(reasonOf("git commit -m x", late).split("\n")).toEqual([
+    "Kite: this command line did not run: another agent holds the directory of the repository. You waited 50 s.",
     `${frame} "/home/dev/project" is held by "bob", for 90 s now.`,
     'What to do: work on something else and try again later, tell "bob" what you need, or ask your user.',
   ]);
@@ -344,12 +341,36 @@ test("whoever finds the whole directory locked is not told to come again in a mo
 test("who must leave the repository alone for a while is told whose hold it is", () => {
   const by = { id: "b", agent: null, name: "bob" };
   const refusal = refuse("edits_held", "why", { by, text: "I <move> files", leftMs: 90_000 });
-  const held: HookOutcome = { did: "guard", ok: false, refusal, holder: null };
-  expect(reasonOf("git stash", held).split("\n")).toEqual([
-    "Kite: this command line did not run, edits of this repository are on hold. Reading is not.",
-    `${frame} "bob" asked that nobody else edits its files for another 90 s at most, and says: "I ‹move› files"`,
-    "What to do: work on something else and try again later. Your user can end the hold: kite resume",
+  expect(reasonOf("git stash", refused("guard", refusal)).split("\n")).toEqual([
+    "Kite: this command line did not run: edits of this repository are frozen. You can still read it.",
+    `${frame} "bob" froze edits of its files by other agents for at most 90 s more. Reason: "I ‹move› files".`,
+    "What to do: work on something else and try again later. Your user can end the freeze: kite thaw",
   ]);
+});
+
+test("the verdict alone decides, not the code, the action or the mode of a finding", () => {
+  for (const code of Object.keys(codes).filter(isACode)) {
+    for (const did of ["begin", "guard"] as const) {
+      const by = (verdict: "deny" | "allow") =>
+        answerOf(line("git stash"), begun, refused(did, refuse(code, "why"), { verdict }));
+      expect(by("deny").hookSpecificOutput.permissionDecision, code).toBe("deny");
+      expect(by("allow"), code).toEqual({ systemMessage: 'Kite did not check a git command: "why"' });
+    }
+  }
+  for (const one of ["deny", "tell_first"] as const) {
+    const by = (verdict: Looked["verdict"]) =>
+      answerOf(line("git stash"), begun, looked([finding(one)], { verdict }));
+    expect(by("deny").hookSpecificOutput.permissionDecision).toBe("deny");
+    expect(by("allow_with_note").hookSpecificOutput).not.toHaveProperty("permissionDecision");
+    expect(by("allow")).toBeNull();
+  }
+});
+
+test("a session that cannot begin is denied what would wipe others' work, and let run where nothing is found", () => {
+  const failed = refused("begin", refuse("session_ended", "why"));
+  const denied = answerOf(line("git stash"), failed, looked([finding("deny")]));
+  expect(denied.hookSpecificOutput.permissionDecision).toBe("deny");
+  expect(answerOf(line("git stash"), failed, looked([]))).toHaveProperty("systemMessage");
 });
 
 describe("what is asked", () => {
@@ -358,7 +379,7 @@ describe("what is asked", () => {
 
   test("of a line with git commands that reach something: to look, and nothing of its words is told", () => {
     const actions = actionsOf("TOKEN=secret git add secret.txt && git log");
-    expect(actions.map(({ do: kind }) => kind)).toEqual(["begin", "seen", "guard", "inbox"]);
+    expect(actions.map(({ do: kind }) => kind)).toEqual(["begin", "heartbeat", "guard", "inbox"]);
     expect(actions.at(2)).toMatchObject({
       do: "guard",
       cwd: "/home/dev/project",
@@ -382,17 +403,19 @@ describe("what is asked", () => {
   });
 
   test.each(["git status", "ls", "echo git stash", ""])("of others, nothing: %j", command => {
-    expect(actionsOf(command)).toEqual([{ do: "seen", session: payload("PreToolUse--Bash")["session_id"] }]);
+    expect(actionsOf(command)).toEqual([
+      { do: "heartbeat", session: payload("PreToolUse--Bash")["session_id"] },
+    ]);
   });
 
   test.each([null, 7, {}, undefined])("of a line that is none, nothing: %j", command => {
-    expect(actionsOf(command).map(({ do: kind }) => kind)).toEqual(["seen"]);
+    expect(actionsOf(command).map(({ do: kind }) => kind)).toEqual(["heartbeat"]);
   });
 
   test("of a line that cannot be read: that it is told", () => {
     expect(actionsOf("git log 'x").at(2)).toMatchObject({
       commands: [],
-      unread: "a quote has no end",
+      unread: "its syntax: unterminated single quote",
       line: "git",
     });
   });

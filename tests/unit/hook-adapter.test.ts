@@ -1,24 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { eventTable } from "../../hooks/claude-code/rows/table.ts";
 import { eventGroups } from "../../hooks/claude-code/settings/entries.ts";
-import type { HookAction, HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookAction } from "../../hooks/seam/actions.ts";
+import type { HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fitsRule } from "./client-rules.ts";
-import { begun, context, granted, looked, noteOf, payload, plan, recorded } from "./hook-events.ts";
+import { begun, context, granted, looked, noteOf, payload, plan, recorded, refused } from "./hook-events.ts";
 
 const isACode = (name: string): name is Code => Object.hasOwn(codes, name);
 
 const refusals: HookOutcome[] = Object.keys(codes)
   .filter(isACode)
   .flatMap(code =>
-    (["begin", "lock", "look", "seen", "turn_end", "end"] as const).flatMap(did => {
+    (["begin", "lock", "list_peers", "heartbeat", "turn_end", "end"] as const).flatMap(did => {
       const refusal = refuse(code, `why: ${code}`, { locked_ago: 3 });
       const note = noteOf({ heldMs: 125_000, waiters: 2, doing: "edits", yieldsInMs: 5 });
-      return [
-        { did, ok: false, refusal, holder: null },
-        { did, ok: false, refusal, holder: note, place: 2 },
-      ] as const;
+      return [refused(did, refusal), refused(did, refusal, { holder: note, place: 2 })];
     }),
   );
 
@@ -57,9 +56,9 @@ const waiting = new Set(entries.filter(([, g]) => g.hooks[0]?.async !== true).ma
 const asyncActions = new Set([
   "flight_end",
   "shell_end",
-  "index_end",
+  "release_index",
   "turn_end",
-  "seen",
+  "heartbeat",
   "renew",
   "reconcile",
   "notes",
@@ -75,8 +74,8 @@ function checkPlan(event: Record<string, unknown>): void {
     if (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit)) {
       expect(asyncActions).toContain(action.do);
       // Nobody begins by an event that may come late; who has ended may be told by name.
-      if (action.do === "seen") expect(action.active).toBeUndefined();
-      if (action.do === "seen" && action.ended !== true) expect(action.agentName).toBeUndefined();
+      if (action.do === "heartbeat") expect(action.active).toBeUndefined();
+      if (action.do === "heartbeat" && action.ended !== true) expect(action.agentName).toBeUndefined();
     }
     if (action.do === "lock") {
       expect(isEdit).toBe(true);
@@ -117,7 +116,8 @@ describe("every recorded payload", () => {
         /^(Edit|Write|NotebookEdit)$/.test(`${event["tool_name"]}`),
     );
     expect(edits.length).toBeGreaterThan(10);
-    for (const { event } of edits) expect(kindsOf(plan(event))).toEqual(["begin", "seen", "lock", "inbox"]);
+    for (const { event } of edits)
+      expect(kindsOf(plan(event))).toEqual(["begin", "heartbeat", "lock", "inbox"]);
   });
 });
 
@@ -140,13 +140,13 @@ describe("rows", () => {
     const who = agent === undefined ? {} : { agent };
     return [
       { do: "turn_end", ...who },
-      { do: "seen", ...who, active: false, attention: null },
+      { do: "heartbeat", ...who, active: false, attention: null },
     ] as const;
   };
   const gone = (agent: string) =>
     [
       { do: "turn_end", agent },
-      { do: "seen", agent, ended: true, attention: null },
+      { do: "heartbeat", agent, ended: true, attention: null },
     ] as const;
   const reconcile = { do: "reconcile", isGone: expect.any(Function) };
   /** What was shown before is read; `take`: what is unread is shown now. */
@@ -154,11 +154,11 @@ describe("rows", () => {
     ({ do: "inbox", ...(agent === undefined ? {} : { agent }), take }) as const;
   const starts = [
     begin(true),
-    { do: "seen", active: false, attention: null },
-    { do: "look" },
+    { do: "heartbeat", active: false, attention: null },
+    { do: "list_peers" },
     inbox(false),
   ] as const;
-  const wentOn = { do: "seen", attention: null } as const;
+  const wentOn = { do: "heartbeat", attention: null } as const;
   const notes = { do: "notes" } as const;
   const shellEnd = (toolUseId: string, ranMs: number) =>
     ({ do: "shell_end", toolUseId, cwd, ranMs, ancestors: [] }) as const;
@@ -170,14 +170,14 @@ describe("rows", () => {
     ["SessionStart--pane-teammate", starts],
     ["SessionStart--clear", starts],
     ["SessionStart--resume", starts],
-    ["SessionStart--compact", [begin(true), wentOn, { do: "look" }, inbox(false)]],
+    ["SessionStart--compact", [begin(true), wentOn, { do: "list_peers" }, inbox(false)]],
     [
       "UserPromptSubmit--print",
       [
         begin(),
         { do: "turn_end", keepPrompt: "86b3ab47-4100-472d-b139-65b8b1505389" },
-        { do: "seen", active: true, attention: null },
-        { do: "prompted", promptId: "86b3ab47-4100-472d-b139-65b8b1505389", byPerson: true },
+        { do: "heartbeat", active: true, attention: null },
+        { do: "prompt_submitted", promptId: "86b3ab47-4100-472d-b139-65b8b1505389", byPerson: true },
         inbox(true),
       ],
     ],
@@ -185,7 +185,7 @@ describe("rows", () => {
       "PreToolUse--Edit",
       [
         begin(),
-        { do: "seen", active: true, attention: null },
+        { do: "heartbeat", active: true, attention: null },
         {
           do: "lock",
           file: "/home/dev/project/a.txt",
@@ -205,7 +205,7 @@ describe("rows", () => {
       [
         begin(),
         {
-          do: "seen",
+          do: "heartbeat",
           agent: "a0954b2b04fdf61ec",
           active: true,
           attention: null,
@@ -228,7 +228,7 @@ describe("rows", () => {
         inbox(true, "a0954b2b04fdf61ec"),
       ],
     ],
-    ["PreToolUse--Read", [{ do: "seen" }]],
+    ["PreToolUse--Read", [{ do: "heartbeat" }]],
     [
       "PostToolUse--Edit",
       [
@@ -289,14 +289,17 @@ describe("rows", () => {
     ["PostToolBatch--two-calls", [wentOn]],
     [
       "PermissionRequest--Write",
-      [{ do: "renew" }, { do: "seen", attention: 'permission for Write of "new.txt"' }],
+      [{ do: "renew" }, { do: "heartbeat", attention: 'permission for Write of "new.txt"' }],
     ],
-    ["PermissionRequest--Bash", [{ do: "index_end" }, { do: "seen", attention: "permission for Bash" }]],
+    [
+      "PermissionRequest--Bash",
+      [{ do: "release_index" }, { do: "heartbeat", attention: "permission for Bash" }],
+    ],
     [
       "SubagentStart--in-process-teammate",
       [
         begin(),
-        { do: "seen", agent: alice, active: true, attention: null, agentName: "alice" },
+        { do: "heartbeat", agent: alice, active: true, attention: null, agentName: "alice" },
         inbox(false, alice),
       ],
     ],
@@ -313,9 +316,9 @@ describe("rows", () => {
     ["SessionEnd--clear", [{ do: "suspend" }]],
     ["SessionEnd--print-other", [{ do: "end", cause: "other" }]],
     ["SessionEnd--prompt-input-exit", [{ do: "end", cause: "prompt_input_exit" }]],
-    ["Notification--permission-prompt", [{ do: "seen" }]],
-    ["TaskCompleted--by-in-process-teammate", [begin(), { do: "seen" }]],
-    ["PreCompact--manual", [{ do: "seen" }]],
+    ["Notification--permission-prompt", [{ do: "heartbeat" }]],
+    ["TaskCompleted--by-in-process-teammate", [begin(), { do: "heartbeat" }]],
+    ["PreCompact--manual", [{ do: "heartbeat" }]],
   ])("%s", (name, actions) => {
     expect(acts(payload(name))).toEqual(actions);
   });
@@ -343,7 +346,7 @@ describe("rows", () => {
     const stop = payload("PostToolUse--TaskStop");
     expect(acts({ ...stop, agent_id: alice })).toEqual([
       ...gone("a51d5ab064a282b91"),
-      { do: "seen", agent: alice, attention: null },
+      { do: "heartbeat", agent: alice, attention: null },
     ]);
     for (const task_id of ["b07lsyy1k", "a51d5ab064a282b9", "", 7, null]) {
       const event = { ...stop, tool_input: { task_id }, tool_response: { task_id } };
@@ -353,8 +356,8 @@ describe("rows", () => {
 
   test("a teammate of the same process ends if it agreed to shut down, or if it was stopped by its name", () => {
     const agreed = payload("PostToolUse--SendMessage-shutdown-response");
-    const over = { do: "seen", agent: alice, ended: true, attention: null };
-    expect(acts(agreed)).toEqual([over, { do: "seen", agent: alice, attention: null }]);
+    const over = { do: "heartbeat", agent: alice, ended: true, attention: null };
+    expect(acts(agreed)).toEqual([over, { do: "heartbeat", agent: alice, attention: null }]);
     const said = (message: object, tool_response: object) =>
       acts({ ...agreed, tool_input: { to: "team-lead", message }, tool_response });
     for (const [message, response] of [
@@ -363,10 +366,10 @@ describe("rows", () => {
       [{ type: "shutdown_request", approve: true }, { success: true }],
       ["shutdown_response", { success: true }],
     ] as const) {
-      expect(said(Object(message), response)).toEqual([{ do: "seen", agent: alice, attention: null }]);
+      expect(said(Object(message), response)).toEqual([{ do: "heartbeat", agent: alice, attention: null }]);
     }
     expect(acts(payload("PostToolUse--TaskStop-in-process-teammate"))).toEqual([
-      { do: "seen", agentName: "alice", ended: true },
+      { do: "heartbeat", agentName: "alice", ended: true },
       wentOn,
       { do: "notes" },
     ]);
@@ -383,7 +386,7 @@ describe("rows", () => {
 
   test("a prompt without id ends no turn: it may have been typed into a running one", () => {
     const { prompt_id: _, ...event } = payload("UserPromptSubmit--print");
-    expect(kindsOf(plan(event))).toEqual(["begin", "seen", "prompted", "inbox"]);
+    expect(kindsOf(plan(event))).toEqual(["begin", "heartbeat", "prompt_submitted", "inbox"]);
   });
 
   test("which agents are gone at a Stop", () => {
@@ -476,10 +479,10 @@ describe("payloads that are not what they should be", () => {
 
   test("an end that does not say of what is a sign of life alone", () => {
     const event = { ...payload("PostToolUse--Edit"), tool_use_id: undefined };
-    expect(kindsOf(plan(event))).toEqual(["seen", "notes"]);
+    expect(kindsOf(plan(event))).toEqual(["heartbeat", "notes"]);
     for (const hook_event_name of ["SubagentStart", "SubagentStop"]) {
       const { agent_id: _, ...rest } = payload("SubagentStop--foreground");
-      expect(kindsOf(plan({ ...rest, hook_event_name }))).toEqual(["begin", "seen"]);
+      expect(kindsOf(plan({ ...rest, hook_event_name }))).toEqual(["begin", "heartbeat"]);
     }
   });
 
@@ -492,26 +495,26 @@ describe("payloads that are not what they should be", () => {
   test("a call that the client's own check refused is over, as nothing else tells", () => {
     const denied = { hook_event_name: "PermissionDenied", reason: "not now" };
     const shell = plan({ ...payload("PreToolUse--Bash"), ...denied });
-    expect(kindsOf(shell)).toEqual(["index_end", "seen"]);
+    expect(kindsOf(shell)).toEqual(["release_index", "heartbeat"]);
     expect(plan({ ...payload("PreToolUse--Write"), ...denied }).actions).toMatchObject([
       { do: "flight_end", wrote: false },
-      { do: "seen" },
+      { do: "heartbeat" },
     ]);
-    expect(kindsOf(plan({ ...payload("PreToolUse--Read"), ...denied }))).toEqual(["seen"]);
+    expect(kindsOf(plan({ ...payload("PreToolUse--Read"), ...denied }))).toEqual(["heartbeat"]);
   });
 
   test("what people read of a tool stays on its line", () => {
     const event = { ...payload("PermissionRequest--Bash"), tool_name: 'a"\n<b>' };
-    expect(plan(event).actions).toMatchObject([{ do: "seen", attention: `permission for "a' ‹b›"` }]);
+    expect(plan(event).actions).toMatchObject([{ do: "heartbeat", attention: `permission for "a' ‹b›"` }]);
   });
 
   test("names that objects have by nature are events like any other", () => {
     for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
       expect(plan({ hook_event_name: name, session_id: "s" }).actions).toEqual([
-        { do: "seen", session: "s" },
+        { do: "heartbeat", session: "s" },
       ]);
       const tool = { ...payload("PreToolUse--Edit"), tool_name: name };
-      expect(kindsOf(plan(tool))).toEqual(["seen"]);
+      expect(kindsOf(plan(tool))).toEqual(["heartbeat"]);
     }
   });
 
@@ -570,8 +573,8 @@ describe("payloads that are not what they should be", () => {
       { numRuns: 2_000 },
     );
     // Otherwise nothing was looked at.
-    const all: HookAction["do"][] = ["begin", "seen", "lock", "flight_end", "renew", "turn_end"];
-    expect([...done]).toEqual(expect.arrayContaining([...all, "reconcile", "suspend", "end", "look"]));
+    const all: HookAction["do"][] = ["begin", "heartbeat", "lock", "flight_end", "renew", "turn_end"];
+    expect([...done]).toEqual(expect.arrayContaining([...all, "reconcile", "suspend", "end", "list_peers"]));
   });
 });
 
@@ -584,6 +587,15 @@ describe("the entries that are installed", () => {
       const how = hook?.async ? ", async" : hook?.asyncRewake ? ", rewake" : "";
       return `${event}${matcher && ` ${matcher}`}${only}${how}, ${hook?.args[6]} of ${hook?.timeout}`;
     });
+
+  test("an event has one row, and beside it at most one that wakes", () => {
+    const rows = eventTable.map(({ event, how }) => `${event}${how === "waking" ? " waking" : ""}`);
+    expect([...new Set(rows)]).toEqual(rows);
+    for (const { registrations } of eventTable) {
+      expect(registrations).not.toEqual([]);
+      for (const { budgetMs, timeoutMs } of registrations) expect(budgetMs).toBeLessThan(timeoutMs);
+    }
+  });
 
   test("which events, which wait, and for how long", () => {
     expect(shown(usual)).toEqual([

@@ -1,8 +1,10 @@
 /** Recorded events of the client, and outcomes of the daemon, for the adapter's tests. */
 import { readdirSync, readFileSync } from "node:fs";
+import { grantVerdict, refusalVerdict } from "../../daemon/hooks/verdict.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import type { LockNote } from "../../hooks/seam/notices.ts";
 import type { HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import type { Refusal } from "../../protocol/codes.ts";
 import { hookSchema } from "../../protocol/hook.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 
@@ -49,11 +51,27 @@ export const granted = (fields: Partial<Granted> = {}): HookOutcome => ({
   did: "lock",
   ok: true,
   reply: { ok: true, file: "a.txt", path: "/home/dev/project/a.txt", token: "s.1.1" },
+  verdict: grantVerdict(
+    { overwrites: false },
+    { changedWhileWaiting: fields.changedWhileWaiting ?? false, mergeRisks: fields.mergeRisks ?? [] },
+  ),
   waitedMs: 0,
   changedWhileWaiting: false,
   changedBy: null,
   before: null,
   mergeRisks: [],
+  ...fields,
+});
+
+type Refused = Extract<HookOutcome, { ok: false }>;
+
+/** An action that was refused with this code, as the daemon decides what that means for the tool. */
+export const refused = (did: Refused["did"], refusal: Refusal, fields: Partial<Refused> = {}): Refused => ({
+  did,
+  ok: false,
+  refusal,
+  verdict: refusalVerdict(refusal.code),
+  holder: null,
   ...fields,
 });
 
@@ -91,8 +109,8 @@ export const row: SessionRow = {
   task: null,
 };
 
-export const looked: Extract<HookOutcome, { did: "look"; ok: true }> = {
-  did: "look",
+export const looked: Extract<HookOutcome, { did: "list_peers"; ok: true }> = {
+  did: "list_peers",
   ok: true,
   self: "alice",
   sessions: [row],

@@ -18,36 +18,38 @@ const did = (event: Payload) => plan(event).actions.map(action => action.do);
 describe("a call of one of Kite's tools", () => {
   it("says who makes it, and where", () => {
     const { session_id: session, tool_use_id: toolUseId, cwd } = mcp();
-    expect(plan(mcp()).actions.at(-1)).toEqual({ do: "acts", session, toolUseId, cwd });
+    expect(plan(mcp()).actions.at(-1)).toEqual({ do: "record_tool_use", session, toolUseId, cwd });
     const inSubagent = mcp({ agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" });
-    const acts = { do: "acts", session, agent: "a0954b2b04fdf61ec", toolUseId, cwd };
+    const acts = { do: "record_tool_use", session, agent: "a0954b2b04fdf61ec", toolUseId, cwd };
     expect(plan(inSubagent).actions.at(-1)).toEqual(acts);
-    expect(did(inSubagent)).toEqual(["begin", "seen", "acts"]);
+    expect(did(inSubagent)).toEqual(["begin", "heartbeat", "record_tool_use"]);
     expect(answerOf(plan(inSubagent))).toBeNull();
   });
 
   it("may come through a plugin", () => {
-    expect(did(mcp({ tool_name: "mcp__plugin_kite_kite__kite_lock" }))).toContain("acts");
+    expect(did(mcp({ tool_name: "mcp__plugin_kite_kite__kite_lock" }))).toContain("record_tool_use");
   });
 
   it("is none where the tool is somebody else's", () => {
     for (const tool_name of ["mcp__probe__kite_status", "mcp__kitebox__a", "Task", "kite__x"]) {
-      expect(did(mcp({ tool_name }))).not.toContain("acts");
+      expect(did(mcp({ tool_name }))).not.toContain("record_tool_use");
     }
   });
 });
 
 describe("a kite command in the shell", () => {
   const { agent_id: agent, session_id: session, tool_use_id: toolUseId, cwd } = shell("");
-  const actsOf = (event: Payload) => plan(event).actions.filter(action => action.do === "acts");
+  const actsOf = (event: Payload) => plan(event).actions.filter(action => action.do === "record_tool_use");
 
   it("is noted with the agent that types it, and stays as it is: permission rules are held against it", () => {
     const command = "cd src && kite lock a.ts -- make";
-    expect(actsOf(shell(command))).toEqual([{ do: "acts", session, agent, toolUseId, cwd, command }]);
+    expect(actsOf(shell(command))).toEqual([
+      { do: "record_tool_use", session, agent, toolUseId, cwd, command },
+    ]);
     expect(actsOf(shell("/usr/local/bin/kite status"))).toHaveLength(1);
     expect(answerOf(plan(shell(command)))).toBeNull();
     const main = actsOf(shell(command, { agent_id: undefined }));
-    expect(main).toEqual([{ do: "acts", session, toolUseId, cwd, command }]);
+    expect(main).toEqual([{ do: "record_tool_use", session, toolUseId, cwd, command }]);
   });
 
   it("is none where the line does not speak of kite", () => {
@@ -58,6 +60,6 @@ describe("a kite command in the shell", () => {
 
   it("is remembered within bounds", () => {
     const [acts] = actsOf(shell(`kite context set a ${"x".repeat(100_000)}`));
-    expect(acts?.do === "acts" && acts.command?.length).toBe(limits.typedChars);
+    expect(acts?.do === "record_tool_use" && acts.command?.length).toBe(limits.typedChars);
   });
 });

@@ -73,7 +73,7 @@ describe("the perl client, tried", () => {
   });
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-  const hook = fileURLToPath(new URL("../../hooks/client/hook.pl", import.meta.url));
+  const hook = fileURLToPath(new URL("../../dist/hook.pl", import.meta.url));
 
   it("works", async () => {
     expect(await tryPerl(hook)).toBeNull();

@@ -125,7 +125,7 @@ describe("install", () => {
     ['{"hooks": 1}', '"hooks" is not an object'],
   ])("%j is refused and left alone", async (text, why) => {
     have(text);
-    await expect(put()).rejects.toThrow(`${settings} was left alone`);
+    await expect(put()).rejects.toThrow(`Kite did not change ${settings}`);
     await expect(put()).rejects.toThrow(why);
     expect(() => preview(options())).toThrow(why);
     expect(read()).toBe(text);
@@ -136,7 +136,7 @@ describe("install", () => {
   test("bytes that could not be written back are refused", async () => {
     mkdirSync(dirname(settings));
     writeFileSync(settings, Buffer.from('{"a":"\xff"}', "latin1"));
-    await expect(put()).rejects.toThrow("it is not UTF-8");
+    await expect(put()).rejects.toThrow("is not UTF-8");
   });
 
   test("through a link to its target, which stays a file of its own", async () => {
@@ -158,7 +158,7 @@ describe("install", () => {
     expect((await put()).file).toBe(join(project, "later.json"));
     symlinkSync("b", join(root, "a"));
     symlinkSync("a", join(root, "b"));
-    expect(() => linkTarget(join(root, "a"))).toThrow("leads nowhere");
+    expect(() => linkTarget(join(root, "a"))).toThrow("a link without a target");
   });
 
   test("waits for a writer who holds the file's lock", async () => {
@@ -190,7 +190,7 @@ describe("install", () => {
   test("a home that is a link is refused", async () => {
     mkdirSync(join(root, "elsewhere"));
     symlinkSync(join(root, "elsewhere"), paths.home);
-    await expect(put()).rejects.toThrow("is not a folder of yours");
+    await expect(put()).rejects.toThrow("is not a folder that you own");
     expect(existsSync(settings)).toBe(false);
   });
 });
@@ -299,7 +299,7 @@ describe("uninstall", () => {
   test("settings that became invalid are refused, and still known", async () => {
     await put();
     writeFileSync(settings, "{");
-    await expect(uninstall(paths, settings)).rejects.toThrow("was left alone");
+    await expect(uninstall(paths, settings)).rejects.toThrow("Kite did not change");
     expect(read()).toBe("{");
     expect(installedFiles(paths)).toEqual([settings]);
   });
@@ -325,6 +325,6 @@ describe("the project", () => {
     const plain = join(root, "plain");
     mkdirSync(plain);
     expect(projectSettings(plain)).toBe(join(plain, ".claude", "settings.local.json"));
-    expect(() => projectSettings(join(root, "absent"))).toThrow("there is no directory");
+    expect(() => projectSettings(join(root, "absent"))).toThrow("does not exist");
   });
 });

@@ -187,7 +187,7 @@ describe("the file", () => {
 
   test("is left alone where it cannot be used", async () => {
     writeFileSync(file, "{ oops");
-    await expect(addTools(paths, userServers(env))).rejects.toThrow("was left alone: it is not valid JSON");
+    await expect(addTools(paths, userServers(env))).rejects.toThrow(": it is not valid JSON");
     expect(readFileSync(file, "utf8")).toBe("{ oops");
     expect(placesWithTools(paths)).toEqual([]);
   });

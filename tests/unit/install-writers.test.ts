@@ -136,7 +136,7 @@ describe("a writer between the read and the rename", () => {
     atSync = () => {
       if (beside(settings).some(name => name.endsWith(".new"))) writeFileSync(settings, `{"n":${++n}}`);
     };
-    await expect(put()).rejects.toThrow(`${settings} changes all the time; try again in a moment`);
+    await expect(put()).rejects.toThrow(`another program keeps changing ${settings}; try again in a moment`);
     expect(read(settings)).toEqual({ n });
     expect(beside(settings)).toEqual(["settings.json"]);
   });

@@ -73,7 +73,7 @@ describe("locks in words", () => {
     w.lock("a", "y");
     expect(w.lock("b", "x")).toMatchObject({
       error:
-        "waiting would never end: bob waits for x behind alice, alice waits for y behind bob; release what you hold first",
+        "deadlock: bob waits for x behind alice, alice waits for y behind bob; release what you hold first",
       cycle: [
         { waits: "bob", file: "x", for: "alice" },
         { waits: "alice", file: "y", for: "bob" },

@@ -30,7 +30,7 @@ describe("a call while the daemon is dead", () => {
     await daemon.stop();
     await expect(client.request("shutdown", {})).rejects.toThrow();
     await expect(way.client()).rejects.toThrow(NotRunning);
-    await expect(way.own()).rejects.toThrow("none is started in CI");
+    await expect(way.own()).rejects.toThrow("Kite starts none in CI");
     // The other request still waits for it: nobody waited until that ended.
     expect(client.absence).toBe("gone");
     await stage.daemon(({ type }) => (type === "ping" ? { ok: true, pong: true } : undefined));
@@ -65,7 +65,7 @@ describe("a call while the daemon is dead", () => {
     await daemon.stop();
     await expect(client.request("shutdown", {})).rejects.toThrow();
     writeFileSync(stage.paths.downFile, "");
-    await expect(way.client()).rejects.toThrow("`kite down` was said");
+    await expect(way.client()).rejects.toThrow("`kite down` stopped it");
     client.close();
     await cut;
   });

@@ -16,13 +16,14 @@ import { durationOf, off } from "../../bin/commands/off.ts";
 import { on } from "../../bin/commands/on.ts";
 import { status } from "../../bin/commands/status.ts";
 import {
-  isSilenced,
-  nothingSilenced,
-  parseSilenced,
-  SilenceReader,
-  silent,
+  isOff,
+  nothingOff,
+  OffSwitchReader,
+  parseOffSwitches,
+  withoutWaits,
 } from "../../daemon/config/off-switch.ts";
-import type { HookAction } from "../../hooks/seam/plan.ts";
+import { actionTraits } from "../../hooks/seam/action-traits.ts";
+import type { HookAction } from "../../hooks/seam/actions.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now, session } from "./view-rows.ts";
@@ -32,27 +33,27 @@ const hour = 3_600_000;
 
 describe("what is silenced", () => {
   const who = { session: id, places: ["/home/ana/shop/src", "/home/ana/shop/.git"] };
-  const of = (more: Partial<typeof nothingSilenced>) => ({ ...nothingSilenced, ...more });
+  const of = (more: Partial<typeof nothingOff>) => ({ ...nothingOff, ...more });
 
   it("everything, until its time", () => {
-    expect(isSilenced(nothingSilenced, who, now)).toBe(false);
-    expect(isSilenced(of({ all: { until: null } }), who, now)).toBe(true);
-    expect(isSilenced(of({ all: { until: now + 1 } }), who, now)).toBe(true);
-    expect(isSilenced(of({ all: { until: now } }), who, now)).toBe(false);
+    expect(isOff(nothingOff, who, now)).toBe(false);
+    expect(isOff(of({ all: { until: null } }), who, now)).toBe(true);
+    expect(isOff(of({ all: { until: now + 1 } }), who, now)).toBe(true);
+    expect(isOff(of({ all: { until: now } }), who, now)).toBe(false);
   });
 
   it("a session, by its id alone", () => {
     const sessions = new Map([[id, { until: null, name: "alice" }]]);
-    expect(isSilenced(of({ sessions }), who, now)).toBe(true);
-    expect(isSilenced(of({ sessions }), { ...who, session: "alice" }, now)).toBe(false);
-    expect(isSilenced(of({ sessions }), { ...who, session: null }, now)).toBe(false);
+    expect(isOff(of({ sessions }), who, now)).toBe(true);
+    expect(isOff(of({ sessions }), { ...who, session: "alice" }, now)).toBe(false);
+    expect(isOff(of({ sessions }), { ...who, session: null }, now)).toBe(false);
   });
 
   it("a directory with all that is in it, and no neighbour", () => {
     const projects = (directory: string) => of({ projects: new Map([[directory, { until: null }]]) });
-    expect(isSilenced(projects("/home/ana/shop"), who, now)).toBe(true);
-    expect(isSilenced(projects("/home/ana/sho"), who, now)).toBe(false);
-    expect(isSilenced(projects("/home/ana/shop/src/x"), who, now)).toBe(false);
+    expect(isOff(projects("/home/ana/shop"), who, now)).toBe(true);
+    expect(isOff(projects("/home/ana/sho"), who, now)).toBe(false);
+    expect(isOff(projects("/home/ana/shop/src/x"), who, now)).toBe(false);
   });
 
   it("takes away what waits and what is said, not what begins and ends", () => {
@@ -60,7 +61,7 @@ describe("what is silenced", () => {
     const bare = { ...use, ancestors: [], parentFile: null };
     const acts: HookAction[] = [
       { do: "begin", session: id, cwd: "/", revive: false },
-      { do: "look", session: id },
+      { do: "list_peers", session: id },
       {
         do: "guard",
         session: id,
@@ -74,14 +75,23 @@ describe("what is silenced", () => {
       { do: "turn_end", session: id },
     ];
     const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions: acts };
-    const made = silent({ ...plan, answer: () => ({ output: "words", exitCode: 2, env: ["A=1"] }) });
+    const made = withoutWaits({ ...plan, answer: () => ({ output: "words", exitCode: 2, env: ["A=1"] }) });
     expect(made.actions.map(a => a.do)).toEqual(["begin", "turn_end"]);
     expect(made.answer([])).toEqual({ output: "" });
   });
 
+  it("keeps of all actions those that keep what is known true", () => {
+    // An action by its name alone: nothing else of it is read.
+    const actions = Object.keys(actionTraits).map(name => ({ do: name }) as HookAction);
+    const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions };
+    const kept = withoutWaits({ ...plan, answer: () => ({ output: "" }) }).actions.map(a => a.do);
+    const gone = Object.keys(actionTraits).filter(name => !kept.some(one => one === name));
+    expect(gone.sort()).toEqual(["await_release", "guard", "inbox", "list_peers", "lock", "notes"]);
+  });
+
   it.each(["", "{}", "[]", '{"projects":{},"sessions":{"a":1}}', '{"projects":{"/a":{}},"sessions":{}}'])(
     "is nothing where the file is not Kite's: %j",
-    text => expect(parseSilenced(text)).toBeNull(),
+    text => expect(parseOffSwitches(text)).toBeNull(),
   );
 });
 
@@ -89,7 +99,7 @@ describe("kite off", () => {
   let root: string;
   let shop: string;
   let world: FakeWorld;
-  let reader: SilenceReader;
+  let reader: OffSwitchReader;
 
   beforeEach(() => {
     root = realpathSync(mkdtempSync(join(tmpdir(), "kite-off-")));
@@ -97,7 +107,7 @@ describe("kite off", () => {
     mkdirSync(join(shop, ".git"), { recursive: true });
     mkdirSync(join(shop, "src"));
     world = make();
-    reader = new SilenceReader(world.paths.home);
+    reader = new OffSwitchReader(world.paths.home);
   });
 
   afterEach(() => rmSync(root, { recursive: true, force: true }));
@@ -119,7 +129,7 @@ describe("kite off", () => {
     expect([file.size > 0, file.mtimeMs, file.mode & 0o777]).toEqual([true, now + hour, 0o600]);
     expect(await on(world, {})).toBe(0);
     expect(world.out()).toMatch(/\nKite is on\.\n$/);
-    expect(reader.read()).toEqual(nothingSilenced);
+    expect(reader.read()).toEqual(nothingOff);
     await on(world, {});
     expect(world.out()).toMatch(/Kite was not off\.\n$/);
   });
@@ -138,7 +148,7 @@ describe("kite off", () => {
     );
     await on(world, { session: "alice" });
     expect(existsSync(join(world.paths.home, "off.json"))).toBe(false);
-    expect(reader.read()).toEqual(nothingSilenced);
+    expect(reader.read()).toEqual(nothingOff);
   });
 
   it("forgets what has passed when it is written again", async () => {
@@ -155,7 +165,7 @@ describe("kite off", () => {
     );
     const alone = { ...fakeWorld({ home: join(root, "kite") }), cwd: shop };
     expect(await off(alone, { session: "alice" })).toBe(1);
-    expect(alone.err()).toContain("say its whole id");
+    expect(alone.err()).toContain("give its whole id");
     expect(await off(alone, { session: id })).toBe(0);
     expect(alone.out()).toContain("off for session 3f8a2b4c.");
     expect(await off(world, { project: true, session: "bob" })).toBe(1);
@@ -167,7 +177,7 @@ describe("kite off", () => {
     await off(world, { project: shop });
     const file = join(world.paths.home, "off.json");
     writeFileSync(file, "mine");
-    expect(reader.read()).toEqual(nothingSilenced);
+    expect(reader.read()).toEqual(nothingOff);
     await expect(off(world, { project: shop })).rejects.toThrow("remove it");
     expect(readFileSync(file, "utf8")).toBe("mine");
   });
@@ -177,7 +187,7 @@ describe("kite off", () => {
     const some = Array.from({ length: limits.silencedMax }, (_, i) => [`/p${i}`, { until: null }]);
     const text = JSON.stringify({ version: 1, projects: Object.fromEntries(some), sessions: {} });
     writeFileSync(join(world.paths.home, "off.json"), text);
-    await expect(off(world, { project: shop })).rejects.toThrow("are off already");
+    await expect(off(world, { project: shop })).rejects.toThrow("is already off for");
   });
 
   it("is seen in kite status, also without a daemon", async () => {

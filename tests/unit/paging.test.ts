@@ -124,7 +124,7 @@ it("a page of holds is no longer than other pages, and has a next one", () => {
     w.begin(`s-${n}`);
     const { files: refs } = lockOf(`s-${n}`, files, 0);
     const actor = { session: `s-${n}`, agent: null, incarnation: 0 };
-    const hold = { files: refs, ttlMs: limits.holdMaxMs };
+    const hold = { files: refs, ttlMs: limits.freezeMaxMs };
     w.do({ type: "broadcast", actor, project, text: "wait", bytes: 4, hold, wallMs: 0 });
   }
   const engine = { state: w.state, now: 0 };
@@ -137,6 +137,6 @@ it("a page of holds is no longer than other pages, and has a next one", () => {
     longest = Math.max(longest, JSON.stringify(reply).length);
     return reply;
   });
-  expect(shown).toEqual([...w.state.editHolds.all.keys()]);
+  expect(shown).toEqual([...w.state.freezes.all.keys()]);
   expect(longest).toBeLessThan(1.2 * limits.lineBytes);
 });

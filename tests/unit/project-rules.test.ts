@@ -63,7 +63,7 @@ describe("a project's rules", () => {
   test("are those of the project's file, read again when it has changed", async () => {
     const w = world();
     expect(await w.ignores("docs/a.md")).toBe(false);
-    w.write({ ignore: ["docs/"], hold: "edit", lockWaitMs: 20_000 });
+    w.write({ ignore: ["docs/"], keepLockUntil: "edit", lockWaitMs: 20_000 });
     expect(await w.ignores("docs/a.md")).toBe(false);
     w.clock.now += limits.repositoryKeptMs;
     expect(await w.ignores("docs/a.md")).toBe(true);

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { guardShell } from "../../hooks/git/commands.ts";
+import { behind } from "../../hooks/shell/bystanders.ts";
+import { asValue, type Value } from "../../hooks/shell/variables.ts";
 import { topFolder } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -86,11 +88,11 @@ describe("every form of every command", () => {
     ["git clean --d"],
     ["git reset -q --merge", "git reset --merge: tree; all"],
     ["git reset --keep main", "git reset --keep: tree; all"],
-    ["git reset --soft HEAD~1"],
+    ["git reset --soft HEAD~1", "git reset --soft: index; all"],
     ["git reset", "git reset: index; all"],
     ["git reset --mixed HEAD~1", "git reset: index; all"],
     ["git reset -- a.ts", "git reset: index; a.ts"],
-    ["git reset --hard --soft"],
+    ["git reset --hard --soft", "git reset --soft: index; all"],
     ["git stash", "git stash push: tree; all"],
     ["git stash -m wip", "git stash push: tree; all"],
     ["git stash -u", "git stash push: tree; untracked; all"],
@@ -716,13 +718,31 @@ describe("aliases", () => {
   );
 });
 
+/** Counts what is copied of it. */
+class Counted extends Array<Value> {
+  static copied = 0;
+
+  override slice(from?: number, to?: number): Value[] {
+    const part = [...this].slice(from, to);
+    Counted.copied += part.length;
+    return part;
+  }
+}
+
+test("words behind a program that is not known are gone through once, however many they are", () => {
+  const count = 1_000;
+  const words = Counted.from(Array.from({ length: count }, () => asValue("x")));
+  expect(behind("foo", words)).toEqual({ command: null, lines: [] });
+  expect(Counted.copied).toBeLessThanOrEqual(count);
+});
+
 describe("what cannot be read", () => {
   test.each([
-    ["git stash; echo 'x", "a quote has no end"],
-    ["git stash; echo $(x", "a bracket has no end"],
-    ["git stash; if x", "it has no then where there should be one"],
-    ["git stash; )", "it has a ) without a beginning"],
-    ["git stash; echo >", "a redirection leads nowhere"],
+    ["git stash; echo 'x", "its syntax: unterminated single quote"],
+    ["git stash; echo $(x", "its syntax: unterminated command substitution"],
+    ["git stash; if x", "its syntax: expected 'then'"],
+    ["git stash; )", "its syntax: unexpected token ')'"],
+    ["git stash; echo >", "its syntax: expected redirect target"],
   ])("passes, and it is said: %s", (line, unread) => {
     expect(reached(line)).toEqual(["git stash push: tree; all"]);
     expect(guardShell(line, "/p").unread).toBe(unread);

@@ -34,30 +34,33 @@ describe("a tool's call", () => {
 describe("a command", () => {
   it("is known by its words, however they are quoted", () => {
     const uses = running(["a", "cd x && kite lock 'a b.ts' -- make"], ["b", "kite task list | head"]);
-    expect(uses.typed("s", "lock a b.ts -- make")?.agent).toBe("a");
-    expect(uses.typed("s", "task list")?.agent).toBe("b");
-    expect(uses.typed("other", "task list")).toBeNull();
+    expect(uses.findByCommandLine("s", "lock a b.ts -- make")?.agent).toBe("a");
+    expect(uses.findByCommandLine("s", "task list")?.agent).toBe("b");
+    expect(uses.findByCommandLine("other", "task list")).toBeNull();
   });
 
   it("is nobody's where several run others, and the only one's where one does", () => {
     const uses = running(["a", "kite lock $F"], ["main", "kite task list"]);
-    expect(uses.typed("s", "lock x.ts")).toBeNull();
+    expect(uses.findByCommandLine("s", "lock x.ts")).toBeNull();
     uses.ended("toolu_1");
-    expect(uses.typed("s", "lock x.ts")?.agent).toBe("a");
+    expect(uses.findByCommandLine("s", "lock x.ts")?.agent).toBe("a");
     uses.ended("toolu_0");
-    expect(uses.typed("s", "lock x.ts")).toBeNull();
+    expect(uses.findByCommandLine("s", "lock x.ts")).toBeNull();
   });
 
   it("typed by two at once is each one's, once", () => {
     const uses = running(["a", "kite task claim"], ["b", "kite task claim"]);
-    const both = [uses.typed("s", "task claim")?.agent, uses.typed("s", "task claim")?.agent];
+    const both = [
+      uses.findByCommandLine("s", "task claim")?.agent,
+      uses.findByCommandLine("s", "task claim")?.agent,
+    ];
     expect(both.sort()).toEqual(["a", "b"]);
   });
 
   it("is the later one's where the end of the earlier is not told yet", () => {
     const uses = running(["a", "kite task claim"]);
-    expect(uses.typed("s", "task claim")?.agent).toBe("a");
+    expect(uses.findByCommandLine("s", "task claim")?.agent).toBe("a");
     uses.note("next", use(null, "kite task claim"));
-    expect(uses.typed("s", "task claim")).toMatchObject({ agent: null });
+    expect(uses.findByCommandLine("s", "task claim")).toMatchObject({ agent: null });
   });
 });

@@ -58,7 +58,7 @@ describe("a command", () => {
     });
     const text = (...rows: WriteRow[]) => whoseView(rows, null, screen(200)).join("\n");
     expect(text(row("a", "unknown"), row("b", "unknown"), row("c", "changed"))).toContain(
-      "! What git says of 2 files is not known",
+      "! Git did not report the state of 2 files",
     );
     expect(text(row("c", "changed"))).not.toContain("!");
   });
@@ -68,13 +68,15 @@ describe("a command", () => {
     const pair = { a: "a", b: "b", conflicts: [], uncommitted: [] };
     const text = (pairs: readonly (typeof pair & { unseen?: string[] })[]) =>
       trialView({ branches, pairs, left: 0, all: true }, screen(200)).join("\n");
-    expect(text([{ ...pair, unseen: ["/w/b"] }])).toContain("! What is uncommitted in /w/b is not known");
+    expect(text([{ ...pair, unseen: ["/w/b"] }])).toContain(
+      "! Git did not list the uncommitted files of /w/b",
+    );
     expect(text([pair])).not.toContain("!");
   });
 
   test("kite status names the sessions whose repository is not known", () => {
     expect(unplaced([session("ann"), session("bob", { unplaced: late.unreachable })])).toEqual([
-      expect.stringMatching(/^The repository of bob is not known.*did not answer$/),
+      expect.stringMatching(/^Kite could not determine the repository of bob.*did not answer$/),
     ]);
   });
 });
@@ -120,7 +122,7 @@ describe("a project's rules", () => {
       w.later();
       expect(await w.ignores()).toBe(true);
     }
-    expect(w.problems).toEqual([expect.stringContaining("those that were read before count")]);
+    expect(w.problems).toEqual([expect.stringContaining("the rules read before apply")]);
     w.state.isOut = false;
     expect(await w.ignores()).toBe(true);
     w.state.isOut = true;
@@ -134,7 +136,7 @@ describe("a project's rules", () => {
     w.state.isOut = true;
     expect(await w.ignores()).toBe(false);
     expect(await w.ignores()).toBe(false);
-    expect(w.problems).toEqual([expect.stringContaining("those of the user count")]);
+    expect(w.problems).toEqual([expect.stringContaining("the user's rules apply")]);
     w.state.isOut = false;
     expect(await w.ignores()).toBe(true);
   });

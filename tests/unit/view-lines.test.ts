@@ -68,7 +68,7 @@ describe("kite locks --watch in a pipe", () => {
     [{ event: "lock_granted", ...at, token: "t", holder: bob, waitedMs: 0 }, "granted   /shop/a.ts to bob"],
     [
       { event: "lock_queued", ...at, waiter: bob, holder: alice, position: 2 },
-      "queued    bob for /shop/a.ts, place 2, held by alice",
+      "queued    bob for /shop/a.ts, queue position 2, held by alice",
     ],
     [
       { event: "lock_released", ...at, holder: bob, cause: "unlocked" },

@@ -37,7 +37,7 @@ export function session(name: string, more: Partial<SessionRow> = {}): SessionRo
   };
 }
 
-export function waiter(name: string, waitedMs: number, more: Partial<WaiterRow> = {}): WaiterRow {
+function waiter(name: string, waitedMs: number, more: Partial<WaiterRow> = {}): WaiterRow {
   return { id: `${name}-0000-4000`, agent: null, name, waitedMs, attached: true, ...more };
 }
 

@@ -55,7 +55,7 @@ describe("kite status", () => {
     expect(statusView(empty, screen(80))).toEqual(text`
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
-No sessions. They register by themselves where hooks are installed: kite install
+No sessions. They register by themselves once hooks are installed: kite install
 
 No locks.
 `);
@@ -65,7 +65,7 @@ up 2h 5m since 11:55:00
 ~/.kite/kite.sock
 
 No sessions. They register by themselves
-where hooks are installed: kite install
+once hooks are installed: kite install
 
 No locks.
 `);
@@ -83,7 +83,7 @@ No locks.
     expect(statusView({ ...empty, stats: over }, screen(80)).at(-1)).toBe("No locks.");
   });
 
-  it("tells which edits are on hold, by whom, for how long and why", () => {
+  it("tells which files are frozen, by whom, for how long and why", () => {
     const hold = {
       hold: "h-1",
       files: ["/home/ana/code/shop/src/db/"],
@@ -98,7 +98,7 @@ No locks.
     const holds = [hold, { ...hold, by: alice, files: ["a.ts", "b.ts"], leftMs: 9000, text: "\u0007mine" }];
     expect(statusView({ ...one, holds }, screen(80)).slice(-4)).toEqual(text`
 
-Edits on hold: kite resume ends it
+Frozen files: kite thaw ends it
   src/db/     a person at a terminal  1m left  migrating
   a.ts, b.ts  alice                   9s left  mine
 `);
@@ -243,7 +243,7 @@ Locks
     src/part-9.ts   s23  turn   9s
     src/part-8.ts   s23  turn   8s
     src/part-7.ts   s23  turn   7s
-  and 7 more that nobody waits for: kite locks
+  and 7 more without waiters: kite locks
 
 Refused lately
   2m  dave  src/auth.ts  file locked by alice-00, queue full

@@ -52,7 +52,7 @@ it("shows files by worktree, with the command for each session's own", () => {
     "~/side",
     "  x.ts         alice/helper  changed               2m",
     "",
-    "To commit one session's files, and nothing else:",
+    "To commit only one session's files:",
     "  cyd (ended), 1 file:",
     "    git -C /home/ana/shop commit -- 'old one.ts'",
     "  alice, 2 files:",
@@ -60,7 +60,7 @@ it("shows files by worktree, with the command for each session's own", () => {
     "  alice, 1 file:",
     "    git -C /home/ana/side commit -- x.ts",
     "",
-    "1 file with work of several sessions: talk first.",
+    "1 file with work of several sessions: agree with them before you commit.",
   ]);
 });
 

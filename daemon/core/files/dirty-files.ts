@@ -1,18 +1,21 @@
 /**
- * Whose work is in a file, from the write that was seen until git says that it is committed or gone.
+ * Dirty files and their writers, from the write that the daemon saw until git reports the file clean.
  *
- * Invariants: a file has at least one writer and at most `limits.writersPerFileMax`, each actor once, the latest last;
- * the files stand in the order of their latest writes, at most `limits.writesMax`, and the oldest are forgotten; what
- * changed after it was looked at is not settled by that look.
+ * Invariants: a file has 1 to `limits.writersPerFileMax` writers, each actor once, the latest last; files are in the
+ * order of their latest writes, and `limits.writesMax` evicts the oldest; git's report settles no write made after it.
+ * At most `limits.settledWorkMax` settled files keep their writers, and none of them is dirty: undoing a stash or a
+ * commit makes the file theirs again.
  */
 
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, sameActor } from "../actor.ts";
+import { assert } from "../assert.ts";
 import type { WriteNote } from "../commands.ts";
 import type { Written } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
+import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { isAlive, type Lineage, sameLineage } from "../sessions/kinship.ts";
 import { addToSet, removeFromSet, type Sets } from "../sets.ts";
@@ -20,8 +23,8 @@ import type { DirtyFile, State, Writer, Writes } from "../state.ts";
 import { fileKey, noteRisks } from "./merge-risk.ts";
 
 /**
- * A shell command ended and these files are not what they were before it. What somebody else holds or has work in was
- * bypassed; the rest are writes of the actor.
+ * Records the files that a shell command changed. If another actor holds a file or has work in it, the write bypassed
+ * that actor; the other files become the actor's writes.
  */
 export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, meta, step) => {
   step.reply = { ok: true };
@@ -53,11 +56,28 @@ export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _me
   step.reply = { ok: true };
   for (const { key, seq } of settled) {
     const work = state.writes.files.get(key);
-    if (work !== undefined && latestOf(work).seq === seq) removeWork(state.writes, work);
+    if (work === undefined || latestOf(work).seq !== seq) continue;
+    removeWork(state.writes, work);
+    addSettled(state.writes, work);
   }
+  const { writes } = state;
+  dropOldest(writes.settled, limits.settledWorkMax, (_key, oldest) => removeSettled(writes, oldest));
 };
 
-/** The actor wrote these files. */
+/** Makes settled files dirty again, with their old writers first and the actor that brought them back last. */
+export const workReturned: Handler<"work_returned"> = (state, { actor, noted }, meta, step) => {
+  step.reply = { ok: true };
+  const files = noted.files.filter(({ key }) => !state.writes.files.has(key));
+  for (const { key } of files) {
+    const work = state.writes.settled.get(key);
+    if (work === undefined) continue;
+    addWork(state.writes, { ...work, writers: work.writers.map(w => ({ ...w, seq: meta.seq })) });
+  }
+  markDirty(state, actor, { ...noted, files }, meta);
+  noteRisks(state, actor, files, step);
+};
+
+/** Records the actor as the latest writer of these files. */
 export function markDirty(
   state: State,
   actor: Actor,
@@ -73,16 +93,15 @@ export function markDirty(
     const writers = [...others.slice(1 - limits.writersPerFileMax), writer];
     addWork(state.writes, { key, file, worktree, project, writers });
   }
-  for (const oldest of state.writes.files.values()) {
-    if (state.writes.files.size <= limits.writesMax) break;
-    removeWork(state.writes, oldest);
-  }
+  dropOldest(state.writes.files, limits.writesMax, (_key, oldest) => removeWork(state.writes, oldest));
 }
 
-/** Adds a file, or puts it in the place of what was known of it. */
+/** Adds a dirty file, or replaces the one of the same key. */
 export function addWork(writes: Writes, work: DirtyFile): void {
   const before = writes.files.get(work.key);
   if (before !== undefined) unlist(writes, before);
+  const settled = writes.settled.get(work.key);
+  if (settled !== undefined) removeSettled(writes, settled);
   writes.files.set(work.key, work);
   for (const [index, at] of indexesOf(writes, work)) addToSet(index, at, work.key);
 }
@@ -96,6 +115,23 @@ function unlist(writes: Writes, work: DirtyFile): void {
   for (const [index, at] of indexesOf(writes, work)) removeFromSet(index, at, work.key);
 }
 
+/** Adds a file whose work git reported committed or gone. */
+export function addSettled(writes: Writes, work: DirtyFile): void {
+  writes.settled.set(work.key, work);
+  addToSet(writes.settledIn, work.worktree, work.key);
+  for (const { actor } of work.writers) addToSet(writes.settledBy, actor.session, work.key);
+}
+
+function removeSettled(writes: Writes, work: DirtyFile): void {
+  writes.settled.delete(work.key);
+  unlistSettled(writes, work);
+}
+
+function unlistSettled(writes: Writes, { key, worktree, writers }: DirtyFile): void {
+  removeFromSet(writes.settledIn, worktree, key);
+  for (const { actor } of writers) removeFromSet(writes.settledBy, actor.session, key);
+}
+
 function* indexesOf(
   { byWorktree, byFile, byWriter }: Writes,
   { worktree, project, file, writers }: DirtyFile,
@@ -105,31 +141,39 @@ function* indexesOf(
   for (const { actor } of writers) yield [byWriter, actor.session];
 }
 
-/** The session's process goes on under another id: its work is that one's. */
-export function renameWriters(state: State, from: string, to: string): void {
-  for (const key of [...(state.writes.byWriter.get(from) ?? [])]) {
-    const work = state.writes.files.get(key);
-    if (work === undefined) continue;
+/** Moves a session's work to the id under which its process goes on, what has settled too: git may bring it back. */
+export function renameWriters({ writes }: State, from: string, to: string): void {
+  const renamed = (work: DirtyFile): DirtyFile => {
     const writers = work.writers.map(w =>
       w.actor.session === from ? { ...w, actor: { ...w.actor, session: to, incarnation: 0 } } : w,
     );
-    addWork(state.writes, { ...work, writers: onceEach(writers) });
+    return { ...work, writers: onceEach(writers) };
+  };
+  for (const key of [...(writes.byWriter.get(from) ?? [])]) {
+    const work = writes.files.get(key);
+    if (work !== undefined) addWork(writes, renamed(work));
+  }
+  for (const key of [...(writes.settledBy.get(from) ?? [])]) {
+    const work = writes.settled.get(key);
+    if (work === undefined) continue;
+    unlistSettled(writes, work);
+    addSettled(writes, renamed(work));
   }
 }
 
-/** Two incarnations may have become one actor: its latest write counts. */
+/** Keeps the latest write of each actor, since a rename may have merged two incarnations into one actor. */
 function onceEach(writers: readonly Writer[]): Writer[] {
   return writers.filter((w, i) => !writers.slice(i + 1).some(later => sameActor(later.actor, w.actor)));
 }
 
-/** Absolute, as it is spelled. */
+/** Returns the file's absolute path, unfolded. */
 export function pathOfWork({ worktree, file }: Pick<DirtyFile, "worktree" | "file">): string {
   return worktree === "/" ? `/${file}` : `${worktree}/${file}`;
 }
 
 export function latestOf(work: DirtyFile): Writer {
   const latest = work.writers.at(-1);
-  if (latest === undefined) throw new Error(`${work.key} has no writer`);
+  assert(latest !== undefined, () => `${work.key} has no writer`);
   return latest;
 }
 
@@ -138,8 +182,8 @@ interface Owner {
   readonly held: boolean;
 }
 
-/** Who else holds the file, or has work in it and is alive. */
-export function otherOwner(state: State, me: Lineage, key: string): Owner | null {
+/** Returns another actor that holds the file, or is alive and has work in it; null if `me` or its kin do. */
+function otherOwner(state: State, me: Lineage, key: string): Owner | null {
   const hold = state.locks.holds.get(key);
   if (hold !== undefined) return sameLineage(me, hold) ? null : { actor: hold.actor, held: true };
   const writers = state.writes.files.get(key)?.writers ?? [];

@@ -1,9 +1,8 @@
 /**
- * The same path of a repository with uncommitted work in two worktrees: nothing is overwritten, but somebody will have
- * to merge.
+ * Merge risks: one path of a repository has uncommitted work in two worktrees, so a merge conflict is likely.
  *
- * Invariants: a pair of worktrees has at most one risk a file, told once; the sides stand in the order of their
- * worktrees; the writer named on each side is alive; at most `limits.mergeRisksMax`, the oldest are forgotten.
+ * Invariants: a pair of worktrees has at most one risk per file, and each side gets its notice once; the sides are
+ * sorted by worktree; the writer of each side is alive; `limits.mergeRisksMax` evicts the oldest.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -11,14 +10,15 @@ import type { MergeSideRow } from "../../../protocol/write.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { Written } from "../file-ref.ts";
 import { actorRow } from "../locks/replies.ts";
+import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { isAlive } from "../sessions/kinship.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import type { MergeRisk, MergeSide, State } from "../state.ts";
 
-/** The actor wrote these files: whoever has work in the same ones of another worktree is told, as the actor is. */
+/** Tells the actor that wrote these files, and actors with work in the same files of another worktree, of the risk. */
 export function noteRisks(state: State, actor: Actor, files: readonly Written[], step: Step): void {
-  // The end of a write may come after its session's.
+  // The end of a write may arrive after the end of its session.
   if (!isAlive(state, actor)) return;
   for (const { project, worktree, file } of files) {
     for (const key of state.writes.byFile.get(fileKey(project, file)) ?? []) {
@@ -33,12 +33,12 @@ export function noteRisks(state: State, actor: Actor, files: readonly Written[],
   }
 }
 
-/** The session has ended: whoever goes on alone has nothing to look out for. */
+/** Removes the risks of a session that ended: the other side is alone. */
 export function forgetRisks(state: State, session: string): void {
   for (const id of [...(state.risksOf.get(session) ?? [])]) removeRisk(state, id);
 }
 
-/** The session's process goes on under another id. */
+/** Moves a session's risks to the id under which its process goes on. */
 export function renameRisks(state: State, from: string, to: string): void {
   const renamed = (side: MergeSide): MergeSide =>
     side.actor.session === from ? { ...side, actor: { ...side.actor, session: to, incarnation: 0 } } : side;
@@ -51,7 +51,7 @@ export function renameRisks(state: State, from: string, to: string): void {
   }
 }
 
-/** Adds a risk, or puts it in the place of the one that is there. */
+/** Adds a risk, or replaces the one of the same id. */
 export function addRisk(state: Pick<State, "risks" | "risksOf">, id: string, risk: MergeRisk): void {
   for (const { actor } of state.risks.get(id)?.sides ?? []) removeFromSet(state.risksOf, actor.session, id);
   state.risks.set(id, risk);
@@ -63,21 +63,21 @@ function removeRisk(state: State, id: string): void {
   state.risks.delete(id);
 }
 
-/** Whether both sides still have uncommitted work in the file, as far as git was asked. */
+/** Whether both sides still have uncommitted work in the file, by git's latest report. */
 export function isOpen(state: State, { project, file, sides }: MergeRisk): boolean {
   const keys = [...(state.writes.byFile.get(fileKey(project, file)) ?? [])];
   const worktrees = keys.map(key => state.writes.files.get(key)?.worktree);
   return sides.every(({ worktree }) => worktrees.includes(worktree));
 }
 
-/** A side as people see it; its branch where the session is at home there. */
+/** Returns a side for people to read; with its branch if this is the session's own worktree. */
 export function sideRow(state: State, { worktree, actor }: MergeSide): MergeSideRow {
   const session = state.sessions.live.get(actor.session);
   const branch = session?.worktree === worktree ? session.branch : null;
   return { ...actorRow(state, actor), worktree, branch };
 }
 
-/** What the works of one path in a repository are indexed by. */
+/** Returns the index key of one path in a repository. */
 export function fileKey(project: string, file: string): string {
   return `${project}\n${file}`;
 }
@@ -88,10 +88,7 @@ function tell(state: State, risk: MergeRisk, step: Step): void {
   const id = [fileKey(project, file), a.worktree, b.worktree].join("\n");
   if (state.risks.has(id)) return;
   addRisk(state, id, risk);
-  for (const oldest of state.risks.keys()) {
-    if (state.risks.size <= limits.mergeRisksMax) break;
-    removeRisk(state, oldest);
-  }
+  dropOldest(state.risks, limits.mergeRisksMax, oldest => removeRisk(state, oldest));
   const rows = [sideRow(state, a), sideRow(state, b)] as const;
   const about = [...new Set(rows.map(row => row.id))];
   step.events.push({ event: { event: "merge_risk", project, file, sides: rows }, about, project });

@@ -1,4 +1,7 @@
-/** A git command took uncommitted work of others: they are told, each of its own files. */
+/**
+ * Tells actors that another actor's git command took their uncommitted work.
+ * Invariant: a writer hears only of its own files, and only of writes from before the command began.
+ */
 
 import { limits } from "../../../protocol/limits.ts";
 import { actorKey } from "../actor.ts";

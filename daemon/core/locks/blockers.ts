@@ -1,40 +1,40 @@
 /**
- * Who stands between a request and its files.
+ * Finds what blocks a request: other actors' locks and earlier attached waiters that overlap its files.
  *
- * A request is blocked by holds of other actors that overlap its files, and by attached requests of other actors
- * that joined the line before it and overlap them (first come, first served; no barging). Detached places are
- * passed over, and what the actor has already it need not wait for.
+ * Invariants: the queue is first come, first served, without barging; a detached waiter blocks no request; an actor
+ * never waits for a file that it already has.
  */
 
 import { type Actor, sameActor } from "../actor.ts";
+import { assert } from "../assert.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Hold, Loan, Locks, Waiter } from "../state.ts";
 
 export interface Ask {
   readonly actor: Actor;
   readonly files: readonly FileRef[];
-  /** Its place in line; a new request is last. */
+  /** Its queue position; a new request is last. */
   readonly ticket: number;
   readonly ancestors: readonly (string | null)[];
 }
 
-/** Who asks, and for whom he works. */
-export type Asker = Pick<Ask, "actor" | "ancestors">;
+/** The actor of a request and the agents that it works for. */
+export type Requester = Pick<Ask, "actor" | "ancestors">;
 
 export type Blocker =
   | { readonly by: "hold"; readonly actor: Actor; readonly file: FileRef; readonly hold: Hold }
   | { readonly by: "place"; readonly actor: Actor; readonly file: FileRef; readonly waiter: Waiter };
 
-/** A request in line, and one of its files. */
+/** A waiter and one of its files. */
 export interface Wanted {
   readonly waiter: Waiter;
   readonly file: FileRef;
 }
 
-/** What of a hold or a file says which paths it is about. */
-type Place = Pick<FileRef, "key" | "dir">;
+/** The fields of a lock or a file that say which paths it covers. */
+type PathScope = Pick<FileRef, "key" | "dir">;
 
-/** Every blocker, holders first. */
+/** Yields every blocker, holders first. */
 export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
   for (const file of ask.files) {
     for (const key of locks.heldPaths.overlapping(file.key, file.dir)) {
@@ -55,54 +55,59 @@ export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
   }
 }
 
-/** The actor's own, or an ancestor's that nothing writes to at the moment: it passes on at once. */
-export function isOwn(hold: Hold, { actor, ancestors }: Asker): boolean {
+/** Whether the lock is the actor's own, or an ancestor's without a write in flight, which passes to it at once. */
+export function isOwn(hold: Hold, { actor, ancestors }: Requester): boolean {
   if (sameActor(hold.actor, actor)) return true;
   const { session, agent, incarnation } = hold.actor;
   if (session !== actor.session || incarnation !== actor.incarnation) return false;
   return hold.flights.length === 0 && ancestors.includes(agent);
 }
 
-/** Whether the hold is in truth one of this actor's. */
+/** Whether `lender` lent this lock to its present holder, directly or through other borrowers. */
 export function lentBy(hold: Hold, lender: Actor): boolean {
   for (let { loan } = hold; loan !== null; loan = loan.loan) if (sameActor(loan.actor, lender)) return true;
   return false;
 }
 
-/** Whether who holds `hold` has all of `file` already, which overlaps it: then nobody stands before it in line. */
-export function covers(hold: Hold, file: Place): boolean {
+/** Whether `hold` includes all of `file`, which overlaps it. No waiter for `file` then precedes the holder. */
+export function covers(hold: Hold, file: PathScope): boolean {
   if (hold.key === file.key) return hold.dir || !file.dir;
   return hold.dir && hold.key.length < file.key.length;
 }
 
 /**
- * Whether the asker has the file already, by another hold than `but`. What is lent comes back: nobody stands before
- * its lender in line.
+ * Whether the requester already has the file by another lock than `but`. A lent lock counts: it returns to its lender,
+ * so no waiter precedes the lender in the queue.
  */
-export function isCovered(locks: Locks, asker: Asker, file: FileRef, but?: Hold): boolean {
+export function isCovered(locks: Locks, requester: Requester, file: FileRef, but?: Hold): boolean {
   for (const key of locks.heldPaths.around(file.key)) {
     const hold = holdAt(locks, key);
-    if (hold !== but && covers(hold, file) && (isOwn(hold, asker) || lentBy(hold, asker.actor))) return true;
+    if (hold !== but && covers(hold, file) && (isOwn(hold, requester) || lentBy(hold, requester.actor)))
+      return true;
   }
   return false;
 }
 
-/** Who has to act before the hold is out of the asker's way: nobody where it yields by itself. */
-export function mustGiveUp(hold: Hold, asker: Actor): Actor[] {
-  const lenders = lendersBut(hold, asker);
+/** Returns the actors that must act before the requester can have the lock: none if the lock yields by itself. */
+export function mustGiveUp(hold: Hold, requester: Actor): Actor[] {
+  const lenders = lendersBut(hold, requester);
   return lasts(hold) ? [hold.actor, ...lenders] : [...lenders];
 }
 
-/** Whether the hold does not yield by itself to who waits. */
+/** Whether the lock does not yield to waiters by itself. */
 export function lasts({ kind, flights }: Hold): boolean {
   return kind === "explicit" || flights.length > 0;
 }
 
-/** To whom the hold comes back before the asker could have it: what comes back to the asker is in nobody's way then. */
-export function lendersBut(hold: Hold, asker: Actor): readonly Actor[] {
+/** Returns the lenders to whom the lock returns before the requester. Lenders after the requester do not block it. */
+export function lendersBut(hold: Hold, requester: Actor): readonly Actor[] {
   if (hold.loan === null) return noLenders;
   const lenders: Actor[] = [];
-  for (let loan: Loan | null = hold.loan; loan !== null && !sameActor(loan.actor, asker); loan = loan.loan)
+  for (
+    let loan: Loan | null = hold.loan;
+    loan !== null && !sameActor(loan.actor, requester);
+    loan = loan.loan
+  )
     lenders.push(loan.actor);
   return lenders;
 }
@@ -115,7 +120,7 @@ export function firstBlocker(locks: Locks, ask: Ask): Blocker | null {
   return first.done ? null : first.value;
 }
 
-/** Nobody holds or waits for anything there: most requests find it so. */
+/** Whether no holder and no waiter overlaps the files: the fast path of most requests. */
 function isClear({ heldPaths, waitedPaths }: Locks, files: readonly FileRef[]): boolean {
   for (const { key, dir } of files) {
     if (heldPaths.touches(key, dir) || waitedPaths.touches(key, dir)) return false;
@@ -123,8 +128,8 @@ function isClear({ heldPaths, waitedPaths }: Locks, files: readonly FileRef[]): 
   return true;
 }
 
-/** Requests in line for something that overlaps `file`, once for each of their files that does. */
-export function requestsOver(locks: Locks, file: Place): Iterable<Wanted> {
+/** Returns the waiters that overlap `file`, once for each of their files that does. */
+export function requestsOver(locks: Locks, file: PathScope): Iterable<Wanted> {
   const { waitedPaths, waitersAt } = locks;
   if (waitersAt.size === 0) return nobody;
   if (file.dir) return requestsBelow(locks, file);
@@ -134,25 +139,25 @@ export function requestsOver(locks: Locks, file: Place): Iterable<Wanted> {
 
 const nobody: readonly Wanted[] = [];
 
-/** As lazily as they are asked for: there may be many. */
-function* requestsBelow(locks: Locks, file: Place): Generator<Wanted, void> {
+/** Lazy, because a folder may have many waiters below it. */
+function* requestsBelow(locks: Locks, file: PathScope): Generator<Wanted, void> {
   for (const key of locks.waitedPaths.overlapping(file.key, true)) yield* requestsAt(locks, file, [key]);
 }
 
-function requestsAt(locks: Locks, file: Place, keys: readonly string[]): Wanted[] {
+function requestsAt(locks: Locks, file: PathScope, keys: readonly string[]): Wanted[] {
   const found: Wanted[] = [];
   for (const key of keys) {
     for (const [ticket, wanted] of locks.waitersAt.get(key) ?? []) {
       const waiter = locks.waiters.get(ticket);
-      if (waiter === undefined) throw new Error(`request ${ticket} is indexed as waiting, but does not`);
+      assert(waiter !== undefined, () => `request ${ticket} is indexed as waiting, but does not`);
       if (overlaps(wanted, file)) found.push({ waiter, file: wanted });
     }
   }
   return found;
 }
 
-/** Requests in line for something that overlaps `file`, each once. */
-export function* waitersOver(locks: Locks, file: Place): Generator<Waiter, void> {
+/** Yields the waiters that overlap `file`, each once. */
+export function* waitersOver(locks: Locks, file: PathScope): Generator<Waiter, void> {
   const seen = new Set<Waiter>();
   for (const { waiter } of requestsOver(locks, file)) {
     if (seen.has(waiter)) continue;
@@ -161,21 +166,21 @@ export function* waitersOver(locks: Locks, file: Place): Generator<Waiter, void>
   }
 }
 
-/** The first of `files` that overlaps one of `others`. */
-export function overlapOf(files: readonly FileRef[], others: readonly Place[]): FileRef | undefined {
+/** Returns the first of `files` that overlaps one of `others`. */
+export function overlapOf(files: readonly FileRef[], others: readonly PathScope[]): FileRef | undefined {
   return files.find(file => others.some(other => overlaps(file, other)));
 }
 
-export function overlaps(a: Place, b: Place): boolean {
+export function overlaps(a: PathScope, b: PathScope): boolean {
   return isWithin(a, b) || isWithin(b, a);
 }
 
-function isWithin(a: Place, b: Place): boolean {
+function isWithin(a: PathScope, b: PathScope): boolean {
   return a.key === b.key || (b.dir && a.key.startsWith(`${b.key}/`));
 }
 
 function holdAt(locks: Locks, key: string): Hold {
   const hold = locks.holds.get(key);
-  if (hold === undefined) throw new Error(`${key} is indexed as held, but is not`);
+  assert(hold !== undefined, () => `${key} is indexed as held, but is not`);
   return hold;
 }

@@ -1,10 +1,12 @@
 /**
- * What each actor holds and waits for; derived from holds and waiters.
+ * The index of locks and waiters by actor; derived from both.
  *
- * Invariant: an actor's row exists exactly while it holds, waits or lends; a session's counts are those of the held keys
- * and of the files in the requests of all its rows.
+ * Invariant: an actor's row exists exactly while the actor holds, waits for or lends a lock; a session counts the held
+ * keys and the waited files of all its rows.
  */
+
 import { type Actor, actorKey } from "../actor.ts";
+import { assert } from "../assert.ts";
 import type { SortedKeys } from "../sorted-keys.ts";
 
 export interface ActorLocks {
@@ -13,49 +15,49 @@ export interface ActorLocks {
   session: SessionLocks;
   /** Held keys, in the order they were taken. */
   readonly holds: Set<string>;
-  /** Held keys that the end of its turn frees, and tickets that it ends; in the same order. */
+  /** Held keys that the end of its turn releases, and tickets that it ends; in the same order. */
   readonly turnHolds: Set<string>;
   readonly turnWaits: Set<number>;
   /** Held keys with writes in flight. */
   readonly flying: Set<string>;
-  /** Held keys that yield while others wait, with the number of files of those who do. */
+  /** Held keys that yield to waiters, each with the number of waited files that overlap it. */
   readonly wanted: Map<string, number>;
-  /** Keys of its explicit holds that descendants use. */
+  /** Keys of its explicit locks that descendants use. */
   readonly lent: Set<string>;
-  /** Tickets, in the order of the line. */
+  /** Tickets of its waiters, in queue order. */
   readonly waits: Set<number>;
-  /** How many of them somebody listens for. */
+  /** How many of its waiters are attached. */
   attached: number;
-  /** For whom they wait, and who waits for this actor; see `wait-graph.ts`. */
+  /** Edges to the actors it waits for, and from the actors that wait for it; see `wait-graph.ts`. */
   readonly ahead: Map<ActorLocks, Edge>;
   readonly behind: Map<ActorLocks, Edge>;
 }
 
-/** Requests of one actor that need another one to act first. */
+/** Requests of one actor that wait for another actor. */
 export interface Edge {
   readonly from: ActorLocks;
   readonly to: ActorLocks;
-  /** The tickets of the requests, with how often each stands behind `to`. */
+  /** The requests' tickets, each with how often it waits for `to`. */
   readonly tickets: Map<number, number>;
-  /** The same tickets in the order of the line (`placeOf`), once somebody asked for the first. */
+  /** The same tickets in queue order; null until `firstOf` needs them. */
   line: SortedKeys | null;
 }
 
 export interface SessionLocks {
   readonly rows: Set<ActorLocks>;
-  /** Held keys of all of them. */
+  /** How many keys they hold. */
   held: number;
-  /** Files that their requests in line name. */
+  /** How many files their waiters name. */
   queued: number;
 }
 
-/** All actors that hold, wait for or lend something, by session and key. */
+/** All actors that hold, wait for or lend a lock, by session and by actor key. */
 export interface ActorTable {
   readonly byKey: Map<string, ActorLocks>;
   readonly bySession: Map<string, SessionLocks>;
-  /** `Sessions.touched`: a session's first row came, or its last one went. */
+  /** `Sessions.touched`: the sessions that gained their first row or lost their last one. */
   readonly touched: Set<string>;
-  /** Rows of nobody, to be used again: a row costs more than the lock it is made for. */
+  /** Unused rows to be reused: a row costs more to create than its lock. */
   readonly spare: ActorLocks[];
 }
 
@@ -69,13 +71,13 @@ export function locksOf(table: ActorTable, actor: Actor): ActorLocks | undefined
   return table.byKey.get(actorKey(actor));
 }
 
-/** The row of who holds or waits. */
+/** Returns the row of the lock's holder, or of the waiter's actor. */
 export function rowOf(of: { readonly actor: Actor; readonly row: ActorLocks | null }): ActorLocks {
-  if (of.row === null) throw new Error(`no row for ${of.actor.session}`);
+  assert(of.row !== null, () => `no row for ${of.actor.session}`);
   return of.row;
 }
 
-/** The actor's row, made if need be; `dropIfIdle` removes it again. */
+/** Returns the actor's row, and creates it if missing; `dropIfIdle` removes it again. */
 export function enlist(table: ActorTable, actor: Actor): ActorLocks {
   const key = actorKey(actor);
   const known = table.byKey.get(key);
@@ -129,7 +131,7 @@ export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
   if (table.spare.length < spareRowsMax) table.spare.push(row);
 }
 
-/** How many locks a session has, and how many files it waits for. */
+/** Returns how many locks a session has, and how many files it waits for. */
 export function countOfSession(table: ActorTable, session: string): Pick<SessionLocks, "held" | "queued"> {
   return table.bySession.get(session) ?? nothing;
 }
@@ -137,8 +139,8 @@ export function countOfSession(table: ActorTable, session: string): Pick<Session
 const nothing = { held: 0, queued: 0 };
 
 /**
- * The rows of a session, with `incarnation` only that one's; sorted, since what is done in their order must not depend
- * on how the index came to be.
+ * Returns the rows of a session, or of one `incarnation`. Sorted, because replay must visit them in the same order
+ * as live, and the index's order differs.
  */
 export function rowsOfSession(table: ActorTable, session: string, incarnation: number | null): ActorLocks[] {
   const rows = [...(table.bySession.get(session)?.rows ?? [])];

@@ -1,38 +1,35 @@
+/** Finds locks and waiters by the path that a request spelled. */
 import type { FileRef } from "../file-ref.ts";
+import { addToSet, removeFromSet, type Sets } from "../sets.ts";
 
 /**
- * What was asked for with other words than its key's own path (through a symbolic link, in another case), by these
- * words. Most is asked for by its own path and is found by its key: it is not in here.
+ * Index of locks or waiters by the path as the request spelled it, if that differs from the key's path (a symbolic
+ * link, another case). Invariant: an entry whose spelling equals its key's path is not in here; its key finds it.
  */
 export class OtherWords<Id extends string | number> {
-  readonly #ids = new Map<string, Set<Id>>();
+  readonly #ids: Sets<string, Id> = new Map();
 
   add(file: Pick<FileRef, "lexical" | "key">, id: Id): void {
-    if (isOwnPath(file)) return;
-    const ids = this.#ids.get(file.lexical);
-    if (ids === undefined) this.#ids.set(file.lexical, new Set([id]));
-    else ids.add(id);
+    if (!isOwnPath(file)) addToSet(this.#ids, file.lexical, id);
   }
 
   remove(file: Pick<FileRef, "lexical" | "key">, id: Id): void {
-    const ids = this.#ids.get(file.lexical);
-    ids?.delete(id);
-    if (ids?.size === 0) this.#ids.delete(file.lexical);
+    removeFromSet(this.#ids, file.lexical, id);
   }
 
-  /** Sorted, so that it does not matter in which order they came. */
+  /** Returns the ids under this spelling, sorted, so that the result does not depend on the order of insertion. */
   at(lexical: string): readonly Id[] {
     const ids = this.#ids.get(lexical);
     return ids === undefined ? [] : [...ids].sort((a, b) => (a < b ? -1 : 1));
   }
 
-  /** All it knows, sorted. */
+  /** Returns all entries as text, sorted. */
   describe(): readonly string[] {
     return [...this.#ids.keys()].sort().map(lexical => `${lexical}: ${this.at(lexical).join(" ")}`);
   }
 }
 
-/** The key of a path on a node where no link and no folding is in the way. */
+/** Returns the key that a path has if it holds no symbolic link and the node folds no case. */
 export function plainKey(node: string, lexical: string): string {
   return `${node}:${lexical}`;
 }

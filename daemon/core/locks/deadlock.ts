@@ -1,12 +1,13 @@
 /**
- * Cycles of waits: found before a request closes one, and wherever a change has closed one.
+ * Finds wait-for cycles: before a request closes one, and after a change has closed one.
  *
- * A cycle runs along holds that do not end by themselves and along places in line; a turn hold without a write in
- * flight yields. Nothing here looks at what the actors wait for besides: only at who waits for whom, and only where
- * somebody comes to wait for somebody new. An actor without a row has nothing, so nobody waits for him.
+ * Invariants: a cycle consists of locks that do not yield and of queue positions; a turn lock without a write in flight
+ * yields, so it is in no cycle. The search follows actors only, and starts only from new edges. An actor without
+ * a row has no lock and no waiter, so no actor waits for it.
  */
 
 import { type Actor, sameActor } from "../actor.ts";
+import { assert } from "../assert.ts";
 import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Locks, Waiter } from "../state.ts";
@@ -20,12 +21,12 @@ export interface CycleStep {
   readonly file: string;
 }
 
-/** Those that a request waits for, each with the first file of theirs. */
+/** The actors that a request waits for, each with the first file that they block. */
 type Ahead = ReadonlyMap<ActorLocks, FileRef>;
-/** Those that would wait for an actor, each with a request that would. */
+/** The actors that would wait for an actor, each with its first request that would. */
 type Behind = ReadonlyMap<ActorLocks, Wanted>;
 
-/** The cycle that the request would close by waiting in line, or null. */
+/** Returns the cycle that the request would close by waiting, or null. */
 export function cycleByWaiting(locks: Locks, ask: Ask): CycleStep[] | null {
   const me = locksOf(locks.actors, ask.actor);
   if (me === undefined) return null;
@@ -33,7 +34,7 @@ export function cycleByWaiting(locks: Locks, ask: Ask): CycleStep[] | null {
   return leads(newAhead(me, ahead), [me]) ? described(locks, me, ahead, new Map()) : null;
 }
 
-/** The cycle that a detached request would close by taking its place in line again, or null. */
+/** Returns the cycle that a detached waiter would close by attaching again, or null. */
 export function cycleByReturning(locks: Locks, place: Waiter): CycleStep[] | null {
   const me = rowOf(place);
   const ahead = aheadOf(locks, place);
@@ -46,8 +47,8 @@ export function cycleByReturning(locks: Locks, place: Waiter): CycleStep[] | nul
 }
 
 /**
- * The cycle that a grant would close, or null: it can where its holder waits elsewhere, since what comes from an
- * ancestor comes past the line, and a turn hold that becomes explicit yields no more.
+ * Returns the cycle that a grant would close, or null. A grant closes one only if its holder waits for another lock:
+ * an ancestor's lock passes the queue, and a turn lock made explicit no longer yields.
  */
 export function cycleByGrant(
   locks: Locks,
@@ -66,7 +67,7 @@ export function cycleByGrant(
   return leads([me], [...behind.keys()]) ? described(locks, me, new Map(), behind) : null;
 }
 
-/** The cycle that the edge is part of, beginning with who waits there, or null. */
+/** Returns the cycle that the edge is part of, beginning with its waiting actor, or null. */
 export function cycleOf(locks: Locks, { from, to }: Edge): CycleStep[] | null {
   if (!leads([to], [from])) return null;
   const path = pathOf(to, [from]) ?? [];
@@ -85,12 +86,12 @@ function aheadOf(locks: Locks, ask: Ask): Ahead {
   return ahead;
 }
 
-/** Those for whom the actor does not wait already. */
+/** Returns the actors of `ahead` for whom `me` does not wait yet. */
 function newAhead(me: ActorLocks, ahead: Ahead): ActorLocks[] {
   return [...ahead.keys()].filter(to => !me.ahead.has(to));
 }
 
-/** Those that would come to wait for the actor, if it had the files, and do not do so already. */
+/** Returns the actors that do not wait for `me` yet, but would if `me` had the files. */
 function newlyBehind(
   locks: Locks,
   me: ActorLocks,
@@ -108,10 +109,10 @@ function newlyBehind(
   return behind;
 }
 
-/** The cycle through an actor that would wait for those `ahead` and have those `behind` wait for it. */
+/** Returns the cycle through `me` if `me` waited for the actors `ahead`, and the actors `behind` waited for `me`. */
 function described(locks: Locks, me: ActorLocks, ahead: Ahead, behind: Behind): CycleStep[] {
   const path = pathOf(me, [me, ...behind.keys()], [...ahead.keys()]);
-  if (path === null) throw new Error(`no cycle leads through ${me.actor.session}`);
+  assert(path !== null, () => `no cycle leads through ${me.actor.session}`);
   const steps = path.slice(0, -1).map((at, i) => {
     const next = path[i + 1] ?? me;
     const file = i === 0 ? ahead.get(next) : undefined;
@@ -121,7 +122,7 @@ function described(locks: Locks, me: ActorLocks, ahead: Ahead, behind: Behind): 
   return last === undefined ? steps : [...steps, { actor: last.waiter.actor, file: last.file.file }];
 }
 
-/** The first request of `from` that stands behind `to`, and the file for which it does. */
+/** Returns the actor `from` and the file for which its first request waits for `to`. */
 function stepOf(locks: Locks, from: ActorLocks, to: ActorLocks): CycleStep {
   const edge = from.ahead.get(to);
   const waiter = edge === undefined ? undefined : locks.waiters.get(firstOf(edge));

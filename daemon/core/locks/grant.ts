@@ -1,19 +1,21 @@
 /**
- * Taking locks and passing them on.
+ * Takes locks and grants queued requests.
  *
- * Invariants: a path has at most one holder, its subtree included; the line is first come, first served among
- * attached requests that overlap; several files are granted all or none, and a waiting request holds nothing;
- * what becomes free is granted in the same step, or, of more than `limits.grantsPerStepMax` requests, in the steps
- * that follow it; after a step nobody waits in a cycle; every grant's token is greater than all before it.
+ * Invariants: a path has at most one holder, its subtree included; overlapping attached waiters are served in queue
+ * order; several files are granted all or none, and a waiter holds nothing; a step grants the waiters that it
+ * unblocks, and later steps grant those beyond `limits.grantsPerStepMax`; no deadlock outlasts a step;
+ * every grant's token is greater than all before it.
  */
 
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, sameActor } from "../actor.ts";
+import { assert } from "../assert.ts";
 import type { Due, LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Origin } from "../origin.ts";
 import type { Reply, Step } from "../outcome.ts";
 import { keepReply } from "../retries.ts";
+import { projectOf } from "../sessions/kinship.ts";
 import type { Hold, Locks, State, Token, Waiter } from "../state.ts";
 import type { Edge } from "./by-actor.ts";
 import { cycleByGrant, cycleOf } from "./deadlock.ts";
@@ -32,8 +34,8 @@ type Request = Pick<
 };
 
 /**
- * Makes the actor the holder of all files; nothing may block it. Files that it holds under one token already keep
- * it; else all get a new one.
+ * Makes the actor the holder of all files and returns their token; the caller has checked that nothing blocks it.
+ * If the actor holds all files under one token already, they keep it; else all get a new one.
  */
 export function take(state: State, request: Request, origin: Origin, step: Step): Token {
   const { locks } = state;
@@ -53,7 +55,7 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
       hold.retry = request.retry ?? hold.retry;
     }
     const mine = locks.holds.get(file.key);
-    if (mine === undefined) throw new Error(`${file.key} was not taken`);
+    assert(mine !== undefined, () => `${file.key} was not taken`);
     if (request.flight !== null) setFlights(locks, mine, [request.flight]);
     if (mine.kind === "turn") {
       const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
@@ -64,7 +66,7 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
   return token;
 }
 
-/** The one token under which the actor holds all files already, or null. */
+/** Returns the one token under which the actor holds all files already, or null. */
 function heldAs(locks: Locks, request: Request): Token | null {
   let token: Token | null = null;
   for (const { key } of request.files) {
@@ -76,7 +78,7 @@ function heldAs(locks: Locks, request: Request): Token | null {
   return token;
 }
 
-/** In a function of its own: the engine's compiler makes objects of this size cheaply only so (twice as fast, measured). */
+/** A separate function because V8 then creates objects of this size twice as fast (measured). */
 function newHold(file: FileRef, request: Request, token: Token, t: number, origin: Origin): Hold {
   return {
     file: file.file,
@@ -106,7 +108,7 @@ function newHold(file: FileRef, request: Request, token: Token, t: number, origi
 
 const noFlights: readonly string[] = [];
 
-/** Answers a waiting request, keeping the answer for a retry; a place that nobody listens at gets none. */
+/** Answers a waiter and keeps the reply for a retry. A detached waiter gets no answer. */
 export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant: boolean, step: Step): void {
   const { origin: to, retry } = waiter;
   if (to === null) return;
@@ -115,8 +117,8 @@ export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant
 }
 
 /**
- * Grants what nothing blocks any more, in the order of the line, and ends waits that a change has put into a cycle.
- * Every step ends with this, whatever it did: no handler has to know what its change leads to.
+ * Grants unblocked waiters in queue order and breaks deadlocks. Every step ends with this call, so no handler needs
+ * to know which waiters its change unblocks.
  */
 export function grantWaiters(state: State, step: Step): void {
   const { graph } = state.locks;
@@ -129,20 +131,19 @@ export function grantWaiters(state: State, step: Step): void {
   if (graph.freeCount > 0) step.timers.push({ at: state.t, due: { what: "grants_left" } });
 }
 
-/** Answers the first request in line that nothing blocks. */
+/** Grants or refuses the first waiter that nothing blocks. */
 function grantNext(state: State, step: Step): void {
   const { graph, waiters } = state.locks;
   const waiter = graph.takeFree(waiters);
-  if (waiter === null || waiter.origin === null) throw new Error("a request is free, but does not wait");
+  assert(waiter !== null && waiter.origin !== null, () => "a request is free, but does not wait");
   const cycle = cycleByGrant(state.locks, waiter);
   if (cycle === null) grantWaiter(state, waiter, waiter.origin, step);
   else dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
 }
 
 /**
- * Somebody has come to wait behind somebody new, without a request of his own: he gave up what he also waits for, or
- * it went to a descendant. Where that closes a cycle, a request of his ends, as it would have been refused had it
- * come now.
+ * Refuses a waiter if the new edge closed a deadlock. An edge can arise without a request: an actor released a
+ * lock it also waits for, or the lock passed to a descendant. The same request, sent now, would be refused too.
  */
 function endCycle(state: State, edge: Edge, step: Step): void {
   const { graph, waiters } = state.locks;
@@ -152,7 +153,7 @@ function endCycle(state: State, edge: Edge, step: Step): void {
   else dismiss(state, waiter, deadlock(state, cycle), "deadlock", step);
 }
 
-/** The request at the head of its line becomes the holder. */
+/** Makes the waiter the holder of its files and answers it. */
 export function grantWaiter(state: State, waiter: Waiter, origin: Origin, step: Step): void {
   removeWaiter(state.locks, waiter);
   const token = take(state, waiter, origin, step);
@@ -178,23 +179,23 @@ export function announceGrant(
   step.events.push({
     event,
     about: [actor.session],
-    project: state.sessions.live.get(actor.session)?.project ?? "",
+    project: projectOf(state, actor) ?? "",
   });
 }
 
-/** Leaves the waiter's place in line without anybody to answer, for `ms`; who stands behind is passed on to. */
+/** Detaches the waiter: it keeps its queue position for `ms`, gets no answer, and no longer blocks later waiters. */
 export function detachWaiter(state: State, waiter: Waiter, ms: number, step: Step): void {
   attachWaiter(state.locks, waiter, null);
   waiter.deadline = state.t + ms;
   step.timers.push({ at: waiter.deadline, due: { what: "place_over", ticket: waiter.ticket } });
 }
 
-/** Removes the waiter from the line and tells it why; the caller passes on. */
+/** Removes the waiter from the queue and answers it with the reason; the end of the step grants other waiters. */
 export function dismiss(state: State, waiter: Waiter, reply: Reply, cause: string, step: Step): void {
   dismissAll(state, waiter.actor, [waiter], reply, cause, step);
 }
 
-/** The same for any number of one actor's requests. */
+/** Dismisses any number of one actor's waiters. */
 export function dismissAll(
   state: State,
   actor: Actor,
@@ -204,10 +205,10 @@ export function dismissAll(
   step: Step,
 ): void {
   if (waiters.length === 0) return;
-  // Made once: a session may have thousands of requests in line, and its end is one step.
+  // Computed once: a session may have thousands of waiters, and its end is one step.
   const row = actorRow(state, actor);
   const about = [actor.session];
-  const project = state.sessions.live.get(actor.session)?.project ?? "";
+  const project = projectOf(state, actor) ?? "";
   for (const waiter of waiters) {
     removeWaiter(state.locks, waiter);
     answerWaiter(state, waiter, reply, false, step);

@@ -1,7 +1,7 @@
 /**
- * Who may have heard of a grant: the request that made it, and those of the same actor that were told of it since.
+ * The origins that a grant was answered to: its request, and later requests of the same actor.
  *
- * Invariants: a grant of which no answer was delivered is undone; one of which an answer was, or may yet be, stays.
+ * Invariants: a grant is undone once all its answers failed; it stays if one was delivered, or still may be.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -14,14 +14,14 @@ export interface Heard {
 
 export const noOrigins: readonly Origin[] = [];
 
-/** The actor asked again: its answer goes to `origin`. */
+/** Records that the actor asked again and gets its answer at `origin`. */
 export function toldAgain(hold: { askedAgain: readonly Origin[] }, origin: Origin): void {
   if (!isSettled(hold)) hold.askedAgain = [...hold.askedAgain, origin];
 }
 
 /**
- * What is left when the answer to `lost` was not delivered: null, if nobody else was told; the same object, if that is
- * none of these answers, or no longer matters.
+ * Returns the origins without `lost`, whose answer was not delivered: null if none is left; the same object if `lost`
+ * is not among them, or enough answers were sent.
  */
 export function withoutAnswer<T extends Heard>(heard: T, lost: Origin): T | Heard | null {
   if (isSettled(heard)) return heard;
@@ -32,7 +32,7 @@ export function withoutAnswer<T extends Heard>(heard: T, lost: Origin): T | Hear
   return rest.length === heard.askedAgain.length ? heard : { origin: first, askedAgain: rest };
 }
 
-/** So many were told that somebody has heard. */
+/** Whether so many answers were sent that at least one counts as delivered. */
 function isSettled({ askedAgain }: Pick<Heard, "askedAgain">): boolean {
   return askedAgain.length >= limits.grantAnswersMax;
 }

@@ -1,11 +1,11 @@
 /**
  * Writes in flight.
  *
- * A write is in flight from the answer that lets it go on until its end is seen: nothing announces when a person
- * answers a permission dialog, so a hold with a write in flight does not yield.
+ * A write is in flight from the answer that allows it until the daemon sees its end. A lock with a write in flight
+ * does not yield, because no event announces when a person answers a permission dialog.
  *
- * Invariants: a flight belongs to one hold at a time; one whose hold ended before it is among `expiredWrites` until its end
- * is seen, or until `limits.expiredWritesMax` others came after it.
+ * Invariants: a write in flight belongs to one lock at a time; if its lock ends first, `expiredWrites` keeps it until
+ * its end is seen, or until `limits.expiredWritesMax` newer ones evict it.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -14,7 +14,9 @@ import { markDirty } from "../files/dirty-files.ts";
 import { noteRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
 import { tellLater } from "../messages/notices.ts";
+import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
+import { projectOf } from "../sessions/kinship.ts";
 import type { Hold, State } from "../state.ts";
 import { locksOf } from "./by-actor.ts";
 import { grantWaiters } from "./grant.ts";
@@ -32,12 +34,12 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
   if (flight === null) return;
   const id = useKey(actor, flight);
   const expiredWrites = state.locks.expiredWrites.get(id);
-  // An end that tells of no write may come before the one that does: events that nobody waits for have no order.
+  // An end without a write may arrive before the end with one: asynchronous events have no order.
   if (!wrote || expiredWrites === undefined) return;
   state.locks.expiredWrites.delete(id);
   const holder = holderOf(state, expiredWrites.key);
   if (holder !== null && sameActor(holder, actor)) return;
-  const project = state.sessions.live.get(actor.session)?.project ?? "";
+  const project = projectOf(state, actor) ?? "";
   const path = pathOf(expiredWrites);
   const writer = actorRow(state, actor);
   const holding = holder === null ? null : actorRow(state, holder);
@@ -56,7 +58,7 @@ export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step
   for (const hold of flyingOf(state, actor)) if (hold.renewed === null) hold.renewed = state.t;
 };
 
-/** Ends one of the actor's flights, or all; holds that may yield now are due for it. */
+/** Ends one of the actor's writes in flight, or all, and schedules the yield of locks that may yield now. */
 export function endWrites(state: State, actor: Actor, flight: string | null, step: Step): void {
   for (const hold of flyingOf(state, actor)) {
     const left = flight === null ? [] : hold.flights.filter(f => f !== flight);
@@ -64,16 +66,16 @@ export function endWrites(state: State, actor: Actor, flight: string | null, ste
     setFlights(state.locks, hold, left);
     if (left.length === 0) yieldLater(hold, step);
   }
-  // A descendant may have waited for the write alone: it comes before the actor's next one.
+  // A descendant that waited only for this write comes before the actor's next write.
   grantWaiters(state, step);
 }
 
-/** A tool use by its actor too: nobody promises that the ids of two clients differ. */
+/** Returns a key of actor and tool use: two clients may use the same tool-use id. */
 function useKey(actor: Actor, flight: string): string {
   return `${actorKey(actor)}\n${flight}`;
 }
 
-/** Who holds the file, or a folder that it is in; null: nobody. */
+/** Returns the holder of the file or of a folder above it, or null. */
 function holderOf({ locks }: State, key: string): Actor | null {
   for (const held of locks.heldPaths.overlapping(key, false)) {
     const hold = locks.holds.get(held);
@@ -82,7 +84,7 @@ function holderOf({ locks }: State, key: string): Actor | null {
   return null;
 }
 
-/** Remembers the writes of a hold that ends before they do. */
+/** Remembers the writes in flight of a lock that ends before they do. */
 export function expireWrites(state: State, hold: Hold): void {
   const { expiredWrites } = state.locks;
   for (const flight of hold.flights) {
@@ -91,13 +93,10 @@ export function expireWrites(state: State, hold: Hold): void {
     expiredWrites.delete(id);
     expiredWrites.set(id, { actor, key, path, file, at: state.t });
   }
-  for (const oldest of expiredWrites.keys()) {
-    if (expiredWrites.size <= limits.expiredWritesMax) break;
-    expiredWrites.delete(oldest);
-  }
+  dropOldest(expiredWrites, limits.expiredWritesMax, oldest => expiredWrites.delete(oldest));
 }
 
-/** The actor's holds with writes in flight; sorted, since their order must not depend on how the index came to be. */
+/** Returns the actor's locks with writes in flight, sorted, so that replay visits them in the same order. */
 function flyingOf(state: State, actor: Actor): Hold[] {
   const flying = locksOf(state.locks.actors, actor)?.flying ?? [];
   return [...flying].sort().flatMap(key => state.locks.holds.get(key) ?? []);

@@ -1,10 +1,9 @@
 /**
- * Holds that pass from an ancestor to a descendant within one session, and back.
+ * Passes locks from an ancestor to a descendant within one session, and returns explicit ones.
  *
- * Invariants: a path has one holder at any time; an explicit hold that was passed on comes back to its lender when the
- * borrower gives it up or its turn ends, unless the lender gave it up, its turn ended before (where it had borrowed the
- * hold itself), or the connection that the lender's hold is bound to is gone; a turn hold that was passed on is the
- * borrower's for good.
+ * Invariants: a path has one holder at any time; a lent explicit lock returns to its lender when the borrower
+ * releases it or ends its turn; it does not return if the lender released it, the lender's bound connection closed,
+ * or the lender had borrowed it and its own turn ended; a passed turn lock stays the borrower's.
  */
 import type { LockRequest } from "../commands.ts";
 import type { Origin } from "../origin.ts";
@@ -14,7 +13,7 @@ import { addHold, removeHold, setLoan } from "./table.ts";
 
 type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yieldMs" | "ancestors">;
 
-/** Hands an ancestor's hold over; the caller has seen that it may. */
+/** Passes an ancestor's lock to the descendant; the caller has checked that it may. */
 export function passHold(state: State, hold: Hold, to: Borrower, token: Token, origin: Origin): Hold {
   removeHold(state.locks, hold);
   const { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan } = hold;
@@ -43,7 +42,7 @@ export function passHold(state: State, hold: Hold, to: Borrower, token: Token, o
   return passed;
 }
 
-/** Gives a borrowed hold back, under a new token; what the lender was told before stays valid. Null: it was no loan. */
+/** Returns a borrowed lock to its lender under a new token; the lender's old tokens stay valid. Null if not lent. */
 export function returnHold(state: State, hold: Hold): Hold | null {
   const { loan } = hold;
   if (loan === null) return null;
@@ -72,21 +71,21 @@ export function returnHold(state: State, hold: Hold): Hold | null {
   return back;
 }
 
-/** Drops those loans of the hold: they do not come back. Returns them. */
+/** Drops the loans that `isMeant` selects, so that the lock does not return to their lenders. Returns them. */
 export function dropLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean): Loan[] {
   const dropped = loansOf(hold).filter(isMeant);
   if (dropped.length > 0) setLoan(state.locks, hold, without(hold.loan, dropped));
   return dropped;
 }
 
-/** An answer to this lender was not delivered, though another one was, or may be. */
+/** Replaces the lender's answer origins after one answer was not delivered and another was or may be. */
 export function setHeard(state: State, hold: Hold, of: Loan, heard: Heard): void {
   const changed = (loan: Loan | null): Loan | null =>
     loan === null ? null : loan === of ? { ...loan, ...heard } : { ...loan, loan: changed(loan.loan) };
   setLoan(state.locks, hold, changed(hold.loan));
 }
 
-/** To whom the hold comes back, the latest lender first. */
+/** Returns the loans of the lock, the latest lender's first. */
 export function loansOf(hold: Pick<Hold, "loan">): Loan[] {
   const loans: Loan[] = [];
   for (let { loan } = hold; loan !== null; loan = loan.loan) loans.push(loan);

@@ -1,4 +1,7 @@
-/** Giving locks and places up: by their actor, by force, with a connection, at the end of a turn or a session. */
+/**
+ * Releases locks and removes waiters: by their actor, by force, with a connection, at the end of a turn or session.
+ * Invariant: a request that names a file its actor neither has nor waits for releases nothing.
+ */
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -8,6 +11,7 @@ import { forgetConflicts } from "../messages/notices.ts";
 import { boundKey, type Origin, originKey } from "../origin.ts";
 import type { Step } from "../outcome.ts";
 import { forgetReply } from "../retries.ts";
+import { projectOf } from "../sessions/kinship.ts";
 import type { Hold, Loan, State, Waiter } from "../state.ts";
 import { lentBy } from "./blockers.ts";
 import { type ActorLocks, locksOf, rowsOfSession } from "./by-actor.ts";
@@ -55,7 +59,7 @@ function releaseEverything(state: State, actor: Actor, step: Step): void {
     step.reply = { ok: true, released: [] };
     return;
   }
-  // Sorted, since their order must not depend on how the index came to be.
+  // Sorted, so that replay visits them in the same order.
   const lent = [...mine.lent].sort().flatMap(key => state.locks.holds.get(key) ?? []);
   const released = [...holdsOf(state, mine), ...lent].map(hold => hold.file);
   const part = { actor, holds: holdsOf(state, mine), places: placesOf(state, mine) };
@@ -64,14 +68,14 @@ function releaseEverything(state: State, actor: Actor, step: Step): void {
   step.reply = { ok: true, released };
 }
 
-/** What a descendant uses does not come back to those lenders: explicit in truth until now, it may yield from now on. */
+/** Ends the loans that `isMeant` selects: the lock no longer returns to their lenders, and may yield from now on. */
 export function endLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean, step: Step): Loan[] {
   const dropped = dropLoans(state, hold, isMeant);
   if (dropped.length > 0) yieldLater(hold, step);
   return dropped;
 }
 
-/** The same where their clients are gone: a retry of what took the hold is not told that it has it. */
+/** Ends loans whose clients are gone, and forgets their kept replies: a retry must not be told that it has the lock. */
 export function disconnectLoans(
   state: State,
   hold: Hold,
@@ -86,18 +90,20 @@ export const lockRevoke: Handler<"lock_revoke"> = (state, request, meta, step) =
   for (const file of request.files) {
     const hold = namedHold(state.locks, file, meta.origin.node);
     if (hold === undefined) {
-      step.reply = refuse("not_held", `nobody holds ${file.file}; nothing was released`, { file: file.file });
+      step.reply = refuse("not_held", `${file.file} is not locked; nothing was released`, {
+        file: file.file,
+      });
       return;
     }
     holds.push(hold);
   }
   step.reply = { ok: true, released: request.files.map(f => f.file) };
   for (const hold of new Set(holds)) {
-    // Those to whom it would have come back have lost it too.
+    // The lenders lose the lock too.
     for (const { actor } of [hold, ...loansOf(hold)]) {
       const holder = actorRow(state, actor);
       const event = { event: "lock_revoked" as const, ...fileLists([hold]), holder, by: request.by };
-      step.events.push({ event, about: [actor.session], project: projectOf(state, actor) });
+      step.events.push({ event, about: [actor.session], project: projectOf(state, actor) ?? "" });
     }
     releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "revoked", step);
   }
@@ -108,7 +114,7 @@ export const lockDetach: Handler<"lock_detach"> = (state, request, _meta, step) 
   const ticket = state.locks.byOrigin.get(originKey(request.waiter));
   const waiter = ticket === undefined ? undefined : state.locks.waiters.get(ticket);
   if (waiter === undefined) {
-    // It was answered before, and nobody can have read that.
+    // The request was answered before its connection closed, and the client cannot have read the answer.
     if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);
     return;
   }
@@ -140,7 +146,7 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
   releaseParts(state, [{ actor, holds, places: [] }], "undelivered", step);
 };
 
-/** What the actor lent of the hold does not come back if none of the answers that told of it was delivered. */
+/** Ends the lender's loans of the lock if no answer about them was delivered. */
 function unheardLoans(state: State, hold: Hold, lender: Actor, lost: Origin, step: Step): void {
   for (const loan of loansOf(hold)) {
     const heard = sameActor(loan.actor, lender) ? withoutAnswer(loan, lost) : loan;
@@ -156,7 +162,7 @@ export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) 
   for (const key of [...(state.locks.byBound.get(gone) ?? [])].sort()) {
     const hold = state.locks.holds.get(key);
     if (hold === undefined) continue;
-    // First what would come back: of two that are bound to it, the one does not go to the other.
+    // The loans end first: a released lock must not return to a lender bound to the same connection.
     disconnectLoans(state, hold, isGone, step);
     if (isGone(hold))
       releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], "disconnected", step);
@@ -175,7 +181,7 @@ export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
   releaseParts(state, [{ actor: request.actor, holds, places }], "turn ended", step);
 };
 
-/** What the actor had borrowed, and lent on, does not come back to it after its turn: it goes to whose it is. */
+/** Ends loans of locks that the actor had borrowed and lent on: after its turn they return to the original lender. */
 function endBorrowing(state: State, actor: Actor, { lent }: ActorLocks, step: Step): void {
   const isBorrowed = (loan: Loan) => sameActor(loan.actor, actor) && loan.loan !== null;
   for (const key of [...lent].sort()) {
@@ -184,15 +190,15 @@ function endBorrowing(state: State, actor: Actor, { lent }: ActorLocks, step: St
   }
 }
 
-/** What one actor gives up. */
+/** The locks and waiters that one actor gives up. */
 interface Part {
   readonly actor: Actor;
   readonly holds: readonly Hold[];
   readonly places: readonly Waiter[];
 }
 
-/** Everything these actors hold and wait for. */
-export function releaseAll(
+/** Releases all locks and waiters of these actors. */
+function releaseAll(
   state: State,
   rows: readonly ActorLocks[],
   cause: string,
@@ -207,7 +213,7 @@ export function releaseAll(
   releaseParts(state, parts, cause, step, final);
 }
 
-/** Everything of a session, or of one of its incarnations. */
+/** Releases all locks and waiters of a session, or of one of its incarnations. */
 export function releaseSession(
   state: State,
   session: string,
@@ -218,14 +224,14 @@ export function releaseSession(
   releaseAll(state, rowsOfSession(state.locks.actors, session, incarnation), cause, step, true);
 }
 
-/** Causes that end a hold while its holder may still be writing. */
+/** Causes that end a lock while its holder may still be writing. */
 const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost", "disconnected"]);
-/** Causes by which a retry of what took a hold is not told that it has it: the hold went with who was told. */
+/** Causes that also drop the kept reply, so that a retry is not told that it still has the lock. */
 const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
 
 /**
- * Removes every part; what is free then goes on when the step is done, and so to nobody who is leaving as well. What
- * was borrowed goes back to its lender, unless `final`.
+ * Removes every part. The end of the step grants what became free, so no leaving actor gets it. A borrowed lock
+ * returns to its lender, unless `final`.
  */
 export function releaseParts(
   state: State,
@@ -236,7 +242,7 @@ export function releaseParts(
 ): void {
   for (const { actor, holds, places } of parts) {
     const holder = actorRow(state, actor);
-    const project = projectOf(state, actor);
+    const project = projectOf(state, actor) ?? "";
     for (const hold of holds) {
       if (cutShort.has(cause)) expireWrites(state, hold);
       if (unheard.has(cause) && hold.retry !== null) forgetReply(state, hold.retry);
@@ -268,8 +274,4 @@ function holdsAt(state: State, keys: Iterable<string>): Hold[] {
 
 function placesAt(state: State, tickets: Iterable<number>): Waiter[] {
   return [...tickets].flatMap(ticket => state.locks.waiters.get(ticket) ?? []);
-}
-
-function projectOf(state: State, actor: Actor): string {
-  return state.sessions.live.get(actor.session)?.project ?? "";
 }

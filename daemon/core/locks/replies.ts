@@ -1,4 +1,4 @@
-/** How locks are named in replies and events. */
+/** The replies and refusals of lock requests, and how locks and actors are named in events. */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -7,11 +7,11 @@ import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Reply } from "../outcome.ts";
 import { agentName } from "../sessions/agents.ts";
-import type { Hold, State, Token, Waiter } from "../state.ts";
+import type { State, Token, Waiter } from "../state.ts";
 import { type Blocker, lentBy } from "./blockers.ts";
 import type { CycleStep } from "./deadlock.ts";
 
-/** `"<storeId>.<epoch>.<grant>"`, to be compared as the pair of its last two parts. */
+/** Returns `"<storeId>.<epoch>.<grant>"`; clients compare tokens by the pair (epoch, grant). */
 export function tokenText(state: State, token: Token): string {
   return `${state.storeId}.${token.epoch}.${token.grant}`;
 }
@@ -23,18 +23,18 @@ export function actorRow(state: State, actor: Actor): ActorRow {
   return { id: actor.session, agent: actor.agent, name: `${session}${again}${agent}` };
 }
 
-/** A file by its key, with the key's path as it is spelled where the key is folded. */
+/** A file by its key, with the unfolded path if the key is case-folded. */
 export interface Spelled {
   readonly key: string;
   readonly path?: string | undefined;
 }
 
-/** The path of a file as it is spelled; of what is known by its key alone, the folded one. */
+/** Returns the file's unfolded path, or the key's path if only the key is known. */
 export function pathOf(file: Spelled): string {
   return file.path ?? (file.key.slice(file.key.indexOf(":") + 1) || "/");
 }
 
-/** File lists of an event, cut at their bound. */
+/** Returns an event's file lists, cut at `limits.eventFilesMax`. */
 export function fileLists(files: readonly Pick<FileRef, "file" | "key" | "path">[]): {
   readonly files: readonly string[];
   readonly paths: readonly string[];
@@ -60,8 +60,8 @@ export function grantReply(
   return fromQueue ? { ...reply, granted_from_queue: true } : reply;
 }
 
-/** Who is in the way, as fields of a refusal. `locked_ago` is in seconds, as published. */
-export function lockedBy(state: State, blocker: Blocker): Record<string, unknown> {
+/** Returns a refusal's fields about the blocker. `locked_ago` is in seconds. */
+function lockedBy(state: State, blocker: Blocker): Record<string, unknown> {
   const row = actorRow(state, blocker.actor);
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
   return {
@@ -75,13 +75,13 @@ export function lockedBy(state: State, blocker: Blocker): Record<string, unknown
   };
 }
 
-/** The refusal of a request by `asker` that does not wait. */
-export function lockHeld(state: State, asker: Actor, blocker: Blocker): Refusal {
-  if (blocker.by === "hold" && lentBy(blocker.hold, asker)) {
+/** Refuses a request of `requester` that does not wait. */
+export function lockHeld(state: State, requester: Actor, blocker: Blocker): Refusal {
+  if (blocker.by === "hold" && lentBy(blocker.hold, requester)) {
     const [file, user] = [blocker.file.file, actorRow(state, blocker.actor).name];
     return refuse(
       "lock_held",
-      `${file} is yours, and ${user}, an agent of yours, uses it; it comes back to you: ask with waitMs to wait`,
+      `your agent ${user} is using ${file} and will return it to you; ask again with waitMs to wait`,
       { ...lockedBy(state, blocker), lent: true },
     );
   }
@@ -103,7 +103,7 @@ export function waitOver(state: State, waiter: Waiter, blocker: Blocker | null):
   return refuse("lock_timeout", `lock queue timeout (${waiter.waitMs / 1000}s)`, by);
 }
 
-/** The cycle in words: who waits for which file of whom. */
+/** Refuses a request with the cycle: each actor, the file it waits for, and the actor it waits behind. */
 export function deadlock(state: State, cycle: readonly CycleStep[]): Refusal {
   const steps = cycle.map((step, i) => {
     const next = cycle[(i + 1) % cycle.length];
@@ -111,13 +111,8 @@ export function deadlock(state: State, cycle: readonly CycleStep[]): Refusal {
     return { waits: actorRow(state, step.actor).name, file: step.file, for: holder };
   });
   const words = steps.map(s => `${s.waits} waits for ${s.file} behind ${s.for}`).join(", ");
-  return refuse("lock_deadlock", `waiting would never end: ${words}; release what you hold first`, {
+  return refuse("lock_deadlock", `deadlock: ${words}; release what you hold first`, {
     cycle: steps,
     queued: false,
   });
-}
-
-/** A hold as an event names its holder. */
-export function holderOf(state: State, hold: Hold): ActorRow {
-  return actorRow(state, hold.actor);
 }

@@ -1,4 +1,4 @@
-/** The request for a lock: granted, refused, or put in line. Everything is checked before anything changes. */
+/** Grants, refuses or queues a lock request. Invariant: the handler checks everything before it changes anything. */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -6,11 +6,12 @@ import { sameActor } from "../actor.ts";
 import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
-import { editHoldOn, editsHeld } from "../messages/freezes.ts";
+import { freezeOn, refuseFrozen } from "../messages/freezes.ts";
 import type { Origin } from "../origin.ts";
 import type { Step } from "../outcome.ts";
 import { conflict } from "../retries.ts";
 import { ensureSession } from "../sessions/begin.ts";
+import { projectOf } from "../sessions/kinship.ts";
 import { noRoom } from "../sessions/room.ts";
 import type { State, Waiter } from "../state.ts";
 import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./blockers.ts";
@@ -24,16 +25,16 @@ import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./table.ts";
 import { yieldForWait } from "./yield.ts";
 
 export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
-  // Who asks for the next write has ended the one before, whatever was or was not heard of it.
+  // A new write by the same actor implies that its previous write ended, even if no end event arrived.
   if (request.flight !== null) endWrites(state, request.actor, null, step);
   const refused = mayAsk(state, request);
   if (refused !== null) {
     step.reply = refused;
     return;
   }
-  const held = editHoldOn(state, request);
+  const held = freezeOn(state, request);
   if (held !== null) {
-    step.reply = editsHeld(state, held, request);
+    step.reply = refuseFrozen(state, held, request);
     return;
   }
   const place = placeOf(state, request);
@@ -63,9 +64,9 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
 };
 
 /**
- * A request that was granted came again and is told so again: what it holds still is its holder's from there. It gets
- * no more than it was granted: only a request that is looked at for blockers and cycles may lock a folder that was a
- * file then, or make a lock one that does not yield.
+ * Renews the locks of a granted request that was sent again, and records that the retry's origin gets the answer too.
+ * The retry gains nothing beyond the grant. Only a request checked for blockers and cycles may widen a file lock to
+ * a folder, or make a turn lock explicit.
  */
 export function askedAgain(state: State, request: LockRequest, origin: Origin): void {
   const { actor, bound, retry } = request;
@@ -103,7 +104,7 @@ function mayAsk(state: State, request: LockRequest): Refusal | null {
   return null;
 }
 
-/** The actor's own request in line that overlaps what it asks for now. */
+/** Returns the actor's own waiter that overlaps the request's files, or null. */
 function placeOf(state: State, request: LockRequest): Waiter | null {
   const { locks } = state;
   const mine = locksOf(locks.actors, request.actor);
@@ -121,13 +122,16 @@ function sameFiles(a: readonly FileRef[], b: readonly FileRef[]): boolean {
   return a.length === b.length && a.every((file, i) => file.key === b[i]?.key && file.dir === b[i]?.dir);
 }
 
-/** Takes up a place in line again, where it was. */
+/** Attaches the request to the actor's waiter, which keeps its queue position. */
 function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, step: Step): void {
   if (place.origin !== null) {
-    const elsewhere = refuse("lock_given_up", "the same request was sent again, and is answered there");
+    const elsewhere = refuse(
+      "lock_given_up",
+      "the same request was sent again; the later one gets the answer",
+    );
     step.answers.push({ to: place.origin, reply: elsewhere, grant: null });
   }
-  // A hook that came back (the daemon went away meanwhile) has waited before: it will not wait that long once more.
+  // A hook that reconnects after a daemon restart has already waited: its wait still ends when it first would have.
   const goesOn = request.flight !== null && request.flight === place.flight;
   const end = state.t + request.waitMs;
   place.waitEnd = goesOn ? Math.min(place.waitEnd, end) : end;
@@ -167,7 +171,7 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
     return;
   }
   ensureSession(state, request, meta, step);
-  // A place for other files than those asked for now is given up; it was detached, so nobody waits for its answer.
+  // The old waiter is for other files, so the actor gives it up. It was detached: no client awaits its answer.
   if (place !== null) removeWaiter(locks, place);
   const waiter: Waiter = {
     ticket: meta.seq,
@@ -207,7 +211,7 @@ function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker)
     );
   }
   for (const file of request.files) {
-    // Nobody stands before a lender in line, however many there are.
+    // No waiter precedes a lender in the queue, so the queue's length does not matter.
     if (isCovered(state.locks, ask, file)) continue;
     let inLine = 0;
     for (const waiter of waitersOver(state.locks, file)) {
@@ -239,7 +243,7 @@ function announceWait(state: State, waiter: Waiter, blocker: Blocker, meta: Meta
     holder: actorRow(state, blocker.actor),
     position,
   };
-  const project = state.sessions.live.get(waiter.actor.session)?.project ?? "";
+  const project = projectOf(state, waiter.actor) ?? "";
   step.events.push({ event, about: [], project });
   if (waiter.progress) step.events.push({ event, about: [], project, to: meta.origin });
 }

@@ -1,21 +1,23 @@
 /**
- * Holds and waiters with their indexes: the only file that adds, removes or changes them.
+ * Locks and waiters with their indexes: the only file that adds, removes or changes them.
  *
- * Invariants: every hold and waiter is in every index it belongs to, and nothing else is; an actor's row exists
- * exactly while it holds, waits for or lends something; the graph of waits says what holds and waiters say.
+ * Invariants: every index holds exactly the locks and waiters that belong to it; an actor's row exists exactly while
+ * the actor holds, waits for or lends a lock; the wait-for graph agrees with locks and waiters.
  */
 
 import type { Actor } from "../actor.ts";
+import { assert } from "../assert.ts";
 import type { LockKind, LockRequest } from "../commands.ts";
 import type { FileName, FileRef } from "../file-ref.ts";
 import { type Bound, boundKey, type Origin, originKey } from "../origin.ts";
+import { addToSet, removeFromSet } from "../sets.ts";
 import type { Hold, Loan, Locks, Waiter } from "../state.ts";
 import { dropIfIdle, enlist, locksOf, rowOf } from "./by-actor.ts";
 import { plainKey } from "./by-words.ts";
 import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./wait-edges.ts";
 
 export function addHold(locks: Locks, hold: Hold): void {
-  if (locks.holds.has(hold.key)) throw new Error(`${hold.key} is held already`);
+  assert(!locks.holds.has(hold.key), () => `${hold.key} is held already`);
   locks.holds.set(hold.key, hold);
   locks.heldPaths.add(hold.key, hold.dir);
   locks.heldWords.add(hold, hold.key);
@@ -25,7 +27,7 @@ export function addHold(locks: Locks, hold: Hold): void {
   row.session.held += 1;
   if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
   if (hold.flights.length > 0) row.flying.add(hold.key);
-  for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
+  for (const bound of boundsOf(hold)) addToSet(locks.byBound, boundKey(bound), hold.key);
   for (let { loan } = hold; loan !== null; loan = loan.loan)
     enlist(locks.actors, loan.actor).lent.add(hold.key);
   holdEnters(locks, hold);
@@ -36,7 +38,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
   locks.holds.delete(hold.key);
   locks.heldPaths.remove(hold.key, hold.dir);
   locks.heldWords.remove(hold, hold.key);
-  for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
+  for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);
   unlend(locks, hold);
   const row = rowOf(hold);
   row.holds.delete(hold.key);
@@ -46,7 +48,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
   dropIfIdle(locks.actors, row);
 }
 
-/** The holder asked again: spelling, subtree, kind and connection become those of the latest request. */
+/** Updates the lock by its holder's latest request: its spelling, subtree, kind and connection. */
 export function renewHold(
   locks: Locks,
   hold: Hold,
@@ -60,9 +62,9 @@ export function renewHold(
     locks.heldWords.add(hold, hold.key);
   }
   if (by.bound !== null || by.kind === "explicit") {
-    for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
+    for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);
     hold.bound = by.bound;
-    for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
+    for (const bound of boundsOf(hold)) addToSet(locks.byBound, boundKey(bound), hold.key);
   }
   hold.prompt = by.prompt ?? hold.prompt;
   const [widens, lasts] = [by.file.dir && !hold.dir, by.kind === "explicit" && hold.kind !== "explicit"];
@@ -78,7 +80,7 @@ export function renewHold(
   holdEnters(locks, hold);
 }
 
-/** The tool uses that may write the held file from now on. */
+/** Sets the tool uses whose writes are in flight under the lock. */
 export function setFlights(locks: Locks, hold: Hold, flights: readonly string[]): void {
   if (flights.length > 0 === hold.flights.length > 0) {
     hold.flights = flights;
@@ -92,13 +94,13 @@ export function setFlights(locks: Locks, hold: Hold, flights: readonly string[])
   holdEnters(locks, hold);
 }
 
-/** Whose the hold is in truth from now on: fewer than before. */
+/** Replaces the lock's loans by fewer ones. */
 export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
   holdLeaves(locks, hold);
   unlend(locks, hold);
-  for (const bound of boundsOf(hold)) unbind(locks, hold.key, bound);
+  for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);
   hold.loan = loan;
-  for (const bound of boundsOf(hold)) bind(locks, hold.key, bound);
+  for (const bound of boundsOf(hold)) addToSet(locks.byBound, boundKey(bound), hold.key);
   for (let lent = loan; lent !== null; lent = lent.loan) enlist(locks.actors, lent.actor).lent.add(hold.key);
   if (!goesWithTurn(hold)) rowOf(hold).turnHolds.delete(hold.key);
   holdEnters(locks, hold);
@@ -138,7 +140,7 @@ export function removeWaiter(locks: Locks, waiter: Waiter): void {
   dropIfIdle(locks.actors, row);
 }
 
-/** Another request of its actor takes the place up, attached to `origin`: what it asks for is asked for from now on. */
+/** Attaches the waiter to `origin` with the terms of its actor's new request. It keeps its queue position. */
 export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origin: Origin): void {
   attachWaiter(locks, waiter, null);
   const { turnWaits } = rowOf(waiter);
@@ -162,14 +164,14 @@ export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origi
   attachWaiter(locks, waiter, origin);
 }
 
-/** Ties the waiter to where its answer goes, or with null leaves its place without one. */
+/** Sets where the waiter's answer goes; null detaches the waiter. */
 export function attachWaiter(locks: Locks, waiter: Waiter, origin: Origin | null): void {
   if (waiter.origin !== null) detach(locks, waiter, waiter.origin);
   waiter.origin = origin;
   if (origin !== null) attach(locks, waiter, origin);
 }
 
-/** A hold of the actor's: by the words it was locked with, else by key. */
+/** Returns the actor's own lock: by the path as it was locked, else by key. */
 export function ownHold(locks: Locks, actor: Actor, file: FileName, node: string): Hold | undefined {
   const mine = locksOf(locks.actors, actor)?.holds;
   if (mine === undefined) return undefined;
@@ -178,13 +180,13 @@ export function ownHold(locks: Locks, actor: Actor, file: FileName, node: string
   return file.key !== null && mine.has(file.key) ? locks.holds.get(file.key) : undefined;
 }
 
-/** Whoever's hold it is: by key, else by the words it was locked with. */
+/** Returns any holder's lock: by key, else by the path as it was locked. */
 export function namedHold(locks: Locks, file: FileName, node: string): Hold | undefined {
   const byKey = file.key === null ? undefined : locks.holds.get(file.key);
   return byKey ?? holdByWords(locks, file, node, () => true);
 }
 
-/** The actor's earliest request in line for the file, by the words it was asked for with or by key. */
+/** Returns the actor's earliest waiter for the file, by the path as it was requested or by key. */
 export function ownPlace(locks: Locks, actor: Actor, file: FileName, node: string): Waiter | undefined {
   const mine = locksOf(locks.actors, actor)?.waits;
   if (mine === undefined || mine.size === 0) return undefined;
@@ -209,7 +211,7 @@ function holdByWords(
   return other === undefined ? undefined : locks.holds.get(other);
 }
 
-/** Whether the end of its holder's turn frees it or gives it back. */
+/** Whether the end of its holder's turn releases the lock or returns it to its lender. */
 function goesWithTurn({ kind, loan }: Hold): boolean {
   return kind === "turn" || loan !== null;
 }
@@ -233,21 +235,9 @@ function unlend(locks: Locks, { key, loan }: Hold): void {
   }
 }
 
-/** The connections that the hold, and what comes back of it, are bound to. */
+/** Returns the connections that the lock and its loans are bound to. */
 function boundsOf(hold: Hold): Bound[] {
   const bounds = hold.bound === null ? [] : [hold.bound];
   for (let { loan } = hold; loan !== null; loan = loan.loan) if (loan.bound !== null) bounds.push(loan.bound);
   return bounds;
-}
-
-function bind(locks: Locks, key: string, bound: Bound): void {
-  const keys = locks.byBound.get(boundKey(bound));
-  if (keys === undefined) locks.byBound.set(boundKey(bound), new Set([key]));
-  else keys.add(key);
-}
-
-function unbind(locks: Locks, key: string, bound: Bound): void {
-  const keys = locks.byBound.get(boundKey(bound));
-  keys?.delete(key);
-  if (keys?.size === 0) locks.byBound.delete(boundKey(bound));
 }

@@ -1,9 +1,8 @@
 /**
- * Keeps the graph of waits as holds and attached requests come, go and change. Each change looks at the requests for
- * that very path alone.
+ * Updates the wait-for graph when a lock or an attached waiter is added, removed or changed.
  *
- * A request stands behind a hold once for each of its files that overlap it, and behind an earlier request once for
- * each pair of their files that overlap, but not for a file that it has already (see `isCovered`).
+ * Invariants: a waiter waits behind a lock once per file that overlaps the lock, and behind an earlier waiter once per
+ * overlapping pair of files. It never waits for a file that it already has (see `isCovered`).
  */
 import { sameActor } from "../actor.ts";
 import type { Hold, Locks, Waiter } from "../state.ts";
@@ -20,10 +19,10 @@ import {
 import { type ActorLocks, locksOf, rowOf } from "./by-actor.ts";
 import type { WaitGraph } from "./wait-graph.ts";
 
-/** Of a relation: it begins, or it ends. */
+/** Whether a wait begins or ends. */
 type Way = "begins" | "ends";
 
-/** The hold is there, or as it is from now on. */
+/** Adds the waits behind a lock; the caller has just added or changed the lock. */
 export function holdEnters(locks: Locks, hold: Hold): void {
   for (const wanted of requestsOver(locks, hold)) {
     if (wanted.waiter.origin === null) continue;
@@ -32,7 +31,7 @@ export function holdEnters(locks: Locks, hold: Hold): void {
   }
 }
 
-/** The hold is about to go, or to be another one; it is as it was when it entered. */
+/** Removes the waits behind a lock; the caller must not have changed the lock since `holdEnters`. */
 export function holdLeaves(locks: Locks, hold: Hold): void {
   for (const wanted of requestsOver(locks, hold)) {
     if (wanted.waiter.origin === null) continue;
@@ -41,7 +40,7 @@ export function holdLeaves(locks: Locks, hold: Hold): void {
   }
 }
 
-/** Somebody listens for the request from now on. */
+/** Adds the waits of a waiter that is now attached. */
 export function waiterEnters(locks: Locks, waiter: Waiter): void {
   rowOf(waiter).attached += 1;
   locks.graph.enter(waiter);
@@ -49,7 +48,7 @@ export function waiterEnters(locks: Locks, waiter: Waiter): void {
   locks.graph.entered(waiter);
 }
 
-/** Nobody will listen for the request any more; it is as it was when it entered. */
+/** Removes the waits of a waiter before it detaches; the caller must not have changed it since `waiterEnters`. */
 export function waiterLeaves(locks: Locks, waiter: Waiter): void {
   locks.graph.leave(waiter);
   relate(locks, waiter, "ends");
@@ -71,7 +70,7 @@ function relate(locks: Locks, waiter: Waiter, way: Way): void {
   }
 }
 
-/** Whether it is for this hold alone that the request has the file already. */
+/** Whether the waiter has the file already because of this lock alone. */
 function isHadBy(locks: Locks, hold: Hold, { waiter, file }: Wanted): boolean {
   if (!covers(hold, file) || !(isOwn(hold, waiter) || lentBy(hold, waiter.actor))) return false;
   return !isCovered(locks, waiter, file, hold);
@@ -94,7 +93,7 @@ function behindHold(locks: Locks, { waiter }: Wanted, hold: Hold, way: Way): voi
   else wanted.delete(hold.key);
 }
 
-/** The file comes to be had already, or not any more: nobody before the request in line stands in its way then. */
+/** Begins or ends the waiter's waits behind earlier waiters for the file: it has none while it has the file. */
 function behindPlaces(locks: Locks, { waiter, file }: Wanted, way: Way): void {
   for (const other of requestsOver(locks, file)) {
     const { origin, ticket, actor } = other.waiter;

@@ -1,37 +1,39 @@
 /**
- * Who waits for whom, by actor: derived from holds and attached requests, and moved on with each of them, so that a
- * look for a cycle follows actors and never the many requests of one.
+ * The wait-for graph between actors: derived from locks and attached waiters. A search for a cycle follows actors,
+ * never the many requests of one actor.
  *
- * Invariants: a request that is attached has a count of what blocks it, and is free exactly while that is zero; an
- * edge exists exactly while some request of `from` needs `to` to act first, and names these requests; a cycle of edges
- * has a `fresh` one in it, which was not there when somebody last looked.
+ * Invariants: an attached waiter counts its blockers and is free exactly while the count is zero; an edge exists
+ * exactly while a waiter of `from` needs `to` to act first, and names these waiters; every cycle contains a `fresh`
+ * edge, which was added since the last search.
  */
+
 import { actorKey } from "../actor.ts";
+import { assert } from "../assert.ts";
 import { NumberHeap } from "../number-heap.ts";
 import { leadsTo, pathTo } from "../reach.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import type { ActorLocks, Edge } from "./by-actor.ts";
 
-/** What the graph knows of a request in line. */
+/** The fields of a waiter that the graph uses. */
 interface Waiting {
   readonly ticket: number;
-  /** What blocks it; null while nobody listens for it. */
+  /** The number of its blockers; null while the waiter is detached. */
   blockers: number | null;
 }
 
 export class WaitGraph {
   /** Edges that may close a cycle, in the order they came. */
   readonly fresh = new Set<Edge>();
-  /** Tickets of free requests, among others that were free once. */
+  /** Tickets of free waiters, and of waiters that were free once. */
   readonly #free = new NumberHeap();
   #freeCount = 0;
 
-  /** Requests that are to be granted: attached, and nothing blocks them. */
+  /** The number of attached waiters that nothing blocks: they are to be granted. */
   get freeCount(): number {
     return this.#freeCount;
   }
 
-  /** The first of them in line, which does not come again unless something blocks and unblocks it once more. */
+  /** Removes and returns the first free waiter in queue order. It becomes free again only after another block. */
   takeFree<W extends Waiting>(waiters: ReadonlyMap<number, W>): W | null {
     while (this.#freeCount > 0) {
       const ticket = this.#free.pop();
@@ -43,7 +45,7 @@ export class WaitGraph {
     return null;
   }
 
-  /** Takes in an attached request; `entered` says that all that blocks it was told. */
+  /** Adds an attached waiter. It stays blocked until the caller has added all its blockers and calls `entered`. */
   enter(waiter: Waiting): void {
     waiter.blockers = 1;
   }
@@ -52,30 +54,30 @@ export class WaitGraph {
     this.unblock(waiter);
   }
 
-  /** Lets a request go, before what blocks it is taken back. */
+  /** Removes a waiter; the caller removes its blockers afterwards. */
   leave(waiter: Waiting): void {
     if (waiter.blockers === 0) this.#freeCount -= 1;
     waiter.blockers = null;
   }
 
-  /** One thing more stands between the request and its files. */
+  /** Counts one more blocker of the waiter. */
   block(waiter: Waiting): void {
-    if (waiter.blockers === null) throw new Error(`request ${waiter.ticket} is not attached`);
+    assert(waiter.blockers !== null, () => `request ${waiter.ticket} is not attached`);
     if (waiter.blockers === 0) this.#freeCount -= 1;
     waiter.blockers += 1;
   }
 
-  /** Takes one `block` back; of a request that was let go nothing is counted any more. */
+  /** Reverses one `block`; does nothing for a waiter that was removed. */
   unblock(waiter: Waiting): void {
     if (waiter.blockers === null) return;
-    if (waiter.blockers === 0) throw new Error(`nothing blocks request ${waiter.ticket}`);
+    assert(waiter.blockers !== 0, () => `nothing blocks request ${waiter.ticket}`);
     waiter.blockers -= 1;
     if (waiter.blockers > 0) return;
     this.#freeCount += 1;
     this.#free.push(waiter.ticket);
   }
 
-  /** The request of `from` stands behind `to`. */
+  /** Records that the request of `from` waits for `to`. */
   join(from: ActorLocks, to: ActorLocks, ticket: number): void {
     let edge = from.ahead.get(to);
     if (edge === undefined) {
@@ -86,10 +88,10 @@ export class WaitGraph {
     }
     const count = edge.tickets.get(ticket) ?? 0;
     edge.tickets.set(ticket, count + 1);
-    if (count === 0) edge.line?.add(placeOf(ticket));
+    if (count === 0) edge.line?.add(sortKeyOf(ticket));
   }
 
-  /** Takes one `join` back. */
+  /** Reverses one `join`. */
   part(from: ActorLocks, to: ActorLocks, ticket: number): void {
     const edge = from.ahead.get(to);
     const count = edge?.tickets.get(ticket);
@@ -100,7 +102,7 @@ export class WaitGraph {
       return;
     }
     edge.tickets.delete(ticket);
-    edge.line?.delete(placeOf(ticket));
+    edge.line?.delete(sortKeyOf(ticket));
     if (edge.tickets.size > 0) return;
     this.fresh.delete(edge);
     from.ahead.delete(to);
@@ -108,7 +110,7 @@ export class WaitGraph {
   }
 }
 
-/** Whether a path of edges leads from one of `starts` to one of `goals`; where one is both, it does. */
+/** Whether a path of edges leads from one of `starts` to one of `goals`; true if an actor is in both. */
 export function leads(starts: readonly ActorLocks[], goals: readonly ActorLocks[]): boolean {
   if (starts.length === 0 || goals.length === 0) return false;
   return leadsTo(
@@ -119,7 +121,7 @@ export function leads(starts: readonly ActorLocks[], goals: readonly ActorLocks[
   );
 }
 
-/** A shortest path, the same however the edges came; `more` are to be edges of `start` as well. */
+/** Returns a shortest path, independent of the order of edges; `start` also has edges to the actors in `more`. */
 export function pathOf(
   start: ActorLocks,
   goals: readonly ActorLocks[],
@@ -131,16 +133,16 @@ export function pathOf(
   });
 }
 
-/** The ticket of the edge's first request in line. */
+/** Returns the ticket of the edge's first request in queue order. */
 export function firstOf(edge: Edge): number {
   if (edge.line === null) {
     edge.line = new SortedKeys();
-    for (const ticket of edge.tickets.keys()) edge.line.add(placeOf(ticket));
+    for (const ticket of edge.tickets.keys()) edge.line.add(sortKeyOf(ticket));
   }
   return Number.parseInt(edge.line.first ?? "0", 36);
 }
 
-/** As text that sorts as tickets do. */
-function placeOf(ticket: number): string {
+/** Returns the ticket as text that sorts as tickets do. */
+function sortKeyOf(ticket: number): string {
   return ticket.toString(36).padStart(11, "0");
 }

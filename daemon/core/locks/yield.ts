@@ -1,8 +1,8 @@
 /**
- * When turn holds end by themselves.
+ * When turn locks end by themselves.
  *
- * Invariants: a hold without a write in flight yields to who waits when it was untouched for its `yieldMs`, or at once
- * while its holder itself waits; one that nobody waits for ends with its lease.
+ * Invariants: a turn lock without a write in flight yields to a waiter when untouched for its `yieldMs`, or at once
+ * while its holder itself waits; a turn lock without waiters ends with its lease.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -11,14 +11,14 @@ import type { Hold, State, Waiter } from "../state.ts";
 import { rowOf } from "./by-actor.ts";
 
 /**
- * How long a turn hold outlives its last touch, in milliseconds. One that yields as soon as nothing is in flight is for
- * a single command: where nobody told of its end (it was interrupted), others need not wait for a whole lease.
+ * Returns a turn lock's lease from its last touch, in milliseconds. A lock with `yieldMs` 0 serves one command, so its
+ * lease is short: an interrupted command sends no end event.
  */
 export function leaseMsOf({ yieldMs }: Pick<Hold, "yieldMs">): number {
   return yieldMs === 0 ? limits.commandLeaseMs : limits.turnLeaseMs;
 }
 
-/** When the hold yields as things stand (core time, ms), or null: it is not one that does, or nobody waits. */
+/** Returns when the lock yields (core time, ms), or null if it does not yield or has no waiter. */
 export function yieldAt(hold: Hold): number | null {
   if (hold.kind !== "turn" || hold.loan !== null) return null;
   const { wanted, attached } = rowOf(hold);
@@ -26,14 +26,14 @@ export function yieldAt(hold: Hold): number | null {
   return attached > 0 ? hold.touched : hold.touched + hold.yieldMs;
 }
 
-/** Notes when the hold yields, if it does. */
+/** Schedules the lock's yield if it yields. */
 export function yieldLater(hold: Hold, step: Step): void {
   const at = yieldAt(hold);
   if (at !== null)
     step.timers.push({ at, due: { what: "yield_over", key: hold.key, first: hold.first.grant } });
 }
 
-/** The request waits: holds over its files may yield, and its actor's own if he did not wait before. */
+/** Schedules the yield of locks over the waiter's files, and of the actor's own locks if it did not wait before. */
 export function yieldForWait(state: State, waiter: Waiter, step: Step): void {
   const { holds, heldPaths } = state.locks;
   for (const file of waiter.files) {

@@ -1,11 +1,11 @@
-/** What agents say to each other and share, as the log holds it. */
+/** The log's commands for context, messages, freezes and agents. */
 
 import type { JsonValue } from "../../../protocol/context.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Retry } from "../origin.ts";
 
-/** A value for a key; `actor` null: a person. `bytes` is the size of the value as JSON. */
+/** Sets a key's value; `actor` null: a person. `bytes` is the size of the value as JSON. */
 export interface ContextSet {
   readonly actor: Actor | null;
   readonly project: string;
@@ -27,27 +27,27 @@ export interface ContextDelete {
   readonly retry?: Retry;
 }
 
-/** What all that is written to others has. */
+/** The fields of a message and of a broadcast. */
 export interface Posted {
   /** Null: a person. */
   readonly actor: Actor | null;
-  /** Counts where a person writes; else it is the session's. */
+  /** The project that a person writes to; ignored if a session writes, which has its own. */
   readonly project: string;
   readonly text: string;
-  /** Of the text as UTF-8. */
+  /** The size of the text as UTF-8. */
   readonly bytes: number;
   readonly wallMs: number;
   readonly retry?: Retry;
 }
 
 export interface MessageSend extends Posted {
-  /** An id, the beginning of one, a name or `everyone`; null: who wrote `replyTo`. */
+  /** An id, a prefix of one, a name or `everyone`; null: the sender of `replyTo`. */
   readonly to: string | null;
   readonly replyTo: string | null;
   readonly urgent: boolean;
 }
 
-/** To every other session, perhaps with files that nobody else may edit meanwhile. */
+/** Writes to every other session; `hold` also freezes files for the others. */
 export interface Broadcast extends Posted {
   readonly hold: { readonly files: readonly FileRef[]; readonly ttlMs: number } | null;
 }
@@ -55,42 +55,42 @@ export interface Broadcast extends Posted {
 export interface MessageAck {
   readonly actor: Actor;
   readonly messages: readonly string[];
-  /** They stay, as read ones. */
+  /** The messages stay in the inbox, as read. */
   readonly read?: true;
   readonly retry?: Retry;
 }
 
 /**
- * An event of the actor's is about to be answered: what it was given before counts as read, and up to so many more
- * messages go into the answer.
+ * Takes up to `max` unread messages for the answer to the actor's event. The messages that earlier answers delivered
+ * become read.
  */
 export interface InboxTake {
   readonly actor: Actor;
   readonly max: number;
-  /** UTF-16 units of their texts together; the first one may be longer. */
+  /** The total length of their texts in UTF-16 units; the first message may be longer. */
   readonly chars: number;
 }
 
-/** Whether the answer with these messages reached its client; if not, they are unread again. */
+/** Records whether the answer with these messages reached its client; if not, they are unread again. */
 export interface InboxTold {
   readonly actor: Actor;
   readonly messages: readonly string[];
   readonly heard: boolean;
 }
 
-/** An agent within a session begins; `name` is what its client calls it, or null if that is not known yet. */
+/** An agent within a session begins; `name` is its client's name for it, or null if not known yet. */
 export interface AgentBegin {
   readonly session: string;
   readonly agent: string;
   readonly name: string | null;
 }
 
-/** An agent within a session is no more: its inbox and its holds on edits go. */
+/** An agent within a session ended: its inbox and its freezes end too. */
 export interface AgentEnd {
   readonly actor: Actor;
 }
 
-/** Ends the actor's holds on edits, a person's request those of all; with `hold` that one alone. */
+/** Ends the actor's freezes, or those of the whole project if a person asks; with `hold` only that one. */
 export interface Resume {
   readonly actor: Actor | null;
   readonly project: string;

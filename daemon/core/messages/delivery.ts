@@ -1,8 +1,8 @@
 /**
- * What a reader does with an inbox: messages go into answers to its events, and are acknowledged.
+ * Delivers an inbox's messages with answers to its actor's events, and acknowledges them.
  *
- * Invariants: a message goes into one answer at a time; it counts as read when the actor's next event comes after an
- * answer that its client got; an answer that got nowhere leaves its messages unread.
+ * Invariants: a message is in one answer at a time; it becomes read with the actor's next event after a delivered
+ * answer; an answer that was not delivered leaves its messages unread.
  */
 
 import { refuse } from "../../../protocol/codes.ts";
@@ -12,8 +12,9 @@ import { actorRow } from "../locks/replies.ts";
 import { noSession } from "../sessions/end.ts";
 import { removeAgent } from "../sessions/table.ts";
 import type { Letter, Message } from "../state.ts";
-import { endHoldsOf } from "./freezes.ts";
-import { closeInboxes, inboxOf, messageRow, unreadIn } from "./inbox.ts";
+import { endFreezesOf } from "./freezes.ts";
+import { closeInboxes, messageRow, unreadIn } from "./inbox.ts";
+import { inboxOf } from "./recipients.ts";
 import { dropLetter, letterAt, putLetter } from "./table.ts";
 
 export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _meta, step) => {
@@ -67,7 +68,7 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages, rea
     else missing ??= id;
   }
   if (missing !== null) {
-    const error = `${missing} is not in your inbox, or was acknowledged before; message_list shows what is`;
+    const error = `${missing} is not in your inbox, or was acknowledged already; message_list shows your inbox`;
     step.reply = refuse("unknown_message", error, { message: missing });
     return;
   }
@@ -90,8 +91,8 @@ export const agentEnd: Handler<"agent_end"> = (state, { actor }, _meta, step) =>
   const { session, agent } = actor;
   if (agent === null) return;
   closeInboxes(state, session, agent, step);
-  endHoldsOf(state, { session, agent }, "ended", step);
-  // Last: what it leaves behind goes back under its name.
+  endFreezesOf(state, { session, agent }, "ended", step);
+  // Removed last, because returned messages carry the agent's name.
   const live = state.sessions.live.get(session);
   if (live !== undefined) removeAgent(state.sessions, live, agent);
 };

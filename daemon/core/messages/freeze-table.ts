@@ -1,37 +1,37 @@
 /**
- * Holds on edits with their indexes: the only file that adds or removes them. A request looks for those on its own
- * files, and nobody goes through all.
+ * Freezes with their indexes: the only file that adds or removes them.
+ * Invariant: every freeze is in every index it belongs to, so a request visits only the freezes of its own files.
  */
 
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import { overlaps } from "../locks/blockers.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
-import type { EditHold, EditHolds } from "../state.ts";
+import type { Freeze, Freezes } from "../state.ts";
 
-export function addEditHold(holds: EditHolds, hold: EditHold): void {
-  holds.all.set(hold.id, hold);
-  holds.touched.add(ownerOf(hold));
-  for (const file of hold.files) {
-    holds.paths.add(file.key, file.dir);
-    addToSet(holds.at, file.key, hold.id);
+export function addFreeze(freezes: Freezes, freeze: Freeze): void {
+  freezes.all.set(freeze.id, freeze);
+  freezes.touched.add(ownerOf(freeze));
+  for (const file of freeze.files) {
+    freezes.paths.add(file.key, file.dir);
+    addToSet(freezes.at, file.key, freeze.id);
   }
-  addToSet(holds.byOwner, ownerOf(hold), hold.id);
-  addToSet(holds.byProject, hold.project, hold.id);
+  addToSet(freezes.byOwner, ownerOf(freeze), freeze.id);
+  addToSet(freezes.byProject, freeze.project, freeze.id);
 }
 
-export function removeEditHold(holds: EditHolds, hold: EditHold): void {
-  holds.all.delete(hold.id);
-  holds.touched.add(ownerOf(hold));
-  for (const file of hold.files) {
-    holds.paths.remove(file.key, file.dir);
-    removeFromSet(holds.at, file.key, hold.id);
+export function removeFreeze(freezes: Freezes, freeze: Freeze): void {
+  freezes.all.delete(freeze.id);
+  freezes.touched.add(ownerOf(freeze));
+  for (const file of freeze.files) {
+    freezes.paths.remove(file.key, file.dir);
+    removeFromSet(freezes.at, file.key, freeze.id);
   }
-  removeFromSet(holds.byOwner, ownerOf(hold), hold.id);
-  removeFromSet(holds.byProject, hold.project, hold.id);
+  removeFromSet(freezes.byOwner, ownerOf(freeze), freeze.id);
+  removeFromSet(freezes.byProject, freeze.project, freeze.id);
 }
 
-/** The session whose hold it is; those of persons are their project's. */
+/** Returns the key of a freeze's owner: its session, or the project if a person froze the files. */
 export function ownerOf({
   actor,
   project,
@@ -42,26 +42,26 @@ export function ownerOf({
   return actor === null ? `\n${project}` : actor.session;
 }
 
-/** Those of an owner or a project, the oldest first. */
-export function holdsIn(holds: EditHolds, ids: ReadonlySet<string> | undefined): EditHold[] {
-  return [...(ids ?? [])].flatMap(id => holds.all.get(id) ?? []).sort((a, b) => numberOf(a) - numberOf(b));
+/** Returns the freezes with these ids, the oldest first. */
+export function freezesIn(freezes: Freezes, ids: ReadonlySet<string> | undefined): Freeze[] {
+  return [...(ids ?? [])].flatMap(id => freezes.all.get(id) ?? []).sort((a, b) => numberOf(a) - numberOf(b));
 }
 
-/** Those on something that overlaps one of the files, the oldest first. */
-export function holdsOver(holds: EditHolds, files: readonly FileRef[]): EditHold[] {
-  const found = new Set<EditHold>();
+/** Returns the freezes that overlap one of the files, the oldest first. */
+export function freezesOver(freezes: Freezes, files: readonly FileRef[]): Freeze[] {
+  const found = new Set<Freeze>();
   for (const file of files) {
-    for (const key of holds.paths.overlapping(file.key, file.dir)) {
-      for (const id of holds.at.get(key) ?? []) {
-        const hold = holds.all.get(id);
-        if (hold?.files.some(other => other.key === key && overlaps(other, file))) found.add(hold);
+    for (const key of freezes.paths.overlapping(file.key, file.dir)) {
+      for (const id of freezes.at.get(key) ?? []) {
+        const freeze = freezes.all.get(id);
+        if (freeze?.files.some(other => other.key === key && overlaps(other, file))) found.add(freeze);
       }
     }
   }
   return [...found].sort((a, b) => numberOf(a) - numberOf(b));
 }
 
-/** Of `h-1a`, 46: older ones have smaller numbers. */
-function numberOf({ id }: EditHold): number {
+/** Returns the number in an id (46 for `h-1a`); older freezes have smaller numbers. */
+function numberOf({ id }: Freeze): number {
   return Number.parseInt(id.slice(2), 36);
 }

@@ -1,25 +1,24 @@
 /**
- * Inboxes: who has which message, and how far it has got.
+ * Inboxes: their bounds, and their end with a session or an agent.
  *
- * Invariants: a letter's session is alive; an inbox is in the order in which its messages were sent, has at most
- * `limits.inboxMax` of them, and a message in no inbox is no more; what was read is never offered again.
+ * Invariants: a letter's session is alive; an inbox has at most `limits.inboxMax` messages, in the order of sending;
+ * a message in no inbox does not exist; a read message is never delivered again.
  */
 
 import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
-import type { Actor } from "../actor.ts";
 import type { Step } from "../outcome.ts";
 import type { Letter, Message, Messages, State } from "../state.ts";
 import { inboxKey } from "./recipients.ts";
 import { changeSender, dropLetter, letterAt, lettersOf, putLetter } from "./table.ts";
 
-/** Whether there is room for one more in the inbox, or can be made; not where everything in it is unread. */
+/** Whether the inbox can take one more message: it is not full, or has a read message to evict. */
 export function hasRoom(messages: Messages, key: string): boolean {
   const inbox = messages.inboxes.get(key);
   return inbox === undefined || inbox.all.size < limits.inboxMax || inbox.read.size > 0;
 }
 
-/** Lets the oldest read message go where the inbox is full. */
+/** Evicts the oldest read message if the inbox is full. */
 export function makeRoom(messages: Messages, key: string): void {
   const inbox = messages.inboxes.get(key);
   const oldest = inbox?.read.first;
@@ -28,14 +27,14 @@ export function makeRoom(messages: Messages, key: string): void {
 }
 
 /**
- * The inboxes of a session that ends (`agent` undefined), or of one agent: what was not read goes back to its sender
- * where that lives, and everybody may see that it did not arrive.
+ * Closes the inboxes of a session that ends, or with `agent` that of one agent. Unread messages return to senders
+ * that are alive, and an event announces each.
  */
 export function closeInboxes(state: State, session: string, agent: string | undefined, step: Step): void {
   const { messages } = state;
   const own =
     agent === undefined ? [...(messages.bySession.get(session) ?? [])] : [inboxKey({ id: session, agent })];
-  // In an order that does not depend on how the index came to be.
+  // Sorted, so that replay visits them in the same order.
   for (const key of own.sort()) {
     for (const [message, letter] of [...lettersOf(messages, key)]) {
       if (isUnread(letter)) comeBack(state, message, letter, agent === undefined, step);
@@ -44,7 +43,7 @@ export function closeInboxes(state: State, session: string, agent: string | unde
   }
 }
 
-/** The process of session `before` goes on as `after`: so do its own inbox, and who is to be answered. */
+/** Moves a session's own inbox, and its name as a sender, to the id under which its process goes on. */
 export function moveInbox(state: State, before: string, after: string): void {
   const { messages } = state;
   const sent = messages.sent.get(before);
@@ -57,13 +56,13 @@ export function moveInbox(state: State, before: string, after: string): void {
       changeSender(messages, message, { ...from, id: after });
   }
   for (const [message, letter] of [...lettersOf(messages, before)]) {
-    // First into the new inbox: a message in none is no more.
+    // The new inbox gets it first, because a message that is in no inbox is removed.
     putLetter(messages, message, { ...letter, to: { ...letter.to, id: after } });
     dropLetter(messages, message, letter);
   }
 }
 
-/** A start of the node's daemon: whether an answer that was under way arrived is not known, so it counts as lost. */
+/** Makes offered messages unread after the node's daemon restarted: the answers that carried them count as lost. */
 export function forgetOffers(state: State, node: string): void {
   for (const message of state.messages.all.values()) {
     for (const letter of message.letters.values()) {
@@ -74,23 +73,23 @@ export function forgetOffers(state: State, node: string): void {
   }
 }
 
-/** Nobody is known to have got it. */
-export function isUnread(letter: Letter): boolean {
+/** Whether no answer is known to have delivered the letter. */
+function isUnread(letter: Letter): boolean {
   return letter.state === "unread" || letter.state === "offered";
 }
 
-/** How many messages in an inbox nobody is known to have been shown, those in an answer under way left out. */
+/** Returns the number of unread messages in an inbox, without those in an answer under way. */
 export function unreadIn(messages: Messages, key: string): number {
   return messages.inboxes.get(key)?.unread.size ?? 0;
 }
 
-/** How many messages in an inbox nobody is known to have got, those in an answer under way among them. */
+/** Returns the number of undelivered messages in an inbox, with those in an answer under way. */
 export function countUngot(messages: Messages, key: string): number {
   const inbox = messages.inboxes.get(key);
   return inbox === undefined ? 0 : inbox.all.size - inbox.handed.size - inbox.read.size;
 }
 
-/** What the reader is told: it was read, or not as far as is known. */
+/** Returns the letter's state for readers: anything but `read` is `unread`. */
 export function stateOf(letter: Letter): MessageRow["state"] {
   return letter.state === "read" ? "read" : "unread";
 }
@@ -102,11 +101,7 @@ export function messageRow(message: Message, letter: Letter): MessageRow {
   return { id, from, to, project, text, replyTo, thread, urgent, broadcast, at, state, undelivered };
 }
 
-export function inboxOf(actor: Actor): string {
-  return inboxKey({ id: actor.session, agent: actor.agent });
-}
-
-/** Not for broadcasts, and not twice: a message comes back to who wrote it, once. `ends`: the whole session does. */
+/** Returns a message to its sender, at most once, and never a broadcast. `ends`: the recipient's whole session ends. */
 function comeBack(state: State, message: Message, letter: Letter, ends: boolean, step: Step): void {
   const { messages } = state;
   const { from, id, project } = message;

@@ -1,48 +1,48 @@
+/** The log's commands for notices: what one agent learns of another agent's writes. */
 import type { Actor } from "../actor.ts";
-/** What agents are to be told of each other's writes, as the log holds it. */
 
-/** One of two actors that wrote the same file, with the prompt its turn answers as far as that is known. */
+/** One of two actors that wrote the same file, with the prompt of its turn if the daemon knows it. */
 export interface ConflictSide {
   readonly actor: Actor;
   readonly prompt: string | null;
 }
 
 interface NamedSide extends ConflictSide {
-  /** As people see the actor. */
+  /** The actor's name for people. */
   readonly name: string;
 }
 
-/** Two actors wrote the same file shortly one after the other; the second of `sides` wrote last. */
+/** Two actors wrote the same file within `limits.conflictMs`; the second of `sides` wrote last. */
 export interface ConflictNoted {
   readonly key: string;
-  /** Absolute, as it is spelled. */
+  /** The file's absolute path, unfolded. */
   readonly path: string;
   readonly sides: readonly [NamedSide, NamedSide];
 }
 
-/** An answer with these reached its client: the agent was told. */
+/** An answer with these notices reached the agent's client. */
 export interface NotesTold {
   readonly session: string;
   readonly agent: string | null;
-  /** Numbers of notes. */
+  /** Numbers of notices. */
   readonly notes: readonly number[];
-  /** Merge risks, by their key in the state, of which the session was told. */
+  /** Keys of the merge risks in the answer. */
   readonly risks: readonly string[];
 }
 
 /**
- * A git command of the actor's took uncommitted work of others: it is in a commit, or not in the working tree any
- * more. `seq` of a file is the latest write known when the command began; later writes were not taken.
+ * The actor's git command committed other actors' uncommitted work, or removed it from the working tree. A file's
+ * `seq` is the latest write that the daemon knew when the command began; it took no later write.
  */
 export interface WorkTaken {
   readonly actor: Actor;
-  /** As people see the actor. */
+  /** The actor's name for people. */
   readonly name: string;
   readonly ancestors: readonly (string | null)[];
   readonly how: "committed" | "discarded";
-  /** As people say it: `git commit -a`. */
+  /** The command in short form: `git commit -a`. */
   readonly command: string;
-  /** The commit's id, abbreviated; null: there is none, or it could not be told. */
+  /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
   readonly commit: string | null;
   readonly files: readonly { readonly key: string; readonly seq: number }[];
 }

@@ -1,24 +1,26 @@
+/** Pending notices and reported conflicts. Invariant: only this file's functions change the two maps' indexes. */
 import type { FileNote } from "../../../hooks/seam/notices.ts";
+import { addToSet, removeFromSet, type Sets } from "../sets.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 
-/** What agents are to be told with their next event that waits. */
+/** The state's table of notices. */
 export interface Notes {
-  /** By `noteKey`; who got one latest is last. */
+  /** Pending notices by `noteKey`; the agent with the latest notice is last. */
   readonly pending: Map<string, PendingNotes>;
-  /** Notes so far; the next number is one more. */
+  /** The number of notices so far; the next notice's number is one more. */
   count: number;
-  /** Pairs that were told that both wrote a file, by both and the file, oldest first. */
+  /** Conflicts that both sides have a notice of, by both actors and the file, oldest first. */
   readonly conflicts: Map<string, Conflict>;
   /** derived: keys of `pending` by session. */
-  readonly bySession: Map<string, Set<string>>;
+  readonly bySession: Sets<string, string>;
   /** derived: keys of `conflicts` by the sessions of their sides. */
-  readonly conflictsOf: Map<string, Set<string>>;
+  readonly conflictsOf: Sets<string, string>;
 }
 
 export interface PendingNotes {
   readonly session: string;
   readonly agent: string | null;
-  /** Oldest first, and how many older ones there was no room for. */
+  /** The notices, oldest first; `dropped` counts older ones that were evicted. */
   readonly notes: readonly { readonly n: number; readonly note: FileNote }[];
   readonly dropped: number;
 }
@@ -27,7 +29,7 @@ export interface Conflict {
   readonly sides: readonly [ConflictSide, ConflictSide];
 }
 
-/** An agent within a session, in whichever terminal. */
+/** An agent within a session, in all its terminals. */
 export type Whose = Pick<PendingNotes, "session" | "agent">;
 
 export function noNotes(): Notes {
@@ -40,7 +42,7 @@ export function noNotes(): Notes {
   };
 }
 
-/** What the notes of an agent are found by. */
+/** Returns the key of an agent's pending notices. */
 export function noteKey({ session, agent }: Whose): string {
   return agent === null ? session : `${session}\n${agent}`;
 }
@@ -48,34 +50,22 @@ export function noteKey({ session, agent }: Whose): string {
 export function addPending(notes: Notes, pending: PendingNotes): void {
   const key = noteKey(pending);
   notes.pending.set(key, pending);
-  enlist(notes.bySession, pending.session, key);
+  addToSet(notes.bySession, pending.session, key);
 }
 
 export function removePending(notes: Notes, pending: PendingNotes): void {
   const key = noteKey(pending);
   notes.pending.delete(key);
-  strike(notes.bySession, pending.session, key);
+  removeFromSet(notes.bySession, pending.session, key);
 }
 
 export function addConflict(notes: Notes, id: string, conflict: Conflict): void {
   notes.conflicts.set(id, conflict);
-  for (const { actor } of conflict.sides) enlist(notes.conflictsOf, actor.session, id);
+  for (const { actor } of conflict.sides) addToSet(notes.conflictsOf, actor.session, id);
 }
 
 export function removeConflict(notes: Notes, id: string): void {
   const conflict = notes.conflicts.get(id);
   notes.conflicts.delete(id);
-  for (const { actor } of conflict?.sides ?? []) strike(notes.conflictsOf, actor.session, id);
-}
-
-function enlist(index: Map<string, Set<string>>, at: string, key: string): void {
-  const keys = index.get(at);
-  if (keys === undefined) index.set(at, new Set([key]));
-  else keys.add(key);
-}
-
-function strike(index: Map<string, Set<string>>, at: string, key: string): void {
-  const keys = index.get(at);
-  keys?.delete(key);
-  if (keys?.size === 0) index.delete(at);
+  for (const { actor } of conflict?.sides ?? []) removeFromSet(notes.conflictsOf, actor.session, id);
 }

@@ -1,17 +1,17 @@
 /**
- * What an agent is to be told with its next event that waits, and of which conflicts it was told: an agent behind hooks
- * has no connection on which it would hear of them.
+ * Notices that an agent gets with the answer to its next waiting event, since an agent behind hooks has no connection.
  *
- * Invariants: a note's session is alive; its number is given once, and rises; an agent has at most
- * `limits.fileNotesMax` notes, the latest, and no two of the same words; at most `limits.notedActorsMax` agents have
- * any, those noted last; a note stays until an answer with it reached its client. Two actors that wrote the same file
- * are told so once in the turns of both; at most `limits.conflictsToldMax` such pairs are remembered, the latest.
+ * Invariants: a notice's session is alive; notice numbers are unique and rise; an agent keeps its latest
+ * `limits.fileNotesMax` notices, no two alike; `limits.notedActorsMax` evicts the agent whose notices are oldest; a
+ * notice stays until an answer with it is delivered. Two actors that wrote the same file get one notice of it each
+ * while both turns last; `limits.conflictsToldMax` evicts the oldest such pair.
  */
 
 import type { FileNote } from "../../../hooks/seam/notices.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../actor.ts";
 import type { Handler } from "../handler.ts";
+import { dropOldest } from "../oldest.ts";
 import type { State } from "../state.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 import {
@@ -34,10 +34,7 @@ export const conflictNoted: Handler<"conflict_noted"> = (state, { key, path, sid
   if (!isNew) return;
   const [a, b] = [sideOf(first), sideOf(second)];
   addConflict(state.notes, id, { sides: [a, b] });
-  for (const oldest of state.notes.conflicts.keys()) {
-    if (state.notes.conflicts.size <= limits.conflictsToldMax) break;
-    removeConflict(state.notes, oldest);
-  }
+  dropOldest(state.notes.conflicts, limits.conflictsToldMax, oldest => removeConflict(state.notes, oldest));
   const sessions = [first.actor.session, second.actor.session] as const;
   const event = { event: "file_conflict" as const, file: path, path, sessions };
   step.events.push({ event, about: sessions, project: session.project });
@@ -57,7 +54,7 @@ export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) =>
   if (pending !== undefined && told.size > 0) {
     const left = pending.notes.filter(({ n }) => !told.has(n));
     if (left.length === 0) removePending(state.notes, pending);
-    // In its place: setting a key that is there keeps the order.
+    // Setting an existing key keeps its order in the map.
     else state.notes.pending.set(noteKey(command), { ...pending, notes: left, dropped: 0 });
   }
   for (const id of command.risks) {
@@ -68,7 +65,7 @@ export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) =>
   }
 };
 
-/** Keeps a note for the agent's next event that waits. The ended, and those that nobody registered, get none. */
+/** Keeps a notice for the agent's next waiting event. A session that is not alive gets none. */
 export function tellLater(state: State, { session, agent }: Whose, note: FileNote): void {
   if (!state.sessions.live.has(session)) return;
   const { notes } = state;
@@ -81,13 +78,10 @@ export function tellLater(state: State, { session, agent }: Whose, note: FileNot
   const dropped = (before?.dropped ?? 0) + all.length - kept.length;
   if (before !== undefined) removePending(notes, before);
   addPending(notes, { session, agent, notes: kept, dropped });
-  for (const oldest of notes.pending.values()) {
-    if (notes.pending.size <= limits.notedActorsMax) break;
-    removePending(notes, oldest);
-  }
+  dropOldest(notes.pending, limits.notedActorsMax, (_key, oldest) => removePending(notes, oldest));
 }
 
-/** From here on the actor's writes are those of another turn; with `keepPrompt` that prompt's turn goes on. */
+/** Forgets the actor's reported conflicts when its turn ends, except those of the prompt `keepPrompt`. */
 export function forgetConflicts(state: State, actor: Actor, keepPrompt: string | null): void {
   const { notes } = state;
   const mine = actorKey(actor);
@@ -101,7 +95,7 @@ export function forgetConflicts(state: State, actor: Actor, keepPrompt: string |
   }
 }
 
-/** The session has ended: nobody is to be told. */
+/** Removes the notices and reported conflicts of a session that ended. */
 export function forgetNotes({ notes }: State, session: string): void {
   for (const key of [...(notes.bySession.get(session) ?? [])]) {
     const pending = notes.pending.get(key);
@@ -110,7 +104,7 @@ export function forgetNotes({ notes }: State, session: string): void {
   for (const id of [...(notes.conflictsOf.get(session) ?? [])]) removeConflict(notes, id);
 }
 
-/** The session's process goes on under another id: its main agent is told what it was not told yet. */
+/** Moves the main agent's pending notices to the id under which the session's process goes on. */
 export function moveNotes({ notes }: State, from: string, to: string): void {
   const pending = notes.pending.get(noteKey({ session: from, agent: null }));
   if (pending === undefined) return;

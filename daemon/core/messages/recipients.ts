@@ -1,4 +1,4 @@
-/** Whom `to` means: nobody else than who lives in the sender's project. */
+/** Finds the recipients of a message. Invariant: every recipient is alive and in the sender's project. */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -8,8 +8,8 @@ import { nameKey, sessionsAlike, sessionsOf, sessionsWithAgent } from "../sessio
 import type { Session, State } from "../state.ts";
 
 /**
- * The one that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or `Explore`); else
- * by the beginning of its id. Several of a kind are refused with the list.
+ * Returns the recipient that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or
+ * `Explore`); else by a prefix of its id. Refuses an ambiguous name with the list.
  */
 export function recipientOf(state: State, project: string, to: string): ActorRow | Refusal {
   const { live, names } = state.sessions;
@@ -24,14 +24,14 @@ export function recipientOf(state: State, project: string, to: string): ActorRow
   return another === undefined ? only : ambiguous(to, found);
 }
 
-/** Who wrote a message that is answered: that very session, however others are called. */
+/** Returns the sender of an answered message: by its id, never by its name, which another session may have now. */
 export function senderOf(state: State, project: string, { id, agent, name }: ActorRow): ActorRow | Refusal {
   const session = state.sessions.live.get(id);
   if (session === undefined || session.project !== project) return gone(state, project, name);
   return agent === null ? rowOf(session) : { id, agent, name };
 }
 
-/** Every other session of the project, its main agent that is. */
+/** Returns the main agents of all other sessions of the project. */
 export function everyoneElse(state: State, project: string, actor: Actor | null): ActorRow[] {
   const rows: ActorRow[] = [];
   for (const session of sessionsOf(state.sessions, project))
@@ -39,12 +39,17 @@ export function everyoneElse(state: State, project: string, actor: Actor | null)
   return rows;
 }
 
-/** A session's or an agent's inbox. */
+/** Returns the key of a session's or an agent's inbox. */
 export function inboxKey({ id, agent }: Pick<ActorRow, "id" | "agent">): string {
   return agent === null ? id : `${id}\u0000${agent}`;
 }
 
-/** As many as are named in a refusal, and one more. */
+/** Returns the key of an actor's inbox. */
+export function inboxOf({ session, agent }: Actor): string {
+  return inboxKey({ id: session, agent });
+}
+
+/** Returns the first items, at most one more than a refusal names. */
 function some<T>(all: Iterable<T>): T[] {
   const found: T[] = [];
   for (const one of all) {
@@ -58,14 +63,14 @@ function rowOf({ id, name }: Session): ActorRow {
   return { id, agent: null, name };
 }
 
-/** The agents that `to` names, in the order their sessions began; those behind their session's name come last. */
+/** Yields the agents that `to` names, in the order their sessions began; those named `session/agent` come last. */
 function* agentsCalled({ sessions }: State, project: string, to: string): Generator<ActorRow, void> {
   const seen = new Set<Session>();
   for (const session of sessionsWithAgent(sessions, project, to)) {
     seen.add(session);
     yield* agentsOf(session, to);
   }
-  // Names may have slashes of their own.
+  // Names may contain slashes, so every slash may separate session and agent.
   for (let at = to.indexOf("/"); at !== -1; at = to.indexOf("/", at + 1)) {
     const session = sessions.live.get(sessions.names.get(nameKey(project, to.slice(0, at))) ?? "");
     if (session !== undefined && !seen.has(session)) yield* agentsOf(session, to);
@@ -73,7 +78,7 @@ function* agentsCalled({ sessions }: State, project: string, to: string): Genera
   }
 }
 
-/** The agents of a session that `to` names: by id, by name, or by name behind their session's. */
+/** Returns the agents of a session that `to` names: by id, by name, or as `session/agent`. */
 function agentsOf(session: Session, to: string): ActorRow[] {
   return [...session.agents].flatMap(([agent, name]) => {
     const full = `${session.name}/${name}`;
@@ -92,7 +97,9 @@ function ambiguous(to: string, found: readonly ActorRow[]): Refusal {
 function gone(state: State, project: string, to: string): Refusal {
   const here = some(sessionsOf(state.sessions, project));
   const names = here.slice(0, limits.recipientsNamedMax).map(s => s.name);
-  const others = names.length === 0 ? "nobody is here" : `here are ${names.join(", ")}`;
-  const why = state.sessions.ended.has(to) ? "has ended" : `is nobody in ${project}`;
-  return refuse("recipient_gone", `${to} ${why}, the message was not sent; ${others}`, { to });
+  const others = names.length === 0 ? "no session is active" : `active: ${names.join(", ")}`;
+  const why = state.sessions.ended.has(to)
+    ? `${to} has ended`
+    : `no session or agent named ${to} in ${project}`;
+  return refuse("recipient_gone", `${why}; message not sent; ${others}`, { to });
 }

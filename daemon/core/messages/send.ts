@@ -1,8 +1,8 @@
 /**
- * Messages between agents: at least once, in the order they were sent.
+ * Sends messages and broadcasts. Delivery is at least once, in the order of sending.
  *
- * Invariants: a message is in the inbox of everybody its reply names; sender and recipient are of one project; a
- * session sends at most `limits.messageRateMax` within `limits.messageRateMs`; texts together stay within
+ * Invariants: a message is in the inbox of every recipient its reply names; sender and recipient are of one project;
+ * a session sends at most `limits.messageRateMax` within `limits.messageRateMs`; all texts together stay within
  * `limits.messagesBytes`.
  */
 
@@ -16,17 +16,17 @@ import type { Reply, Step } from "../outcome.ts";
 import { noSession } from "../sessions/end.ts";
 import type { Message, Messages, State } from "../state.ts";
 import type { MessageSend, Posted } from "./commands.ts";
-import { holdEdits, holdRow, mayHold } from "./freezes.ts";
+import { beginFreeze, freezeRow, mayFreeze } from "./freezes.ts";
 import { hasRoom, makeRoom } from "./inbox.ts";
 import { everyoneElse, inboxKey, recipientOf, senderOf } from "./recipients.ts";
 import { addMessage, dropLetter, messageAt } from "./table.ts";
 
-/** Who is meant by this `to`. */
+/** The `to` that means all other sessions of the project. */
 const everyone = "everyone";
 
 export const messageSend: Handler<"message_send"> = (state, command, _meta, step) => {
   const { actor, replyTo } = command;
-  const project = projectOf(state, command);
+  const project = projectWrittenTo(state, command);
   if (project === undefined) {
     step.reply = noSession(state, actor?.session ?? "");
     return;
@@ -46,14 +46,14 @@ export const messageSend: Handler<"message_send"> = (state, command, _meta, step
 
 export const broadcast: Handler<"broadcast"> = (state, command, _meta, step) => {
   const { actor, text } = command;
-  const project = projectOf(state, command);
+  const project = projectWrittenTo(state, command);
   if (project === undefined) {
     step.reply = noSession(state, actor?.session ?? "");
     return;
   }
   const to = everyoneElse(state, project, actor);
   const mayWrite = mayPost(state, command, project);
-  const refused = command.hold === null ? mayWrite : (mayWrite ?? mayHold(state, actor, project));
+  const refused = command.hold === null ? mayWrite : (mayWrite ?? mayFreeze(state, actor, project));
   if (refused !== null) {
     step.reply = refused;
     return;
@@ -64,14 +64,14 @@ export const broadcast: Handler<"broadcast"> = (state, command, _meta, step) => 
     step.reply = reply;
     return;
   }
-  const hold = holdEdits(state, { actor, project, text, ...command.hold }, step);
-  step.reply = { ...reply, hold: holdRow(hold, state.t) };
+  const hold = beginFreeze(state, { actor, project, text, ...command.hold }, step);
+  step.reply = { ...reply, hold: freezeRow(hold, state.t) };
 };
 
 interface Posting {
   readonly project: string;
   readonly to: readonly ActorRow[];
-  /** Null: the message begins one. */
+  /** Null: the message begins a thread. */
   readonly thread: string | null;
   readonly replyTo: string | null;
   readonly urgent: boolean;
@@ -116,14 +116,14 @@ function recipientsOf(
     const all = everyoneElse(state, project, actor);
     return all.length > 0
       ? all
-      : refuse("recipient_gone", "nobody else is here; the message was not sent", { to });
+      : refuse("recipient_gone", "no other session in this project; message not sent", { to });
   }
   if (to !== null) {
     const found = recipientOf(state, project, to);
     return "ok" in found ? found : [found];
   }
   if (parent === undefined) {
-    const error = `${replyTo} is no message that is still kept; say to whom you write`;
+    const error = `the daemon no longer keeps message ${replyTo}; name the recipient with to`;
     return refuse("unknown_message", error, { message: replyTo });
   }
   if (parent.from === null) {
@@ -146,18 +146,18 @@ function mayPost(state: State, { actor, bytes }: Posted, project: string): Refus
   if (messages.bytes - messages.readBytes + bytes <= limits.messagesBytes) return null;
   return refuse(
     "messages_full",
-    `all inboxes together hold ${limits.messagesBytes} bytes that nobody has read`,
+    `unread messages would exceed ${limits.messagesBytes} bytes; try again when some have been read`,
   );
 }
 
 function allFull(state: State, to: readonly ActorRow[]): Refusal | null {
   if (to.some(row => hasRoom(state.messages, inboxKey(row)))) return null;
   const names = to.map(row => row.name).slice(0, limits.recipientsNamedMax);
-  const error = `${names.join(", ")} has ${limits.inboxMax} unread messages already; it was not sent`;
+  const error = `${names.join(", ")} has ${limits.inboxMax} unread messages already; message not sent`;
   return refuse("inbox_full", error, { to: names });
 }
 
-/** Lets the oldest messages that everybody has read go, until there is room. */
+/** Evicts the oldest messages that all recipients have read, until `bytes` more fit. */
 function dropRead(messages: Messages, bytes: number): void {
   while (messages.bytes + bytes > limits.messagesBytes) {
     const { first } = messages.read;
@@ -167,7 +167,7 @@ function dropRead(messages: Messages, bytes: number): void {
   }
 }
 
-/** Notes that the sender wrote; those who have not written lately are forgotten. */
+/** Records when the sender wrote, and forgets senders whose last message is too old to count. */
 function noteSent({ messages: { sent }, t }: State, by: string): void {
   const lately = [...(sent.get(by) ?? []).filter(at => isLately(at, t)), t];
   sent.delete(by);
@@ -182,8 +182,8 @@ function isLately(at: number, t: number): boolean {
   return at + limits.messageRateMs > t;
 }
 
-/** The project that is written to; undefined where the writing part of the session does not live. */
-function projectOf(
+/** Returns the project that the message goes to, or undefined if the sender's incarnation is not alive. */
+function projectWrittenTo(
   state: State,
   { actor, project }: { actor: Actor | null; project: string },
 ): string | undefined {

@@ -1,4 +1,4 @@
-/** What agents share and say to each other, as part of the state. */
+/** The state's types for context, messages and freezes. */
 
 import type { JsonValue } from "../../../protocol/context.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
@@ -8,9 +8,9 @@ import { PathIndex } from "../path-index.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface ContextTable {
-  /** By `project\nkey`, in the order they were set. */
+  /** Items by `project\nkey`, in the order of setting. */
   readonly items: Map<string, ContextItem>;
-  /** The highest version of a key that is no more. */
+  /** The highest version of any deleted key. */
   versions: number;
   /** derived */
   bytes: number;
@@ -20,42 +20,42 @@ export interface ContextItem {
   readonly project: string;
   readonly key: string;
   readonly value: JsonValue;
-  /** Of the value as JSON. */
+  /** The size of the value as JSON. */
   readonly bytes: number;
-  /** Who set it; null: a person. */
+  /** The actor that set it; null: a person. */
   readonly from: ActorRow | null;
   readonly node: string;
   /** Wall time in milliseconds. */
   readonly at: number;
   readonly version: number;
   readonly durable: boolean;
-  /** When it ends by itself (core time), or null. */
+  /** When it expires (core time, ms), or null. */
   readonly endsAt: number | null;
 }
 
 export interface Messages {
-  /** By id, in the order they were sent. */
+  /** Messages by id, in the order of sending. */
   readonly all: Map<string, Message>;
-  /** Messages so far; the next id is one more. */
+  /** The number of messages so far; the next id's number is one more. */
   count: number;
-  /** When each sender sent lately (core time), by session, or by project for a person. */
+  /** Recent sending times (core time, ms) by session, or by project for a person. */
   readonly sent: Map<string, readonly number[]>;
   /** derived */
   readonly inboxes: Map<string, Inbox>;
-  /** derived: inboxes by the session whose agents they belong to. */
+  /** derived: keys of inboxes by the session of their agents. */
   readonly bySession: Map<string, Set<string>>;
-  /** derived: ids by the session that wrote them. */
+  /** derived: ids by the session that sent them. */
   readonly bySender: Map<string, Set<string>>;
-  /** `Sessions.touched`: letters of a session came, went or changed. */
+  /** `Sessions.touched`: the sessions whose letters changed. */
   readonly touched: Set<string>;
-  /** derived: places of those that all have read, and the bytes of their texts. */
+  /** derived: sort keys of messages that all recipients have read, and the bytes of their texts. */
   readonly read: SortedKeys;
   readBytes: number;
-  /** derived: of all texts. */
+  /** derived: the bytes of all texts. */
   bytes: number;
 }
 
-/** Places of messages (`placeOf`), oldest first: all, and those whose letter here is in that state. */
+/** Sort keys of messages (`sortKeyOf`), oldest first: of all, and of those whose letter here is in that state. */
 export interface Inbox {
   readonly all: SortedKeys;
   readonly unread: SortedKeys;
@@ -65,14 +65,14 @@ export interface Inbox {
 
 export interface Message {
   readonly id: string;
-  /** How many there were with it: ids in the order they were sent. */
+  /** The number of the message, in the order of sending. */
   readonly order: number;
   readonly project: string;
   /** Null: a person. */
   from: ActorRow | null;
-  /** By the inbox it is in; never empty. */
+  /** Its letters by the key of their inbox; never empty. */
   readonly letters: Map<string, Letter>;
-  /** derived: how many of them are not read. */
+  /** derived: the number of letters that are not read. */
   open: number;
   readonly text: string;
   readonly bytes: number;
@@ -88,30 +88,30 @@ export interface Message {
 export interface Letter {
   readonly to: ActorRow;
   /**
-   * `offered`: it is in an answer that nobody is known to have got. `handed`: in one that its client got; the actor's
-   * next event makes it `read`.
+   * `offered`: an answer under way carries it. `handed`: that answer was delivered; the actor's next event makes it
+   * `read`.
    */
   readonly state: "unread" | "offered" | "handed" | "read";
-  /** It came back to its sender: whom it did not reach. */
+  /** The name of the recipient that a returned message did not reach; else null. */
   readonly undelivered: string | null;
 }
 
-/** Files that others may not edit for a while, as a broadcast asked. */
-export interface EditHolds {
-  readonly all: Map<string, EditHold>;
-  /** `Sessions.touched` */
+/** Files that a broadcast froze for other actors. */
+export interface Freezes {
+  readonly all: Map<string, Freeze>;
+  /** `Sessions.touched`: the owners whose freezes changed. */
   readonly touched: Set<string>;
-  /** Holds so far; the next id is one more. */
+  /** The number of freezes so far; the next id's number is one more. */
   count: number;
-  /** derived: which paths are on hold, and the ids of the holds on each. */
+  /** derived: the frozen paths, and the ids of the freezes on each. */
   readonly paths: PathIndex;
   readonly at: Map<string, Set<string>>;
-  /** derived: ids by whose they are (`ownerOf`), and by project. */
+  /** derived: ids by owner (`ownerOf`), and by project. */
   readonly byOwner: Map<string, Set<string>>;
   readonly byProject: Map<string, Set<string>>;
 }
 
-export interface EditHold {
+export interface Freeze {
   readonly id: string;
   /** Null: a person. */
   readonly actor: Actor | null;
@@ -127,7 +127,7 @@ export function noContext(): ContextTable {
   return { items: new Map(), versions: 0, bytes: 0 };
 }
 
-export function noEditHolds(touched: Set<string>): EditHolds {
+export function noFreezes(touched: Set<string>): Freezes {
   const [at, byOwner, byProject] = [new Map(), new Map(), new Map()];
   return { all: new Map(), count: 0, touched, paths: new PathIndex(), at, byOwner, byProject };
 }

@@ -1,19 +1,21 @@
 /**
  * Messages with their letters and indexes: the only file that adds, removes or changes letters.
  *
- * Invariants: an inbox is in the order in which its messages were sent; a message in no inbox is no more; what a step
- * looks for in an inbox (the oldest unread, the oldest read) it finds without a look at the rest.
+ * Invariants: an inbox is in the order of sending; a message in no inbox does not exist; finding the oldest unread or
+ * read message of an inbox visits no other message.
  */
+
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { assert } from "../assert.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import type { Inbox, Letter, Message, Messages } from "../state.ts";
 import { inboxKey } from "./recipients.ts";
 
-/** A message before it is taken in. */
+/** A message before it is added. */
 export type NewMessage = Omit<Message, "letters" | "open"> & { readonly letters: readonly Letter[] };
 
-/** Takes in a message with its letters, at least one. */
+/** Adds a message with its letters, at least one. */
 export function addMessage(messages: Messages, { letters, ...rest }: NewMessage): Message {
   const message: Message = { ...rest, letters: new Map(), open: 0 };
   messages.all.set(message.id, message);
@@ -23,10 +25,10 @@ export function addMessage(messages: Messages, { letters, ...rest }: NewMessage)
   return message;
 }
 
-/** Puts a letter into its inbox, or in the place of the one that is there. */
+/** Adds a letter to its inbox, or replaces the message's letter there. */
 export function putLetter(messages: Messages, message: Message, letter: Letter): void {
   const key = inboxKey(letter.to);
-  const place = placeOf(message);
+  const place = sortKeyOf(message);
   const before = message.letters.get(key);
   const inbox = inboxAt(messages, key, letter.to.id);
   if (before === undefined) inbox.all.add(place);
@@ -41,10 +43,10 @@ export function putLetter(messages: Messages, message: Message, letter: Letter):
   );
 }
 
-/** Takes a message out of one inbox, and away where that was the last. */
+/** Removes a message from one inbox, and altogether if that was the last one. */
 export function dropLetter(messages: Messages, message: Message, letter: Letter): void {
   const key = inboxKey(letter.to);
-  const place = placeOf(message);
+  const place = sortKeyOf(message);
   const inbox = inboxAt(messages, key, letter.to.id);
   inbox.all.delete(place);
   listFor(inbox, letter)?.delete(place);
@@ -63,35 +65,35 @@ export function dropLetter(messages: Messages, message: Message, letter: Letter)
   if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
 }
 
-/** Who wrote it goes on under another id. */
+/** Changes the message's sender to the id under which its process goes on. */
 export function changeSender(messages: Messages, message: Message, from: ActorRow): void {
   if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
   message.from = from;
   addToSet(messages.bySender, from.id, message.id);
 }
 
-/** The message at a place of an inbox, with its letter there. */
+/** Returns the message of an inbox's sort key, with its letter there. */
 export function letterAt(messages: Messages, key: string, place: string): readonly [Message, Letter] {
   const message = messageAt(messages, place);
   const letter = message.letters.get(key);
-  if (letter === undefined) throw new Error(`${message.id} is in no inbox of ${key}`);
+  assert(letter !== undefined, () => `${message.id} is in no inbox of ${key}`);
   return [message, letter];
 }
 
 export function messageAt(messages: Messages, place: string): Message {
   const id = place.slice(place.indexOf(" ") + 1);
   const message = messages.all.get(id);
-  if (message === undefined) throw new Error(`no message ${id}`);
+  assert(message !== undefined, () => `no message ${id}`);
   return message;
 }
 
-/** The messages in an inbox, oldest first, each with its letter. */
+/** Yields the messages in an inbox, oldest first, each with its letter. */
 export function* lettersOf(messages: Messages, key: string): Generator<readonly [Message, Letter], void> {
   for (const place of messages.inboxes.get(key)?.all ?? []) yield letterAt(messages, key, place);
 }
 
-/** Where a message stands among all. */
-export function placeOf({ order, id }: Pick<Message, "order" | "id">): string {
+/** Returns the message's sort key, by the order of sending. */
+export function sortKeyOf({ order, id }: Pick<Message, "order" | "id">): string {
   return `${order.toString(36).padStart(11, "0")} ${id}`;
 }
 
@@ -110,16 +112,16 @@ function inboxAt(messages: Messages, key: string, session: string): Inbox {
   return inbox;
 }
 
-/** So many letters of the message more are not read; without any, it counts as read by all. */
+/** Adds `more` to the message's unread letters, and updates the index of messages that all recipients have read. */
 function countOpen(messages: Messages, message: Message, more: number): void {
   message.open += more;
-  const place = placeOf(message);
+  const place = sortKeyOf(message);
   const isRead = message.open === 0;
   const changed = isRead ? messages.read.add(place) : messages.read.delete(place);
   if (changed) messages.readBytes += isRead ? message.bytes : -message.bytes;
 }
 
-/** Offered ones are looked for by their ids alone. */
+/** Returns the inbox's list for the letter's state; `offered` has none, since lookups of offered letters are by id. */
 function listFor(inbox: Inbox, { state }: Letter): SortedKeys | null {
   return state === "offered" ? null : inbox[state];
 }

@@ -1,20 +1,20 @@
 /**
  * The agents within a session, by the names that people and other agents use.
  *
- * Invariants: an agent has at most one name, and no two agents of a session have the same one; a name lasts as long as
- * its agent, or its session; at most `limits.agentsPerSessionMax` agents of a session are known.
+ * Invariants: an agent has at most one name, unique in its session; a name lasts until its agent or its session ends;
+ * a session keeps at most `limits.agentsPerSessionMax` agents.
  */
 import { limits } from "../../../protocol/limits.ts";
 import type { Handler } from "../handler.ts";
 import type { Session, State } from "../state.ts";
 import { nameAgent } from "./table.ts";
 
-/** The name of an agent nobody named: the beginning of its id. */
-export function shortId(id: string): string {
+/** Returns an unnamed agent's name: the first 8 characters of its id. */
+function shortId(id: string): string {
   return id.slice(0, 8);
 }
 
-/** What people call the agent, without its session's name. */
+/** Returns the agent's name, without its session's. */
 export function agentName(state: State, session: string, agent: string): string {
   return state.sessions.live.get(session)?.agents.get(agent) ?? shortId(agent);
 }
@@ -26,7 +26,7 @@ export function needsName({ agents }: Session, agent: string, name: string | nul
   return name !== null && name !== shortId(agent) && isShortId(known, agent);
 }
 
-/** The agent began, or its name became known: a teammate's own, a subagent's type. A name that it has stays. */
+/** Records an agent that began or whose name became known (a teammate's own, a subagent's type). Keeps an old name. */
 export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, name }, _meta, step) => {
   step.reply = { ok: true };
   const session = state.sessions.live.get(id);
@@ -38,7 +38,7 @@ function isShortId(name: string, agent: string): boolean {
   return name === shortId(agent) || name.startsWith(`${shortId(agent)}-`);
 }
 
-/** `name`, or `name-2`, `name-3`... if other agents of the session have it. */
+/** Returns `name`, or `name-2`, `name-3`... if other agents of the session have it. */
 function freeName(session: Session, name: string): string {
   const taken = new Set(session.agents.values());
   let free = name;

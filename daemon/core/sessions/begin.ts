@@ -1,5 +1,5 @@
 /**
- * How sessions begin, and go on under another id.
+ * Begins sessions, updates them, and continues a suspended one under another id.
  *
  * Invariants: a session has at least one incarnation, each with its own anchor; names are unique in a project.
  */
@@ -7,6 +7,7 @@
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
+import { assert } from "../assert.ts";
 import type { LockRequest, SessionBegin } from "../commands.ts";
 import { renameWriters } from "../files/dirty-files.ts";
 import { renameRisks } from "../files/merge-risk.ts";
@@ -47,19 +48,19 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
   } else {
     const full = known.incarnations.length >= limits.incarnationsMax;
     if (full && isNewIncarnation(known, command.anchor)) {
-      const error = `session ${known.id} is open in ${limits.incarnationsMax} places already; close one`;
+      const error = `session ${known.id} is open in ${limits.incarnationsMax} terminals already; close one`;
       step.reply = refuse("too_many_sessions", error);
       return;
     }
     update(state, known, command, meta, step);
   }
   const session = live.get(command.session);
-  if (session === undefined) throw new Error(`session ${command.session} did not begin`);
+  assert(session !== undefined, () => `session ${command.session} did not begin`);
   const anchored = session.incarnations.some(i => i.anchor !== null);
   step.reply = { ok: true, id: session.id, name: session.name, project: session.project, anchored };
 };
 
-/** The process of a suspended session goes on under another id, with its name, its tasks and its explicit locks. */
+/** Continues a suspended session under another id, with its name, inbox, tasks and explicit locks. */
 function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, step: Step): void {
   const kept = rowsOfSession(state.locks.actors, before.id, null)
     .filter(row => row.actor.agent === null)
@@ -76,7 +77,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   for (const hold of kept) addHold(state.locks, { ...hold, actor });
 }
 
-/** A lock or a claim by an id that nobody registered makes a session without anchor, as published. */
+/** Begins a session without anchor for a lock or a claim whose session id is not registered. */
 export function ensureSession(
   state: State,
   request: Pick<LockRequest, "actor" | "project" | "cwd" | "wallMs">,
@@ -164,9 +165,9 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
   return a !== null && a.pid === b.pid && a.startTime === b.startTime;
 }
 
-/** It is heard of: it is neither lost nor suspended, and the last of those that make room. */
+/** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
 function livesOn({ sessions }: State, session: Session): void {
   session.lostAt = null;
-  setSuspended(sessions, session, null);
+  if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);
 }

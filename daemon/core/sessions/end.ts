@@ -1,8 +1,8 @@
 /**
- * How sessions end, are lost, or are suspended.
+ * Ends sessions, marks them lost, and suspends them.
  *
- * Invariants: whatever ends a session releases all that its actors hold and wait for in the same step; an ended id
- * stays ended for `limits.endedMs` unless it is registered anew.
+ * Invariants: the step that ends a session releases all locks and waiters of its actors; an ended id
+ * stays ended for `limits.endedMs` unless a client registers it again.
  */
 
 import { refuse } from "../../../protocol/codes.ts";
@@ -11,7 +11,7 @@ import { forgetRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import { endLoans, holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
-import { endHoldsOf } from "../messages/freezes.ts";
+import { endFreezesOf } from "../messages/freezes.ts";
 import { closeInboxes } from "../messages/inbox.ts";
 import { forgetNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
@@ -28,7 +28,7 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
   const { incarnation, begun } = command;
   const isMeant = (i: Incarnation) => i.ordinal === incarnation && (begun === undefined || i.begun === begun);
   if (incarnation !== null && !session.incarnations.some(isMeant)) {
-    step.reply = refuse("session_ended", `that part of session ${session.id} has ended before`);
+    step.reply = refuse("session_ended", `this terminal's part of session ${session.id} has ended already`);
     return;
   }
   step.reply = { ok: true };
@@ -37,7 +37,7 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
     setIncarnations(state.sessions, session, left);
     releaseSession(state, session.id, incarnation, command.cause, step);
     endClaims(state, session.id, incarnation, command.cause, step);
-    endHoldsOf(state, { session: session.id, incarnation }, command.cause, step);
+    endFreezesOf(state, { session: session.id, incarnation }, command.cause, step);
     return;
   }
   end(state, session, command.cause, step);
@@ -48,7 +48,7 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   step.reply = { ok: true };
   if (session === undefined || session.begun !== command.begun || session.lostAt !== null) return;
   if (session.incarnations.some(i => i.anchor !== null)) return;
-  // Somebody listens for an answer: that is life enough.
+  // A client that awaits an answer is a sign of life.
   const rows = rowsOfSession(state.locks.actors, session.id, null);
   if (rows.some(row => row.attached > 0)) return;
   session.lostAt = state.t;
@@ -71,7 +71,7 @@ export const sessionFound: Handler<"session_found"> = (state, command, _meta, st
   step.reply = { ok: true };
 };
 
-/** The client cleared its conversation: turn holds and places go, the rest waits for its process to go on. */
+/** Suspends a session whose client cleared its conversation: turn locks and waiters end, explicit locks stay. */
 export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta, step) => {
   const session = state.sessions.live.get(command.session);
   if (session === undefined) {
@@ -80,7 +80,7 @@ export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta
   }
   step.reply = { ok: true };
   const rows = rowsOfSession(state.locks.actors, session.id, null);
-  // What agents have goes, and so does what they lent: it comes back to the main agent, or to nobody.
+  // Locks and loans of agents end: what they borrowed returns to the main agent only.
   for (const hold of rows.flatMap(row => holdsOf(state, row)))
     endLoans(state, hold, ({ actor }) => actor.agent !== null, step);
   const parts = rows.map(row => ({
@@ -95,15 +95,15 @@ export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta
   step.timers.push({ at, due: { what: "suspend_over", session: id, begun } });
 };
 
-/** Explicit locks of a lost session go this long after it was lost: its lease counts from the last sign of life. */
+/** How long a lost session keeps its explicit locks, in ms: their lease counts from the last sign of life. */
 export const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
 
-/** Ends the session with all it holds and waits for; `returns`: its next event begins it anew. */
+/** Ends the session and releases all that it has. With `returns` its id may begin again at once. */
 export function end(state: State, session: Session, cause: string, step: Step, returns = false): void {
   const { ended } = state.sessions;
   releaseSession(state, session.id, null, cause, step);
   endClaims(state, session.id, null, cause, step);
-  endHoldsOf(state, { session: session.id }, cause, step);
+  endFreezesOf(state, { session: session.id }, cause, step);
   closeInboxes(state, session.id, undefined, step);
   forgetRisks(state, session.id);
   forgetNotes(state, session.id);
@@ -118,7 +118,7 @@ export function end(state: State, session: Session, cause: string, step: Step, r
   step.events.push({ event: { event: "session_ended", id, name, project, cause }, about: [id], project });
 }
 
-/** Why a session that does not live, or the part of it that asks, cannot act. */
+/** Refuses a request of a session, or of an incarnation, that is not alive. */
 export function noSession(state: State, id: string): ReturnType<typeof refuse> {
   return state.sessions.ended.has(id) || state.sessions.live.has(id)
     ? refuse("session_ended", `session ${id} has ended; register it again before it acts`)

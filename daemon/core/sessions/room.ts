@@ -1,12 +1,11 @@
 /**
- * Room for sessions: anybody may begin one with an id, so those that stand for no process and have nothing give way.
- * One process may stand for many sessions, so of too many of one process those that have nothing give way as well.
+ * Bounds the number of sessions. Any client can begin sessions, so idle ones end to make room: first those without a
+ * process, and those of a process that has too many.
  *
- * Invariants: a session begins only while its process stands for fewer than `limits.sessionsPerProcessMax` sessions,
- * or after one of these ended to make room; `idle` is every session without a process that has no lock, wait, claim,
- * unread message or hold on edits, in the order in which they came to that; without a process there are at most
- * `limits.sessionsMax`, in all at most `limits.sessionsAnchoredMax`. What room costs does not grow with the sessions: what comes and goes is noted by its
- * session, and looked at when the entry is done.
+ * Invariants: a process has at most `limits.sessionsPerProcessMax` sessions; `idle` lists every session without a
+ * process that has no lock, waiter, claim, unread message or freeze, in the order in which they became idle; at most
+ * `limits.sessionsMax` sessions have no process, and at most `limits.sessionsAnchoredMax` exist. The cost does not
+ * grow with the number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -15,7 +14,7 @@ import { countUngot } from "../messages/inbox.ts";
 import type { Session, State } from "../state.ts";
 import { countAt, sessionsAt } from "./table.ts";
 
-/** Why one more session cannot begin, for this process if there is one; or null. */
+/** Returns why one more session (of this process, if not null) cannot begin, or null. */
 export function noRoom(state: State, anchor: Anchor | null): Refusal | null {
   const { live, idle } = state.sessions;
   if (anchor !== null && isCrowded(state, anchor)) {
@@ -34,7 +33,7 @@ export function noRoom(state: State, anchor: Anchor | null): Refusal | null {
   return refuse("too_many_sessions", `there are ${limits.sessionsAnchoredMax} sessions; end some first`);
 }
 
-/** Who has to end before one more session begins: who has had nothing for longest, or of this process's sessions. */
+/** Returns the session that must end before one more begins: the longest idle one, or one of a crowded process. */
 export function whoMakesRoom(state: State, anchor: Anchor | null): Session | undefined {
   if (anchor !== null && isCrowded(state, anchor)) return oldestWithNothing(state, anchor);
   const { live, idle } = state.sessions;
@@ -42,7 +41,7 @@ export function whoMakesRoom(state: State, anchor: Anchor | null): Session | und
   return live.size < limits.sessionsMax || first === undefined ? undefined : live.get(first);
 }
 
-/** After each entry: sees which of the sessions it touched have nothing now. */
+/** Updates `idle` for the sessions that the entry touched; `apply` calls it after each entry. */
 export function settleRoom(state: State): void {
   const { touched, idle, live } = state.sessions;
   if (touched.size === 0) return;
@@ -62,13 +61,13 @@ function oldestWithNothing(state: State, anchor: Anchor): Session | undefined {
   return sessionsAt(state.sessions, anchor).find(session => hasNothing(state, session));
 }
 
-/** Nobody would miss it: no process stands for it, and it has nothing. */
+/** Whether the session has no process and nothing to lose, so that it may make room. */
 export function isIdle(state: State, session: Session): boolean {
   return session.incarnations.every(({ anchor }) => anchor === null) && hasNothing(state, session);
 }
 
-function hasNothing({ locks, tasks, messages, editHolds }: State, { id }: Session): boolean {
-  if (locks.actors.bySession.has(id) || tasks.claims.has(id) || editHolds.byOwner.has(id)) return false;
+function hasNothing({ locks, tasks, messages, freezes }: State, { id }: Session): boolean {
+  if (locks.actors.bySession.has(id) || tasks.claims.has(id) || freezes.byOwner.has(id)) return false;
   for (const key of messages.bySession.get(id) ?? []) if (countUngot(messages, key) > 0) return false;
   return true;
 }

@@ -1,9 +1,8 @@
 /**
- * Live sessions with their indexes: the only file that adds, removes or renames them or their agents, or says until when
- * one waits for its process.
+ * Live sessions with their indexes: the only file that adds, removes, renames or suspends them, or names their agents.
  *
- * Invariants: names are unique in a project; whom a name, an agent's name or id, the beginning of an id or a process
- * means, and who is of a project in the order they began, is found without a look at the others.
+ * Invariants: names are unique in a project; a lookup by name, agent, prefix of an id, process or project visits
+ * only the sessions that it returns.
  */
 import type { Anchor } from "../actor.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
@@ -13,29 +12,29 @@ export interface Sessions {
   readonly live: Map<string, Session>;
   /** Ended ids with the time of their end, oldest first. */
   readonly ended: Map<string, number>;
-  /** Those that make room for others, in the order in which they do; see `room.ts`. */
+  /** Ids of the sessions that make room for others, in that order; see `room.ts`. */
   readonly idle: Set<string>;
-  /** Of which something came or went in the entry under way; empty between entries. */
+  /** Ids of the sessions that the present entry touched; empty between entries. */
   readonly touched: Set<string>;
-  /** derived: names in use, as `project\nname`. */
+  /** derived: ids by `project\nname`. */
   readonly names: Map<string, string>;
-  /** derived: of names with a number behind them, by what they have in common: how many, and none below `from` is free. */
+  /** derived: by base name, how many names `base-n` are taken, and a `from` below which no number is free. */
   readonly numbered: Map<string, { count: number; from: number }>;
-  /** derived: by project and the order they began, and by project and id. */
+  /** derived: sort keys by project and start, and by project and id. */
   readonly places: SortedKeys;
   readonly ids: SortedKeys;
-  /** derived: by project, an agent's name or id, and the order their sessions began. */
+  /** derived: sort keys by project, an agent's name or id, and its session's start. */
   readonly agents: SortedKeys;
-  /** derived: by the processes that stand for them. */
+  /** derived: ids by the anchors of the sessions. */
   readonly byProcess: Map<string, Set<string>>;
-  /** derived: those that wait for a process to go on under another id, by that process. */
+  /** derived: ids of suspended sessions by their anchors. */
   readonly suspended: Map<string, Set<string>>;
 }
 
 export interface Session {
   readonly id: string;
   readonly node: string;
-  /** The entry that began it; a later session of the same id has another. */
+  /** The `seq` of the entry that began it; a later session of the same id has another. */
   readonly begun: number;
   /** Wall time in milliseconds. */
   readonly registeredAt: number;
@@ -44,11 +43,11 @@ export interface Session {
   branch: string | null;
   cwd: string;
   name: string;
-  /** Since when nothing has been heard of it (core time), or null. */
+  /** When the session was marked lost (core time, ms), or null. */
   lostAt: number | null;
-  /** Until when its process may come back under another id (core time), or null. */
+  /** Until when its process may continue it under another id (core time, ms), or null. */
   suspendedUntil: number | null;
-  /** Those alive, in the order they began; never empty. */
+  /** The live incarnations, in the order they began; never empty. */
   incarnations: Incarnation[];
   /** The names of the agents within it, by agent id, in the order they began; `nameAgent` sets them. */
   readonly agents: Map<string, string>;
@@ -56,7 +55,7 @@ export interface Session {
 
 export interface Incarnation {
   readonly ordinal: number;
-  /** The entry that began it: ordinals come again. */
+  /** The `seq` of the entry that began it, since a later incarnation may reuse the ordinal. */
   readonly begun: number;
   readonly anchor: Anchor | null;
 }
@@ -104,7 +103,7 @@ export function renameSession(sessions: Sessions, session: Session, project: str
   list(sessions, session);
 }
 
-/** The agent is called so from now on; it keeps its place among the others of its session. */
+/** Names the agent; it keeps its position among the agents of its session. */
 export function nameAgent(sessions: Sessions, session: Session, agent: string, name: string): void {
   unlistAgent(sessions, session, agent);
   session.agents.set(agent, name);
@@ -116,14 +115,14 @@ export function removeAgent(sessions: Sessions, session: Session, agent: string)
   session.agents.delete(agent);
 }
 
-/** Until when its process may come back under another id (core time), or null: it is not waited for. */
+/** Sets until when its process may continue the session under another id (core time, ms); null: it is not suspended. */
 export function setSuspended(sessions: Sessions, session: Session, until: number | null): void {
   if (session.suspendedUntil !== null) unlistProcesses(sessions.suspended, session);
   session.suspendedUntil = until;
   if (until !== null) listProcesses(sessions.suspended, session);
 }
 
-/** Those of its processes that live, or began, from now on. */
+/** Replaces the session's incarnations. */
 export function setIncarnations(sessions: Sessions, session: Session, incarnations: Incarnation[]): void {
   const until = session.suspendedUntil;
   setSuspended(sessions, session, null);
@@ -133,30 +132,30 @@ export function setIncarnations(sessions: Sessions, session: Session, incarnatio
   setSuspended(sessions, session, until);
 }
 
-/** The oldest session that waits for this process to go on under another id. */
+/** Returns the oldest suspended session that this process may continue under another id. */
 export function suspendedAt(sessions: Sessions, anchor: Anchor): Session | undefined {
   const ids = sessions.suspended.get(anchorKey(anchor)) ?? [];
   const waiting = [...ids].flatMap(id => sessions.live.get(id) ?? []);
   return waiting.sort((a, b) => a.begun - b.begun)[0];
 }
 
-/** The sessions that this process stands for, in the order they began. */
+/** Returns the sessions of this process, in the order they began. */
 export function sessionsAt({ byProcess, live }: Sessions, anchor: Anchor): Session[] {
   const found = [...(byProcess.get(anchorKey(anchor)) ?? [])].flatMap(id => live.get(id) ?? []);
   return found.sort((a, b) => a.begun - b.begun);
 }
 
-/** How many these are. */
+/** Returns the number of sessions of this process. */
 export function countAt({ byProcess }: Sessions, anchor: Anchor): number {
   return byProcess.get(anchorKey(anchor))?.size ?? 0;
 }
 
-/** The sessions of a project, in the order they began. */
+/** Yields the sessions of a project, in the order they began. */
 export function* sessionsOf(sessions: Sessions, project: string): Generator<Session, void> {
   yield* listed(sessions, sessions.places, project, "", placeDigits + 1);
 }
 
-/** The sessions of a project whose ids begin so, in the order of their ids. */
+/** Yields the sessions of a project whose ids have this prefix, in the order of their ids. */
 export function* sessionsAlike(
   sessions: Sessions,
   project: string,
@@ -165,7 +164,7 @@ export function* sessionsAlike(
   yield* listed(sessions, sessions.ids, project, prefix, 0);
 }
 
-/** The sessions of a project with an agent of this name or id, in the order the sessions began. */
+/** Yields the sessions of a project with an agent of this name or id, in the order the sessions began. */
 export function* sessionsWithAgent(
   sessions: Sessions,
   project: string,
@@ -181,7 +180,7 @@ export function* sessionsWithAgent(
   }
 }
 
-/** `name`, or `name-2`, `name-3`... where others of the project have it. */
+/** Returns `name`, or `name-2`, `name-3`... if other sessions of the project have it. */
 export function freeName(sessions: Sessions, project: string, name: string): string {
   if (!sessions.names.has(nameKey(project, name))) return name;
   const alike = sessions.numbered.get(nameKey(project, name));
@@ -201,7 +200,7 @@ function list(sessions: Sessions, session: Session): void {
   const { id, project, name, begun, agents } = session;
   for (const [agent, called] of agents) listAgent(sessions, session, agent, called);
   sessions.names.set(nameKey(project, name), id);
-  sessions.places.add(placeOf(project, begun, id));
+  sessions.places.add(sortKeyOf(project, begun, id));
   sessions.ids.add(`${project}\n${id}`);
   const numbered = numberOf(project, name);
   if (numbered === null) return;
@@ -214,7 +213,7 @@ function unlist(sessions: Sessions, session: Session): void {
   const { id, project, name, begun, agents } = session;
   for (const agent of agents.keys()) unlistAgent(sessions, session, agent);
   sessions.names.delete(nameKey(project, name));
-  sessions.places.delete(placeOf(project, begun, id));
+  sessions.places.delete(sortKeyOf(project, begun, id));
   sessions.ids.delete(`${project}\n${id}`);
   const numbered = numberOf(project, name);
   const alike = numbered === null ? undefined : sessions.numbered.get(numbered.of);
@@ -242,7 +241,7 @@ function unlistProcesses(index: Map<string, Set<string>>, { id, incarnations }: 
   for (const { anchor } of incarnations) if (anchor !== null) removeFromSet(index, anchorKey(anchor), id);
 }
 
-/** The sessions behind keys of the project that go on with `more`; between the project and the id stand so many characters. */
+/** Yields the sessions whose keys begin with `project` and `more`; the id follows `between` characters later. */
 function* listed(
   sessions: Sessions,
   keys: Sessions["ids"],
@@ -260,15 +259,15 @@ function* listed(
 
 const placeDigits = 11;
 
-function placeOf(project: string, begun: number, id: string): string {
+function sortKeyOf(project: string, begun: number, id: string): string {
   return `${project}\n${begun.toString(36).padStart(placeDigits, "0")}\n${id}`;
 }
 
 function agentKey({ project, begun, id }: Session, word: string, agent: string): string {
-  return `${placeOf(nameKey(project, word), begun, id)}\n${agent}`;
+  return `${sortKeyOf(nameKey(project, word), begun, id)}\n${agent}`;
 }
 
-/** What `name-3` is the third of. */
+/** Returns the base name and the number of `name-3`, or null. */
 function numberOf(project: string, name: string): { readonly of: string; readonly n: number } | null {
   const [, base, digits] = /^(.*)-([1-9]\d{0,8})$/s.exec(name) ?? [];
   if (base === undefined || digits === undefined || digits === "1") return null;

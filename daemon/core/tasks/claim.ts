@@ -1,7 +1,7 @@
 /**
- * Claims: who works on which task.
+ * Claims of tasks by actors.
  *
- * Invariants: a task has at most one claimer, who is alive; it becomes active only when its dependencies are done.
+ * Invariants: a task has at most one claimer, which is alive; it becomes active only when its dependencies are done.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -36,7 +36,7 @@ export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => 
     return;
   }
   const claimer = claimerOf(found);
-  // Asked again, the claim is theirs already.
+  // The actor has the claim already.
   const isTheirs = claimer !== null && sameActor(claimer, actor);
   const refused = isTheirs ? null : mayBegin(state, found, actor, blockedBy(state.tasks, found));
   if (refused !== null) {
@@ -67,7 +67,7 @@ export const taskRelease: Handler<"task_release"> = (state, command, _meta, step
   step.reply = { ok: true, task: taskRow(state, task) };
 };
 
-/** Why the task cannot become active, or null. `open` are its dependencies that are not done. */
+/** Returns why the task cannot become active, or null. `open`: its dependencies that are not done. */
 export function mayBegin(
   state: State,
   task: Task,
@@ -83,10 +83,10 @@ export function mayBegin(
   return by === null ? null : mayClaim(state, by);
 }
 
-/** What an activation needs to know. */
+/** The fields of a command that activate a task. */
 type Activation = Pick<TaskClaim, "project" | "cwd" | "wallMs"> & { readonly by: Actor | null };
 
-/** Everything was looked at: the task becomes active, and the actor's. */
+/** Makes the task active and assigns it to the actor; the caller has checked that it may. */
 export function activate(
   state: State,
   task: Task,
@@ -100,7 +100,7 @@ export function activate(
   tell(step, task, "task_claimed", whoOf(state, by));
 }
 
-/** The first ready task that has all labels. Those with the rarest label are looked at. */
+/** Returns the first ready task that has all labels. It searches only the tasks with the rarest label. */
 function bestOf(
   state: State,
   { project, labels }: { readonly project: string; readonly labels: readonly string[] },
@@ -118,7 +118,7 @@ function bestOf(
   return refuse("no_ready_task", error, { project, blocked, active });
 }
 
-/** Whether the actor may have one more claim: it lives, or begins to, and has not too many. */
+/** Returns why the actor may not have one more claim, or null: it must be alive or new, and below its limit. */
 export function mayClaim(state: State, { session, incarnation }: Actor): Refusal | null {
   const { live, ended } = state.sessions;
   const known = live.get(session);
@@ -130,6 +130,6 @@ export function mayClaim(state: State, { session, incarnation }: Actor): Refusal
   const full = known === undefined ? noRoom(state, null) : null;
   if (full !== null) return full;
   if ((state.tasks.claims.get(session)?.size ?? 0) < limits.claimsPerSessionMax) return null;
-  const error = `a session works on ${limits.claimsPerSessionMax} tasks at most; finish or release some`;
+  const error = `a session may work on ${limits.claimsPerSessionMax} tasks at once; finish or release some`;
   return refuse("too_many_tasks", error);
 }

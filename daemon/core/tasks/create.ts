@@ -1,7 +1,7 @@
 /**
- * New tasks, imported ones, and tasks that are forgotten.
+ * Creates, imports and removes tasks.
  *
- * Invariants: of one request all tasks come or go, or none; a dependency is there and not behind the task itself.
+ * Invariants: a request adds or removes all of its tasks or none; every dependency exists and closes no cycle.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -12,10 +12,10 @@ import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents,
 import {
   charsOf,
   classOf,
-  enroll,
+  insertTasks,
   listOf,
+  removeTask,
   setDependencies,
-  strike,
   type Task,
   type TaskState,
   type Tasks,
@@ -79,7 +79,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     state: pending,
   }));
   tasks.created = added.at(-1)?.n ?? tasks.created;
-  enroll(tasks, added);
+  insertTasks(tasks, added);
   for (const task of added) tell(step, task, "task_created", createdBy);
   tellReady(
     step,
@@ -103,7 +103,7 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
     step.reply = refused;
     return;
   }
-  // What is here already cannot depend on what comes: a cycle is among the new alone.
+  // Existing tasks cannot depend on new ones, so a cycle consists of new tasks alone.
   const cycle = findCycle(fresh.keys(), id => fresh.get(id)?.dependsOn ?? []);
   if (cycle !== null) {
     step.reply = cycleRefusal(cycle);
@@ -112,7 +112,7 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
   const createdBy = whoOf(state, command.by);
   const added = [...fresh.values()].map((task, i) => ({ ...task, n: tasks.created + i + 1, createdBy }));
   tasks.created += added.length;
-  enroll(tasks, added);
+  insertTasks(tasks, added);
   for (const task of added) tell(step, task, "task_created", createdBy);
   tellReady(
     step,
@@ -150,7 +150,7 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
           dependent.dependsOn.filter(other => other !== task.id),
         );
     }
-    strike(tasks, task);
+    removeTask(tasks, task);
     tell(step, task, "task_removed", by);
   }
   step.reply = { ok: true, removed: [...leaving.keys()] };
@@ -158,7 +158,7 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
 
 const pending: TaskState = { status: "pending" };
 
-/** Every new task with its number and id, beginning behind the last one. */
+/** Returns each new task with its number and id; numbers continue from the last one. */
 function numbered(tasks: Tasks, added: readonly NewTask[], wallMs: number) {
   let n = tasks.created;
   return added.map(task => {
@@ -198,18 +198,18 @@ function noRoom(
   return null;
 }
 
-/** A dependency that is neither here nor comes along. */
+/** Refuses an import if a dependency is neither in the store nor in the import. */
 function missing(tasks: Tasks, fresh: ReadonlyMap<string, TaskImport["tasks"][number]>): Refusal | null {
   for (const { id, dependsOn } of fresh.values()) {
     const lacking = dependsOn.find(other => !tasks.all.has(other) && !fresh.has(other));
     if (lacking === undefined) continue;
-    const error = `${id} depends on ${lacking}, which is neither here nor among the imported; import it first`;
+    const error = `${id} depends on ${lacking}, which is neither in this store nor in the import; import it too`;
     return refuse("unknown_task", error, { task: lacking });
   }
   return null;
 }
 
-/** What is under way stays, and what it depends on. */
+/** Returns why the task may not be removed, or null: unfinished tasks and their dependencies stay. */
 function mayLeave(tasks: Tasks, task: Task): Refusal | null {
   if (task.state.status === "pending" || task.state.status === "active") {
     const error = `${task.id} is ${task.state.status}; only finished tasks can be removed (cancel it first)`;

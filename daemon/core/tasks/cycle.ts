@@ -1,9 +1,9 @@
-/** Cycles of dependencies: found before they are made, and named. */
+/** Finds and names dependency cycles. Invariant: the refusal comes before any task changes. */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 
 /**
- * A cycle that can be reached from `starts`, as the path around it with its first task at the end again; or null.
- * Every task is looked at once, without recursion: paths may be as long as there are tasks.
+ * Returns a cycle that is reachable from `starts`, as a path that ends with its first task again; or null.
+ * The search visits every task once and does not recurse, because a path may contain all tasks.
  */
 export function findCycle(
   starts: Iterable<string>,

@@ -1,7 +1,7 @@
 /**
- * How claims end: given back, over, or with the session of who had them.
+ * Ends claims: released, finished, or with the claimer's session.
  *
- * Invariants: a claim ends with its session, and the task goes back or, after `limits.taskAttemptsMax` attempts, has
+ * Invariants: a claim ends with its session; the task then becomes pending or, after `limits.taskAttemptsMax` attempts,
  * failed.
  */
 
@@ -12,7 +12,7 @@ import type { State } from "../state.ts";
 import { assigneeOf, tell, tellReady, whoOf } from "./replies.ts";
 import { claimerOf, revise, setState, type Task, type TaskState, taskOf } from "./table.ts";
 
-/** Claims end with their session, or with a part of it. */
+/** Ends the claims of a session, or of one of its incarnations. */
 export function endClaims(
   state: State,
   session: string,
@@ -35,7 +35,7 @@ export function endClaims(
   }
 }
 
-/** A process goes on under another session id: its tasks go on with it. */
+/** Moves a session's claims to the actor under which its process goes on. */
 export function passClaims(state: State, from: string, to: Actor): void {
   for (const task of claimsOf(state, from)) {
     revise(state.tasks, task, () => {
@@ -44,20 +44,20 @@ export function passClaims(state: State, from: string, to: Actor): void {
   }
 }
 
-/** The session's tasks, oldest first. */
+/** Returns the session's claimed tasks, oldest first. */
 export function claimsOf(state: State, session: string): Task[] {
   const ids = [...(state.tasks.claims.get(session) ?? [])];
   return ids.map(id => taskOf(state.tasks, id)).sort((a, b) => a.n - b.n);
 }
 
-/** How a task is left. */
+/** By which actor and when a claim ends, and the attempts to record. */
 export interface Leaving {
   readonly by: Actor | null;
   readonly wallMs: number;
   readonly attempts: number;
 }
 
-/** The task is pending again. */
+/** Returns the task to pending. */
 export function giveBack(state: State, task: Task, cause: string, left: Leaving, step: Step): void {
   const before = assigneeOf(state, task);
   const ready = setState(state.tasks, task, { status: "pending" });
@@ -67,7 +67,7 @@ export function giveBack(state: State, task: Task, cause: string, left: Leaving,
   tellReady(step, ready);
 }
 
-/** The task is over; returns what is ready now that waited for it. */
+/** Finishes the task as done or failed, and returns the tasks that this made ready. */
 export function finish(
   state: State,
   task: Task,

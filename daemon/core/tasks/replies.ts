@@ -14,8 +14,8 @@ import type { State } from "../state.ts";
 import { isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
 
 /**
- * The task that a request names, or why there is none: by its id, the beginning of it, or its last part alone, where
- * that says which.
+ * Returns the task that a request names, or a refusal. A name is an id, a prefix of it, or its last part; prefix and
+ * last part must be unambiguous.
  */
 export function findTask(tasks: Tasks, name: string): Task | Refusal {
   const exact = tasks.all.get(name);
@@ -34,7 +34,7 @@ export function findTask(tasks: Tasks, name: string): Task | Refusal {
   return refuse("ambiguous_task", error, { task: name, matches: shown });
 }
 
-/** Those that begin so; enough of them to know that there are too many. */
+/** Returns the keys with this prefix, at most one more than a refusal names. */
 function some(keys: SortedKeys, prefix: string): string[] {
   const found: string[] = [];
   for (const key of keys.from(prefix)) {
@@ -44,7 +44,7 @@ function some(keys: SortedKeys, prefix: string): string[] {
   return found;
 }
 
-/** The tasks' ids, each once; `names` of other tasks come before beginnings of ids. */
+/** Returns the ids of the named tasks, each once; `names` of other tasks take precedence over prefixes of ids. */
 export function findAll(
   tasks: Tasks,
   wanted: readonly string[],
@@ -62,8 +62,8 @@ export function findAll(
 }
 
 /**
- * Why these new dependencies, of one or several tasks, are too many for what is depended on, or null: all that depend
- * on a task become ready in the step that ends it.
+ * Refuses new dependencies if a task would get more than `limits.taskDependentsMax` dependents, or returns null. The
+ * bound exists because one step makes all dependents of a task ready.
  */
 export function tooManyDependents(tasks: Tasks, added: Iterable<string>): Refusal | null {
   const counts = new Map<string, number>();
@@ -77,7 +77,7 @@ export function tooManyDependents(tasks: Tasks, added: Iterable<string>): Refusa
   return null;
 }
 
-/** Names around where it would stand are near; the rest is too many to look at. */
+/** Refuses an unknown name with the nearest id. It compares only ids adjacent in sort order, not all tasks. */
 function unknownTask(tasks: Tasks, name: string): Refusal {
   const around: string[] = [];
   for (let id = tasks.ids.before(name); id !== undefined && around.length < limits.tasksNamedMax; ) {
@@ -120,30 +120,30 @@ export function taskRow(state: State, task: Task): TaskRow {
   };
 }
 
-/** Whose claim a task is, or was when it ended. */
+/** Returns the actor that claims the task, or claimed it when it ended. */
 export function assigneeOf(state: State, { state: now }: Task): ActorRow | null {
   if (now.status === "pending") return null;
   if (now.status === "active") return now.claimer === null ? null : actorRow(state, now.claimer);
   return now.by;
 }
 
-/** Dependencies that are not done. */
+/** Returns the task's dependencies that are not done. */
 export function blockedBy(tasks: Tasks, task: Task): DependencyRow[] {
   if (!tasks.open.has(task.id)) return [];
   const open = task.dependsOn.filter(id => !isDone(tasks, id));
   return open.map(id => ({ task: id, status: taskOf(tasks, id).state.status }));
 }
 
-/** The refusal as published, with what to do where waiting is not enough. */
+/** Refuses an activation and names the dependencies that are not done. */
 export function blockedRefusal(open: readonly DependencyRow[]): Refusal {
   const names = open.map(({ task }) => task).join(", ");
   return refuse("task_blocked", `blocked by unfinished dependencies: ${names}`, { blockedBy: open });
 }
 
-/** The task is somebody else's. */
+/** Refuses a request for a task that another actor has claimed. */
 export function claimedRefusal(state: State, task: Task, hint: string): Refusal {
   const assignee = assigneeOf(state, task);
-  const error = `${assignee?.name ?? "somebody"} works on ${task.id}; ${hint}`;
+  const error = `${assignee?.name ?? "another session"} works on ${task.id}; ${hint}`;
   return refuse("task_claimed", error, {
     task: task.id,
     assignee: assignee?.id ?? null,
@@ -151,7 +151,7 @@ export function claimedRefusal(state: State, task: Task, hint: string): Refusal 
   });
 }
 
-/** The task's status does not allow it. */
+/** Refuses a change that the task's status does not allow. */
 export function stateRefusal(state: State, task: Task, hint: string): Refusal {
   const { status } = task.state;
   const by = status === "pending" ? null : assigneeOf(state, task);
@@ -165,7 +165,7 @@ export function whoOf(state: State, by: Actor | null): ActorRow | null {
 
 type TaskEvent = Exclude<Extract<KiteEvent, TaskNews>["event"], "task_released">;
 
-/** Tells of one task; it is about who created it and whose it is. */
+/** Emits an event of one task, about its creator's and its claimer's sessions. */
 export function tell(
   step: Step,
   task: Task,
@@ -186,7 +186,7 @@ export function tell(
   step.events.push({ event: full, about: [...new Set(named)], project });
 }
 
-/** Tells that nothing is in the way of these any more, project by project. */
+/** Emits one event per project for the tasks that became ready. */
 export function tellReady(step: Step, ready: readonly Task[]): void {
   for (const project of new Set(ready.map(task => task.project))) {
     const ids = ready.filter(task => task.project === project).map(task => task.id);

@@ -1,42 +1,43 @@
 /**
- * The tasks and what is derived from them, so that no answer costs more because there are many.
+ * The tasks and their indexes, which keep the cost of an answer independent of the number of tasks.
  *
- * Invariants: dependencies exist and close no cycle; an active task's dependencies are done; the indexes equal what
- * the tasks say. Every change of a task goes through `enroll`, `strike`, `setState`, `setDependencies` or `revise`.
+ * Invariants: dependencies exist and close no cycle; an active task's dependencies are done; the indexes agree with the
+ * tasks. Only `insertTasks`, `removeTask`, `setState`, `setDependencies` and `revise` change a task.
  */
 
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
+import { assert } from "../assert.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface Tasks {
-  /** In the order of their numbers. */
+  /** Tasks by id, in the order of their numbers. */
   readonly all: Map<string, Task>;
-  /** Tasks so far: the next one's number is one more. */
+  /** The number of the last task created. */
   created: number;
   /** derived */
   readonly ids: SortedKeys;
-  /** derived: the last part of every id, a blank, and the id. */
+  /** derived: for each task the last part of its id, a blank, and its id. */
   readonly ends: SortedKeys;
-  /** derived: who depends on a task. */
+  /** derived: the ids of the tasks that depend on a task. */
   readonly dependents: Map<string, Set<string>>;
-  /** derived: how many dependencies are not done, where any are not. */
+  /** derived: tasks with unfinished dependencies, each with how many. */
   readonly open: Map<string, number>;
-  /** derived: places of tasks, by what they have in common; see `eachList`. */
+  /** derived: sort keys of tasks by list; see `eachList`. */
   readonly lists: Map<string, SortedKeys>;
   /** derived: active tasks by the session that claimed them. */
   readonly claims: Map<string, Set<string>>;
-  /** `Sessions.touched`: claims of a session came or went. */
+  /** `Sessions.touched`: the sessions whose claims changed. */
   readonly touched: Set<string>;
-  /** derived: length of all texts, in UTF-16 units. */
+  /** derived: the total length of all texts, in UTF-16 units. */
   chars: number;
 }
 
 export interface Task {
   readonly id: string;
-  /** Older ones have smaller numbers. */
+  /** The task's number; an older task has a smaller one. */
   readonly n: number;
   readonly project: string;
   /** Wall time in milliseconds, as all times of tasks. */
@@ -47,12 +48,12 @@ export interface Task {
   priority: TaskPriority;
   labels: readonly string[];
   dependsOn: readonly string[];
-  /** Begun, and failed or left by a session that ended. */
+  /** How often the task was begun and then failed, or lost its claimer's session. */
   attempts: number;
   state: TaskState;
 }
 
-/** `by` is who did it, under the name it had then. */
+/** `by`: the actor that caused this state, with its name at the time. */
 export type TaskState =
   | { readonly status: "pending" }
   | { readonly status: "active"; readonly claimer: Actor | null }
@@ -65,24 +66,24 @@ export function noTasks(touched: Set<string>): Tasks {
   return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, touched, chars: 0 };
 }
 
-/** What the lists of tasks are called for. */
+/** The names of the lists of tasks. */
 export type ListName = "all" | TaskState["status"] | "ready" | "blocked";
 
-/** The list of a project, or with null of all; `label` tells ready ones apart. */
+/** Returns a list of one project, or with null of all projects; `label` selects a part of the ready list. */
 export function listOf(tasks: Tasks, name: ListName, project: string | null, label = ""): SortedKeys {
   return tasks.lists.get(listKey(name, project, label)) ?? nothing;
 }
 
 const nothing = new SortedKeys();
 
-/** The task at a place of a list. */
+/** Returns the task of a list's sort key. */
 export function taskAt(tasks: Tasks, place: string): Task {
   return taskOf(tasks, place.slice(place.indexOf(" ") + 1));
 }
 
 export function taskOf(tasks: Tasks, id: string): Task {
   const task = tasks.all.get(id);
-  if (task === undefined) throw new Error(`no task ${id}`);
+  assert(task !== undefined, () => `no task ${id}`);
   return task;
 }
 
@@ -91,7 +92,7 @@ export function isDone(tasks: Tasks, id: string): boolean {
 }
 
 /** Adds tasks, in the order of their numbers; they may depend on each other. */
-export function enroll(tasks: Tasks, added: readonly Task[]): void {
+export function insertTasks(tasks: Tasks, added: readonly Task[]): void {
   for (const task of added) tasks.all.set(task.id, task);
   for (const task of added) index(tasks, task);
 }
@@ -99,19 +100,19 @@ export function enroll(tasks: Tasks, added: readonly Task[]): void {
 function index(tasks: Tasks, task: Task): void {
   tasks.ids.add(task.id);
   tasks.ends.add(endOf(task.id));
-  const place = placeOf(task);
+  const place = sortKeyOf(task);
   putIn(tasks, listKey("all", null, ""), place);
   putIn(tasks, listKey("all", task.project, ""), place);
   tasks.chars += charsOf(task);
   for (const id of task.dependsOn) addToSet(tasks.dependents, id, task.id);
   count(tasks, task);
-  shelve(tasks, task);
+  addToLists(tasks, task);
 }
 
-/** Removes a task; nobody may depend on it any more. */
-export function strike(tasks: Tasks, task: Task): void {
-  unshelve(tasks, task);
-  const place = placeOf(task);
+/** Removes a task; the caller has checked that no task depends on it. */
+export function removeTask(tasks: Tasks, task: Task): void {
+  removeFromLists(tasks, task);
+  const place = sortKeyOf(task);
   takeFrom(tasks, listKey("all", null, ""), place);
   takeFrom(tasks, listKey("all", task.project, ""), place);
   for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);
@@ -122,7 +123,7 @@ export function strike(tasks: Tasks, task: Task): void {
   tasks.all.delete(task.id);
 }
 
-/** Moves a task on; returns those that became ready by it, in order. */
+/** Changes a task's state, and returns the tasks that this made ready, in order. */
 export function setState(tasks: Tasks, task: Task, next: TaskState): Task[] {
   const wasDone = task.state.status === "done";
   const wasReady = classOf(tasks, task) === "ready";
@@ -134,34 +135,34 @@ export function setState(tasks: Tasks, task: Task, next: TaskState): Task[] {
   for (const id of tasks.dependents.get(task.id) ?? []) {
     const dependent = taskOf(tasks, id);
     const wasBlocked = classOf(tasks, dependent) === "blocked";
-    unshelve(tasks, dependent);
+    removeFromLists(tasks, dependent);
     count(tasks, dependent);
-    shelve(tasks, dependent);
+    addToLists(tasks, dependent);
     if (wasBlocked && classOf(tasks, dependent) === "ready") ready.push(dependent);
   }
   return ready.sort((a, b) => a.n - b.n);
 }
 
-/** Gives a task other dependencies, which are there and close no cycle. */
+/** Replaces a task's dependencies; the caller has checked that they exist and close no cycle. */
 export function setDependencies(tasks: Tasks, task: Task, dependsOn: readonly string[]): void {
-  unshelve(tasks, task);
+  removeFromLists(tasks, task);
   for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);
   task.dependsOn = dependsOn;
   for (const id of dependsOn) addToSet(tasks.dependents, id, task.id);
   count(tasks, task);
-  shelve(tasks, task);
+  addToLists(tasks, task);
 }
 
-/** Any change but that of dependencies. */
+/** Runs `change` on a task and updates its lists; `change` must not touch dependencies. */
 export function revise(tasks: Tasks, task: Task, change: () => void): void {
-  unshelve(tasks, task);
+  removeFromLists(tasks, task);
   tasks.chars -= charsOf(task);
   change();
   tasks.chars += charsOf(task);
-  shelve(tasks, task);
+  addToLists(tasks, task);
 }
 
-/** Of `t-mhx3k2p1-1a` `1a t-mhx3k2p1-1a`: what people type. */
+/** Returns `1a t-mhx3k2p1-1a` for `t-mhx3k2p1-1a`: people type the last part alone. */
 function endOf(id: string): string {
   return `${id.slice(id.lastIndexOf("-") + 1)} ${id}`;
 }
@@ -170,7 +171,7 @@ export function charsOf(task: Pick<Task, "description" | "state">): number {
   return task.description.length + (resultOf(task.state)?.length ?? 0);
 }
 
-/** What came of a finished task. */
+/** Returns a finished task's result or reason, or null. */
 export function resultOf(state: TaskState): string | null {
   if (state.status === "done") return state.result;
   return state.status === "failed" ? state.reason : null;
@@ -181,7 +182,7 @@ export function classOf(tasks: Tasks, task: Task): Exclude<ListName, "all" | "pe
   return tasks.open.has(task.id) ? "blocked" : "ready";
 }
 
-/** How many of its dependencies are not done. */
+/** Counts the task's unfinished dependencies. */
 function count(tasks: Tasks, task: Task): void {
   let open = 0;
   for (const id of task.dependsOn) if (!isDone(tasks, id)) open += 1;
@@ -191,16 +192,16 @@ function count(tasks: Tasks, task: Task): void {
 
 const ranks: Readonly<Record<TaskPriority, string>> = { high: "0", normal: "1", low: "2" };
 
-/** Where a task stands in a list: by age, ready ones by priority before that. */
-function placeOf({ n, id }: Task): string {
+/** Returns the task's sort key, by age. A ready list puts the priority before it. */
+function sortKeyOf({ n, id }: Task): string {
   return `${n.toString(36).padStart(8, "0")} ${id}`;
 }
 
-/** Every list that changes with the task's status, with its place there. */
+/** Visits every list that the task belongs to by its status, with its sort key there. */
 function eachList(tasks: Tasks, task: Task, visit: (key: string, place: string) => void): void {
   const { project } = task;
   const own = classOf(tasks, task);
-  const place = placeOf(task);
+  const place = sortKeyOf(task);
   if (own === "ready" || own === "blocked") {
     visit(listKey("pending", null, ""), place);
     visit(listKey("pending", project, ""), place);
@@ -227,7 +228,7 @@ function takeFrom(tasks: Tasks, key: string, place: string): void {
   if (list?.size === 0) tasks.lists.delete(key);
 }
 
-function shelve(tasks: Tasks, task: Task): void {
+function addToLists(tasks: Tasks, task: Task): void {
   eachList(tasks, task, (key, place) => putIn(tasks, key, place));
   const session = claimerOf(task)?.session;
   if (session === undefined) return;
@@ -235,7 +236,7 @@ function shelve(tasks: Tasks, task: Task): void {
   tasks.touched.add(session);
 }
 
-function unshelve(tasks: Tasks, task: Task): void {
+function removeFromLists(tasks: Tasks, task: Task): void {
   eachList(tasks, task, (key, place) => takeFrom(tasks, key, place));
   const session = claimerOf(task)?.session;
   if (session === undefined) return;

@@ -1,9 +1,8 @@
 /**
- * Changes of one task: its words, what it depends on, and its way from pending to active, done and failed, and back.
+ * Changes one task: its text, its dependencies and its status.
  *
- * Invariants: pending goes to active, done and failed; active to done, failed and pending; done and failed to
- * pending. What is not done begins nothing and ends nothing that depends on it; what an active task depends on stays
- * done.
+ * Invariants: pending goes to active, done or failed; active to done, failed or pending; done and failed to pending.
+ * A task is active only while its dependencies are done, so a dependency of an active task stays done.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -63,7 +62,7 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
   step.reply = { ok: true, task: taskRow(state, task) };
 };
 
-/** Everything that is against the update, looked at before anything changes. */
+/** Returns why the update is refused, or null; the handler calls it before it changes anything. */
 function mayChange(
   state: State,
   task: Task,
@@ -114,7 +113,7 @@ function lengthOver(next: string | null, before: string): number {
   return next === null ? 0 : next.length - before.length;
 }
 
-/** To say again what was said before is fine for who said it, and for a person. */
+/** Returns why an unchanged status is refused, or null: only the assignee and a person may repeat it. */
 function mayRepeat(state: State, task: Task, by: Actor | null): Refusal | null {
   const assignee = assigneeOf(state, task);
   if (by === null || task.state.status === "pending") return null;
@@ -131,7 +130,7 @@ function mayMove(state: State, task: Task, status: TaskStatus): Refusal | null {
   if (now === "done" && status === "failed")
     return stateRefusal(state, task, "reopen it first: status pending");
   if (now !== "done") return null;
-  // What somebody builds on stays done.
+  // A dependency of an active task stays done.
   for (const id of state.tasks.dependents.get(task.id) ?? []) {
     if (taskOf(state.tasks, id).state.status !== "active") continue;
     return stateRefusal(state, task, `${id} depends on it and is active; release that first`);
@@ -139,7 +138,7 @@ function mayMove(state: State, task: Task, status: TaskStatus): Refusal | null {
   return null;
 }
 
-/** The status is as before. */
+/** Applies an update that keeps the status. */
 function revised(state: State, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
   const { by, result } = command;
   const before = assigneeOf(state, task);
@@ -157,7 +156,7 @@ function revised(state: State, task: Task, command: TaskUpdate, meta: Meta, step
   tell(step, task, "task_updated", whoOf(state, by), before);
 }
 
-/** The task goes on to another status. */
+/** Moves the task to another status. */
 function move(state: State, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
   const { status, by, wallMs, result } = command;
   const before = assigneeOf(state, task);
@@ -176,7 +175,7 @@ function move(state: State, task: Task, command: TaskUpdate, meta: Meta, step: S
   } else if (task.state.status === "active") {
     giveBack(state, task, "released", { by, wallMs, attempts }, step);
   } else {
-    // Somebody looked at it: it has all its attempts again.
+    // The reopened task gets all its attempts again.
     giveBack(state, task, "reopened", { by, wallMs, attempts: 0 }, step);
   }
 }

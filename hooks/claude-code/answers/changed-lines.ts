@@ -1,7 +1,8 @@
+/** Says which lines a tool changed. */
 import { limits } from "../../../protocol/limits.ts";
 import { type Event, within } from "../payload.ts";
 
-/** Where a tool changed its file, in its new line numbers: `line 2`, `lines 10-40, 52`; null where it does not say. */
+/** Where a tool changed its file, in new line numbers: `line 2`, `lines 10-40, 52`; null if the event does not say. */
 export function changedLines(event: Event): string | null {
   const hunks = within(event["tool_response"], "structuredPatch");
   if (!Array.isArray(hunks)) return null;
@@ -18,12 +19,12 @@ export function changedLines(event: Event): string | null {
   return `${word} ${ranges.join(", ")}${more}`;
 }
 
-/** Whether a text is one of ours, and so needs no quotes. */
+/** Whether `changedLines` made the text: then it needs no quotes. */
 export function isChangedLines(text: string): boolean {
   return /^lines? \d+(?:-\d+)?(?:, \d+(?:-\d+)?)*(?: and more)?$/.test(text);
 }
 
-/** A hunk without the unchanged lines around it. Where lines only went, the one they stood at. */
+/** The changed lines of a hunk, without unchanged ones around them. If lines were only removed, their place. */
 function rangeOf(hunk: unknown): string | null {
   const start = within(hunk, "newStart");
   const count = within(hunk, "newLines");

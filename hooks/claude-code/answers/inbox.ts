@@ -1,10 +1,11 @@
-/** What an agent is shown of its inbox, with events that wait. */
+/** What an agent is shown of its inbox, with events that the client waits for. */
 
 import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
+import type { HookAction } from "../../seam/actions.ts";
 import type { FileNote, TakenNote } from "../../seam/notices.ts";
-import type { HookAction, HookOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/plan.ts";
 import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
@@ -13,14 +14,14 @@ type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
 type Notes = Extract<HookOutcome, { did: "notes"; ok: true }>;
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
 
-/** An event of the actor's: it has read what it was shown before. */
+/** The event shows that its actor has read what it was shown before. */
 export function readSoFar(actor: Actor): HookAction {
   return { do: "inbox", ...actor, take: false };
 }
 
 /**
- * The plan, and with its answer what is unread; last, so that nothing is shown that waits for a lock first. `cwd` is where
- * the agent reads it.
+ * Adds unread messages to the plan's answer. The inbox comes last, so that no message is shown before a wait for a
+ * lock. `cwd` is the agent's directory.
  */
 export function withInbox(
   event: "PreToolUse" | "UserPromptSubmit",
@@ -48,8 +49,8 @@ export function withInbox(
 }
 
 /**
- * The plan of an event that nobody waits for, and with its answer what went past locks. The client gives that answer
- * to the main agent, whoever made the call: for others nothing is told.
+ * Adds notices on files to the answer of an event that the client does not wait for. The client gives that answer to
+ * the main agent, whichever agent made the call, so other agents get no notices here.
  */
 export function withNotes(event: LateEvent, actor: Actor, cwd: string, plan: Plan): Plan {
   if (actor.agent !== undefined) return plan;
@@ -71,7 +72,7 @@ function inboxText({ messages, unread }: Inbox): string {
     `Kite: ${count} for you.${more}`,
     frame,
     ...messages.map(line),
-    "Read them whole: kite message inbox. Answer: kite message send --reply ID TEXT",
+    "To read them in full: kite message inbox. To answer: kite message send --reply ID TEXT",
   ].join("\n");
 }
 
@@ -79,14 +80,14 @@ function line(message: MessageRow): string {
   const { id, undelivered, urgent, broadcast } = message;
   const text = quote(message.text, limits.shownMessagesChars);
   if (undelivered !== null) {
-    return `- ${id} came back: ${quote(undelivered, limits.nameBytes)} has gone without reading what you wrote: ${text}`;
+    return `- ${id} was not delivered: ${quote(undelivered, limits.nameBytes)} ended without reading it. You wrote: ${text}`;
   }
   const who = message.from === null ? "a person at a terminal" : quote(message.from.name, limits.nameBytes);
   const kind = [urgent ? "urgent" : "", broadcast ? "to everyone" : ""].filter(word => word !== "");
   return `- ${id} from ${who}${kind.length === 0 ? "" : ` (${kind.join(", ")})`}: ${text}`;
 }
 
-/** Without conflicts of which another line of the same answer tells more: who changed the file, and how. */
+/** Drops conflicts on which another line of the same answer tells more: who changed the file, and how. */
 function unsaid(notes: readonly FileNote[], outcomes: readonly HookOutcome[]): readonly FileNote[] {
   const granted = outcomes.find((o): o is Granted => o.did === "lock" && o.ok);
   const changed = granted?.changedWhileWaiting && "path" in granted.reply ? granted.reply.path : null;
@@ -104,9 +105,9 @@ function filesOf(note: FileNote): readonly string[] {
 }
 
 function notesText(notes: readonly FileNote[], dropped: number, cwd: string): string {
-  const older = `- and ${dropped} older ${dropped === 1 ? "note" : "notes"} there was no room for: kite log`;
+  const older = `- ${dropped} older ${dropped === 1 ? "note is" : "notes are"} not shown. To read the trail: kite log`;
   return [
-    `Kite: ${notes.length === 0 ? "files of yours were written by others" : headline(notes)}.`,
+    `Kite: ${notes.length === 0 ? "other agents wrote files of yours" : headline(notes)}.`,
     frame,
     ...notes.map(note => noteLine(note, cwd)),
     ...(dropped === 0 ? [] : [older]),
@@ -116,9 +117,11 @@ function notesText(notes: readonly FileNote[], dropped: number, cwd: string): st
 function headline(notes: readonly FileNote[]): string {
   const has = (...whats: readonly FileNote["what"][]) => notes.some(({ what }) => whats.includes(what));
   const all = [
-    has("committed", "discarded") ? "git commands of others took uncommitted work of yours" : null,
-    has("bypassed", "lost_update") ? "files were written past their locks" : null,
-    has("conflict") ? "another agent writes what you write" : null,
+    has("committed", "discarded")
+      ? "git commands of other agents committed or removed uncommitted work of yours"
+      : null,
+    has("bypassed", "lost_update") ? "agents wrote files without holding their locks" : null,
+    has("conflict") ? "another agent writes the same files as you" : null,
   ];
   return all.filter(text => text !== null).join("; ");
 }
@@ -131,16 +134,17 @@ function noteLine(note: FileNote, cwd: string): string {
   const it = quote(nearPath(file, cwd));
   if (what === "conflict") {
     const minutes = limits.conflictMs / 60_000;
-    return `- you and ${who} both wrote ${it} within ${minutes} minutes: read it again before you build on it.`;
+    return `- you and ${who} both wrote ${it} within ${minutes} minutes: read it again before your next edit of it.`;
   }
   if (what === "bypassed") {
     return mine
-      ? `- your shell command changed ${it}, where ${who} is at work: tell ${who}, and do not edit it through the shell.`
-      : `- a shell command of ${who} changed ${it}, where you are at work: read it again before you go on.`;
+      ? `- ${it}, in which ${who} has work, changed while your shell command ran: if your command changed it, tell ${who}, and do not edit the file through the shell.`
+      : `- ${it}, in which you have work, changed while a shell command of ${who} ran: read it again before you go on.`;
   }
-  if (!mine) return `- ${who} wrote ${it} late, which you have now: read it again before you go on.`;
-  const undone = other === null ? "others may have written it meanwhile" : `${who} had it by then`;
-  return `- your write of ${it} came after its lock had ended, and ${undone}: read it again, and put back what your write undid.`;
+  if (!mine) return `- ${who} wrote ${it} after the lock had passed to you: read it again before you go on.`;
+  const undone =
+    other === null ? "other agents may have written it in between" : `${who} held the file by then`;
+  return `- your write of ${it} came after your lock had ended, and ${undone}: read it again, and restore what your write undid.`;
 }
 
 function takenLine({ what, files, more, command, commit }: TakenNote, who: string, cwd: string): string {
@@ -150,15 +154,15 @@ function takenLine({ what, files, more, command, commit }: TakenNote, who: strin
   if (what === "committed") {
     const where = commit === null ? "" : ` as ${commit}`;
     const look = commit === null ? "git log -1" : `git show ${commit}`;
-    return `- ${by} committed your uncommitted work in ${all}${where}: look (${look}) before you go on, and do not commit it again.`;
+    return `- ${by} committed your uncommitted work in ${all}${where}: check it (${look}) before you go on, and do not commit it again.`;
   }
   const stashed = command.startsWith("git stash") ? " It may be in a stash: git stash list." : "";
-  return `- ${by} took your uncommitted work out of the working tree: ${all}. Read again before you go on, and ask ${who} for it.${stashed}`;
+  return `- ${by} removed your uncommitted work from the working tree: ${all}. Read the files again before you go on, and ask ${who} for the work.${stashed}`;
 }
 
 function terminalsText(count: number): string {
   return (
-    `Kite: this session is open in ${count} terminals. Each counts as an agent of its own: what one edits, the others ` +
-    "wait for. Go on in one of them, or fork the session."
+    `Kite: this session is open in ${count} terminals. Each counts as an agent of its own and waits for ` +
+    "the files that the others edit. Continue in one of them, or fork the session."
   );
 }

@@ -1,4 +1,5 @@
-import type { Code, Refusal } from "../../../protocol/codes.ts";
+/** Words what came of an edit's lock. */
+import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
@@ -6,7 +7,7 @@ import { within } from "../payload.ts";
 import { isChangedLines } from "./changed-lines.ts";
 import { context, deny, nothing, type Output, tellPerson, withContext } from "./output.ts";
 
-/** The edit that asks for a lock. `waitMs` is how long it may have waited in line. */
+/** The edit that asks for a lock. `waitMs` is the longest wait for it, in milliseconds. */
 export interface Edit {
   readonly tool: string;
   readonly file: string;
@@ -17,34 +18,24 @@ export interface Edit {
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
 type Refused = Extract<HookOutcome, { ok: false }>;
 
-/** Somebody else has the file, so the edit must not run. Every other failure is Kite's own and lets it run. */
-export const contested: ReadonlySet<Code> = new Set<Code>([
-  "lock_held",
-  "lock_queue_full",
-  "lock_timeout",
-  "lock_deadlock",
-  "lock_given_up",
-  "already_queued",
-  "edits_held",
-]);
-
-/** What an edit is told once its lock is granted or refused. */
+/** What an agent is told when its edit's lock is granted or refused. */
 export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Output {
   const refused = outcomes.find(o => !o.ok);
   if (refused !== undefined) {
-    return refused.did === "lock" && contested.has(refused.refusal.code)
+    return refused.verdict === "deny"
       ? deny(refusedText(edit, refused))
       : tellPerson(
           `Kite did not coordinate this ${edit.tool} of ${shown(edit)}: ${quote(refused.refusal.error)}`,
         );
   }
   const granted = outcomes.find((o): o is Granted => o.did === "lock" && o.ok);
-  if (granted === undefined) return nothing;
-  const said = granted.changedWhileWaiting ? changedAnswer(edit, granted) : nothing;
+  if (granted === undefined || granted.verdict === "allow") return nothing;
+  const isChanged = granted.verdict === "deny" || granted.changedWhileWaiting;
+  const said = isChanged ? changedAnswer(edit, granted) : nothing;
   return granted.mergeRisks.length === 0 ? said : withContext("PreToolUse", said, mergeText(edit, granted));
 }
 
-/** Nothing is in the way: each worktree has its own file. */
+/** The edit is not blocked: each worktree has its own file. */
 function mergeText({ cwd }: Edit, { mergeRisks }: Granted): string {
   const lines = mergeRisks.map(({ file, own, name, worktree, branch }) => {
     const on = branch === null ? "" : ` (branch ${quote(branch)})`;
@@ -52,33 +43,32 @@ function mergeText({ cwd }: Edit, { mergeRisks }: Granted): string {
     return `${person(name)} changes ${quote(mine)} too, in the worktree ${quote(theirs)}${on}.`;
   });
   return [
-    "Kite: the same file of this repository is being changed in another worktree. Both go on, but will be merged.",
+    "Kite: another session changes the same file in another worktree. Your edit runs; the two changes will have to be merged.",
     `${frame} ${lines.join(" ")}`,
-    "What to do: keep your change of it small, or agree with them who makes it.",
+    "What to do: keep your change small, or agree with that session which of you makes it.",
   ].join("\n");
 }
 
-/** An Edit is merged or refused by the client itself; a Write or a NotebookEdit would overwrite what it never saw. */
+/** The file differs from what the edit's agent read. */
 function changedAnswer(edit: Edit, granted: Granted): Output {
   const note = `${frame} ${changer(edit, granted)}`;
   const waited = `the file changed while you waited ${duration(granted.waitedMs)} for it`;
-  if (edit.tool === "Edit") {
+  if (granted.verdict !== "deny") {
     return context(
       "PreToolUse",
-      `Kite: ${waited}.\n${note}\n` +
-        "Your edit goes ahead. Read the file again before you build on the rest of it.",
+      `Kite: ${waited}.\n${note}\nYour edit runs. Read the file again before your next edit of it.`,
     );
   }
   return deny(
-    `Kite: this ${edit.tool} did not run, ${waited}.\n` +
-      `${note}\nWhat to do: read it again, then write; the lock is kept for you.`,
+    `Kite: this ${edit.tool} did not run: ${waited}.\n` +
+      `${note}\nWhat to do: read the file again, then write it. Kite keeps the lock for you.`,
   );
 }
 
-/** Who changed it and where, as far as it was seen; else who had it before. */
+/** Who changed the file and where, if the daemon saw it; else its last holder. */
 function changer(edit: Edit, { changedBy, before }: Granted): string {
   if (changedBy === null) {
-    return `${person(before)} held ${shown(edit)} before you; who changed it was not seen.`;
+    return `${person(before)} held ${shown(edit)} before you. Kite did not see who changed it.`;
   }
   const { name, lines } = changedBy;
   const where = lines !== null && isChangedLines(lines) ? `${lines} of ` : "";
@@ -88,11 +78,9 @@ function changer(edit: Edit, { changedBy, before }: Granted): string {
 function refusedText(edit: Edit, refused: Refused): string {
   if (refused.refusal.code === "edits_held") return heldText(edit, refused.refusal);
   const waited =
-    refused.refusal.code === "lock_timeout"
-      ? `, and you waited ${duration(refused.waitMs ?? edit.waitMs)}`
-      : "";
+    refused.refusal.code === "lock_timeout" ? ` You waited ${duration(refused.waitMs ?? edit.waitMs)}.` : "";
   return [
-    `Kite: this ${edit.tool} did not run, another agent holds the file${waited}.`,
+    `Kite: this ${edit.tool} did not run: another agent holds the file.${waited}`,
     [`${frame} ${shown(edit)} is held by ${holder(refused)}.`, ...doing(edit, refused)].join(" "),
     [...line(refused), ...yields(refused)].join(" "),
     `What to do: work on something else and try again later${kept(refused)}. ${cycle(refused)}` +
@@ -102,28 +90,28 @@ function refusedText(edit: Edit, refused: Refused): string {
     .join("\n");
 }
 
-/** Somebody asked everybody else to leave the file alone for a while. */
+/** The denial of an edit of a frozen file. */
 function heldText(edit: Edit, refusal: Refusal): string {
   return [
-    `Kite: this ${edit.tool} did not run, edits of the file are on hold. Reading is not.`,
-    `${frame} ${holdOf(refusal, shown(edit))}`,
+    `Kite: this ${edit.tool} did not run: edits of the file are frozen. You can still read it.`,
+    `${frame} ${freezeOf(refusal, shown(edit))}`,
     "What to do: work on something else and try again later. Do not edit this file through the shell. " +
-      "Your user can end the hold: kite resume",
+      "Your user can end the freeze: kite thaw",
   ].join("\n");
 }
 
-/** Whose hold it is, for how long, and why. `what` is on hold. */
-export function holdOf(refusal: Refusal, what: string): string {
+/** Whose freeze it is, for how long, and why. `what` is frozen. */
+export function freezeOf(refusal: Refusal, what: string): string {
   const name = within(refusal["by"], "name");
   const who = typeof name === "string" ? person(name) : "a person at a terminal";
   const left = refusal["leftMs"];
-  const forAnother = typeof left === "number" ? ` for another ${duration(left)} at most` : "";
+  const forMore = typeof left === "number" ? ` for at most ${duration(left)} more` : "";
   const text = refusal["text"];
-  const why = typeof text === "string" ? `, and says: ${quote(text)}` : "";
-  return `${who} asked that nobody else edits ${what}${forAnother}${why}`;
+  const why = typeof text === "string" ? ` Reason: ${quote(text)}.` : "";
+  return `${who} froze edits of ${what} by other agents${forMore}.${why}`;
 }
 
-/** Who holds it and since when: from the note, else from the refusal itself. */
+/** The holder and the time it has held the file: from the note, else from the refusal itself. */
 function holder(refused: Refused): string {
   const { refusal } = refused;
   const name = refused.holder?.holder ?? refusal["locked_by_name"];
@@ -141,28 +129,28 @@ function doing({ cwd }: Edit, { holder }: Refused): string[] {
 }
 
 function line({ place, holder }: Refused): string[] {
-  if (place !== undefined) return [`You are number ${place} in line.`];
+  if (place !== undefined) return [`You are number ${place} in the queue.`];
   const waiters = holder?.waiters ?? 0;
-  return waiters === 0 ? [] : [`${waiters} ${waiters === 1 ? "agent waits" : "agents wait"} in line.`];
+  return waiters === 0 ? [] : [`${waiters} ${waiters === 1 ? "agent waits" : "agents wait"} in the queue.`];
 }
 
-/** Where there is no moment, a write is under way or the lock is no turn's. */
+/** Without a time, a write is in flight or the lock is explicit. */
 function yields({ holder }: Refused): string[] {
   if (holder === null) return [];
   return holder.yieldsInMs === null
-    ? ["It does not yield now: the holder is writing it, or locked it until its work is done."]
-    : [`It gets free in ${duration(holder.yieldsInMs)}, or sooner, unless the holder edits it again.`];
+    ? ["Its release time is unknown: the holder is writing it now, or holds an explicit lock."]
+    : [`It is released in at most ${duration(holder.yieldsInMs)} unless the holder edits it again.`];
 }
 
 function kept(refused: Refused): string {
-  return refused.place === undefined ? "" : `, within ${duration(limits.placeMs)} to keep your place`;
+  return refused.place === undefined
+    ? ""
+    : `, within ${duration(limits.placeMs)} to keep your queue position`;
 }
 
 function cycle(refused: Refused): string {
   const { code, error } = refused.refusal;
-  return code === "lock_deadlock"
-    ? `Waiting would never end: ${quote(error)}. Release what you hold first. `
-    : "";
+  return code === "lock_deadlock" ? `Waiting for it would close a cycle of waits (${quote(error)}). ` : "";
 }
 
 function person(name: string | null): string {

@@ -1,9 +1,10 @@
+/** The JSON that the client reads as a hook's answer. */
 import type { HookPlan } from "../../seam/plan.ts";
 import { within } from "../payload.ts";
 
 /**
- * What the client understands as a hook's answer. There is no way here to say `permissionDecision: "allow"`:
- * it would skip the dialog in which a person decides.
+ * One answer. No function here says `permissionDecision: "allow"`: that would skip the
+ * dialog in which a person decides.
  */
 export type Output = ReturnType<HookPlan["answer"]>;
 
@@ -14,15 +15,15 @@ export function deny(reason: string): Output {
   return specific("PreToolUse", { permissionDecision: "deny", permissionDecisionReason: reason });
 }
 
-/** Events whose answer the client takes though it does not wait for it. */
+/** Events whose answer the client reads although it does not wait for it. */
 export type LateEvent = "PostToolUse" | "PostToolUseFailure";
 
-/** The model reads `text` beside what happens; of a `LateEvent` with the next message. */
+/** The model reads `text` with the event; with a `LateEvent` it reads it with the next message. */
 export function context(event: "PreToolUse" | "SessionStart" | LateEvent, text: string): Output {
   return specific(event, { additionalContext: text });
 }
 
-/** What was said, and `text` for the model beside it, beside a denial too. */
+/** `said`, and `text` for the model beside it, also beside a denial. */
 export function withContext(event: "PreToolUse" | "UserPromptSubmit", said: Output, text: string): Output {
   const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
   const own = within(before, "hookSpecificOutput");
@@ -32,7 +33,7 @@ export function withContext(event: "PreToolUse" | "UserPromptSubmit", said: Outp
   return { ...said, output: JSON.stringify({ ...objectOf(before), hookSpecificOutput }) };
 }
 
-/** What was said, and `text` for the person, unless there is a word for them already. */
+/** `said`, and `text` for the person, unless `said` has a text for the person already. */
 export function alsoTellPerson(said: Output, text: string): Output {
   const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
   return { ...said, output: JSON.stringify({ systemMessage: text, ...objectOf(before) }) };
@@ -47,7 +48,7 @@ function objectOf(value: unknown): object {
   return typeof value === "object" && value !== null ? value : {};
 }
 
-/** Wakes the session; its model reads `text`. For the one hook alone whose exit code does that and stops nothing. */
+/** Wakes the session; its model reads `text`. Only for the one hook whose exit code 2 wakes and blocks nothing. */
 export function wake(text: string): Output {
   return { output: "", exitCode: 2, stderr: `${text}\n` };
 }

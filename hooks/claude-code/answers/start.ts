@@ -1,3 +1,4 @@
+/** Words what a session is told at its start. */
 import { limits } from "../../../protocol/limits.ts";
 import type { SessionRow } from "../../../protocol/session.ts";
 import { duration, frame, nearPath, quote, shellWord } from "../../../protocol/text.ts";
@@ -6,9 +7,9 @@ import type { HookOutcome } from "../../seam/plan.ts";
 import { alsoTellPerson, context, nothing, type Output, tellPerson } from "./output.ts";
 
 type Begun = Extract<HookOutcome, { did: "begin"; ok: true }>;
-type Looked = Extract<HookOutcome, { did: "look"; ok: true }>;
+type Looked = Extract<HookOutcome, { did: "list_peers"; ok: true }>;
 
-/** What a session is told at its start: who else is here and what they hold, what there is to do; else nothing. */
+/** What a session is told at its start: the other sessions, their locks, and tasks to claim; else nothing. */
 export function startAnswer(
   { session, cwd }: { readonly session: string; readonly cwd: string },
   socket: string,
@@ -18,7 +19,7 @@ export function startAnswer(
   if (refused?.did === "begin") {
     return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
   }
-  const looked = outcomes.find((o): o is Looked => o.did === "look" && o.ok);
+  const looked = outcomes.find((o): o is Looked => o.did === "list_peers" && o.ok);
   const begun = outcomes.find((o): o is Begun => o.did === "begin" && o.ok);
   const told = looked === undefined ? [] : [others(session, cwd, looked), tasks(looked)];
   const text = told.filter(part => part !== null).join("\n") || null;
@@ -30,9 +31,9 @@ export function startAnswer(
   };
 }
 
-/** It may be coordinated with nobody until its next event that waits. */
+/** The session may be coordinated with no other one until its next event that waits. */
 function unplacedText(why: string): string {
-  return `Kite could not look in time at the repository of this session and tries again with its next prompt: ${quote(why)}`;
+  return `Kite could not find the repository of this session in time and tries again with its next prompt: ${quote(why)}`;
 }
 
 function others(session: string, cwd: string, looked: Looked): string | null {
@@ -42,7 +43,7 @@ function others(session: string, cwd: string, looked: Looked): string | null {
   const held = looked.locks.filter(l => !isOf(looked.self, l.holder));
   const count = `${live.length} other ${live.length === 1 ? "session works" : "sessions work"}`;
   return [
-    `Kite: ${count} in this project. Editing a file takes its lock until your turn ends.`,
+    `Kite: ${count} in this project. When you edit a file, you hold its lock until your turn ends.`,
     frame,
     ...rows(
       live.map(s => sessionLine(s, cwd)),
@@ -59,10 +60,10 @@ function others(session: string, cwd: string, looked: Looked): string | null {
 function unreadLine(count: number): string | null {
   if (count === 0) return null;
   const what = count === 1 ? "1 message for you is" : `${count} messages for you are`;
-  return `${what} unread; some come with your next prompt or edit, all are in: kite message inbox`;
+  return `${what} unread. Some come with your next prompt or edit. To read all: kite message inbox`;
 }
 
-/** What the session works on already, and that there are tasks to claim. */
+/** The tasks that the session has claimed, and the number of tasks to claim. */
 function tasks({ readyTasks, ownTasks }: Looked): string | null {
   const own = ownTasks
     .slice(0, limits.noteRowsMax)
@@ -96,7 +97,7 @@ function sessionLine(s: SessionRow, cwd: string): string {
 }
 
 function lockLine(l: LockNote, cwd: string): string {
-  const waiters = l.waiters === 0 ? "" : `, ${l.waiters} in line`;
+  const waiters = l.waiters === 0 ? "" : `, ${l.waiters} in the queue`;
   const who = quote(l.holder, limits.nameBytes);
   return `${quote(nearPath(l.file, cwd))} is held by ${who}, for ${duration(l.heldMs)} now${waiters}`;
 }
@@ -106,7 +107,7 @@ function isOf(name: string, holder: string): boolean {
   return holder === name || holder.startsWith(`${name}/`) || holder.startsWith(`${name}#`);
 }
 
-/** For the shell commands of the session. What would not stay one line is left out. */
+/** Lines for the environment of the session's shell commands. A value that would break its line is left out. */
 function envLines(session: string, socket: string): string[] {
   const pairs = [
     ["KITE_SESSION", session],

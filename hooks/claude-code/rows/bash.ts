@@ -1,5 +1,7 @@
+/** The event before a shell line: it guards the line's git commands. */
 import { guardShell } from "../../git/commands.ts";
-import type { HookAction, HookContext } from "../../seam/plan.ts";
+import type { HookAction } from "../../seam/actions.ts";
+import type { HookContext } from "../../seam/plan.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";

@@ -1,7 +1,7 @@
-/** Calls of Kite itself: the client does not tell them which of its agents makes them, so the event before does. */
+/** Calls of Kite itself: the client does not say which of its agents makes a call, so the event before it does. */
 
 import { limits } from "../../../protocol/limits.ts";
-import type { HookAction } from "../../seam/plan.ts";
+import type { HookAction } from "../../seam/actions.ts";
 import type { Actor } from "../agents.ts";
 import { type Event, field, within } from "../payload.ts";
 import { atWork, begin, type Plan, type Row } from "../plan-parts.ts";
@@ -12,19 +12,25 @@ export function isOwnTool(tool: string): boolean {
   return /^mcp__(?:plugin_.+_)?kite__/.test(tool);
 }
 
-/** The call follows with the same tool use. */
+/** The call follows with the same tool use id. */
 export const ownTool: Row = (event, actor, context) => {
   const toolUseId = field(event, "tool_use_id");
   const cwd = field(event, "cwd");
   if (toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const { session, agent } = actor;
-  const acts: HookAction = { do: "acts", session, ...(agent === undefined ? {} : { agent }), toolUseId, cwd };
-  return { actions: [...begin(event, actor), atWork(event, actor), acts] };
+  const use: HookAction = {
+    do: "record_tool_use",
+    session,
+    ...(agent === undefined ? {} : { agent }),
+    toolUseId,
+    cwd,
+  };
+  return { actions: [...begin(event, actor), atWork(event, actor), use] };
 };
 
 /**
- * A `kite` command in a shell line is told which agent types it: by what it was typed with, when it asks. (A variable in
- * front of the line would say it as well, but then the person's own rule `Bash(kite *)` would not fit the line any more.)
+ * Records the shell line of a `kite` command: when the command asks which agent typed it, its words tell. (A variable in
+ * front of the line would tell, too, but then the person's own rule `Bash(kite *)` would not match the line any more.)
  */
 export function typed(event: Event, { session, agent }: Actor, plan: Plan): Plan {
   const command = within(event["tool_input"], "command");
@@ -33,15 +39,15 @@ export function typed(event: Event, { session, agent }: Actor, plan: Plan): Plan
   if (typeof command !== "string" || !mentionsKite.test(command) || toolUseId === null || cwd === null)
     return plan;
   const who = { session, ...(agent === undefined ? {} : { agent }) };
-  const acts: HookAction = {
-    do: "acts",
+  const use: HookAction = {
+    do: "record_tool_use",
     ...who,
     toolUseId,
     cwd,
     command: command.slice(0, limits.typedChars),
   };
-  return { ...plan, actions: [acts, ...plan.actions] };
+  return { ...plan, actions: [use, ...plan.actions] };
 }
 
-/** Rather once too often: what is noted does no harm. */
+/** Matches too much rather than too little: a recorded line does no harm. */
 const mentionsKite = /(?:^|[\s;&|({"'`/])kite\s/;

@@ -1,20 +1,20 @@
-/** Events of tools. The client waits for PreToolUse alone; the others may come late, so they only end things. */
+/** Events of tools. The client waits only for PreToolUse; the others may come late, so they only end things. */
 
 import { limits } from "../../../protocol/limits.ts";
 import { nearPath, quote } from "../../../protocol/text.ts";
-import type { HookAction } from "../../seam/plan.ts";
+import type { HookAction } from "../../seam/actions.ts";
 import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
 import { type Event, field, innerId, inputPath, isId, within } from "../payload.ts";
-import { agentOver, atWork, begin, idle, mainOf, type Plan, type Row, seen } from "../plan-parts.ts";
+import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { preShell } from "./bash.ts";
 import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
 import { otherEvent } from "./session.ts";
 
-/** Which field of a writing tool's input names the file. */
-const writes: ReadonlyMap<string, string> = new Map([
+/** The field of a writing tool's input that names the file. */
+export const writes: ReadonlyMap<string, string> = new Map([
   ["Edit", "file_path"],
   ["Write", "file_path"],
   ["NotebookEdit", "notebook_path"],
@@ -22,9 +22,7 @@ const writes: ReadonlyMap<string, string> = new Map([
 
 export const preToolUse: Row = (event, actor, context) => {
   const tool = toolOf(event);
-  if (isOwnTool(tool)) return ownTool(event, actor, context);
-  if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
-  if (!writes.has(tool)) return otherEvent(event, actor, context);
+  if (!writes.has(tool)) return preOtherTool(event, actor, context);
   const file = writtenFile(event);
   const toolUseId = field(event, "tool_use_id");
   const cwd = field(event, "cwd");
@@ -49,6 +47,13 @@ export const preToolUse: Row = (event, actor, context) => {
   });
 };
 
+const preOtherTool: Row = (event, actor, context) => {
+  const tool = toolOf(event);
+  if (isOwnTool(tool)) return ownTool(event, actor, context);
+  if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
+  return otherEvent(event, actor, context);
+};
+
 export const postToolUse: Row = (event, actor) => {
   const tool = toolOf(event);
   const plan = writes.has(tool)
@@ -57,7 +62,7 @@ export const postToolUse: Row = (event, actor) => {
   return withNotes("PostToolUse", actor, field(event, "cwd") ?? "", plan);
 };
 
-/** A failed Agent call does not name the agent: its StopFailure did. */
+/** A failed Agent call does not name the agent: the agent's StopFailure did. */
 export const postToolUseFailure: Row = (event, actor) =>
   withNotes(
     "PostToolUseFailure",
@@ -68,9 +73,7 @@ export const postToolUseFailure: Row = (event, actor) =>
       : { actions: [...shellEnd(event, actor), wentOn(actor)] },
   );
 
-/**
- * Comes after calls that were refused, too. Ends those it names and no others: it may come when the next one runs.
- */
+/** Comes after refused calls, too. It ends only the writes it names, because the next write may have begun. */
 export const postToolBatch: Row = (event, actor) => {
   const calls: unknown = event["tool_calls"];
   const cwd = field(event, "cwd");
@@ -82,7 +85,7 @@ export const postToolBatch: Row = (event, actor) => {
   return { actions: [...ends.slice(0, limits.batchWritesMax), wentOn(actor)] };
 };
 
-/** A dialog waits for a person. What the actor is about to write stays its own meanwhile. */
+/** A dialog waits for a person. Meanwhile the actor keeps the lock for its write. */
 export const permissionRequest: Row = (event, actor) => {
   const tool = toolOf(event);
   const file = writtenFile(event);
@@ -91,17 +94,17 @@ export const permissionRequest: Row = (event, actor) => {
   const kept: readonly HookAction[] = writes.has(tool)
     ? [{ do: "renew", ...actor }]
     : tool === "Bash"
-      ? [{ do: "index_end", ...actor }]
+      ? [{ do: "release_index", ...actor }]
       : [];
-  return { actions: [...kept, seen(actor, { attention: `permission for ${name}${of}` })] };
+  return { actions: [...kept, heartbeat(actor, { attention: `permission for ${name}${of}` })] };
 };
 
-/** The client's own check refused a call, which will not run: nothing else tells that it is over. */
+/** The client's own check refused a call. The call will not run, and no other event says so. */
 export const permissionDenied: Row = (event, actor, context) => {
   const tool = toolOf(event);
   if (writes.has(tool)) return written(event, actor, false);
   const rest = otherEvent(event, actor, context).actions;
-  return { actions: tool === "Bash" ? [{ do: "index_end", ...actor }, ...rest] : rest };
+  return { actions: tool === "Bash" ? [{ do: "release_index", ...actor }, ...rest] : rest };
 };
 
 /** A write ended; `wrote` says whether it changed the file. */
@@ -129,7 +132,7 @@ function flightEnd(actor: Actor, cwd: string, toolUseId: string) {
   } as const;
 }
 
-/** A shell command ended, well or not. One in the background goes on, and nothing tells when it is done. */
+/** A shell command ended, with success or not. One in the background goes on, and no event reports its end. */
 function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
   const toolUseId = field(event, "tool_use_id");
   const cwd = field(event, "cwd");
@@ -139,7 +142,7 @@ function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
   return [{ do: "shell_end", ...actor, toolUseId, cwd, ranMs, ancestors: ancestorsOf(actor.agent) }];
 }
 
-/** A subagent that gave its result, or was stopped, is no more, whether it said so itself or not. */
+/** A subagent that gave its result, or was stopped, has ended, whether or not it reported that itself. */
 function endOfAgent(event: Event, tool: string, actor: Actor): readonly HookAction[] {
   const response = event["tool_response"];
   const agent =
@@ -153,14 +156,14 @@ function endOfAgent(event: Event, tool: string, actor: Actor): readonly HookActi
 }
 
 /**
- * A teammate of the same process was stopped by its name, or agreed to shut down. Its last turn ends by its own event,
- * which may come before this one or after it. If it is woken again, it begins anew.
+ * A teammate of the same process was stopped by its name, or agreed to shut down. Another event ends its last turn,
+ * before this one or after it. A teammate that is woken again begins anew.
  */
 function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookAction[] {
   const response = event["tool_response"];
   if (tool === "TaskStop" && within(response, "task_type") === "in_process_teammate") {
     const agentName = within(response, "command");
-    return isId(agentName) ? [seen(mainOf(actor), { agentName, ended: true })] : [];
+    return isId(agentName) ? [heartbeat(mainOf(actor), { agentName, ended: true })] : [];
   }
   const said = within(event["tool_input"], "message");
   const agreed =
@@ -168,12 +171,12 @@ function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookA
     within(said, "type") === "shutdown_response" &&
     within(said, "approve") === true &&
     within(response, "success") === true;
-  return agreed && actor.agent !== undefined ? [seen(actor, { ended: true, attention: null })] : [];
+  return agreed && actor.agent !== undefined ? [heartbeat(actor, { ended: true, attention: null })] : [];
 }
 
-/** Whatever the actor was asked about is answered. */
+/** The person has answered what the actor was asking for. */
 function wentOn(actor: Actor): HookAction {
-  return seen(actor, { attention: null });
+  return heartbeat(actor, { attention: null });
 }
 
 function toolOf(event: Event): string {

@@ -1,5 +1,5 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
-import type { HookAction } from "../../seam/plan.ts";
+import type { HookAction } from "../../seam/actions.ts";
 import { goneAgents, isSubagent } from "../agents.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { agentOver, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
@@ -11,22 +11,22 @@ export const stop: Row = (event, actor) => {
   return { actions: [...begin(event, actor), ...turnOver(actor), ...reconcile, readSoFar(actor)] };
 };
 
-/** A subagent does not come back from an error; a teammate may be woken again. */
+/** A subagent does not come back after an error; a teammate may be woken again. */
 export const stopFailure: Row = (_event, actor) => {
   const { agent } = actor;
   if (agent === undefined || !isSubagent(agent)) return { actions: turnOver(actor) };
   return { actions: agentOver({ ...actor, agent }) };
 };
 
-/** Comes each time a teammate wakes, and nothing tells the first time: so no words here. */
+/** Comes each time a teammate wakes. No field marks the first time, so the event answers nothing. */
 export const subagentStart: Row = (event, actor, context) => {
   if (actor.agent === undefined) return waitingEvent(event, actor, context);
   return { actions: [...begin(event, actor), atWork(event, actor), readSoFar(actor)] };
 };
 
-/** The end of a turn, not of the agent: it may go on, and teammates come back. */
+/** A turn has ended, not the agent: it may go on, and teammates come back. */
 export const subagentStop: Row = (event, actor, context) => {
-  // The client's own helper that writes the summary of a compaction: nobody saw it begin.
+  // The client's own helper for the summary of a compaction: no event reported its start.
   if (event["agent_type"] === "") return idle;
   if (actor.agent === undefined) return waitingEvent(event, actor, context);
   return { actions: [...begin(event, actor), ...turnOver(actor), readSoFar(actor)] };

@@ -1,4 +1,4 @@
-/** The second hook of a Stop: it wakes its session when a file is free that was refused to it. */
+/** The second hook of a Stop: it wakes its session when a file is free that the session was refused. */
 
 import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
@@ -11,41 +11,42 @@ import { idle, mainOf, type Row } from "../plan-parts.ts";
 const opening = "Kite: a file that you were refused is free now.";
 
 /**
- * Where nobody sits in front of the session, nobody expects it to go on by itself. The turn is ended by the hook
- * beside this one; this one begins, takes and ends nothing.
+ * An unattended session is not woken: no person expects it to go on by itself. The hook beside this one ends the turn;
+ * this one begins, locks and ends nothing.
  */
 export const wakingStop: Row = (event, actor, { env }) => {
   const isAttended = env["CLAUDE_CODE_SESSION_ATTENDED"] === "1";
-  if (field(event, "hook_event_name") !== "Stop" || actor.agent !== undefined || !isAttended) return idle;
+  if (actor.agent !== undefined || !isAttended) return idle;
   const { session } = mainOf(actor);
   const cwd = field(event, "cwd") ?? "";
   return {
-    actions: [{ do: "wake", session, promptId: field(event, "prompt_id") }],
+    actions: [{ do: "await_release", session, promptId: field(event, "prompt_id") }],
     answer: outcomes => answer(cwd, outcomes),
   };
 };
 
 function answer(cwd: string, outcomes: readonly HookOutcome[]): Output {
   const [woken] = outcomes;
-  return woken?.did === "wake" && woken.ok && woken.freed !== null ? wake(notice(cwd, woken.freed)) : nothing;
+  return woken?.did === "await_release" && woken.ok && woken.freed !== null
+    ? wake(notice(cwd, woken.freed))
+    : nothing;
 }
 
-/** Said to the model as what the hook found wrong: so it begins with what is right, and asks for little. */
+/** The client shows this to the model as a hook's error, so it begins with good news and asks for little. */
 function notice(cwd: string, { file, had }: FreedFile): string {
   const name = quote(nearPath(file, cwd));
-  const who = had === null ? "Nobody has" : `${quote(had, limits.nameBytes)} had`;
-  const now = had === null ? " now" : ", and has it no more";
+  const who = had === null ? "No agent holds" : `${quote(had, limits.nameBytes)} no longer holds`;
   return [
     opening,
-    `${frame} ${who} ${name}${now}.`,
+    `${frame} ${who} ${name}.`,
     "It is not locked for you, and may have changed: read it again before you edit it. " +
-      "If you have no use for it any more, say so and stop.",
+      "If you no longer need it, say so and stop.",
   ].join("\n");
 }
 
 /**
- * Whether the client wrote the prompt itself: a wake-up, an agent's end, a teammate's message. One that another
- * program puts into the session looks like a person's.
+ * Whether the client wrote the prompt itself: a wake-up, an agent's end, a teammate's message. A prompt from another
+ * program looks like a person's.
  */
 export function isMachineMade(event: Event): boolean {
   const { prompt } = event;

@@ -1,17 +1,17 @@
-/** A permission rule in the client's settings, as text. */
+/** Adds and removes Kite's permission rule in the text of the client's settings. */
 import { SettingsRefused } from "../../install/failed.ts";
 import { append, member, parseObject, readValue, remove } from "../../install/json-text.ts";
 
-/** Lets agents call Kite's tools without asking a person each time. */
+/** The rule lets agents call Kite's tools without asking a person each time. */
 export const toolsRule = "mcp__kite";
 
-/** What was made for the rule, to be undone with it. */
+/** The objects created for the rule, which its removal removes too. */
 export interface AllowMade {
   readonly permissions: boolean;
   readonly list: boolean;
 }
 
-/** The settings with the rule among those that allow; `made` is null where it was there. */
+/** Returns the settings with the rule in `permissions.allow`; `made` is null if it was already there. */
 export function addAllow(
   text: string,
   rule: string,
@@ -30,7 +30,7 @@ export function addAllow(
   return { text: append(text, list, null, rule), made: { permissions: false, list: false } };
 }
 
-/** The settings without it, and without what was made for it and holds nothing now. */
+/** Returns the settings without the rule, and without objects that were created for it and are empty now. */
 export function removeAllow(text: string, rule: string, made: AllowMade): string {
   const { list } = placesIn(text);
   const index = list?.children.findIndex(child => readValue(text, child.value) === rule) ?? -1;

@@ -1,7 +1,8 @@
+/** The commands with which the client runs a hook client. */
 import type { Program } from "../../install/program.ts";
 import { type EventGroup, eventGroups, type HookEntry } from "./entries.ts";
 
-/** The two hook clients: one behaviour, but perl starts in a tenth of Node's time. */
+/** The two hook clients. They behave alike, but perl starts in a tenth of Node's time. */
 export type ClientName = "perl" | "node";
 
 const perl = "/usr/bin/perl";
@@ -9,19 +10,19 @@ const perl = "/usr/bin/perl";
 export interface GroupOptions {
   readonly program: Program;
   readonly client: ClientName;
-  /** `KITE_HOME`, where it is set. */
+  /** `KITE_HOME`, if it is set. */
   readonly home: string | null;
-  /** Also events that come with every message and every batch of calls. */
+  /** Also forward the events of every message and every batch of calls. */
   readonly everyEvent: boolean;
 }
 
-/** What belongs into the client's settings, run by the chosen client. */
+/** Returns the groups for the client's settings, run by the chosen hook client. */
 export function groupsFor({ program, client, home, everyEvent }: GroupOptions): readonly EventGroup[] {
   const groups = eventGroups({ program: program.cjs, node: program.node, home, everyEvent });
   if (client === "node") return groups;
   return groups.map(([event, group]) => {
     const hooks = group.hooks.map((entry): HookEntry => {
-      // What follows the program is for whichever client runs.
+      // Both hook clients take the arguments that follow the program.
       const rest = entry.args.slice(entry.args.indexOf(program.cjs) + 1);
       return { ...entry, ...perlCommand(program.pl, home, rest) };
     });
@@ -29,7 +30,7 @@ export function groupsFor({ program, client, home, everyEvent }: GroupOptions): 
   });
 }
 
-/** Perl itself exits with 2 where its script is not there, which refuses the edit or wakes the session. */
+/** Perl exits with 2 if its script is missing, which would refuse the edit or wake the session. */
 const runIfThere = "do $1 if shift =~ /(.+)/s";
 
 /** `-T` makes perl ignore PERL5OPT and PERL5LIB, which would load foreign code into every hook. */

@@ -1,27 +1,28 @@
+/** Finds Kite's entries in settings files. */
 import { join } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
 import { readIfAny } from "../../install/file.ts";
 import { linkTarget } from "./project.ts";
 import { entriesOf } from "./settings-text.ts";
 
-/** How a hook is run: the program and its arguments; a budget in milliseconds follows Kite's, and perhaps more. */
+/** The command of a hook. Behind Kite's program come a budget in milliseconds and perhaps more arguments. */
 export interface HookCommand {
   readonly command: string;
   readonly args: readonly string[];
 }
 
-/** Kite's entries in a settings file. None where there is no such file, or the client could not read it either. */
+/** Returns Kite's entries in a settings file; none if the file does not exist or is unreadable for the client too. */
 export function commandsIn(settings: string, bin: string): readonly HookCommand[] {
   try {
     const text = readIfAny(linkTarget(settings), limits.settingsBytes)?.toString("utf8") ?? "{}";
     return entriesOf(text, bin).filter(isCommand);
   } catch {
-    // Not readable, or no JSON: then nothing of it is in force.
+    // The file is unreadable or no JSON, so the client applies none of it.
     return [];
   }
 }
 
-/** The settings files that count in a directory besides the user's. */
+/** Returns the settings files that apply in a directory besides the user's. */
 export function settingsAt(directory: string): readonly string[] {
   return ["settings.json", "settings.local.json"].map(name => join(directory, ".claude", name));
 }

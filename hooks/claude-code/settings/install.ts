@@ -1,3 +1,4 @@
+/** Installs Kite's hooks into a settings file, and uninstalls them. */
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
@@ -20,30 +21,30 @@ import { type Install, readInstalls, writeInstalls } from "./installs.ts";
 import { linkTarget } from "./project.ts";
 import { addHooks, type Created, isEmpty, removeHooks } from "./settings-text.ts";
 
-/** Where there is no settings file yet. */
+/** The text of a new settings file. */
 const noSettings = "{}\n";
 
 export interface InstallOptions {
   readonly paths: KitePaths;
-  /** The settings file as the client names it; may be a link. */
+  /** The settings file as the client names it; it may be a link. */
   readonly settings: string;
-  /** Where the bundled hook clients lie, and the Node that is to run one of them. */
+  /** The folder of the bundled hook clients, and the Node that runs one of them. */
   readonly dist: string;
   readonly node: string;
-  /** What of it a daemon needs goes into the launcher. */
+  /** The launcher gets the variables that a daemon needs. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly client: ClientName;
-  /** `KITE_HOME`, where it is set. */
+  /** `KITE_HOME`, if it is set. */
   readonly home: string | null;
-  /** Also the events that come with every message and every batch of calls. */
+  /** Also forward the events of every message and every batch of calls. */
   readonly everyEvent: boolean;
-  /** Allow Kite's tools without asking a person each time. */
+  /** Let agents use Kite's tools without asking a person each time. */
   readonly allow: boolean;
 }
 
 export interface Installed {
   readonly file: string;
-  /** False: everything was there already. */
+  /** False if the settings already had every entry. */
   readonly changed: boolean;
   readonly backup: string | null;
   readonly events: readonly string[];
@@ -55,13 +56,13 @@ function wantedGroups({ paths, client, home, everyEvent }: Wanted): ReturnType<t
   return groupsFor({ program: programPaths(paths.bin), client, home, everyEvent });
 }
 
-/** What the settings file would hold after `install`. Writes nothing. */
+/** Returns the settings file's text after an `install`, without writing it. */
 export function preview(options: Wanted & Pick<InstallOptions, "settings">): string {
   const file = linkTarget(options.settings);
   return named(file, () => planned(readText(file, limits.settingsBytes) ?? noSettings, options, null).text);
 }
 
-/** The settings as they are to be; `before` is what an earlier install made in them. */
+/** Returns the wanted settings; `before` lists the objects that an earlier install created. */
 function planned(text: string, wanted: Wanted, before: Created | null): ReturnType<typeof addHooks> {
   const hooks = addHooks(text, wantedGroups(wanted), wanted.paths.bin, before);
   if (!wanted.allow) return hooks;
@@ -72,8 +73,8 @@ function planned(text: string, wanted: Wanted, before: Created | null): ReturnTy
 }
 
 /**
- * Puts Kite's hooks into a settings file: program first, so that no entry ever points to nothing. A second call
- * changes nothing. Throws with a sentence for the person where the file cannot be used; it is then as before.
+ * Adds Kite's hooks to a settings file. Installs the program first, so that no entry names a missing file. A second
+ * call changes nothing. If the file is unusable, throws a sentence for the person and leaves the file unchanged.
  */
 export async function install(options: InstallOptions): Promise<Installed> {
   const { paths, settings, dist, node, env } = options;
@@ -106,7 +107,7 @@ interface Put {
   readonly record: (install: Install) => void;
 }
 
-/** Records first and writes after: after a crash in between, uninstalling looks and finds nothing to undo. */
+/** Writes the record before the settings: after a crash in between, uninstall finds the record and no entries. */
 function putHooks({ file, known, madeFolder, plan, record }: Put): {
   readonly backup: string | null;
   readonly changed: boolean;
@@ -138,11 +139,11 @@ function putHooks({ file, known, madeFolder, plan, record }: Put): {
 
 export interface Uninstalled {
   readonly file: string;
-  /** `restored`: byte for byte as before; `edited`: others wrote meanwhile, so only Kite's entries went. */
+  /** `restored`: byte for byte as before; `edited`: only Kite's entries removed, because others wrote meanwhile. */
   readonly result: "restored" | "edited" | "nothing_there";
 }
 
-/** Takes Kite's hooks out of one settings file, and what `install` put beside it. Throws as `install` does. */
+/** Removes Kite's hooks from one settings file, and the files that `install` put beside it. Throws as `install` does. */
 export async function uninstall(paths: KitePaths, settings: string): Promise<Uninstalled> {
   const file = linkTarget(settings);
   if (!existsSync(paths.home)) return await takeOut(paths, file, undefined);
@@ -161,7 +162,7 @@ export async function uninstall(paths: KitePaths, settings: string): Promise<Uni
   });
 }
 
-/** The settings files that hold Kite's hooks, as far as they were recorded. */
+/** Returns the recorded settings files that hold Kite's hooks. */
 export function installedFiles(paths: KitePaths): readonly string[] {
   return readInstalls(paths.installs).map(i => i.file);
 }

@@ -1,40 +1,30 @@
-import { limits } from "../../../protocol/limits.ts";
-import { InstallFailed } from "../../install/failed.ts";
-import { readIfAny, writeWhole } from "../../install/file.ts";
+/** Records of installed hooks. */
+import { isObject } from "../../../protocol/wire.ts";
+import { isTextOrNull, readRecords, writeRecords } from "../../install/records.ts";
 import type { Created } from "./settings-text.ts";
 
-/** What one `kite install` did to one settings file. */
+/** The record of one `kite install` in one settings file. */
 export interface Install {
-  /** The file that was written, behind links. */
+  /** The written file, with links resolved. */
   readonly file: string;
-  /** Copy of the file as it was before the first install; null where there was no file. */
+  /** Copy of the file from before the first install; null if there was no file. */
   readonly backup: string | null;
-  /** The file was not there before; nor its folder. */
+  /** True if `install` created the file, and its folder. */
   readonly madeFile: boolean;
   readonly madeFolder: boolean;
-  /** Of what was written last; null where the file held more than Kite's changes by then. */
+  /** Hash of the last written text; null if another program had changed the file by then. */
   readonly sha256: string | null;
-  /** Null where the entries were found there, without a record. */
+  /** Null if `install` found the entries in the file without a record. */
   readonly created: Created | null;
 }
 
-/** Everything installed, by file. Throws where the record cannot be read: guessing would leave entries behind. */
+/** Returns all records, one per file. Throws as `readRecords` does. */
 export function readInstalls(path: string): readonly Install[] {
-  const bytes = readIfAny(path, limits.settingsBytes);
-  if (bytes === null) return [];
-  try {
-    const record: unknown = JSON.parse(bytes.toString("utf8"));
-    if (isObject(record) && Array.isArray(record["installs"]) && record["installs"].every(isInstall)) {
-      return record["installs"];
-    }
-  } catch {
-    // Said below, as for any other content that is not ours.
-  }
-  throw new InstallFailed(`${path} cannot be read; move it away, then uninstall by project`);
+  return readRecords(path, "installs", isInstall);
 }
 
 export function writeInstalls(path: string, installs: readonly Install[]): void {
-  writeWhole(path, `${JSON.stringify({ version: 1, installs }, null, 2)}\n`, 0o600);
+  writeRecords(path, "installs", installs);
 }
 
 function isInstall(value: unknown): value is Install {
@@ -56,12 +46,4 @@ function isCreated(value: unknown): value is Created {
     Array.isArray(value["events"]) &&
     value["events"].every(e => typeof e === "string")
   );
-}
-
-function isTextOrNull(value: unknown): value is string | null {
-  return value === null || typeof value === "string";
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

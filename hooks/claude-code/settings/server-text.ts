@@ -1,4 +1,4 @@
-/** Kite's tools in the client's own file of servers, as text: every byte that is not Kite's stays. */
+/** Adds and removes Kite's tools in the text of the client's file of servers; keeps every other byte. */
 import { SettingsRefused } from "../../install/failed.ts";
 import {
   append,
@@ -10,9 +10,9 @@ import {
   replace,
 } from "../../install/json-text.ts";
 
-export const serverName = "kite";
+const serverName = "kite";
 
-/** How the client starts the server. */
+/** The entry with which the client starts the server. */
 export interface ServerEntry {
   readonly type: "stdio";
   readonly command: string;
@@ -20,17 +20,17 @@ export interface ServerEntry {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What was made on the way to the entry, to be undone with it. */
+/** The objects created around the entry, which its removal removes too. */
 export interface Made {
-  /** Of the objects around the entry, the first that was not there, counted from the root; null: all were. */
+  /** The first created object around the entry, counted from the root; null if all existed. */
   readonly from: number | null;
-  /** The object that was there and empty, as it was written; null where it was not empty. */
+  /** The text of an existing object that was empty; null if it was not empty. */
   readonly empty: string | null;
 }
 
 /**
- * The text with the entry under `path` (names of objects, from the root). Returns the same text where it is there.
- * Throws SettingsRefused where the text is no JSON object, or another server has the name.
+ * Returns the text with the entry under `path` (names of objects, from the root); the same text if it has the entry.
+ * Throws SettingsRefused if the text is no JSON object, or another server has the name.
  */
 export function addServer(
   text: string,
@@ -57,7 +57,7 @@ export function addServer(
   return { text: append(text, node, key, value), made: { from, empty } };
 }
 
-/** The text without the entry, and without what was made for it and holds nothing now. */
+/** Returns the text without the entry, and without objects that were created for it and are empty now. */
 export function removeServer(text: string, path: readonly string[], bin: string, made: Made | null): string {
   const { node, depth } = deepest(text, path);
   const there = depth === path.length ? member(node, serverName)?.value : undefined;
@@ -74,14 +74,14 @@ export function removeServer(text: string, path: readonly string[], bin: string,
   return isEmpty ? next.slice(0, around.start) + made.empty + next.slice(around.end) : next;
 }
 
-/** Whether an entry starts a program in Kite's `bin` folder. */
-export function isOurServer(entry: unknown, bin: string): boolean {
+/** Returns true if an entry starts a program in Kite's `bin` folder. */
+function isOurServer(entry: unknown, bin: string): boolean {
   if (typeof entry !== "object" || entry === null) return false;
   const { command }: { command?: unknown } = entry;
   return typeof command === "string" && command.startsWith(`${bin}/`);
 }
 
-/** The last object of the path that is there, and how many names lead to it. */
+/** Returns the last existing object of the path, and the number of names that lead to it. */
 function deepest(
   text: string,
   path: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * Tells the client of Kite's tools, and takes that back. The client keeps its servers in a file that it writes itself
- * all the time: so the file is written under the client's own lock, as a whole, and no copy of it (it holds more than
- * settings) is kept: what was added is taken out again.
+ * Adds Kite's tools to the client's file of servers, and removes them. The client itself writes that file all the time,
+ * so Kite writes it as a whole, under the client's own lock. Kite keeps no copy of it, because it holds more than
+ * settings; uninstall removes only the added text.
  */
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -25,24 +25,24 @@ import { isEmpty } from "./settings-text.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where the client looks for servers: `project` is null for all projects. */
+/** A place in the client's file of servers: `project` is null for all projects. */
 export interface ServerPlace {
   readonly file: string;
   readonly project: string | null;
 }
 
-/** The user's servers: in `CLAUDE_CONFIG_DIR`, else in the home directory. */
+/** Returns the user's servers: in `CLAUDE_CONFIG_DIR`, else in the home directory. */
 export function userServers(env: Env): ServerPlace {
   const dir = env["CLAUDE_CONFIG_DIR"] || env["HOME"] || homedir();
   return { file: join(resolve(dir), ".claude.json"), project: null };
 }
 
-/** The user's own for one project and all its worktrees. */
+/** Returns the user's private servers of one project and all its worktrees. */
 export function projectServers(env: Env, dir: string): ServerPlace {
   return { file: userServers(env).file, project: mainRoot(projectRoot(dir)) };
 }
 
-/** Adds the server. True where something was written. Throws InstallFailed where the file cannot be used. */
+/** Adds the server. Returns true if it changed the file. Throws InstallFailed if the file is unusable. */
 export async function addTools(paths: KitePaths, place: ServerPlace): Promise<boolean> {
   const file = linkTarget(place.file);
   mkdirSync(dirname(file), { recursive: true });
@@ -55,13 +55,13 @@ export async function addTools(paths: KitePaths, place: ServerPlace): Promise<bo
   });
 }
 
-/** Takes it out. True where it was there. */
+/** Removes the server. Returns true if the file had it. */
 export async function removeTools(paths: KitePaths, place: ServerPlace): Promise<boolean> {
   const file = linkTarget(place.file);
   const there = readText(file, limits.clientFileBytes);
   const isIn =
     there !== null && named(file, () => removeServer(there, pathOf(place), paths.bin, null)) !== there;
-  // Nothing is made, not even a lock, where there is nothing to undo.
+  // Without anything to undo, this creates no file, not even a lock.
   if (!isIn && !existsSync(paths.servers)) return false;
   return await change(paths, { ...place, file }, (old, record) => {
     const made: Made | null = record?.made ?? null;
@@ -70,17 +70,17 @@ export async function removeTools(paths: KitePaths, place: ServerPlace): Promise
   });
 }
 
-/** Whether the entry is there, with which the client starts Kite's tools. */
+/** Returns true if the file has the entry with which the client starts Kite's tools. */
 export function hasTools(paths: KitePaths, place: ServerPlace): boolean {
   try {
     const text = readText(linkTarget(place.file), limits.clientFileBytes);
     return text !== null && removeServer(text, pathOf(place), paths.bin, null) !== text;
   } catch {
-    return false; // What Kite cannot read, the client cannot either.
+    return false; // If Kite cannot read the file, the client cannot either.
   }
 }
 
-/** Where servers were added, as far as it was recorded. */
+/** Returns the recorded places with Kite's server. */
 export function placesWithTools(paths: KitePaths): readonly ServerPlace[] {
   return readServers(paths.servers).map(({ file, project }) => ({ file, project }));
 }
@@ -89,7 +89,7 @@ type Change = (
   old: string | null,
   record: ServerRecord | undefined,
 ) => {
-  /** Null: the file goes. */
+  /** The new text; null removes the file. */
   readonly text: string | null;
   readonly record: ServerRecord | null;
 };
@@ -104,7 +104,7 @@ async function change(paths: KitePaths, place: ServerPlace, work: Change): Promi
   );
 }
 
-/** `records` are those from before the first try. True where something was written; null where somebody else wrote. */
+/** Returns true if it wrote, null if another program wrote meanwhile. `records` are those from before the first try. */
 function changeNow(
   paths: KitePaths,
   { file, project }: ServerPlace,
@@ -115,7 +115,7 @@ function changeNow(
   const known = records.find(r => r.file === file && r.project === project);
   const { text, record } = named(file, () => work(old, known));
   if (text !== old) refuseLinked(file);
-  // Whoever is left has to take away a file that was made for the first.
+  // The last place to be removed must remove the file that the first one created.
   const inherits = (r: ServerRecord) => record === null && known?.madeFile === true && r.file === file;
   const others = records.filter(r => r !== known).map(r => (inherits(r) ? { ...r, madeFile: true } : r));
   writeServers(paths.servers, record === null ? others : [...others, record]);
@@ -128,14 +128,14 @@ function pathOf({ project }: ServerPlace): readonly string[] {
   return project === null ? ["mcpServers"] : ["projects", project, "mcpServers"];
 }
 
-/** A worktree's repository, as the client knows it: all its worktrees are one project. */
+/** Returns a worktree's repository, because the client treats all its worktrees as one project. */
 function mainRoot(root: string): string {
   const pointer = fileText(join(root, ".git"));
   const [, main] = /^gitdir: (.+)\/\.git\/worktrees\/[^/]+\s*$/.exec(pointer) ?? [];
   return main === undefined ? root : resolve(root, main);
 }
 
-/** A small regular file's text; nothing where it is a folder, which is the main worktree's, or anything else. */
+/** Returns a small regular file's text; "" for a folder (the main worktree's `.git`) or anything else. */
 function fileText(path: string): string {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return "";
   return readText(path, limits.smallFileBytes) ?? "";

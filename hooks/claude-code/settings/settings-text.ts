@@ -1,3 +1,4 @@
+/** Adds and removes Kite's hooks in the text of the client's settings; keeps every other byte. */
 import { SettingsRefused } from "../../install/failed.ts";
 import {
   type ArrayNode,
@@ -13,18 +14,18 @@ import {
 import type { AllowMade } from "./allow-text.ts";
 import { type EventGroup, isOurs } from "./entries.ts";
 
-/** Lists and objects that were not there before: they go again when nothing else is in them. */
+/** Lists and objects that Kite created; uninstall removes them if they are empty. */
 export interface Created {
   readonly hooks: boolean;
   readonly events: readonly string[];
-  /** The rule that allows Kite's tools is Kite's own; absent: it is not. */
+  /** Present if Kite added the rule that allows its tools. */
   readonly allow?: AllowMade;
 }
 
 /**
- * The settings with exactly these groups of Kite's in them; `before` is what an earlier call created in them, if
- * that is known. Returns the same text where all is there already. Throws SettingsRefused where the text is no
- * JSON object or has another shape under `hooks`.
+ * Returns the settings with exactly these groups of Kite's; `before` lists the objects that an earlier call created, if
+ * known. Returns the same text if nothing is missing. Throws SettingsRefused if the text is no JSON object or has
+ * another form under `hooks`.
  */
 export function addHooks(
   text: string,
@@ -52,8 +53,8 @@ export function addHooks(
 }
 
 /**
- * The settings without Kite's entries, and without the groups they leave empty. Of the lists and objects that
- * become empty, those go that Kite made; with `created` null (nothing is known) all of them.
+ * Returns the settings without Kite's entries, and without groups that are empty then. Removes the empty lists and
+ * objects that Kite created; with `created` null (unknown) all empty ones.
  */
 export function removeHooks(text: string, bin: string, created: Created | null): string {
   let next = text;
@@ -80,17 +81,17 @@ export function removeHooks(text: string, bin: string, created: Created | null):
   return next;
 }
 
-/** Kite's entries, in the order of the file. Throws SettingsRefused as `addHooks` does. */
+/** Returns Kite's entries, in the order of the file. Throws SettingsRefused as `addHooks` does. */
 export function entriesOf(text: string, bin: string): readonly unknown[] {
   return present(text, bin).flatMap(([, { hooks }]) => hooks);
 }
 
-/** Whether the settings say nothing at all. */
+/** Returns true if the settings are empty. */
 export function isEmpty(text: string): boolean {
   return parseObject(text).children.length === 0;
 }
 
-/** Kite's part of every group, in the order of the file. */
+/** Returns Kite's entries of every group, in the order of the file. */
 function present(
   text: string,
   bin: string,
@@ -111,7 +112,7 @@ function same(found: readonly (readonly [string, unknown])[], groups: readonly E
   return JSON.stringify(canonical(found)) === JSON.stringify(canonical(groups));
 }
 
-/** The first thing to take away: an entry, or its whole group where nothing else is in it. */
+/** Returns the first node to remove: an entry, or its group if the entry is the only one. */
 function firstOurs(
   text: string,
   bin: string,

@@ -1,3 +1,4 @@
+/** Tries the perl client before `kite install` chooses it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,8 +12,8 @@ const event = { hook_event_name: "SessionStart", session_id: "kite-install", pro
 const words = "all is well\n";
 
 /**
- * Runs the perl client once against a stand-in for the daemon: an event there, an answer back. Returns null where
- * that works, else what went wrong, in a few words. What is installed afterwards was seen to work here.
+ * Runs the perl client once against a fake daemon that answers one event. Returns null if that works, else what went
+ * wrong, in a few words. So `install` chooses only a client that works on this machine.
  */
 export async function tryPerl(pl: string): Promise<string | null> {
   const home = mkdtempSync(join(tmpdir(), "kite-try-"));
@@ -28,7 +29,7 @@ export async function tryPerl(pl: string): Promise<string | null> {
     if (!heard) return "it did not reach a daemon";
     return `it answered wrongly (exit ${code})`;
   } catch (error) {
-    // Whatever it was, there is the other client.
+    // On any failure `install` uses the other client.
     return error instanceof Error ? error.message : String(error);
   } finally {
     server.close();
@@ -64,7 +65,7 @@ async function run(
   child.stdout.on("data", chunk => {
     stdout += chunk.toString();
   });
-  // One that ended before it read the event is told by its answer.
+  // If the client ended before it read the event, its answer shows it.
   child.stdin.on("error", () => undefined);
   child.stdin.end(JSON.stringify(event));
   const [code] = await once(child, "close");

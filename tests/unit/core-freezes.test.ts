@@ -109,10 +109,10 @@ describe("a hold", () => {
     w.begin("ann", { anchor: { pid: 2, startTime: "1" } });
     hold(w, { session: "ann", agent: null, incarnation: 1 }, ["src/"]);
     w.do({ type: "session_end", session: "ann", incarnation: 1, cause: "anchor_gone" });
-    expect(w.state.editHolds.all.size).toBe(0);
+    expect(w.state.freezes.all.size).toBe(0);
     hold(w, { session: "ann", agent: "x", incarnation: 0 }, ["src/"]);
     w.do({ type: "agent_end", actor: { session: "ann", agent: "x", incarnation: 0 } });
-    expect(w.state.editHolds.all.size).toBe(0);
+    expect(w.state.freezes.all.size).toBe(0);
     hold(w, "ann", ["src/"]);
     w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
     expect(w.lock("bob", "src/a.ts")).toMatchObject({ ok: true });
@@ -128,7 +128,7 @@ describe("resume", () => {
     expect(resume(w, "ann", "h-3")).toMatchObject({ code: "unknown_hold" });
     expect(resume(w, "ann", "h-2")).toEqual({ ok: true, resumed: ["h-2"] });
     expect(resume(w, "ann")).toEqual({ ok: true, resumed: ["h-1"] });
-    expect([...w.state.editHolds.all.keys()]).toEqual(["h-3"]);
+    expect([...w.state.freezes.all.keys()]).toEqual(["h-3"]);
   });
 
   it("of a person ends whichever it is", () => {
@@ -147,8 +147,8 @@ it("there are so many holds at most, whoever asks", () => {
   const { files } = lockOf("x", ["a"], 0);
   const rest = { actor: null, text: "wait", bytes: 4, hold: { files, ttlMs: 60_000 }, wallMs: w.now };
   const ask = (project: string) => w.do({ type: "broadcast", ...rest, project });
-  for (let i = 0; i < limits.holdsMax; i += 1) ask(`/${i}`);
-  expect(w.state.editHolds.all.size).toBe(limits.holdsMax);
+  for (let i = 0; i < limits.freezesMax; i += 1) ask(`/${i}`);
+  expect(w.state.freezes.all.size).toBe(limits.freezesMax);
   expect(ask("/p")).toMatchObject({ code: "too_many_holds" });
   expect(resume(w, null, null, "/0")).toMatchObject({ ok: true });
   expect(ask("/p")).toMatchObject({ ok: true });

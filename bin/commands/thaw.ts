@@ -1,0 +1,31 @@
+import type { Command } from "commander";
+
+const help = `
+The session in KITE_SESSION or CLAUDE_CODE_SESSION_ID ends its own freezes. At a terminal you end the freezes of every
+session in the project of the working directory.
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite thaw
+  $ kite thaw h-2`;
+
+interface Flags {
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+export function add(program: Command): void {
+  program
+    .command("thaw")
+    .description("end freezes: other sessions may edit the files again")
+    .argument("[freeze]", "only this freeze")
+    .option("--project <project>", "a project other than that of the working directory; only at a terminal")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (id: string | undefined, flags: Flags) => {
+      const { processWorld } = await import("../process-context.ts");
+      const { thaw } = await import("../messages/freezes.ts");
+      process.exitCode = await thaw(processWorld(), id, flags);
+    });
+}

@@ -1,0 +1,67 @@
+/** An ordered map that evicts its oldest entries instead of growing. */
+
+export interface Bounds<V> {
+  readonly entriesMax: number;
+  /** Limit of all values together, in the unit of `weightOf`. The latest entry stays, whatever its weight. */
+  readonly weightMax?: number;
+  /** Weight of a value, which must not change; the default is 0. */
+  readonly weightOf?: (value: V) => number;
+}
+
+/** A map ordered by the time an entry was last set. Reading does not refresh an entry; setting it again does. */
+export class BoundedMap<K, V> {
+  readonly #bounds: Bounds<V>;
+  readonly #entries = new Map<K, V>();
+  #weight = 0;
+
+  constructor(bounds: Bounds<V>) {
+    this.#bounds = bounds;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  has(key: K): boolean {
+    return this.#entries.has(key);
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Values, oldest first. */
+  values(): IterableIterator<V> {
+    return this.#entries.values();
+  }
+
+  /** Makes this the latest entry, and evicts the oldest ones beyond the bounds. */
+  set(key: K, value: V): void {
+    this.delete(key);
+    this.#entries.set(key, value);
+    this.#weight += this.#weigh(value);
+    const { entriesMax, weightMax = Number.POSITIVE_INFINITY } = this.#bounds;
+    const isOver = () => this.size > 1 && (this.size > entriesMax || this.#weight > weightMax);
+    if (isOver()) this.forgetWhile(isOver);
+  }
+
+  /** Removes an entry; returns whether it existed. */
+  delete(key: K): boolean {
+    const value = this.#entries.get(key);
+    if (!this.#entries.delete(key)) return false;
+    this.#weight -= this.#weigh(value as V);
+    return true;
+  }
+
+  /** Evicts the oldest entries up to the first one for which `isOver` is false. */
+  forgetWhile(isOver: (value: V) => boolean): void {
+    for (const [key, value] of this.#entries) {
+      if (!isOver(value)) return;
+      this.delete(key);
+    }
+  }
+
+  #weigh(value: V): number {
+    return this.#bounds.weightOf?.(value) ?? 0;
+  }
+}

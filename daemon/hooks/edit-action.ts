@@ -1,0 +1,88 @@
+/** The action of an edit: it locks the edit's file. */
+
+import { isAbsolute, relative } from "node:path";
+import type { MergeNote } from "../../hooks/seam/notices.ts";
+import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import { actorRow, pathOf } from "../core/locks/replies.ts";
+import { refs } from "../facts/file-refs.ts";
+import { isRefusal } from "../server/call.ts";
+import { signOfLife } from "../sessions/commands.ts";
+import { noteIgnored, noteLock } from "../trail/decisions.ts";
+import { actorOfAction, ancestorsOf, contested, type Run, refused, rulesFor } from "./action.ts";
+import type { LockAction } from "./edit-lock.ts";
+import { grantVerdict } from "./verdict.ts";
+
+export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
+  const { services, call, plan } = run;
+  const files = await refs(services, asked.cwd, [asked.file]);
+  if (isRefusal(files)) return refused("lock", files);
+  const [found] = files;
+  if (found === undefined) throw new Error("one name gave no file");
+  const file = { ...found, file: nearName(asked.cwd, asked.file) };
+  const actor = actorOfAction(run, asked);
+  const rules = await rulesFor(services, asked.session, file);
+  if (rules.ignores(pathOf(file))) {
+    noteIgnored(services, plan.event, actor, asked.file);
+    return { did: "ignored", ok: true };
+  }
+  const waitMs = Math.min(asked.waitMs, rules.lockWaitMs);
+  const action = { ...asked, waitMs, ancestors: await ancestorsOf(services, asked) };
+  if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
+  services.presence.touched(action.session, pathOf(file), file.key);
+  const ask = { ...action, files: [file], yieldMs: rules.yieldMs };
+  const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
+  const { reply, waitedMs, before, change, isAbandoned } = await waited;
+  if (isAbandoned && isRefusal(reply)) return refused("lock", reply);
+  noteLock(services, plan.event, actor, action.file, reply, waitedMs);
+  services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
+  if (isRefusal(reply)) return { ...contested("lock", services, actor, [file], reply), waitMs };
+  run.delivery.whenSettled(delivered);
+  const { changedWhileWaiting, changedBy } = await change;
+  void services.baselines.take(file);
+  const mergeRisks = takeRisks(run, actor.session);
+  const verdict = grantVerdict(action, { changedWhileWaiting, mergeRisks });
+  if (verdict === "deny") {
+    // The answer will tell the agent to read the file again, so nothing is written now.
+    await services.engine.submitAndWait({
+      type: "flight_end",
+      actor,
+      flight: action.toolUseId,
+      wrote: false,
+    });
+  } else {
+    const { session, agent } = actor;
+    const { name } = actorRow(services.engine.state, actor);
+    const writing = { session, agent, name, at: services.clock.now() };
+    services.writers.began(file.key, { ...writing, flight: action.toolUseId });
+  }
+  const granted = { ...reply, token: String(reply["token"]) };
+  return {
+    did: "lock",
+    ok: true,
+    reply: granted,
+    verdict,
+    waitedMs,
+    changedWhileWaiting,
+    changedBy,
+    before,
+    mergeRisks,
+  };
+}
+
+/** Merge risks that the session was not told of. They count as told when the answer is delivered. */
+function takeRisks({ services, delivery }: Run, session: string): readonly MergeNote[] {
+  const { engine, riskNotes } = services;
+  const { notes, ids } = riskNotes.take(engine.state, session);
+  delivery.whenSettled(heard => {
+    if (!heard) riskNotes.restore(session, ids);
+    else if (ids.length > 0)
+      engine.submitWithRetry({ type: "notes_told", session, agent: null, notes: [], risks: ids });
+  });
+  return notes;
+}
+
+/** The file's name relative to `cwd` if it lies below `cwd`; else its name as it is. */
+function nearName(cwd: string, file: string): string {
+  const near = relative(cwd, file);
+  return isAbsolute(file) && near !== "" && !near.startsWith("..") ? near : file;
+}

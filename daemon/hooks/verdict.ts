@@ -1,0 +1,92 @@
+/**
+ * Whether a tool runs, by the outcomes of its actions. Pure. An adapter words a verdict, and decides none.
+ *
+ * A tool is denied if it would ignore another agent: its lock, its freeze, its write of the index, its uncommitted
+ * work, or a change that the tool never saw. Every other refusal is Kite's own failure: a full disk, a path that does
+ * not answer, a bound, a session that cannot begin, a bug. Then the tool runs, and the person is told. Each code has a
+ * row: one without a verdict does not compile.
+ */
+import type { HookOutcome, Verdict } from "../../hooks/seam/plan.ts";
+import type { Code } from "../../protocol/codes.ts";
+import type { GuardFinding, GuardMode } from "../../protocol/guard.ts";
+
+type RefusalVerdict = Extract<HookOutcome, { ok: false }>["verdict"];
+
+const refusals: { readonly [C in Code]: RefusalVerdict } = {
+  // Another agent holds the file, or froze it.
+  lock_held: "deny",
+  lock_queue_full: "deny",
+  lock_timeout: "deny",
+  lock_deadlock: "deny",
+  lock_given_up: "deny",
+  already_queued: "deny",
+  edits_held: "deny",
+  // Kite could not check or decide.
+  invalid_json: "allow",
+  invalid_utf8: "allow",
+  line_too_long: "allow",
+  nesting_too_deep: "allow",
+  unknown_type: "allow",
+  invalid_request: "allow",
+  unsupported_protocol: "allow",
+  unknown_session: "allow",
+  session_ended: "allow",
+  too_many_sessions: "allow",
+  too_many_locks: "allow",
+  not_held: "allow",
+  lease_lost: "allow",
+  unknown_task: "allow",
+  ambiguous_task: "allow",
+  task_blocked: "allow",
+  task_cycle: "allow",
+  task_state: "allow",
+  task_claimed: "allow",
+  no_ready_task: "allow",
+  too_many_tasks: "allow",
+  context_absent: "allow",
+  context_conflict: "allow",
+  context_too_large: "allow",
+  context_full: "allow",
+  message_too_long: "allow",
+  recipient_gone: "allow",
+  recipient_ambiguous: "allow",
+  inbox_full: "allow",
+  messages_full: "allow",
+  too_many_messages: "allow",
+  unknown_message: "allow",
+  too_many_holds: "allow",
+  unknown_hold: "allow",
+  path_unreachable: "allow",
+  request_conflict: "allow",
+  store_full: "allow",
+  store_lost: "allow",
+  internal_error: "allow",
+  too_many_connections: "allow",
+  restarting: "allow",
+  not_available: "allow",
+};
+
+/** Whether the tool runs although an action of its hook was refused with this code. */
+export function refusalVerdict(code: Code): RefusalVerdict {
+  return refusals[code];
+}
+
+/**
+ * Whether an edit that has its lock runs. The client merges or refuses an edit of a file that changed meanwhile. A tool
+ * that overwrites the file would undo a change that it never saw.
+ */
+export function grantVerdict(
+  { overwrites }: { readonly overwrites: boolean },
+  { changedWhileWaiting, mergeRisks }: Pick<Granted, "changedWhileWaiting" | "mergeRisks">,
+): Verdict {
+  if (changedWhileWaiting && overwrites) return "deny";
+  return changedWhileWaiting || mergeRisks.length > 0 ? "allow_with_note" : "allow";
+}
+
+type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
+
+/** Whether a shell line runs. A line whose agent must be told first is denied, too: it passes when it is sent again. */
+export function guardVerdict(mode: GuardMode, findings: readonly GuardFinding[]): Verdict {
+  if (mode === "off" || findings.length === 0) return "allow";
+  return mode === "deny" ? "deny" : "allow_with_note";
+}

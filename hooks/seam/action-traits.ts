@@ -1,0 +1,45 @@
+/** What each action is like, for code that treats actions differently. An action without a row does not compile. */
+import type { HookAction } from "./actions.ts";
+
+export interface ActionTraits {
+  /** It may wait: until another agent is done, or until git has answered. */
+  readonly waits: boolean;
+  /**
+   * Whether its outcome has something to tell. `only`: the daemon runs the action for that alone. `also`: the daemon
+   * runs it even if no answer can carry its outcome.
+   */
+  readonly tells: "nothing" | "also" | "only";
+  /** The daemon runs it even if an action before it was refused. */
+  readonly afterRefusal: boolean;
+}
+
+const plain = { waits: false, tells: "nothing", afterRefusal: false } as const;
+const telling = { waits: false, tells: "only", afterRefusal: false } as const;
+
+export const actionTraits = {
+  begin: { waits: false, tells: "also", afterRefusal: false },
+  heartbeat: plain,
+  lock: { waits: true, tells: "also", afterRefusal: false },
+  // A session that cannot be registered may wipe others' work like any other.
+  guard: { waits: true, tells: "also", afterRefusal: true },
+  record_tool_use: plain,
+  flight_end: plain,
+  shell_end: plain,
+  release_index: plain,
+  renew: plain,
+  reconcile: plain,
+  suspend: plain,
+  turn_end: plain,
+  // A refusal is an answer, too: what the actor was shown before counts as read, and the next messages go with it.
+  inbox: { waits: false, tells: "only", afterRefusal: true },
+  notes: telling,
+  end: plain,
+  prompt_submitted: plain,
+  await_release: { waits: true, tells: "only", afterRefusal: false },
+  list_peers: telling,
+} as const satisfies { readonly [D in HookAction["do"]]: ActionTraits };
+
+/** Actions whose outcomes have nothing to tell. */
+export type PlainAction = {
+  [D in HookAction["do"]]: (typeof actionTraits)[D]["tells"] extends "nothing" ? D : never;
+}[HookAction["do"]];

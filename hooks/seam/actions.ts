@@ -1,0 +1,185 @@
+/** The actions that an adapter may put into a plan. */
+import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
+
+/** What an adapter asks the daemon to do for one event. `plan.ts` has the plan and the outcomes. */
+export type HookAction =
+  | {
+      /** Register the session, or bring it up to date; `revive` lets an ended id begin again. */
+      readonly do: "begin";
+      readonly session: string;
+      readonly cwd: string;
+      readonly pid?: number;
+      readonly revive: boolean;
+    }
+  | {
+      /** A sign of life; `active` says whether a turn runs. It registers no session and no agent. */
+      readonly do: "heartbeat";
+      readonly session: string;
+      readonly agent?: string;
+      readonly active?: boolean;
+      /** What waits for a person, or null if nothing does any more. */
+      readonly attention?: string | null;
+      /** The agent's name for people: a teammate's name, a subagent's type. Without `agent` it says which one. */
+      readonly agentName?: string;
+      /** The main agent began it, perhaps through others: the main agent's locks pass to it. */
+      readonly descends?: boolean;
+      /** The agent has ended. */
+      readonly ended?: boolean;
+    }
+  | {
+      /** Lock the file for the rest of the actor's turn; may wait. */
+      readonly do: "lock";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly file: string;
+      readonly cwd: string;
+      readonly promptId: string | null;
+      readonly toolUseId: string;
+      readonly waitMs: number;
+      /** Agents of the session whose locks pass to this one; null is the main agent. */
+      readonly ancestors: readonly (string | null)[];
+      /** The client's own file that names a nested agent's parent; null if there is none to read. */
+      readonly parentFile: string | null;
+      /** The tool would overwrite a change that it never saw: if there is one, the tool is denied and no write begins. */
+      readonly overwrites: boolean;
+    }
+  | {
+      /** Check whether git commands reach other actors' uncommitted work, and lock the indexes that they write. */
+      readonly do: "guard";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly cwd: string;
+      readonly toolUseId: string;
+      readonly promptId: string | null;
+      /** How long to wait for an index, in milliseconds. */
+      readonly waitMs: number;
+      readonly commands: readonly GuardedCommand[];
+      /** Names that git does not have; each may stand for further commands. */
+      readonly aliases: readonly AliasedCommand[];
+      /** Why a part of the line could not be read, for the trail. That part passes. null: all of it was read. */
+      readonly unread: string | null;
+      /** As for a lock: whose locks pass to this actor, and whose work it may touch. */
+      readonly ancestors: readonly (string | null)[];
+      readonly parentFile: string | null;
+      /** For the trail: the name of the line's first command, never words of the line. */
+      readonly line: string;
+      /** The whole line, to recognize it when it is sent again; it is not kept. */
+      readonly typed: string;
+    }
+  | {
+      /** The actor makes a call that comes to the daemon through a process that several agents share. */
+      readonly do: "record_tool_use";
+      readonly session: string;
+      readonly agent?: string;
+      readonly toolUseId: string;
+      readonly cwd: string;
+      /** The shell line, if the call is a command in it. */
+      readonly command?: string;
+    }
+  | {
+      /** A write ended; with `toolUseId: null`, all writes of the actor. */
+      readonly do: "flight_end";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly toolUseId: string | null;
+      /** The changed lines, for people: "lines 10-40". */
+      readonly wrote: boolean;
+      readonly file: string | null;
+      readonly cwd: string;
+      readonly lines: string | null;
+      /** Agents of the session for which this one works; null is the main agent. */
+      readonly ancestors: readonly (string | null)[];
+    }
+  | {
+      /** A shell command ended. The daemon looks for its changes in files that are held or have uncommitted work. */
+      readonly do: "shell_end";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly toolUseId: string;
+      readonly cwd: string;
+      /** How long it ran, in milliseconds; null if the client does not say. */
+      readonly ranMs: number | null;
+      readonly ancestors: readonly (string | null)[];
+    }
+  | {
+      /** The actor's git command waits for a person, or will not run: others may write the indexes that it locked. */
+      readonly do: "release_index";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
+      /** A person is asked about the actor's write: its lease begins anew, once. */
+      readonly do: "renew";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
+      /** Agents that are gone have ended their turn, whether or not an event said so. */
+      readonly do: "reconcile";
+      readonly session: string;
+      readonly pid?: number;
+      readonly isGone: (agent: string) => boolean;
+    }
+  | {
+      /** The session's process goes on under another id: its locks wait a little for that id. */
+      readonly do: "suspend";
+      readonly session: string;
+      readonly pid?: number;
+    }
+  | {
+      /** Release the actor's turn locks; with `keepPrompt` only those of other prompts. */
+      readonly do: "turn_end";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly keepPrompt?: string;
+    }
+  | {
+      /**
+       * The actor's event is about to be answered: what it was shown before counts as read. With `take` the answer
+       * shows the next unread messages. Runs after a refusal, too.
+       */
+      readonly do: "inbox";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly take: boolean;
+    }
+  | {
+      /** The answer of an event that the client does not wait for may carry notices; messages stay unread. */
+      readonly do: "notes";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
+      /** End the incarnation anchored at `pid`, or the session. */
+      readonly do: "end";
+      readonly session: string;
+      readonly pid?: number;
+      readonly cause: string;
+    }
+  | {
+      /** A prompt came: the hook that would wake the session ends. A person's prompt resets the count of wakes. */
+      readonly do: "prompt_submitted";
+      readonly session: string;
+      readonly promptId: string | null;
+      readonly byPerson: boolean;
+    }
+  | {
+      /** The session stopped: wait, for a while, until a file is free that its main agent was refused in this turn. */
+      readonly do: "await_release";
+      readonly session: string;
+      readonly promptId: string | null;
+    }
+  | {
+      /** List the sessions that are live in the session's project. */
+      readonly do: "list_peers";
+      readonly session: string;
+    };

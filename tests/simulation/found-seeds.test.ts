@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { foundSeeds, plantedSeeds } from "./found-seeds.ts";
+import { planted } from "./planted.ts";
+import { runOnce } from "./run.ts";
+
+it.each(foundSeeds)("seed $seed, $host, finds no more: $found", async ({ seed, host, steps }) => {
+  const { failure, transcript } = await runOnce(seed, steps, host, { tell: true, audit: true });
+  expect(failure, transcript.join("\n")).toBe(null);
+});
+
+it("seeds of planted bugs name bugs that there are", () => {
+  const bugs = new Set(planted.map(({ bug }) => bug));
+  expect(plantedSeeds.filter(({ found }) => !bugs.has(found))).toEqual([]);
+});

@@ -1,0 +1,10 @@
+import { expect, it } from "vitest";
+import { runOnce } from "./run.ts";
+
+it.each([
+  [4, "file"],
+  [2, "remote"],
+] as const)("entries change no slice but those looked at after them: seed %i, %s", async (seed, host) => {
+  const { failure } = await runOnce(seed, 2000, host, { tell: false, audit: true });
+  expect(failure).toBe(null);
+});

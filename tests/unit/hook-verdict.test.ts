@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { grantVerdict, guardVerdict, refusalVerdict } from "../../daemon/hooks/verdict.ts";
+import type { MergeNote } from "../../hooks/seam/notices.ts";
+import { type Code, codes } from "../../protocol/codes.ts";
+import type { GuardFinding } from "../../protocol/guard.ts";
+
+const isACode = (name: string): name is Code => Object.hasOwn(codes, name);
+
+test("only what another agent is in the way of is denied", () => {
+  const denied = Object.keys(codes)
+    .filter(isACode)
+    .filter(code => refusalVerdict(code) === "deny");
+  expect(denied.sort()).toEqual([
+    "already_queued",
+    "edits_held",
+    "lock_deadlock",
+    "lock_given_up",
+    "lock_held",
+    "lock_queue_full",
+    "lock_timeout",
+  ]);
+});
+
+test("an edit that has its lock runs, unless it would overwrite a change that it never saw", () => {
+  const risk: MergeNote = { file: "a.ts", own: "/a", name: "bob", worktree: "/b", branch: null };
+  const verdict = (overwrites: boolean, changedWhileWaiting: boolean, mergeRisks: MergeNote[] = []) =>
+    grantVerdict({ overwrites }, { changedWhileWaiting, mergeRisks });
+  expect(verdict(false, false)).toBe("allow");
+  expect(verdict(true, false)).toBe("allow");
+  expect(verdict(false, true)).toBe("allow_with_note");
+  expect(verdict(true, true)).toBe("deny");
+  expect(verdict(true, false, [risk])).toBe("allow_with_note");
+  expect(verdict(true, true, [risk])).toBe("deny");
+});
+
+test("a shell line with findings runs only where the guard warns, or is off", () => {
+  const rest = { command: 0, foreign: [], more: 0, own: [], worktree: "/a" };
+  const wipes: GuardFinding = { ...rest, verdict: "deny" };
+  const takes: GuardFinding = { ...rest, verdict: "tell_first" };
+  for (const found of [[wipes], [takes], [takes, wipes]]) {
+    expect(guardVerdict("deny", found)).toBe("deny");
+    expect(guardVerdict("warn", found)).toBe("allow_with_note");
+    expect(guardVerdict("off", found)).toBe("allow");
+  }
+  for (const mode of ["deny", "warn", "off"] as const) expect(guardVerdict(mode, [])).toBe("allow");
+});
