@@ -122,7 +122,8 @@ export class Home {
   async dispose(): Promise<void> {
     for (const client of this.#clients) client.destroy();
     await Promise.all([...this.#children].map(child => end(child, "SIGKILL")));
-    rmSync(this.#folder, { recursive: true, force: true });
+    // A killed process may still add a file with its last call.
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 9 });
   }
 }
 

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ensureDaemon } from "../../client/launch.ts";
+import { stopDaemon } from "../../client/stop.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
@@ -553,8 +554,8 @@ test("a daemon started from a session's surroundings knows nothing of them", asy
       ]);
     }
   } finally {
-    await client.request("shutdown", {});
-    client.close();
+    // It is nobody's child here: its files are its own until its process has ended.
+    await stopDaemon(client, false);
     await own.dispose();
   }
 });
