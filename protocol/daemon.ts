@@ -12,6 +12,8 @@ export const queryTargets = [
   "tasks",
   "task_ready",
   "task_blocked",
+  "declarations",
+  "declarations_ended",
   "context",
   "messages",
   "holds",

@@ -125,6 +125,25 @@ export type KiteEvent =
       readonly sides: readonly [MergeSideRow, MergeSideRow];
     }
   | {
+      /** An agent declared what it is about, or changed that. `files` counts those in its code view. */
+      readonly event: "declared";
+      readonly by: ActorRow;
+      readonly project: string;
+      readonly role: string;
+      /** Its task in its own words. */
+      readonly text: string;
+      /** The number of files in its code view. */
+      readonly fileCount: number;
+    }
+  | {
+      /** Two agents declared the same file, or a folder and a file in it: sent when the later one declares it. */
+      readonly event: "declarations_overlap";
+      readonly sides: readonly [ActorRow, ActorRow];
+      /** What each side declared, and what it will do there. */
+      readonly paths: readonly [string, string];
+      readonly wills: readonly [string, string];
+    }
+  | {
       readonly event: "context_changed";
       readonly project: string;
       readonly key: string;

@@ -1,3 +1,4 @@
+import { gateLimits } from "./limits-gates.ts";
 import { guardLimits } from "./limits-guard.ts";
 
 /**
@@ -175,6 +176,7 @@ export const limits = {
   riskMs: 30_000,
 
   ...guardLimits,
+  ...gateLimits,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */

@@ -35,6 +35,7 @@ export const requestTraits: { readonly [T in RequestType]: RequestTraits } = {
   task_release: once,
   task_remove: once,
   task_import: once,
+  declare: once,
   context_set: once,
   context_get: once,
   context_list: once,

@@ -21,6 +21,7 @@ import {
   shutdownSchema,
   subscribeSchema,
 } from "./daemon.ts";
+import { type DeclareReply, declareSchema } from "./declaration.ts";
 import { type HookReply, hookSchema } from "./hook.ts";
 import {
   type FileCheckReply,
@@ -95,6 +96,7 @@ export const requests = {
   task_release: request<typeof taskReleaseSchema, TaskReply>(taskReleaseSchema),
   task_remove: request<typeof taskRemoveSchema, TaskRemoveReply>(taskRemoveSchema),
   task_import: request<typeof taskImportSchema, TaskImportReply>(taskImportSchema),
+  declare: request<typeof declareSchema, DeclareReply>(declareSchema),
   context_set: request<typeof contextSetSchema, ContextSetReply>(contextSetSchema),
   context_get: request<typeof contextGetSchema, ContextGetReply>(contextGetSchema),
   context_list: request<typeof contextListSchema, ContextListReply>(contextListSchema),

@@ -10,7 +10,8 @@ interface Allowed {
 
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
-const plainProtocol = /^protocol\/(?:codes|limits(?:-guard)?|paths|request-traits|text|wire|nearest)\.ts$/;
+const plainProtocol =
+  /^protocol\/(?:codes|declaration-example|limits(?:-gates|-guard)?|paths|request-traits|text|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;
@@ -26,7 +27,7 @@ const table: readonly Allowed[] = [
   { folder: /^protocol\//, values: [schemas, /^zod$/], types: [] },
   {
     folder: /^daemon\/core\//,
-    values: [/^daemon\/core\//, /^protocol\/(?:codes|limits|nearest)\.ts$/],
+    values: [/^daemon\/core\//, /^protocol\/(?:codes|declaration-example|limits|nearest)\.ts$/],
     types: [schemas, /^hooks\/seam\//],
   },
   {
@@ -42,7 +43,10 @@ const table: readonly Allowed[] = [
   },
   {
     folder: adapters,
-    values: [/^hooks\/(?:claude-code|git|seam|shell)\//, /^protocol\/(?:codes|guard|limits|text)\.ts$/],
+    values: [
+      /^hooks\/(?:claude-code|git|seam|shell)\//,
+      /^protocol\/(?:codes|declaration-example|guard|limits|text)\.ts$/,
+    ],
     types: [schemas],
   },
   { folder: /^hooks\/client\//, values: [/^hooks\/client\//, node], types: [schemas] },

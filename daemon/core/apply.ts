@@ -7,6 +7,7 @@ import { assert } from "./assert.ts";
 import type { CommandOf, CommandType, Entry } from "./commands.ts";
 import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
+import { declare } from "./declarations/declare.ts";
 import { workReturned, writesNoted, writesSettled } from "./files/dirty-files.ts";
 import { workTaken } from "./files/work-taken.ts";
 import type { Handlers, Meta } from "./handler.ts";
@@ -64,6 +65,7 @@ const handlers: Handlers = {
   task_claim: taskClaim,
   task_release: taskRelease,
   task_remove: taskRemove,
+  declare,
   context_set: contextSet,
   context_delete: contextDelete,
   message_send: messageSend,

@@ -2,6 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actor.ts";
+import { checkDeclarations } from "./check-declarations.ts";
 import { checkTalk } from "./check-messages.ts";
 import { checkNotes } from "./check-notices.ts";
 import { fileKey } from "./files/merge-risk.ts";
@@ -31,6 +32,7 @@ const slices = {
     yield* checkRisks(state);
   },
   notes: checkNotes,
+  declarations: checkDeclarations,
   talk: checkTalk,
 } as const;
 

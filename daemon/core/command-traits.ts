@@ -47,6 +47,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   work_taken: passing,
   conflict_noted: passing,
   notes_told: passing,
+  declare: passing,
   task_create: lasting,
   task_import: lasting,
   task_update: lasting,

@@ -5,6 +5,7 @@
 
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Actor, Anchor } from "./actor.ts";
+import type { DeclarationCommands } from "./declarations/commands.ts";
 import type { FileName, FileRef, Written } from "./file-ref.ts";
 import type { TalkCommands } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";
@@ -293,7 +294,7 @@ export interface Void {
 }
 
 /** Every command, by name. */
-export interface Commands extends TalkCommands, NoteCommands {
+export interface Commands extends TalkCommands, NoteCommands, DeclarationCommands {
   daemon_started: DaemonStarted;
   session_begin: SessionBegin;
   session_end: SessionEnd;

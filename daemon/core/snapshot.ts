@@ -5,6 +5,7 @@
  */
 
 import { addItem } from "./context.ts";
+import { addDeclaration, type Declaration } from "./declarations/table.ts";
 import { addSettled, addWork } from "./files/dirty-files.ts";
 import { addRisk } from "./files/merge-risk.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
@@ -54,6 +55,8 @@ interface Header {
   readonly sent: readonly (readonly [string, readonly number[]])[];
   readonly editHoldCount: number;
   readonly noteCount: number;
+  /** Absent in snapshots from before declarations. */
+  readonly endedDeclarations?: number;
   readonly told: EventCursor;
 }
 
@@ -72,6 +75,8 @@ interface Lists {
   risks: readonly [string, MergeRisk];
   notes: PendingNotes;
   conflicts: readonly [string, Conflict];
+  declarations: Declaration;
+  endedDeclarations: readonly [number, Declaration];
   context: ContextItem;
   messages: NewMessage;
   editHolds: Freeze;
@@ -88,7 +93,7 @@ export interface Copy {
 
 /** Copies the state, which is far cheaper than writing it, so that writing can happen later. */
 export function copyOf(state: State): Copy {
-  const { locks, tasks, writes, notes, context, messages, freezes } = state;
+  const { locks, tasks, writes, notes, declarations, context, messages, freezes } = state;
   const header: Header = {
     format,
     rules: state.rules,
@@ -106,6 +111,7 @@ export function copyOf(state: State): Copy {
     sent: [...messages.sent],
     editHoldCount: freezes.count,
     noteCount: notes.count,
+    endedDeclarations: declarations.endedCount,
     told: state.lastEventCursor,
   };
   const lists = {
@@ -119,6 +125,8 @@ export function copyOf(state: State): Copy {
     risks: [...state.risks],
     notes: [...notes.pending.values()],
     conflicts: [...notes.conflicts],
+    declarations: [...declarations.live.values()],
+    endedDeclarations: [...declarations.ended],
     context: [...context.items.values()],
     messages: Array.from(messages.all.values(), plainMessage),
     editHolds: [...freezes.all.values()],
@@ -140,6 +148,8 @@ export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield* listLines("risks", lists.risks);
   yield* listLines("notes", lists.notes);
   yield* listLines("conflicts", lists.conflicts);
+  yield* listLines("declarations", lists.declarations);
+  yield* listLines("endedDeclarations", lists.endedDeclarations);
   yield* listLines("context", lists.context);
   yield* listLines("messages", lists.messages);
   yield* listLines("editHolds", lists.editHolds);
@@ -214,6 +224,7 @@ function readHeader(state: State, line: string): Header {
   for (const [by, times] of header.sent) state.messages.sent.set(by, times);
   state.freezes.count = header.editHoldCount;
   state.notes.count = header.noteCount;
+  state.declarations.endedCount = header.endedDeclarations ?? 0;
   state.lastEventCursor = header.told;
   return header;
 }
@@ -230,6 +241,8 @@ function readLists(state: State, part: Part): void {
   for (const [id, risk] of part.risks ?? []) addRisk(state, id, risk);
   for (const pending of part.notes ?? []) addPending(state.notes, pending);
   for (const [id, conflict] of part.conflicts ?? []) addConflict(state.notes, id, conflict);
+  for (const one of part.declarations ?? []) addDeclaration(state.declarations, one);
+  for (const [n, one] of part.endedDeclarations ?? []) state.declarations.ended.set(n, one);
   for (const item of part.context ?? []) addItem(state.context, item);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) addFreeze(state.freezes, hold);

@@ -1,6 +1,7 @@
 /** The state's types, and the empty state. Invariants: those that `check` tests. */
 import type { Actor } from "./actor.ts";
 import type { LockKind } from "./commands.ts";
+import { type Declarations, noDeclarations } from "./declarations/table.ts";
 import type { FileRef } from "./file-ref.ts";
 import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
 import { OtherWords } from "./locks/by-words.ts";
@@ -48,6 +49,7 @@ export interface State {
   /** derived: keys of risks by the sessions of their sides. */
   readonly risksOf: Map<string, Set<string>>;
   readonly notes: Notes;
+  readonly declarations: Declarations;
   readonly context: ContextTable;
   readonly messages: Messages;
   readonly freezes: Freezes;
@@ -287,6 +289,7 @@ export function emptyState(): State {
     risks: new Map(),
     risksOf: new Map(),
     notes: noNotes(),
+    declarations: noDeclarations(),
     context: noContext(),
     messages: noMessages(touched),
     freezes: noFreezes(touched),

@@ -13,6 +13,7 @@ import { isRefusal } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
 import { contextPage } from "../views/context.ts";
+import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
 import { riskRows, type WorkStates, workStates, writeRows } from "../views/dirty-files.ts";
 import { holdRows, postedRows } from "../views/messages.ts";
 import { page, placeIn } from "../views/paging.ts";
@@ -89,6 +90,10 @@ function* rowsFor(
       return yield* pageOf(riskRows(services), row => isOf(...row.sides.map(side => side.id)));
     case "messages":
       return yield* pageOf(postedRows(engine.state), row => isOf(row.from?.id, ...row.to.map(to => to.id)));
+    case "declarations":
+      return yield* pageOf(declarationRows(engine), row => isOf(row.id));
+    case "declarations_ended":
+      return yield* pageOf(endedDeclarationRows(engine), row => isOf(row.id));
     case "holds":
       return yield* pageOf(holdRows(engine), row => isOf(row.by?.id));
   }

@@ -4,6 +4,7 @@ import type { HookServices } from "../hooks/hook-services.ts";
 import type { Call } from "../server/call.ts";
 import { contextDelete, contextGet, contextList, contextSet } from "./context.ts";
 import { hello, ping, query, shutdown, stats, subscribe } from "./daemon.ts";
+import { declare } from "./declarations.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { hook } from "./hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./locks.ts";
@@ -27,6 +28,7 @@ const handlers: RequestHandlers = {
   file_unlock: fileUnlock,
   file_check: fileCheck,
   file_touch: fileTouch,
+  declare,
   context_set: contextSet,
   context_get: contextGet,
   context_list: contextList,

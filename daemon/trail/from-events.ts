@@ -46,6 +46,11 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
       const why = `${did}${commit === null ? "" : ` as ${commit}`}: it was uncommitted work of ${owner.name}`;
       const line = { at, event: event.event, ...by, project, type: command } as const;
       for (const file of event.paths) lines.push({ ...line, file, decision: "note", why });
+    } else if (event.event === "declarations_overlap") {
+      const [a, b] = event.sides;
+      const why = `${a.name} declared it, ${b.name} had declared it before`;
+      const line = { at, event: event.event, ...a, project, type: null } as const;
+      lines.push({ ...line, file: event.paths[0], decision: "note", why });
     } else if (event.event === "merge_risk") {
       const [a, b] = event.sides;
       const why = `${a.name} has work in it in ${a.worktree}, ${b.name} in ${b.worktree}`;

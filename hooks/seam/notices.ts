@@ -27,7 +27,7 @@ export interface LockNote {
 }
 
 /** What an agent is told about its files with its next event that waits. */
-export type FileNote = PastLockNote | TakenNote;
+export type FileNote = PastLockNote | TakenNote | OverlapNote;
 
 /**
  * An actor wrote a file without its lock (after the lock had ended, or by a shell command). Or two actors wrote it
@@ -41,6 +41,17 @@ export interface PastLockNote {
   readonly mine: boolean;
   /** The other actor, by its name for people; null if there is none. */
   readonly other: string | null;
+}
+
+/** Another agent declared a file that this one declared, too, or a folder with it or in it. */
+export interface OverlapNote {
+  readonly what: "overlap";
+  /** Absolute, as the other agent declared it. */
+  readonly file: string;
+  /** The other agent, by its name for people. */
+  readonly other: string;
+  /** What it will do there; empty: it did not say. */
+  readonly will: string;
 }
 
 /** A git command of another actor took the agent's uncommitted work. */

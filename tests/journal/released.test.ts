@@ -41,6 +41,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   task_claim: true,
   task_release: true,
   task_remove: true,
+  declare: true,
   context_set: true,
   context_delete: true,
   message_send: true,

@@ -93,6 +93,12 @@ export class NoteLives {
         this.#tell(state, writer, { what, file, mine: true, other: holder?.name ?? null });
         if (holder !== null) this.#tell(state, holder, { what, file, mine: false, other: writer.name });
       }
+      if (event.event === "declarations_overlap") {
+        const { sides, paths, wills } = event;
+        const [a, b] = sides;
+        this.#tell(state, a, { what: "overlap", file: paths[1], other: b.name, will: wills[1] });
+        this.#tell(state, b, { what: "overlap", file: paths[0], other: a.name, will: wills[0] });
+      }
       if (event.event === "work_taken") {
         const { how: what, paths, more = 0, by, owner, command: git, commit } = event;
         this.#tell(state, owner, { what, files: paths, more, other: by.name, command: git, commit });

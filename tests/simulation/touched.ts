@@ -8,7 +8,15 @@ import type { State } from "../../daemon/core/state.ts";
 /** Every so many entries all of the state is looked at, for what a command touches although it should not. */
 const wholeEvery = 25;
 
-const all: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "tasks", "writes", "notes", "talk"]);
+const all: ReadonlySet<Slice> = new Set<Slice>([
+  "sessions",
+  "locks",
+  "tasks",
+  "writes",
+  "notes",
+  "declarations",
+  "talk",
+]);
 const none: ReadonlySet<Slice> = new Set<Slice>();
 // Whether a session makes room depends on most of what it has: it is looked at with everything else.
 const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions"]);
@@ -17,8 +25,9 @@ const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk"]);
 const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks"]);
 const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes"]);
 const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "notes"]);
-const writes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "writes", "notes"]);
-const flights: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "writes", "notes"]);
+const writes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "writes", "notes", "declarations"]);
+const declarations: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes", "declarations"]);
+const flights: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "writes", "notes", "declarations"]);
 const freezes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "talk"]);
 
 /** Commands that leave some slices alone while no session comes or goes; any other may touch all. */
@@ -29,6 +38,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
   ["task_claim", tasks],
   ["task_release", tasks],
   ["task_remove", tasks],
+  ["declare", declarations],
   ["context_set", talk],
   ["context_delete", talk],
   ["message_send", talk],
@@ -103,6 +113,7 @@ function partsOf(
     ["tasks", [lists.tasks, header.taskCount]],
     ["writes", [lists.writes, lists.settled, lists.risks]],
     ["notes", [lists.notes, lists.conflicts, header.noteCount]],
+    ["declarations", [lists.declarations, lists.endedDeclarations, header.endedDeclarations]],
     [
       "talk",
       [

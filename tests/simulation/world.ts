@@ -15,6 +15,7 @@ import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
+import { DeclareLives } from "./declares.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
@@ -117,6 +118,7 @@ export class World {
   readonly #notes: NoteLives;
   readonly #late: LateWrites;
   readonly #room: RoomLives;
+  readonly #declares: DeclareLives;
   readonly #replies = new ReadReplies();
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
@@ -133,6 +135,7 @@ export class World {
     this.#talk = new TalkLives(this.random.fork());
     this.#notes = new NoteLives(new Random(~seed));
     this.#room = new RoomLives(new Random(seed ^ 0x400e));
+    this.#declares = new DeclareLives(new Random(seed ^ 0xdec1));
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
   }
 
@@ -371,6 +374,8 @@ export class World {
 
   #happen(): void {
     const { random } = this;
+    const declare = this.#declares.next(sessions);
+    if (declare !== null) this.#submit(this.#connect(declare.actor), declare);
     const roll = random.int(1, 152);
     if (roll > 132) this.#speak();
     else if (roll > 120) this.#write();

@@ -11,6 +11,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { WriteNote } from "../commands.ts";
+import { touchDeclared } from "../declarations/end.ts";
 import type { Written } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
@@ -85,6 +86,12 @@ export function markDirty(
   meta: Meta,
 ): void {
   const { name } = actorRow(state, actor);
+  touchDeclared(
+    state,
+    actor,
+    ancestors,
+    files.map(({ key }) => key),
+  );
   for (const { key, file, worktree, project } of files) {
     const before = state.writes.files.get(key);
     if (before !== undefined) removeWork(state.writes, before);

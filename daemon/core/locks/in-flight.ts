@@ -10,6 +10,7 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey, sameActor } from "../actor.ts";
+import { touchDeclared } from "../declarations/end.ts";
 import { markDirty } from "../files/dirty-files.ts";
 import { noteRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
@@ -30,6 +31,8 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
     markDirty(state, actor, noted, meta);
     noteRisks(state, actor, noted.files, step);
   }
+  // A file outside of every repository is known by its lock alone.
+  if (wrote && flight !== null && noted === undefined) touchHeld(state, actor, flight);
   endWrites(state, actor, flight, step);
   if (flight === null) return;
   const id = useKey(actor, flight);
@@ -68,6 +71,11 @@ export function endWrites(state: State, actor: Actor, flight: string | null, ste
   }
   // A descendant that waited only for this write comes before the actor's next write.
   grantWaiters(state, step);
+}
+
+function touchHeld(state: State, actor: Actor, flight: string): void {
+  for (const { key, flights, ancestors } of flyingOf(state, actor))
+    if (flights.includes(flight)) touchDeclared(state, actor, ancestors, [key]);
 }
 
 /** Returns a key of actor and tool use: two clients may use the same tool-use id. */

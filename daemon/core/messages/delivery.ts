@@ -7,6 +7,7 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
+import { endDeclarations } from "../declarations/end.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { noSession } from "../sessions/end.ts";
@@ -92,6 +93,7 @@ export const agentEnd: Handler<"agent_end"> = (state, { actor }, _meta, step) =>
   if (agent === null) return;
   closeInboxes(state, session, agent, step);
   endFreezesOf(state, { session, agent }, "ended", step);
+  endDeclarations(state, session, agent);
   // Removed last, because returned messages carry the agent's name.
   const live = state.sessions.live.get(session);
   if (live !== undefined) removeAgent(state.sessions, live, agent);

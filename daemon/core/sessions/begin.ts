@@ -9,6 +9,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { LockRequest, SessionBegin } from "../commands.ts";
+import { moveDeclaration } from "../declarations/end.ts";
 import { renameWriters } from "../files/dirty-files.ts";
 import { renameRisks } from "../files/merge-risk.ts";
 import type { Handler, Meta } from "../handler.ts";
@@ -71,6 +72,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   moveInbox(state, before.id, command.session);
   renameRisks(state, before.id, command.session);
   moveNotes(state, before.id, command.session);
+  moveDeclaration(state, before.id, command.session);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
   renameWriters(state, before.id, command.session);

@@ -7,6 +7,7 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { endDeclarations } from "../declarations/end.ts";
 import { forgetRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
@@ -107,6 +108,7 @@ export function end(state: State, session: Session, cause: string, step: Step, r
   closeInboxes(state, session.id, undefined, step);
   forgetRisks(state, session.id);
   forgetNotes(state, session.id);
+  endDeclarations(state, session.id);
   removeSession(state.sessions, session);
   ended.delete(session.id);
   if (!returns) ended.set(session.id, state.t);

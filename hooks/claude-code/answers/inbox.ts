@@ -4,7 +4,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { HookAction } from "../../seam/actions.ts";
-import type { FileNote, TakenNote } from "../../seam/notices.ts";
+import type { FileNote, OverlapNote, TakenNote } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
@@ -121,6 +121,7 @@ function headline(notes: readonly FileNote[]): string {
       ? "git commands of other agents committed or removed uncommitted work of yours"
       : null,
     has("bypassed", "lost_update") ? "agents wrote files without holding their locks" : null,
+    has("overlap") ? "another agent plans to change the same files as you" : null,
     has("conflict") ? "another agent writes the same files as you" : null,
   ];
   return all.filter(text => text !== null).join("; ");
@@ -130,6 +131,7 @@ function headline(notes: readonly FileNote[]): string {
 function noteLine(note: FileNote, cwd: string): string {
   const who = note.other === null ? "another agent" : quote(note.other, limits.nameBytes);
   if ("files" in note) return takenLine(note, who, cwd);
+  if (note.what === "overlap") return overlapLine(note, who, cwd);
   const { what, file, mine, other } = note;
   const it = quote(nearPath(file, cwd));
   if (what === "conflict") {
@@ -145,6 +147,11 @@ function noteLine(note: FileNote, cwd: string): string {
   const undone =
     other === null ? "other agents may have written it in between" : `${who} held the file by then`;
   return `- your write of ${it} came after your lock had ended, and ${undone}: read it again, and restore what your write undid.`;
+}
+
+function overlapLine({ file, will }: OverlapNote, who: string, cwd: string): string {
+  const what = will === "" ? "" : ` and will: ${quote(will)}`;
+  return `- ${who} declared ${quote(nearPath(file, cwd))}, too${what}. Agree with ${who} who changes it (kite message send) before you edit it.`;
 }
 
 function takenLine({ what, files, more, command, commit }: TakenNote, who: string, cwd: string): string {

@@ -1,0 +1,128 @@
+/**
+ * What agents declare, part by part.
+ *
+ * Invariants: a refused declaration changes nothing; an uncertainty is resolved with evidence only; a file is in the code
+ * view once, a question among the uncertainties once.
+ */
+
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import type { UncertaintyRow } from "../../../protocol/declaration.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Handler } from "../handler.ts";
+import { actorRow, pathOf } from "../locks/replies.ts";
+import { noteKey } from "../messages/notice-table.ts";
+import { noSession } from "../sessions/end.ts";
+import type { Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
+import { missingIn } from "./missing.ts";
+import { overlapsOf, tellOverlaps } from "./overlaps.ts";
+import { declarationRow } from "./rows.ts";
+import { addDeclaration, type Declaration, type DeclaredFile, endDeclaration } from "./table.ts";
+
+export const declare: Handler<"declare"> = (state, command, _meta, step) => {
+  const { declarations } = state;
+  const { actor } = command;
+  const session = state.sessions.live.get(actor.session);
+  if (session === undefined) {
+    step.reply = noSession(state, actor.session);
+    return;
+  }
+  const known = declarations.live.get(noteKey(actor));
+  const name = actorRow(state, actor).name;
+  const before = known === undefined || command.anew ? blank(command, name, session.project) : known;
+  const after = merged(before, command, name, session.project);
+  if ("code" in after) {
+    step.reply = after;
+    return;
+  }
+  if (known !== undefined && command.anew) endDeclaration(declarations, known, state.t);
+  addDeclaration(declarations, after);
+  for (const oldest of declarations.live.values()) {
+    if (declarations.live.size <= limits.declarationsMax) break;
+    endDeclaration(declarations, oldest, state.t);
+  }
+  const overlaps = overlapsOf(state, after);
+  const isNew = ({ key }: DeclaredFile) => !before.files.some(file => file.key === key);
+  tellOverlaps(state, actor, after, after.files.filter(isNew), step);
+  const { role, task: text, files, project } = after;
+  const by = actorRow(state, actor);
+  const event = { event: "declared" as const, by, project, role, text, fileCount: files.length };
+  step.events.push({ event, about: [actor.session], project });
+  const declaration = declarationRow(after, state.t);
+  step.reply = { ok: true, declaration, overlaps, missing: missingIn(after) };
+};
+
+function blank({ actor, ancestors, wallMs }: Declare, name: string, project: string): Declaration {
+  const { session, agent } = actor;
+  const texts = { role: "", team: "", task: "", reason: "" };
+  const parts = { confidence: null, plan: [], files: [], uncertainties: [] };
+  const times = { declaredAt: wallMs, updatedAt: wallMs, endedAt: null };
+  return { session, agent, name, project, ancestors, ...texts, ...parts, ...times };
+}
+
+function merged(before: Declaration, command: Declare, name: string, project: string): Declaration | Refusal {
+  const files = mergedFiles(before.files, command.files);
+  if ("code" in files) return files;
+  const uncertainties = mergedUncertainties(before.uncertainties, command.uncertainties);
+  if ("code" in uncertainties) return uncertainties;
+  return {
+    ...before,
+    name,
+    project,
+    ancestors: command.ancestors,
+    role: command.role ?? before.role,
+    team: command.team ?? before.team,
+    task: command.task ?? before.task,
+    confidence: command.confidence ?? before.confidence,
+    reason: command.reason ?? before.reason,
+    plan: command.plan ?? before.plan,
+    files,
+    uncertainties,
+    updatedAt: command.wallMs,
+  };
+}
+
+function mergedFiles(
+  before: readonly DeclaredFile[],
+  parts: readonly ViewedFile[],
+): DeclaredFile[] | Refusal {
+  const files = new Map(before.map(file => [file.key, file]));
+  for (const { ref, sees, will, drop } of parts) {
+    const known = files.get(ref.key);
+    if (drop === true && known === undefined) {
+      const error = `${ref.file} is not in your code view, so it cannot be struck off; send it without drop, or leave it out`;
+      return refuse("not_declared", error, { file: ref.file });
+    }
+    if (drop === true) files.delete(ref.key);
+    else
+      files.set(ref.key, {
+        key: ref.key,
+        path: pathOf(ref),
+        dir: ref.dir || known?.dir === true,
+        sees: sees ?? known?.sees ?? "",
+        will: will ?? known?.will ?? "",
+        touched: known?.touched ?? false,
+      });
+  }
+  if (files.size <= limits.declaredFilesMax) return [...files.values()];
+  const error = `a code view has at most ${limits.declaredFilesMax} files and folders; declare a folder instead of its files, or strike some off (drop)`;
+  return refuse("declaration_full", error, { files: files.size });
+}
+
+function mergedUncertainties(
+  before: readonly UncertaintyRow[],
+  parts: readonly UncertaintyPart[],
+): UncertaintyRow[] | Refusal {
+  const all = new Map(before.map(one => [one.question, one]));
+  for (const part of parts) {
+    const known = all.get(part.question) ?? { settledBy: "", evidence: "", resolved: false };
+    const after = { ...known, ...part };
+    if (after.resolved && after.evidence.trim() === "") {
+      const error = `"${part.question}" is resolved with evidence only; say in evidence what you found`;
+      return refuse("evidence_missing", error, { question: part.question });
+    }
+    all.set(part.question, after);
+  }
+  if (all.size <= limits.uncertaintiesMax) return [...all.values()];
+  const error = `a declaration has at most ${limits.uncertaintiesMax} uncertainties; begin anew, or declare fewer`;
+  return refuse("declaration_full", error, { uncertainties: all.size });
+}

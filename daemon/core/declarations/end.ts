@@ -1,0 +1,46 @@
+/** What other steps do to declarations: a write touches declared files, an end moves a declaration to the history. */
+import type { Actor } from "../actor.ts";
+import { noteKey } from "../messages/notice-table.ts";
+import type { State } from "../state.ts";
+import {
+  addDeclaration,
+  type DeclaredFile,
+  declarationsOf,
+  endDeclaration,
+  removeDeclaration,
+  touch,
+} from "./table.ts";
+
+/** Records that the actor wrote these files: they count as touched for it and for the agents that it works for. */
+export function touchDeclared(
+  { declarations }: State,
+  { session, agent }: Actor,
+  ancestors: readonly (string | null)[],
+  keys: readonly string[],
+): void {
+  if (!declarations.bySession.has(session)) return;
+  for (const one of [agent, ...ancestors]) {
+    const declaration = declarations.live.get(noteKey({ session, agent: one }));
+    if (declaration === undefined) continue;
+    const isIn = ({ key, dir, touched }: DeclaredFile) =>
+      !touched && keys.some(written => written === key || (dir && written.startsWith(`${key}/`)));
+    const files = new Set(declaration.files.filter(isIn).map(({ key }) => key));
+    if (files.size > 0) touch(declarations, declaration, files);
+  }
+}
+
+/** Ends the declarations of a session, or with `agent` those of that agent. */
+export function endDeclarations(state: State, session: string, agent?: string): void {
+  for (const declaration of declarationsOf(state.declarations, session)) {
+    if (agent === undefined || declaration.agent === agent)
+      endDeclaration(state.declarations, declaration, state.t);
+  }
+}
+
+/** Moves the main agent's declaration to the id under which the session's process goes on. */
+export function moveDeclaration({ declarations }: State, from: string, to: string): void {
+  const declaration = declarations.live.get(noteKey({ session: from, agent: null }));
+  if (declaration === undefined) return;
+  removeDeclaration(declarations, declaration);
+  addDeclaration(declarations, { ...declaration, session: to });
+}

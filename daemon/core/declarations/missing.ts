@@ -1,0 +1,53 @@
+/** What a declaration lacks. Invariant: whoever supplies what these sentences ask for lacks it no more. */
+import { declarationExample } from "../../../protocol/declaration-example.ts";
+import type { Declaration } from "./table.ts";
+
+const copied = new Set(Object.values(declarationExample).map(plain));
+
+/** Words that stand for text to come. */
+const placeholder =
+  /^(?:todo|tbd|tba|fixme|xxx+|n\/?a|none|null|undefined|unknown|placeholder|\?+|-+|…|\.{2,})$/;
+
+/** Whether a text says something: it is not empty, no placeholder, and not the example copied back. */
+export function isFilled(text: string): boolean {
+  const words = plain(text);
+  return words !== "" && !placeholder.test(words) && !copied.has(words);
+}
+
+/** Returns one sentence for each part that is missing, in the order of the form. */
+export function missingIn(declaration: Declaration | undefined): string[] {
+  return [...identityMissing(declaration), ...understandingMissing(declaration), ...viewMissing(declaration)];
+}
+
+/** Returns what the identity lacks. */
+export function identityMissing(declaration: Declaration | undefined): string[] {
+  return isFilled(declaration?.role ?? "")
+    ? []
+    : ["identity.role: what you are in the team, for example implementer"];
+}
+
+/** Returns what the understanding lacks. */
+export function understandingMissing(declaration: Declaration | undefined): string[] {
+  const missing: string[] = [];
+  if (!isFilled(declaration?.task ?? "")) missing.push("understanding.task: your task in your own words");
+  if (declaration === undefined || declaration.confidence === null)
+    missing.push("understanding.confidence: from 0 to 1, how sure you are of it");
+  if (!isFilled(declaration?.reason ?? ""))
+    missing.push("understanding.reason: why the confidence is as it is");
+  if (declaration?.plan.some(isFilled) !== true) missing.push("understanding.plan: your steps, at least one");
+  return missing;
+}
+
+/** Returns which declared files lack what is there, or what will be done. */
+export function viewMissing(declaration: Declaration | undefined): string[] {
+  return (declaration?.files ?? []).flatMap(({ path, sees, will }) => {
+    const missing: string[] = [];
+    if (!isFilled(sees)) missing.push(`codeView: what is in ${path} now (sees)`);
+    if (!isFilled(will)) missing.push(`codeView: what you will do in ${path} (will)`);
+    return missing;
+  });
+}
+
+function plain(text: string): string {
+  return text.trim().replace(/\s+/gu, " ").replace(/[.!]$/u, "").toLowerCase();
+}

@@ -1,0 +1,98 @@
+/** declare: turns the files of the code view into keys; the core keeps the declaration. */
+
+import { refuse } from "../../protocol/codes.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Declare, ViewedFile } from "../core/declarations/commands.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import { refs } from "../facts/file-refs.ts";
+import { isRefusal, retryOf } from "../server/call.ts";
+import type { Services } from "../services.ts";
+import { signOfLife } from "../sessions/commands.ts";
+import { noteReply } from "../trail/decisions.ts";
+import { actorOfId } from "./caller.ts";
+import type { RequestHandler } from "./handler.ts";
+
+export const declare: RequestHandler<"declare"> = async (services, request, call) => {
+  await services.engine.read(() => {});
+  const session = services.engine.state.sessions.live.get(request.id);
+  if (session === undefined) {
+    const error = `no session ${request.id} is registered; send register first`;
+    call.reply(refuse("unknown_session", error));
+    return;
+  }
+  signOfLife(services, request.id, request.agent ?? null);
+  const actor = actorOfId(services, request.id, request.agent, call);
+  const files = await viewed(services, session.cwd, request.codeView ?? []);
+  if (isRefusal(files)) {
+    call.reply(files);
+    return;
+  }
+  const command = {
+    type: "declare" as const,
+    ...commandOf(services, actor, request, files),
+    ...retryOf(request, call),
+  };
+  call.propose(command, reply => {
+    noteReply(services, "declare", actor, reply, { why: whatOf(request) });
+    return reply;
+  });
+};
+
+function commandOf(
+  services: Services,
+  actor: Actor,
+  { identity, understanding, uncertainties = [], anew = false }: RequestOf<"declare">,
+  files: readonly ViewedFile[],
+): Declare {
+  const given = { ...identity, ...understanding };
+  return {
+    actor,
+    ancestors: services.presence.ancestors(actor.session, actor.agent),
+    anew,
+    ...defined(given),
+    files,
+    uncertainties: uncertainties.map(one => ({ ...defined(one), question: one.question })),
+    wallMs: services.clock.wall(),
+  };
+}
+
+type Viewed = NonNullable<RequestOf<"declare">["codeView"]>[number];
+
+/** Returns the files as keys; of two entries of one file the later counts. */
+async function viewed(services: Services, cwd: string, view: readonly Viewed[]) {
+  const found = new Map<string, ViewedFile>();
+  for (const { file, ...rest } of view) {
+    const one = await refs(services, cwd, [file]);
+    if (isRefusal(one)) return one;
+    for (const ref of one) found.set(ref.key, { ref: plainRef(ref), ...defined(rest) });
+  }
+  return [...found.values()];
+}
+
+function plainRef({ file, lexical, key, dir, path }: FileRef): FileRef {
+  return path === undefined ? { file, lexical, key, dir } : { file, lexical, key, dir, path };
+}
+
+/** Returns the fields that are there: an absent part of a declaration stays as it was. */
+function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}
+
+/** For the trail: which parts came. */
+function whatOf({
+  identity,
+  understanding,
+  codeView = [],
+  uncertainties = [],
+}: RequestOf<"declare">): string {
+  const parts = [
+    identity?.role === undefined ? null : `role ${identity.role}`,
+    understanding?.task === undefined ? null : `task: ${understanding.task}`,
+    codeView.length === 0 ? null : `${codeView.length} files`,
+    uncertainties.length === 0 ? null : `${uncertainties.length} uncertainties`,
+  ];
+  return parts.filter(part => part !== null).join("; ");
+}

@@ -1,0 +1,128 @@
+/** The wire of declarations: what an agent says of itself, of its task and of the files it will change. */
+import { z } from "zod";
+import { limits } from "./limits.ts";
+import type { ActorRow } from "./lock.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
+
+const wordSchema = idSchema.max(limits.nameBytes);
+const textSchema = z.string().max(limits.declaredTextChars);
+
+const identitySchema = z.object({
+  /** What it is in its team: `lead`, `implementer`, `reviewer`... A lead delegates code edits. */
+  role: wordSchema.optional(),
+  team: wordSchema.optional(),
+});
+
+const understandingSchema = z.object({
+  /** The task in its own words. */
+  task: textSchema.optional(),
+  confidence: z.number().min(0).max(1).optional(),
+  /** Why the confidence is not higher, or not lower. */
+  reason: textSchema.optional(),
+  /** The steps, in order; the list replaces the one before. */
+  plan: z.array(textSchema).max(limits.planStepsMax).optional(),
+});
+
+const viewedFileSchema = z.object({
+  /** Relative to the session's directory, or absolute. With a slash at its end, a folder with all below it. */
+  file: pathSchema,
+  /** What is there now. */
+  sees: textSchema.optional(),
+  /** What the agent will do there. */
+  will: textSchema.optional(),
+  /** Strikes the file off: the agent will not change it after all. */
+  drop: z.boolean().optional(),
+});
+
+const uncertaintySchema = z.object({
+  /** The question is its name: a later part with the same question adds to it. */
+  question: textSchema.regex(/\S/u, { error: "an uncertainty needs its question" }),
+  /** What would settle it. */
+  settledBy: textSchema.optional(),
+  /** What was found. An uncertainty is resolved with evidence only. */
+  evidence: textSchema.optional(),
+  resolved: z.boolean().optional(),
+});
+
+/** The parts of a declaration. Each may come alone; what is absent stays as it was. */
+export const declarationShape = {
+  identity: identitySchema.optional(),
+  understanding: understandingSchema.optional(),
+  codeView: z.array(viewedFileSchema).max(limits.declaredFilesMax).optional(),
+  uncertainties: z.array(uncertaintySchema).max(limits.uncertaintiesMax).optional(),
+};
+
+/** The parts alone, as a file or a tool call has them. */
+export const declarationSchema = z.object(declarationShape);
+
+/** Declares parts of what the agent is about. `id` is the acting session, which must be registered. */
+export const declareSchema = z.object({
+  ...baseShape,
+  id: idSchema,
+  agent: idSchema.optional(),
+  ...declarationShape,
+  /** Begins a new declaration: the one before goes to the history. */
+  anew: z.boolean().optional(),
+});
+
+export type DeclarationParts = z.output<typeof declarationSchema>;
+
+/** A file of the code view. */
+export interface DeclaredFileRow {
+  /** Absolute. */
+  readonly path: string;
+  /** The folder with all below it. */
+  readonly dir: boolean;
+  readonly sees: string;
+  readonly will: string;
+  /** The agent, or one that works for it, wrote the file since it was declared. */
+  readonly touched: boolean;
+}
+
+export interface UncertaintyRow {
+  readonly question: string;
+  readonly settledBy: string;
+  readonly evidence: string;
+  readonly resolved: boolean;
+}
+
+/** A declaration. Texts that were never declared are empty. Times are wall time in milliseconds. */
+export interface DeclarationRow {
+  /** The session, and the agent within it; null: its main agent. */
+  readonly id: string;
+  readonly agent: string | null;
+  /** The agent's name for people, at the time of its latest declaration. */
+  readonly name: string;
+  readonly project: string;
+  readonly role: string;
+  readonly team: string;
+  readonly task: string;
+  /** 0 to 1; null: not declared. */
+  readonly confidence: number | null;
+  readonly reason: string;
+  readonly plan: readonly string[];
+  readonly files: readonly DeclaredFileRow[];
+  readonly uncertainties: readonly UncertaintyRow[];
+  readonly declaredAt: number;
+  readonly updatedAt: number;
+  /** How long ago its agent ended or began anew, in milliseconds; null: it holds. */
+  readonly endedMs: number | null;
+}
+
+/** A declared file that another live agent declared, too. */
+export interface Overlap {
+  /** Absolute, as the other agent declared it. */
+  readonly path: string;
+  readonly with: ActorRow;
+  /** What the other agent will do there. */
+  readonly will: string;
+}
+
+export interface DeclareReply {
+  readonly ok: true;
+  readonly declaration: DeclarationRow;
+  /** With whom to agree on these files before the first edit. */
+  readonly overlaps: readonly Overlap[];
+  /** What is still missing, one sentence each; placeholders count as missing. */
+  readonly missing: readonly string[];
+}

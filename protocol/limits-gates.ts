@@ -1,0 +1,16 @@
+/** Bounds of declarations and gates; part of `limits`. */
+export const gateLimits = {
+  // Declarations.
+  /** Longest text of a declaration, in UTF-16 units. */
+  declaredTextChars: 2_000,
+  planStepsMax: 30,
+  /** Files and folders in one code view. */
+  declaredFilesMax: 100,
+  uncertaintiesMax: 30,
+  /** Declarations that hold; the one that was changed longest ago goes to the history. */
+  declarationsMax: 10_000,
+  /** Declarations of agents that ended or began anew; the oldest is forgotten. */
+  declarationsEndedMax: 1_000,
+  /** Overlaps that one declaration reports. */
+  overlapsMax: 20,
+} as const;

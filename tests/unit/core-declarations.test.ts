@@ -1,0 +1,256 @@
+import { describe, expect, it } from "vitest";
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { CommandOf } from "../../daemon/core/commands.ts";
+import type { ViewedFile } from "../../daemon/core/declarations/commands.ts";
+import { missingIn } from "../../daemon/core/declarations/missing.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { declarationExample } from "../../protocol/declaration-example.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor, World } from "./core-world.ts";
+
+const ann = actor("ann");
+const bob = actor("bob");
+const child: Actor = { ...ann, agent: "child" };
+
+class Declaring extends World {
+  declare(who: Actor, more: Partial<CommandOf<"declare">> = {}) {
+    const nothing = { ancestors: [], anew: false, files: [], uncertainties: [], wallMs: this.now };
+    return this.do({ type: "declare", actor: who, ...nothing, ...more });
+  }
+
+  of(who: Actor) {
+    const key = who.agent === null ? who.session : `${who.session}\n${who.agent}`;
+    return this.state.declarations.live.get(key);
+  }
+
+  /** What an agent is to be told of overlaps. */
+  told(who: Actor): string[] {
+    const key = who.agent === null ? who.session : `${who.session}\n${who.agent}`;
+    const notes = this.state.notes.pending.get(key)?.notes ?? [];
+    return notes.flatMap(({ note }) =>
+      note.what === "overlap" ? [`${note.file} with ${note.other}: ${note.will}`] : [],
+    );
+  }
+
+  ended() {
+    return [...this.state.declarations.ended.values()].map(({ name, task }) => `${name}: ${task}`);
+  }
+}
+
+function world(...names: string[]): Declaring {
+  const w = new Declaring();
+  for (const name of names.length === 0 ? ["ann", "bob"] : names) w.begin(name, { name });
+  return w;
+}
+
+function file(name: string, more: Partial<ViewedFile> = {}): ViewedFile {
+  const path = `/p/${name}`.replace(/\/$/, "");
+  return { ref: { file: name, lexical: path, key: `n:${path}`, dir: name.endsWith("/") }, ...more };
+}
+
+const wrote = (w: Declaring, who: Actor, name: string, ancestors: (string | null)[] = []) =>
+  w.do({
+    type: "writes_noted",
+    actor: who,
+    noted: {
+      files: [{ key: `n:/p/${name}`, file: name, worktree: "/p", project: "/p" }],
+      by: "shell",
+      ancestors,
+      wallMs: 0,
+    },
+  });
+
+describe("a declaration", () => {
+  it("grows part by part, and what is absent stays", () => {
+    const w = world();
+    w.declare(ann, { role: "implementer" });
+    w.declare(ann, { task: "paging", confidence: 0.5 });
+    w.declare(ann, { files: [file("a.ts", { sees: "a list" })] });
+    expect(w.declare(ann, { files: [file("a.ts", { will: "pages" })] })).toMatchObject({
+      ok: true,
+      declaration: {
+        id: "ann",
+        agent: null,
+        name: "ann",
+        role: "implementer",
+        task: "paging",
+        confidence: 0.5,
+        files: [{ path: "/p/a.ts", sees: "a list", will: "pages", touched: false }],
+        endedMs: null,
+      },
+      overlaps: [],
+    });
+  });
+
+  it("says what is missing until all of it is there", () => {
+    const w = world();
+    const all = { role: "tester", task: "test paging", confidence: 0.9, reason: "small", plan: ["write it"] };
+    expect(missingIn(undefined)).toHaveLength(5);
+    expect(w.declare(ann, { role: "tester" })).toMatchObject({ missing: { length: 4 } });
+    expect(w.declare(ann, all)).toMatchObject({ missing: [] });
+    expect(w.declare(ann, { files: [file("a.ts")] })).toMatchObject({
+      missing: [expect.stringContaining("/p/a.ts now"), expect.stringContaining("will do in /p/a.ts")],
+    });
+  });
+
+  it.each(["", "  ", "TODO", "todo.", "...", "…", "N/A", "???", "TBD", declarationExample.task])(
+    "counts %j as missing",
+    task => {
+      const w = world();
+      const rest = { role: "tester", confidence: 1, reason: "known", plan: ["do it"] };
+      w.declare(ann, { ...rest, task });
+      expect(missingIn(w.of(ann))).toEqual([expect.stringContaining("understanding.task")]);
+    },
+  );
+
+  it("is of an agent, not of its session", () => {
+    const w = world();
+    w.declare(ann, { task: "lead" });
+    w.declare(child, { task: "help" });
+    expect([w.of(ann)?.task, w.of(child)?.task]).toEqual(["lead", "help"]);
+    w.do({ type: "agent_end", actor: child });
+    expect([w.of(ann)?.task, w.of(child)]).toEqual(["lead", undefined]);
+    expect(w.ended()).toEqual([expect.stringMatching(/^ann\/.*: help$/)]);
+  });
+
+  it("of a session that is not there is refused", () => {
+    expect(world().declare(actor("eve"), { task: "x" })).toMatchObject({ code: "unknown_session" });
+  });
+
+  it("begun anew leaves the one before in the history", () => {
+    const w = world();
+    w.declare(ann, { task: "one", files: [file("a.ts")] });
+    w.declare(ann, { anew: true, task: "two" });
+    expect(w.of(ann)).toMatchObject({ task: "two", files: [] });
+    expect(w.ended()).toEqual(["ann: one"]);
+  });
+
+  it("outlives its session in the history, which is bounded", () => {
+    const w = world();
+    for (let n = 0; n <= limits.declarationsEndedMax; n += 1) w.declare(ann, { anew: true, task: `t${n}` });
+    w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
+    expect(w.state.declarations.live.size).toBe(0);
+    expect(w.ended()).toHaveLength(limits.declarationsEndedMax);
+    expect(w.ended().at(-1)).toBe(`ann: t${limits.declarationsEndedMax}`);
+  });
+
+  it("goes on with the process that goes on under another id", () => {
+    const w = world();
+    const anchor = { pid: 7, startTime: "1" };
+    w.begin("cyd", { anchor, name: "cyd" });
+    w.declare(actor("cyd"), { task: "go on", files: [file("a.ts")] });
+    w.do({ type: "session_suspend", session: "cyd" });
+    w.begin("dan", { anchor });
+    expect(w.of(actor("dan"))).toMatchObject({ session: "dan", task: "go on" });
+    expect(w.of(actor("cyd"))).toBeUndefined();
+  });
+
+  it("is in a snapshot", () => {
+    const w = world();
+    w.declare(ann, { task: "one", files: [file("src/")] });
+    w.declare(ann, { anew: true, task: "two", files: [file("src/a.ts")] });
+    const read = readState(writeState(w.state));
+    expect(read.declarations).toEqual(w.state.declarations);
+  });
+});
+
+describe("an uncertainty", () => {
+  const question = "is it called twice?";
+
+  it("is resolved with evidence only, now or later", () => {
+    const w = world();
+    expect(w.declare(ann, { uncertainties: [{ question, resolved: true }] })).toMatchObject({
+      code: "evidence_missing",
+    });
+    expect(w.of(ann)).toBeUndefined();
+    w.declare(ann, { uncertainties: [{ question, settledBy: "a test" }] });
+    w.declare(ann, { uncertainties: [{ question, evidence: "the test fails" }] });
+    w.declare(ann, { uncertainties: [{ question, resolved: true }] });
+    expect(w.of(ann)?.uncertainties).toEqual([
+      { question, settledBy: "a test", evidence: "the test fails", resolved: true },
+    ]);
+  });
+
+  it("is one of a bounded number", () => {
+    const w = world();
+    const many = Array.from({ length: limits.uncertaintiesMax + 1 }, (_, n) => ({ question: `q${n}` }));
+    expect(w.declare(ann, { uncertainties: many })).toMatchObject({ code: "declaration_full" });
+  });
+});
+
+describe("the code view", () => {
+  it("has a file until it is struck off", () => {
+    const w = world();
+    w.declare(ann, { files: [file("a.ts"), file("b.ts")] });
+    w.declare(ann, { files: [file("a.ts", { drop: true })] });
+    expect(w.of(ann)?.files.map(({ path }) => path)).toEqual(["/p/b.ts"]);
+    expect(w.declare(ann, { files: [file("a.ts", { drop: true })] })).toMatchObject({ code: "not_declared" });
+  });
+
+  it("is bounded", () => {
+    const w = world();
+    const many = Array.from({ length: limits.declaredFilesMax + 1 }, (_, n) => file(`f${n}`));
+    expect(w.declare(ann, { files: many })).toMatchObject({ code: "declaration_full" });
+    expect(w.of(ann)).toBeUndefined();
+  });
+
+  it("knows what was written: by the agent, by one that works for it, in a folder", () => {
+    const w = world();
+    w.declare(ann, { files: [file("a.ts"), file("src/"), file("c.ts")] });
+    wrote(w, ann, "a.ts");
+    wrote(w, bob, "c.ts");
+    wrote(w, child, "src/deep/b.ts", [null]);
+    expect(w.of(ann)?.files.map(({ touched }) => touched)).toEqual([true, true, false]);
+    w.declare(ann, { files: [file("a.ts", { will: "more" })] });
+    expect(w.of(ann)?.files[0]?.touched).toBe(true);
+  });
+
+  it("knows what was written under a lock outside of every repository", () => {
+    const w = world();
+    w.declare(ann, { files: [file("a.ts")] });
+    w.lock(ann, "a.ts", { kind: "turn", flight: "use" });
+    const { key } = [...w.state.locks.holds.values()][0] ?? {};
+    w.declare(ann, { files: [{ ref: { file: "a.ts", lexical: "/p/a.ts", key: key ?? "", dir: false } }] });
+    w.do({ type: "flight_end", actor: ann, flight: "use", wrote: true });
+    expect(w.of(ann)?.files.find(one => one.key === key)?.touched).toBe(true);
+  });
+});
+
+describe("an overlap", () => {
+  it("is told to both sides when the later one declares it, and once", () => {
+    const w = world();
+    w.declare(ann, { files: [file("a.ts", { will: "rename it" })] });
+    expect(w.declare(bob, { files: [file("a.ts", { will: "split it" })] })).toMatchObject({
+      overlaps: [{ path: "/p/a.ts", with: { id: "ann" }, will: "rename it" }],
+    });
+    w.declare(bob, { task: "more" });
+    expect(w.told(ann)).toEqual(["/p/a.ts with bob: split it"]);
+    expect(w.told(bob)).toEqual(["/p/a.ts with ann: rename it"]);
+  });
+
+  it("is a folder with a file in it, both ways", () => {
+    const w = world("ann", "bob", "cyd");
+    w.declare(ann, { files: [file("src/")] });
+    expect(w.declare(bob, { files: [file("src/a.ts")] })).toMatchObject({ overlaps: [{ path: "/p/src" }] });
+    expect(w.declare(actor("cyd"), { files: [file("src/")] })).toMatchObject({ overlaps: { length: 2 } });
+  });
+
+  it("is none between an agent and those that it works for, but between two of them", () => {
+    const w = world();
+    const other: Actor = { ...ann, agent: "other" };
+    w.declare(ann, { files: [file("a.ts")] });
+    expect(w.declare(child, { ancestors: [null], files: [file("a.ts")] })).toMatchObject({ overlaps: [] });
+    expect(w.declare(other, { ancestors: [null], files: [file("a.ts")] })).toMatchObject({
+      overlaps: [{ with: { agent: "child" } }],
+    });
+  });
+
+  it("is none with another project, or with what ended", () => {
+    const w = world();
+    w.begin("eve", { project: "/q" });
+    w.declare(actor("eve"), { files: [file("a.ts")] });
+    w.declare(bob, { files: [file("a.ts")] });
+    w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
+    expect(w.declare(ann, { files: [file("a.ts")] })).toMatchObject({ overlaps: [] });
+  });
+});
