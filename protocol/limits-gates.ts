@@ -13,4 +13,14 @@ export const gateLimits = {
   declarationsEndedMax: 1_000,
   /** Overlaps that one declaration reports. */
   overlapsMax: 20,
+
+  // Gates.
+  /** Agents whose latest failed call, or whose latest findings of gates, the daemon remembers. */
+  gatedActorsMax: 10_000,
+  /** Longest piece of a failed call's error, in UTF-16 units. */
+  failureChars: 300,
+  /** How often in a row an agent that stops on a failed call is sent on. */
+  sentOnMax: 2,
+  /** Agents that a lead is told it may delegate to. */
+  delegatesMax: 5,
 } as const;

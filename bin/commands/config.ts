@@ -1,11 +1,12 @@
 import type { Command } from "commander";
+import type { Gates } from "../../protocol/gates.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 
 const help = `
 Each value comes from the first of these that has it: a KITE_* variable, config.json in Kite's directory, the default. A
 running daemon keeps the values it started with. The .kite/config.json of the project around the working directory may
-add to ignore, set keepLockUntil and lower lockWaitMs; the daemon reads that file again when it changes. An unset
+add to ignore, set keepLockUntil, lower lockWaitMs and make gates stricter; the daemon reads that file again when it changes. An unset
 yieldMs is 0.3 of lockWaitMs.
 
 --json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
@@ -34,6 +35,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const { clean, wrap } = await import("../view/text.ts");
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config/config.ts");
+  const { gatesText } = await import("../../protocol/gates.ts");
   const { env, paths } = world;
   const { findRepository } = await import("../project.ts");
   const repository = await (find ?? findRepository)(world.cwd);
@@ -42,6 +44,10 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const { values, sources, problems: wrong } = await loadConfig({ env, paths, ...project });
   const left = "the project's .kite/config.json, if there is one, is left out here";
   const problems = isUnknown ? [`${left}: ${repository.unreachable}`, ...wrong] : wrong;
+  const textOf = (value: string | number | readonly string[] | Gates): string => {
+    if (typeof value !== "object") return String(value);
+    return "identity" in value ? gatesText(value) : value.join(":") || "-";
+  };
   const sourceOf = new Map(Object.entries(sources));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,
@@ -55,7 +61,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
     const screen = screenOf(world);
     const rows = settings.map(({ name, value, source }) => [
       name,
-      clean(Array.isArray(value) ? value.join(":") || "-" : String(value)),
+      clean(textOf(value)),
       { text: clean(source === "default" ? source : tilde(source, screen.home)), style: "dim" as const },
     ]);
     print(world, table(rows, [{}, { min: 8 }, { min: 8, cut: "start" as const }], screen));

@@ -1,11 +1,13 @@
 /** Reads Kite's settings from variables, the user's file and a project's file. */
 import { join } from "node:path";
 import { z } from "zod";
+import { gatePresets, gatesText, stricter } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { readSmall } from "../facts/prober.ts";
+import { gatesSchema } from "./gates-setting.ts";
 import { globProblem } from "./glob.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
@@ -37,6 +39,8 @@ const schema = z
     treeGuard: z.enum(["deny", "warn", "off"]),
     /** How long a turn lock resists a waiter: until it is untouched for `yieldMs`, or while an edit writes the file. */
     keepLockUntil: z.enum(["turn", "edit"]),
+    /** Which gates hold agents back: `off`, `team`, `strict`, or each gate singly. */
+    gates: gatesSchema,
     /** Globs of files that hooks do not lock. */
     ignore: z.array(glob).max(limits.filesMax),
   })
@@ -53,6 +57,7 @@ const defaults: ConfigValues = {
   logLevel: "info",
   treeGuard: "deny",
   keepLockUntil: "turn",
+  gates: gatePresets.off,
   ignore: [],
 };
 
@@ -71,6 +76,7 @@ const variables: Readonly<Record<ConfigKey, string>> = {
   logLevel: "KITE_LOG_LEVEL",
   treeGuard: "KITE_TREE_GUARD",
   keepLockUntil: "KITE_KEEP_LOCK_UNTIL",
+  gates: "KITE_GATES",
   ignore: "KITE_IGNORE",
 };
 
@@ -81,8 +87,13 @@ const oldVariables: Readonly<Record<string, ConfigKey>> = { KITE_HOLD: "keepLock
 /** Kite's variables that are no settings. */
 const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT"];
 
-/** Settings of a project: more globs to ignore, how long its turn locks are kept, and a shorter wait. */
-const projectKeys: ReadonlySet<string> = new Set<ConfigKey>(["ignore", "keepLockUntil", "lockWaitMs"]);
+/** Settings of a project: stricter gates, more globs to ignore, how long its turn locks are kept, and a shorter wait. */
+const projectKeys: ReadonlySet<string> = new Set<ConfigKey>([
+  "gates",
+  "ignore",
+  "keepLockUntil",
+  "lockWaitMs",
+]);
 
 export interface Config {
   readonly values: ConfigValues;
@@ -126,6 +137,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
     treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
     keepLockUntil: env.keepLockUntil ?? user.keepLockUntil ?? defaults.keepLockUntil,
+    gates: env.gates ?? user.gates ?? defaults.gates,
     ignore: env.ignore ?? user.ignore ?? defaults.ignore,
   };
   const sourceOf = (key: ConfigKey): string => {
@@ -139,6 +151,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     logLevel: sourceOf("logLevel"),
     treeGuard: sourceOf("treeGuard"),
     keepLockUntil: sourceOf("keepLockUntil"),
+    gates: sourceOf("gates"),
     ignore: sourceOf("ignore"),
   };
   let yieldFollows = sources.yieldMs === "default";
@@ -185,6 +198,17 @@ export function tighten(
   if (project.keepLockUntil !== undefined && project.keepLockUntil !== user.keepLockUntil) {
     values.keepLockUntil = project.keepLockUntil;
     taken.push("keepLockUntil");
+  }
+  if (project.gates !== undefined) {
+    const gates = stricter(user.gates, project.gates);
+    const isStricter = gatesText(gates) !== gatesText(user.gates);
+    if (isStricter) {
+      values.gates = gates;
+      taken.push("gates");
+    } else if (gatesText(project.gates) !== gatesText(user.gates))
+      problems.push(
+        `${path}: gates ${gatesText(project.gates)} are ignored: a project may only make them stricter (${gatesText(user.gates)})`,
+      );
   }
   const wait = project.lockWaitMs;
   // A lock kept until the edit ends yields at once, whatever `yieldMs` is.
@@ -289,7 +313,8 @@ function accept(
   if (parsed.success) return parsed.data;
   const valid = new Map(raw);
   for (const issue of parsed.error.issues) {
-    const bad = issue.code === "unrecognized_keys" ? issue.keys : [String(issue.path[0])];
+    const isTop = issue.code === "unrecognized_keys" && issue.path.length === 0;
+    const bad = isTop ? issue.keys : [String(issue.path[0])];
     for (const word of bad) {
       if (!valid.delete(word)) continue;
       const key = isKey(word) ? word : null;

@@ -1,5 +1,6 @@
 /** A project's own rules for locks: which files need none, how long its edits wait, when its locks yield. */
 import { dirname } from "node:path";
+import type { Gates } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
@@ -44,6 +45,7 @@ export interface Rules {
   readonly lockWaitMs: number;
   /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;
+  readonly gates: Gates;
 }
 
 export interface ProjectRulesOptions {
@@ -128,6 +130,7 @@ export class ProjectRules {
       lockWaitMs: values.lockWaitMs,
       // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.
       yieldMs: values.keepLockUntil === "edit" ? 1 : values.yieldMs,
+      gates: values.gates,
     };
     this.#kept.set(id, { texts, rules, unknown });
     return rules;

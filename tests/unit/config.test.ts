@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
+import { gatePresets } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 
@@ -41,6 +42,7 @@ const defaults = {
   logLevel: "info",
   treeGuard: "deny",
   keepLockUntil: "turn",
+  gates: gatePresets.off,
   ignore: [],
 };
 
@@ -59,7 +61,13 @@ describe("the configuration", () => {
 
   test("takes variables before the user's file before the defaults", async () => {
     const { values, sources, problems, config } = await load({
-      env: { KITE_LOCK_WAIT_MS: "40000", KITE_IGNORE: "*.md:dist/**", KITE_LOG_LEVEL: "", KITE_HOME: "/k" },
+      env: {
+        KITE_LOCK_WAIT_MS: "40000",
+        KITE_IGNORE: "*.md:dist/**",
+        KITE_LOG_LEVEL: "",
+        KITE_HOME: "/k",
+        KITE_GATES: "team",
+      },
       user: { lockWaitMs: 30_000, logLevel: "debug", idleExitMs: 0, treeGuard: "warn" },
     });
     expect(values).toEqual({
@@ -69,6 +77,7 @@ describe("the configuration", () => {
       logLevel: "debug",
       treeGuard: "warn",
       keepLockUntil: "turn",
+      gates: gatePresets.team,
       ignore: ["*.md", "dist/**"],
     });
     expect(sources).toEqual({
@@ -78,6 +87,7 @@ describe("the configuration", () => {
       logLevel: config,
       treeGuard: config,
       keepLockUntil: "default",
+      gates: "KITE_GATES",
       ignore: "KITE_IGNORE",
     });
     expect(problems).toEqual([]);
@@ -95,6 +105,19 @@ describe("the configuration", () => {
       ignore: `${config}, ${projectFile}`,
     });
     expect(problems).toEqual([]);
+  });
+
+  test("takes gates by preset and singly, and lets a project only make them stricter", async () => {
+    const user = { gates: { preset: "team", quality: "warn", identity: "enforce" } };
+    const { values, problems } = await load({ user });
+    expect(values.gates).toEqual({ ...gatePresets.team, quality: "warn", identity: "enforce" });
+    expect(problems).toEqual([]);
+    const more = await load({ user, project: { gates: { quality: "enforce", identity: "off" } } });
+    expect(more.values.gates).toEqual({ ...gatePresets.team, identity: "enforce" });
+    expect(more.sources.gates).toBe(more.projectFile);
+    const less = await load({ user, project: { gates: "off" } });
+    expect(less.values.gates).toEqual(values.gates);
+    expect(less.problems).toEqual([expect.stringContaining("a project may only make them stricter")]);
   });
 
   test("lets a project do nothing else", async () => {
@@ -147,6 +170,7 @@ describe("the configuration", () => {
       logLevel: ["loud", 3],
       treeGuard: ["no", false],
       keepLockUntil: ["forever", 1],
+      gates: ["loose", 1, { quality: "maybe" }, { preset: "lax" }, { speed: "warn" }, []],
       ignore: ["*.md", [""], [1], ["*.{a,b}"], ["!x"], ["/"], ["x".repeat(limits.globBytes + 1)]],
     };
     for (const [key, values] of Object.entries(bad)) {

@@ -1,6 +1,6 @@
 /** What a declaration lacks. Invariant: whoever supplies what these sentences ask for lacks it no more. */
 import { declarationExample } from "../../../protocol/declaration-example.ts";
-import type { Declaration } from "./table.ts";
+import type { Declaration, DeclaredFile } from "./table.ts";
 
 const copied = new Set(Object.values(declarationExample).map(plain));
 
@@ -9,14 +9,18 @@ const placeholder =
   /^(?:todo|tbd|tba|fixme|xxx+|n\/?a|none|null|undefined|unknown|placeholder|\?+|-+|…|\.{2,})$/;
 
 /** Whether a text says something: it is not empty, no placeholder, and not the example copied back. */
-export function isFilled(text: string): boolean {
+function isFilled(text: string): boolean {
   const words = plain(text);
   return words !== "" && !placeholder.test(words) && !copied.has(words);
 }
 
 /** Returns one sentence for each part that is missing, in the order of the form. */
 export function missingIn(declaration: Declaration | undefined): string[] {
-  return [...identityMissing(declaration), ...understandingMissing(declaration), ...viewMissing(declaration)];
+  return [
+    ...identityMissing(declaration),
+    ...understandingMissing(declaration),
+    ...viewMissing(declaration?.files ?? []),
+  ];
 }
 
 /** Returns what the identity lacks. */
@@ -38,9 +42,9 @@ export function understandingMissing(declaration: Declaration | undefined): stri
   return missing;
 }
 
-/** Returns which declared files lack what is there, or what will be done. */
-export function viewMissing(declaration: Declaration | undefined): string[] {
-  return (declaration?.files ?? []).flatMap(({ path, sees, will }) => {
+/** Returns which of these declared files lack what is there, or what will be done. */
+export function viewMissing(files: readonly DeclaredFile[]): string[] {
+  return files.flatMap(({ path, sees, will }) => {
     const missing: string[] = [];
     if (!isFilled(sees)) missing.push(`codeView: what is in ${path} now (sees)`);
     if (!isFilled(will)) missing.push(`codeView: what you will do in ${path} (will)`);
