@@ -25,6 +25,7 @@ export const codes = {
   task_cycle: "the task would depend on itself",
   task_state: "the task's status does not allow it",
   task_claimed: "another actor works on the task",
+  not_complete: "the quality gate found something missing before the task is done",
   no_ready_task: "no task is ready to claim",
   too_many_tasks: "there is no room for more tasks, or claims",
   not_declared: "the file is not in the code view",

@@ -146,6 +146,8 @@ export interface TaskRow {
 export interface TaskReply {
   readonly ok: true;
   readonly task: TaskRow;
+  /** What a gate found missing although it lets the task pass, one sentence each. */
+  readonly warnings?: readonly string[];
 }
 
 /** `task` for one task, `tasks` for several, in the order of the request. */

@@ -13,9 +13,11 @@ import type { Services } from "../services.ts";
 import { Baselines } from "../worktree/baselines.ts";
 import { Writers } from "../worktree/writers.ts";
 import { HookLocks } from "./edit-lock.ts";
+import { GateMemory } from "./gate-memory.ts";
 import { GuardConfirmations } from "./git-guard-confirmations.ts";
 import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
 import { RunningGitCommands } from "./running-git-commands.ts";
+import { ToolFailures } from "./tool-failures.ts";
 import { ToolUses } from "./tool-uses.ts";
 import { HookWakes } from "./wake.ts";
 
@@ -36,6 +38,8 @@ export interface HookServices extends Services {
   readonly riskNotes: Notices<string, string, MergeNote>;
   readonly terminalNotes: Notices<Terminal, "open", number>;
   readonly toolUses: ToolUses;
+  readonly toolFailures: ToolFailures;
+  readonly gateMemory: GateMemory;
   readonly baselines: Baselines;
   readonly guardConfirmations: GuardConfirmations;
   readonly runningGitCommands: RunningGitCommands;
@@ -71,6 +75,8 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     riskNotes: new Notices(mergeRisks),
     terminalNotes: new Notices(terminalCounts),
     toolUses: new ToolUses(),
+    toolFailures: new ToolFailures(),
+    gateMemory: new GateMemory(),
     baselines: new Baselines(facts),
     guardConfirmations: new GuardConfirmations(),
     runningGitCommands: new RunningGitCommands(),

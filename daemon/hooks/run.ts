@@ -1,4 +1,4 @@
-/** The table of actions. It runs those of one hook event in order, up to the first refusal. */
+/** The table of actions. It runs those of one hook event in order, up to the first refusal or the first gate that holds back. */
 
 import { actionTraits } from "../../hooks/seam/action-traits.ts";
 import type { HookAction } from "../../hooks/seam/actions.ts";
@@ -7,6 +7,7 @@ import type { Call } from "../server/call.ts";
 import { type ActionOf, actorOfAction, propose, type Run } from "./action.ts";
 import type { Delivery } from "./delivery.ts";
 import { lock } from "./edit-action.ts";
+import { gateComplete, gateStop, gateWrite } from "./gates.ts";
 import { guard, releaseIndex } from "./git-guard.ts";
 import type { HookServices } from "./hook-services.ts";
 import { inbox, notes } from "./inbox.ts";
@@ -18,10 +19,12 @@ import {
   listPeers,
   promptSubmitted,
   reconcile,
+  recordResult,
   recordToolUse,
   suspend,
   turnEnd,
 } from "./session-actions.ts";
+import { isHeldBack } from "./verdict.ts";
 import { flightEnd, shellEnd } from "./write-actions.ts";
 
 type ActionHandler<D extends HookAction["do"]> = (
@@ -33,6 +36,10 @@ const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   begin,
   heartbeat,
   lock,
+  gate_write: gateWrite,
+  gate_stop: gateStop,
+  gate_complete: gateComplete,
+  record_result: recordResult,
   guard,
   flight_end: flightEnd,
   shell_end: shellEnd,
@@ -64,7 +71,7 @@ export async function runPlan(
     if (isRefused && !actionTraits[action.do].afterRefusal) continue;
     const outcome = await runAction(run, action.do, action);
     outcomes.push(outcome);
-    isRefused ||= !outcome.ok;
+    isRefused ||= !outcome.ok || isHeldBack(outcome);
   }
   return outcomes;
 }

@@ -68,6 +68,14 @@ export function recordToolUse({ services }: Run, action: ActionOf<"record_tool_u
   return { did: "record_tool_use", ok: true };
 }
 
+/** Keeps the actor's latest failed call until a call of its succeeds. */
+export function recordResult({ services }: Run, action: ActionOf<"record_result">): HookOutcome {
+  const { session, agent = null, tool, error } = action;
+  if (error === null) services.toolFailures.succeeded({ session, agent });
+  else services.toolFailures.failed({ session, agent }, { tool, error });
+  return { did: "record_result", ok: true };
+}
+
 export async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> {
   if (!isLive(run, action.session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
@@ -99,6 +107,7 @@ export function promptSubmitted(
   { session, promptId, byPerson }: ActionOf<"prompt_submitted">,
 ): HookOutcome {
   services.hookWakes.prompted(session, promptId, byPerson);
+  if (byPerson) services.toolFailures.succeeded({ session, agent: null });
   services.presence.of(session).prompt = promptId;
   return { did: "prompt_submitted", ok: true };
 }

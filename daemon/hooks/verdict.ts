@@ -8,6 +8,7 @@
  */
 import type { HookOutcome, Verdict } from "../../hooks/seam/plan.ts";
 import type { Code } from "../../protocol/codes.ts";
+import type { GateFinding } from "../../protocol/gates.ts";
 import type { GuardFinding, GuardMode } from "../../protocol/guard.ts";
 
 type RefusalVerdict = Extract<HookOutcome, { ok: false }>["verdict"];
@@ -41,6 +42,7 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   task_cycle: "allow",
   task_state: "allow",
   task_claimed: "allow",
+  not_complete: "allow",
   no_ready_task: "allow",
   too_many_tasks: "allow",
   not_declared: "allow",
@@ -84,6 +86,17 @@ export function grantVerdict(
 ): Verdict {
   if (changedWhileWaiting && overwrites) return "deny";
   return changedWhileWaiting || mergeRisks.length > 0 ? "allow_with_note" : "allow";
+}
+
+/** Whether an agent goes on that gates found something of. What it was told before is not told again beside its call. */
+export function gateVerdict(findings: readonly GateFinding[], isRepeated: boolean): Verdict {
+  if (findings.some(({ mode }) => mode === "enforce")) return "deny";
+  return findings.length === 0 || isRepeated ? "allow" : "allow_with_note";
+}
+
+/** Whether a gate holds the agent back, so that nothing after it may happen. */
+export function isHeldBack(outcome: HookOutcome): boolean {
+  return "isRepeated" in outcome && outcome.verdict === "deny";
 }
 
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;

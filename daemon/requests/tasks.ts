@@ -1,12 +1,17 @@
 /** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import. */
 
+import { refuse } from "../../protocol/codes.ts";
+import type { GateFinding } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
 import type { ImportedTask, NewTaskParams } from "../../protocol/task.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command, NewTask, TaskImport } from "../core/commands.ts";
 import type { Reply } from "../core/outcome.ts";
 import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { TaskState } from "../core/tasks/table.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
+import { completionFindings } from "../hooks/quality.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
@@ -40,9 +45,33 @@ export const taskImport: RequestHandler<"task_import"> = (services, request, cal
   return propose(services, request, call, by, { type: "task_import", by, tasks, ...retryOf(request, call) });
 };
 
-export const taskUpdate: RequestHandler<"task_update"> = (services, request, call) => {
+/** An agent's task is done if the quality gate lets it pass; a person's always. */
+export const taskUpdate: RequestHandler<"task_update", HookServices> = (services, request, call) => {
   const by = callerOf(services, request, call);
-  return propose(services, request, call, by, {
+  if (by === null || request.status !== "done") return update(services, request, call, by);
+  return completionFindings(services, by, request.task).then(findings => {
+    const missing = missingOf(findings, "enforce");
+    if (missing.length === 0) return update(services, request, call, by, missingOf(findings, "warn"));
+    const error = `the task is not done yet; it needs: ${missing.join("; ")}`;
+    const refusal = refuse("not_complete", error, { missing });
+    noteReply(services, call.type, by, refusal, { why: request.task, gate: "quality" });
+    call.reply(refusal);
+    return undefined;
+  });
+};
+
+function missingOf(findings: readonly GateFinding[], mode: GateFinding["mode"]): string[] {
+  return findings.filter(found => found.mode === mode).flatMap(({ missing }) => missing);
+}
+
+function update(
+  services: Services,
+  request: RequestOf<"task_update">,
+  call: Call,
+  by: Actor | null,
+  warnings: readonly string[] = [],
+): undefined {
+  const command = {
     type: "task_update",
     by,
     task: request.task,
@@ -54,8 +83,9 @@ export const taskUpdate: RequestHandler<"task_update"> = (services, request, cal
     labels: request.labels === undefined ? null : once(request.labels),
     ...placeOf(services, request, call),
     ...retryOf(request, call),
-  });
-};
+  } as const;
+  return propose(services, request, call, by, command, warnings);
+}
 
 export const taskGet: RequestHandler<"task_get"> = (services, request, call) =>
   services.engine.read(state => {
@@ -143,11 +173,12 @@ function propose(
   call: Call,
   by: Actor | null,
   command: Command,
+  warnings: readonly string[] = [],
 ): undefined {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   call.propose(command, reply => {
     noteReply(services, call.type, by, reply, { why: named(reply) });
-    return reply;
+    return reply.ok && warnings.length > 0 ? { ...reply, warnings } : reply;
   });
   return undefined;
 }

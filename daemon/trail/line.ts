@@ -21,6 +21,8 @@ export interface TrailLine {
   readonly decision: "allow" | "deny" | "wait" | "note";
   /** The refusal's code. */
   readonly code?: string;
+  /** The gates that decided, with commas between. */
+  readonly gate?: string;
   /** A short reason, for a person. */
   readonly why?: string;
   /** Duration in milliseconds. */
@@ -67,6 +69,7 @@ export function encode(line: TrailLine): string {
     file: clip(line.file),
     decision: line.decision,
     code: line.code,
+    gate: line.gate,
     why: clip(line.why),
     ms: line.ms,
   };

@@ -20,6 +20,10 @@ export const actionTraits = {
   begin: { waits: false, tells: "also", afterRefusal: false },
   heartbeat: plain,
   lock: { waits: true, tells: "also", afterRefusal: false },
+  gate_write: telling,
+  gate_stop: telling,
+  gate_complete: telling,
+  record_result: plain,
   // A session that cannot be registered may wipe others' work like any other.
   guard: { waits: true, tells: "also", afterRefusal: true },
   record_tool_use: plain,

@@ -45,6 +45,39 @@ export type HookAction =
       readonly overwrites: boolean;
     }
   | {
+      /** Ask the gates before the actor writes a file; comes before the file's lock. */
+      readonly do: "gate_write";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly file: string;
+      readonly cwd: string;
+      /** The client's own file, for example a plan of its plan mode: no gate is asked. */
+      readonly isOwn: boolean;
+    }
+  | {
+      /** Ask the gates before the actor stops; comes before the end of its turn. */
+      readonly do: "gate_stop";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
+      /** Ask the gates before a task of the client's own list counts as completed. */
+      readonly do: "gate_complete";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+    }
+  | {
+      /** A call of the actor succeeded, or with `error` failed; `tool` is its name. */
+      readonly do: "record_result";
+      readonly session: string;
+      readonly agent?: string;
+      readonly tool: string;
+      readonly error: string | null;
+    }
+  | {
       /** Check whether git commands reach other actors' uncommitted work, and lock the indexes that they write. */
       readonly do: "guard";
       readonly session: string;

@@ -1,5 +1,6 @@
 /** The types between the daemon and an adapter: plan, outcomes, context. */
 import type { Refusal } from "../../protocol/codes.ts";
+import type { GateFinding } from "../../protocol/gates.ts";
 import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import type { HookReply } from "../../protocol/hook.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
@@ -79,6 +80,7 @@ export type HookOutcome =
       readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
       readonly before: string | null;
     }
+  | GateOutcome
   | {
       readonly did: "guard";
       readonly ok: true;
@@ -105,6 +107,18 @@ export type HookOutcome =
       /** The queue position that the actor keeps although it was refused, counted from 1. */
       readonly place?: number;
     };
+
+/** What the gates found before a step of an agent. */
+export interface GateOutcome {
+  readonly did: "gate_write" | "gate_stop" | "gate_complete";
+  readonly ok: true;
+  readonly verdict: Verdict;
+  readonly findings: readonly GateFinding[];
+  /** The agent was told the same findings before. */
+  readonly isRepeated: boolean;
+  /** The task that the agent claimed, for an example; null: it claimed none. */
+  readonly task: string | null;
+}
 
 /** What a plan needs from outside the payload. */
 export interface HookContext {

@@ -7,7 +7,18 @@ import type { HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.t
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fitsRule } from "./client-rules.ts";
-import { begun, context, granted, looked, noteOf, payload, plan, recorded, refused } from "./hook-events.ts";
+import {
+  begun,
+  context,
+  gated,
+  granted,
+  looked,
+  noteOf,
+  payload,
+  plan,
+  recorded,
+  refused,
+} from "./hook-events.ts";
 
 const isACode = (name: string): name is Code => Object.hasOwn(codes, name);
 
@@ -29,6 +40,12 @@ const manyOutcomes: readonly (readonly HookOutcome[])[] = [
   [begun, granted({ waitedMs: 900, changedWhileWaiting: true, before: "bob" })],
   [begun, granted({ changedWhileWaiting: true, changedBy: { name: "bob", lines: "line 1" } })],
   [begun, looked],
+  ...(["gate_write", "gate_stop", "gate_complete"] as const).flatMap(did =>
+    (["allow", "allow_with_note", "deny"] as const).flatMap(verdict => [
+      [begun, gated(did, verdict), granted()],
+      [begun, gated(did, verdict, true)],
+    ]),
+  ),
   ...refusals.map(refused => [begun, refused]),
   ...refusals.map(refused => [refused]),
 ];
@@ -44,7 +61,8 @@ function checkAnswers(p: HookPlan): void {
     expect(answer.output).not.toContain("\n");
     expect(answer.output).not.toMatch(/"allow"/);
     const said: Record<string, unknown> = JSON.parse(answer.output);
-    for (const key of Object.keys(said)) expect(["hookSpecificOutput", "systemMessage"]).toContain(key);
+    for (const key of Object.keys(said))
+      expect(["hookSpecificOutput", "systemMessage", "decision", "reason"]).toContain(key);
     const specific = said["hookSpecificOutput"];
     if (specific !== undefined) expect(specific).toMatchObject({ hookEventName: p.event });
   }
@@ -54,6 +72,7 @@ function checkAnswers(p: HookPlan): void {
 const entries = eventGroups({ program: "/k/hook.cjs", node: "/k/node", home: null, everyEvent: true });
 const waiting = new Set(entries.filter(([, g]) => g.hooks[0]?.async !== true).map(([event]) => event));
 const asyncActions = new Set([
+  "record_result",
   "flight_end",
   "shell_end",
   "release_index",
@@ -117,7 +136,7 @@ describe("every recorded payload", () => {
     );
     expect(edits.length).toBeGreaterThan(10);
     for (const { event } of edits)
-      expect(kindsOf(plan(event))).toEqual(["begin", "heartbeat", "lock", "inbox"]);
+      expect(kindsOf(plan(event))).toEqual(["begin", "heartbeat", "gate_write", "lock", "inbox"]);
   });
 });
 
@@ -158,6 +177,12 @@ describe("rows", () => {
     { do: "list_peers" },
     inbox(false),
   ] as const;
+  const gate = (file: string, agent?: string) =>
+    ({ do: "gate_write", ...(agent === undefined ? {} : { agent }), file, cwd, isOwn: false }) as const;
+  const gateStop = (agent?: string) =>
+    ({ do: "gate_stop", ...(agent === undefined ? {} : { agent }) }) as const;
+  const result = (tool: string, error: string | null = null, agent?: string) =>
+    ({ do: "record_result", ...(agent === undefined ? {} : { agent }), tool, error }) as const;
   const wentOn = { do: "heartbeat", attention: null } as const;
   const notes = { do: "notes" } as const;
   const shellEnd = (toolUseId: string, ranMs: number) =>
@@ -186,6 +211,7 @@ describe("rows", () => {
       [
         begin(),
         { do: "heartbeat", active: true, attention: null },
+        gate("/home/dev/project/a.txt"),
         {
           do: "lock",
           file: "/home/dev/project/a.txt",
@@ -212,6 +238,7 @@ describe("rows", () => {
           agentName: "general-purpose",
           descends: true,
         },
+        gate("/home/dev/project/p1.txt", "a0954b2b04fdf61ec"),
         {
           do: "lock",
           agent: "a0954b2b04fdf61ec",
@@ -232,6 +259,7 @@ describe("rows", () => {
     [
       "PostToolUse--Edit",
       [
+        result("Edit"),
         {
           do: "flight_end",
           toolUseId: "toolu_main_2_0_3",
@@ -248,6 +276,7 @@ describe("rows", () => {
     [
       "PostToolUse--NotebookEdit",
       [
+        result("NotebookEdit"),
         {
           do: "flight_end",
           toolUseId: "toolu_main_5_0_6",
@@ -261,13 +290,19 @@ describe("rows", () => {
         notes,
       ],
     ],
-    ["PostToolUse--Bash", [shellEnd("toolu_main_6_0_7", 50), wentOn, notes]],
-    ["PostToolUse--Agent-foreground", [...gone("a0954b2b04fdf61ec"), wentOn, notes]],
-    ["PostToolUse--Agent-background", [wentOn, notes]],
-    ["PostToolUse--Agent-spawn-in-process-teammate", [wentOn, notes]],
-    ["PostToolUse--TaskStop", [...gone("a51d5ab064a282b91"), wentOn, notes]],
-    ["PostToolUseFailure--Agent-api-error", [wentOn, notes]],
-    ["PostToolUseFailure--Bash-exit-code", [shellEnd("toolu_main_7_0_8", 10), wentOn, notes]],
+    ["PostToolUse--Bash", [result("Bash"), shellEnd("toolu_main_6_0_7", 50), wentOn, notes]],
+    ["PostToolUse--Agent-foreground", [result("Agent"), ...gone("a0954b2b04fdf61ec"), wentOn, notes]],
+    ["PostToolUse--Agent-background", [result("Agent"), wentOn, notes]],
+    ["PostToolUse--Agent-spawn-in-process-teammate", [result("Agent"), wentOn, notes]],
+    ["PostToolUse--TaskStop", [result("TaskStop"), ...gone("a51d5ab064a282b91"), wentOn, notes]],
+    [
+      "PostToolUseFailure--Agent-api-error",
+      [result("Agent", expect.stringContaining("API error")), wentOn, notes],
+    ],
+    [
+      "PostToolUseFailure--Bash-exit-code",
+      [result("Bash", "Exit code 3"), shellEnd("toolu_main_7_0_8", 10), wentOn, notes],
+    ],
     [
       "PostToolBatch--three-writes",
       [
@@ -303,21 +338,32 @@ describe("rows", () => {
         inbox(false, alice),
       ],
     ],
-    ["SubagentStop--foreground", [begin(), ...over("aec9c40fb4fbda323"), inbox(false, "aec9c40fb4fbda323")]],
-    ["SubagentStop--in-process-teammate", [begin(), ...over(alice), inbox(false, alice)]],
+    [
+      "SubagentStop--foreground",
+      [
+        begin(),
+        gateStop("aec9c40fb4fbda323"),
+        ...over("aec9c40fb4fbda323"),
+        inbox(false, "aec9c40fb4fbda323"),
+      ],
+    ],
+    ["SubagentStop--in-process-teammate", [begin(), gateStop(alice), ...over(alice), inbox(false, alice)]],
     ["SubagentStop--compaction-no-agent-type", []],
-    ["Stop--plain", [begin(), ...over(), reconcile, inbox(false)]],
-    ["Stop--teammates-running", [begin(), ...over(), inbox(false)]],
-    ["Stop--background-agent-running", [begin(), ...over(), inbox(false)]],
+    ["Stop--plain", [begin(), gateStop(), ...over(), reconcile, inbox(false)]],
+    ["Stop--teammates-running", [begin(), gateStop(), ...over(), inbox(false)]],
+    ["Stop--background-agent-running", [begin(), gateStop(), ...over(), inbox(false)]],
     ["StopFailure--in-subagent", gone("aa0469b4b25f04c03")],
     ["StopFailure--invalid-request", over()],
-    ["TeammateIdle--in-process", [begin(), ...over(bob), inbox(false, bob)]],
-    ["TeammateIdle--pane", [begin(), ...over(), inbox(false)]],
+    ["TeammateIdle--in-process", [begin(), gateStop(bob), ...over(bob), inbox(false, bob)]],
+    ["TeammateIdle--pane", [begin(), gateStop(), ...over(), inbox(false)]],
     ["SessionEnd--clear", [{ do: "suspend" }]],
     ["SessionEnd--print-other", [{ do: "end", cause: "other" }]],
     ["SessionEnd--prompt-input-exit", [{ do: "end", cause: "prompt_input_exit" }]],
     ["Notification--permission-prompt", [{ do: "heartbeat" }]],
-    ["TaskCompleted--by-in-process-teammate", [begin(), { do: "heartbeat" }]],
+    [
+      "TaskCompleted--by-in-process-teammate",
+      [begin(), { do: "heartbeat" }, { do: "gate_complete", agent: alice }],
+    ],
     ["PreCompact--manual", [{ do: "heartbeat" }]],
   ])("%s", (name, actions) => {
     expect(acts(payload(name))).toEqual(actions);
@@ -330,6 +376,26 @@ describe("rows", () => {
   test("a failed write ends its flight and wrote nothing", () => {
     const event = { ...payload("PostToolUse--Edit"), hook_event_name: "PostToolUseFailure" };
     expect(acts(event)[0]).toMatchObject({ do: "flight_end", wrote: false, lines: null });
+  });
+
+  test("a call that a person interrupted is no failure to deal with", () => {
+    const failed = payload("PostToolUseFailure--Bash-exit-code");
+    expect(acts(failed)[0]).toMatchObject({ do: "record_result" });
+    expect(acts({ ...failed, is_interrupt: true })[0]).toMatchObject({ do: "shell_end" });
+  });
+
+  test("an agent that goes on because a hook said so is asked for nothing when it stops again", () => {
+    const again = { ...payload("Stop--plain"), stop_hook_active: true };
+    expect(acts(again)).toEqual([begin(), ...over(), reconcile, inbox(false)]);
+  });
+
+  test("the client's own files are nobody's code", () => {
+    const write = payload("PreToolUse--Write");
+    for (const [file_path, isOwn] of [
+      ["/home/dev/.claude/plans/a.md", true],
+      ["/home/dev/project/.claude/settings.json", false],
+    ] as const)
+      expect(acts({ ...write, tool_input: { file_path, content: "" } })[2]).toMatchObject({ isOwn });
   });
 
   test("a teammate whose turn fails is still there", () => {
@@ -345,19 +411,21 @@ describe("rows", () => {
   test("an agent's call may be stopped by others; a shell that is stopped is no agent", () => {
     const stop = payload("PostToolUse--TaskStop");
     expect(acts({ ...stop, agent_id: alice })).toEqual([
+      result("TaskStop", null, alice),
       ...gone("a51d5ab064a282b91"),
       { do: "heartbeat", agent: alice, attention: null },
     ]);
     for (const task_id of ["b07lsyy1k", "a51d5ab064a282b9", "", 7, null]) {
       const event = { ...stop, tool_input: { task_id }, tool_response: { task_id } };
-      expect(acts(event)).toEqual([wentOn, notes]);
+      expect(acts(event)).toEqual([result("TaskStop"), wentOn, notes]);
     }
   });
 
   test("a teammate of the same process ends if it agreed to shut down, or if it was stopped by its name", () => {
     const agreed = payload("PostToolUse--SendMessage-shutdown-response");
     const over = { do: "heartbeat", agent: alice, ended: true, attention: null };
-    expect(acts(agreed)).toEqual([over, { do: "heartbeat", agent: alice, attention: null }]);
+    const sent = result("SendMessage", null, alice);
+    expect(acts(agreed)).toEqual([sent, over, { do: "heartbeat", agent: alice, attention: null }]);
     const said = (message: object, tool_response: object) =>
       acts({ ...agreed, tool_input: { to: "team-lead", message }, tool_response });
     for (const [message, response] of [
@@ -366,9 +434,13 @@ describe("rows", () => {
       [{ type: "shutdown_request", approve: true }, { success: true }],
       ["shutdown_response", { success: true }],
     ] as const) {
-      expect(said(Object(message), response)).toEqual([{ do: "heartbeat", agent: alice, attention: null }]);
+      expect(said(Object(message), response)).toEqual([
+        sent,
+        { do: "heartbeat", agent: alice, attention: null },
+      ]);
     }
     expect(acts(payload("PostToolUse--TaskStop-in-process-teammate"))).toEqual([
+      result("TaskStop"),
       { do: "heartbeat", agentName: "alice", ended: true },
       wentOn,
       { do: "notes" },
@@ -423,7 +495,7 @@ describe("rows", () => {
 describe("where a write changed its file", () => {
   const linesOf = (...structuredPatch: unknown[]) => {
     const event = { ...payload("PostToolUse--Edit"), tool_response: { structuredPatch } };
-    const [end] = plan(event).actions;
+    const end = plan(event).actions.find(action => action.do === "flight_end");
     return end?.do === "flight_end" ? end.lines : undefined;
   };
   const hunk = (newStart: number, text: string) => {
@@ -479,7 +551,7 @@ describe("payloads that are not what they should be", () => {
 
   test("an end that does not say of what is a sign of life alone", () => {
     const event = { ...payload("PostToolUse--Edit"), tool_use_id: undefined };
-    expect(kindsOf(plan(event))).toEqual(["heartbeat", "notes"]);
+    expect(kindsOf(plan(event))).toEqual(["record_result", "heartbeat", "notes"]);
     for (const hook_event_name of ["SubagentStart", "SubagentStop"]) {
       const { agent_id: _, ...rest } = payload("SubagentStop--foreground");
       expect(kindsOf(plan({ ...rest, hook_event_name }))).toEqual(["begin", "heartbeat"]);

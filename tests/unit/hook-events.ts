@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { grantVerdict, refusalVerdict } from "../../daemon/hooks/verdict.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import type { LockNote } from "../../hooks/seam/notices.ts";
-import type { HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import type { GateOutcome, HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { hookSchema } from "../../protocol/hook.ts";
 import type { SessionRow } from "../../protocol/session.ts";
@@ -61,6 +61,26 @@ export const granted = (fields: Partial<Granted> = {}): HookOutcome => ({
   before: null,
   mergeRisks: [],
   ...fields,
+});
+
+/** What gates found before a step; `Repeated`: the agent was told so before. */
+export const gated = (
+  did: GateOutcome["did"],
+  verdict: GateOutcome["verdict"],
+  isRepeated = false,
+): HookOutcome => ({
+  did,
+  ok: true,
+  verdict,
+  findings: [
+    {
+      gate: "identity",
+      mode: verdict === "deny" ? "enforce" : "warn",
+      missing: ["identity.role: what you are"],
+    },
+  ],
+  isRepeated,
+  task: null,
 });
 
 type Refused = Extract<HookOutcome, { ok: false }>;

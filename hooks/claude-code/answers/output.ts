@@ -15,6 +15,11 @@ export function deny(reason: string): Output {
   return specific("PreToolUse", { permissionDecision: "deny", permissionDecisionReason: reason });
 }
 
+/** The agent goes on instead of stopping, or the task is not completed; its model reads `reason`. */
+export function block(reason: string): Output {
+  return { output: JSON.stringify({ decision: "block", reason }) };
+}
+
 /** Events whose answer the client reads although it does not wait for it. */
 export type LateEvent = "PostToolUse" | "PostToolUseFailure";
 

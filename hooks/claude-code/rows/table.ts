@@ -91,7 +91,7 @@ export const eventTable: readonly EventRow[] = [
   waits("StopFailure", turn.stopFailure),
   waits("TeammateIdle", turn.teammateIdle),
   waits("TaskCreated", waitingEvent),
-  waits("TaskCompleted", waitingEvent),
+  waits("TaskCompleted", turn.taskCompleted),
   waits("SessionEnd", sessionEnd),
   observed("Setup"),
   observed("InstructionsLoaded"),

@@ -5,6 +5,7 @@ import { nearPath, quote } from "../../../protocol/text.ts";
 import type { HookAction } from "../../seam/actions.ts";
 import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
+import { withGate } from "../answers/gate.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
 import { type Event, field, innerId, inputPath, isId, within } from "../payload.ts";
@@ -40,10 +41,12 @@ export const preToolUse: Row = (event, actor, context) => {
     parentFile: parentFile(event, actor),
     overwrites: tool !== "Edit",
   };
+  const gate: HookAction = { do: "gate_write", ...actor, file, cwd, isOwn: isOwnFile(file) };
+  const edit = { tool, file, cwd, waitMs };
   return withInbox("PreToolUse", actor, cwd, {
     file,
-    actions: [...begin(event, actor), atWork(event, actor), lock],
-    answer: outcomes => lockAnswer({ tool, file, cwd, waitMs }, outcomes),
+    actions: [...begin(event, actor), atWork(event, actor), gate, lock],
+    answer: outcomes => withGate(edit, outcomes, () => lockAnswer(edit, outcomes)),
   });
 };
 
@@ -59,19 +62,22 @@ export const postToolUse: Row = (event, actor) => {
   const plan = writes.has(tool)
     ? written(event, actor, true)
     : { actions: [...shellEnd(event, actor), ...endOfAgent(event, tool, actor), wentOn(actor)] };
-  return withNotes("PostToolUse", actor, field(event, "cwd") ?? "", plan);
+  const done = { ...plan, actions: [resultOf(event, actor, null), ...plan.actions] };
+  return withNotes("PostToolUse", actor, field(event, "cwd") ?? "", done);
 };
 
 /** A failed Agent call does not name the agent: the agent's StopFailure did. */
-export const postToolUseFailure: Row = (event, actor) =>
-  withNotes(
-    "PostToolUseFailure",
-    actor,
-    field(event, "cwd") ?? "",
-    writes.has(toolOf(event))
-      ? written(event, actor, false)
-      : { actions: [...shellEnd(event, actor), wentOn(actor)] },
-  );
+export const postToolUseFailure: Row = (event, actor) => {
+  const plan = writes.has(toolOf(event))
+    ? written(event, actor, false)
+    : { actions: [...shellEnd(event, actor), wentOn(actor)] };
+  const { error, is_interrupt: isInterrupt } = event;
+  // A person who interrupts a call knows of it.
+  const isFailure = typeof error === "string" && isInterrupt !== true;
+  const failed = isFailure ? [resultOf(event, actor, error.slice(0, limits.failureChars))] : [];
+  const done = { ...plan, actions: [...failed, ...plan.actions] };
+  return withNotes("PostToolUseFailure", actor, field(event, "cwd") ?? "", done);
+};
 
 /** Comes after refused calls, too. It ends only the writes it names, because the next write may have begun. */
 export const postToolBatch: Row = (event, actor) => {
@@ -177,6 +183,16 @@ function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookA
 /** The person has answered what the actor was asking for. */
 function wentOn(actor: Actor): HookAction {
   return heartbeat(actor, { attention: null });
+}
+
+function resultOf(event: Event, { session, agent }: Actor, error: string | null): HookAction {
+  const who = { session, ...(agent === undefined ? {} : { agent }) };
+  return { do: "record_result", ...who, tool: toolOf(event), error };
+}
+
+/** The client's own plans and memories, which are nobody's code. */
+function isOwnFile(file: string): boolean {
+  return /\/\.claude\/(?:plans|projects|agent-memory|tasks|teams)\//.test(file);
 }
 
 function toolOf(event: Event): string {

@@ -1,15 +1,23 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
 import type { HookAction } from "../../seam/actions.ts";
-import { goneAgents, isSubagent } from "../agents.ts";
+import { type Actor, goneAgents, isSubagent } from "../agents.ts";
+import { completionAnswer, stopAnswer } from "../answers/gate.ts";
 import { readSoFar } from "../answers/inbox.ts";
+import type { Event } from "../payload.ts";
 import { agentOver, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { waitingEvent } from "./session.ts";
 
 export const stop: Row = (event, actor) => {
   const isGone = actor.agent === undefined ? goneAgents(event) : null;
   const reconcile: HookAction[] = isGone === null ? [] : [{ do: "reconcile", ...actor, isGone }];
-  return { actions: [...begin(event, actor), ...turnOver(actor), ...reconcile, readSoFar(actor)] };
+  const actions = [...begin(event, actor), ...gate(event, actor), ...turnOver(actor), ...reconcile];
+  return { actions: [...actions, readSoFar(actor)], answer: stopAnswer };
 };
+
+/** An agent that goes on because a hook said so may stop now: no gate is asked twice in a row. */
+function gate(event: Event, actor: Actor): readonly HookAction[] {
+  return event["stop_hook_active"] === true ? [] : [{ do: "gate_stop", ...actor }];
+}
 
 /** A subagent does not come back after an error; a teammate may be woken again. */
 export const stopFailure: Row = (_event, actor) => {
@@ -29,10 +37,18 @@ export const subagentStop: Row = (event, actor, context) => {
   // The client's own helper for the summary of a compaction: no event reported its start.
   if (event["agent_type"] === "") return idle;
   if (actor.agent === undefined) return waitingEvent(event, actor, context);
-  return { actions: [...begin(event, actor), ...turnOver(actor), readSoFar(actor)] };
+  const actions = [...begin(event, actor), ...gate(event, actor), ...turnOver(actor), readSoFar(actor)];
+  return { actions, answer: stopAnswer };
 };
 
 /** A teammate in a pane is a session of its own. */
 export const teammateIdle: Row = (event, actor) => ({
-  actions: [...begin(event, actor), ...turnOver(actor), readSoFar(actor)],
+  actions: [...begin(event, actor), ...gate(event, actor), ...turnOver(actor), readSoFar(actor)],
+  answer: stopAnswer,
 });
+
+/** The client calls a task of its own list completed. It says so at each idle of the task's owner, too. */
+export const taskCompleted: Row = (event, actor, context) => {
+  const { actions } = waitingEvent(event, actor, context);
+  return { actions: [...actions, { do: "gate_complete", ...actor }], answer: completionAnswer };
+};

@@ -1,0 +1,133 @@
+/** The actions that ask the gates: before a write, before a stop, before a task counts as completed. */
+import { dirname } from "node:path";
+import type { GateOutcome, HookOutcome } from "../../hooks/seam/plan.ts";
+import type { GateFinding } from "../../protocol/gates.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Declaration } from "../core/declarations/table.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import type { Lead } from "../core/gates/facts.ts";
+import { isDocument } from "../core/gates/files.ts";
+import { beforeStop, beforeWrite, gatesWrites } from "../core/gates/table.ts";
+import { actorRow, pathOf } from "../core/locks/replies.ts";
+import { noteKey } from "../core/messages/notice-table.ts";
+import { sessionsOf } from "../core/sessions/table.ts";
+import { refs } from "../facts/file-refs.ts";
+import { isRefusal } from "../server/call.ts";
+import { decidedBy } from "../trail/decisions.ts";
+import { workedOn } from "../views/sessions-and-locks.ts";
+import { type ActionOf, actorOfAction, type Run, rulesFor } from "./action.ts";
+import type { HookServices } from "./hook-services.ts";
+import { completionFindings } from "./quality.ts";
+import { gateVerdict } from "./verdict.ts";
+
+export async function gateWrite(run: Run, action: ActionOf<"gate_write">): Promise<HookOutcome> {
+  const { services } = run;
+  const actor = actorOfAction(run, action);
+  const session = services.engine.state.sessions.live.get(action.session);
+  const files = action.isOwn ? [] : await refs(services, action.cwd, [action.file]);
+  const [file] = isRefusal(files) ? [] : files;
+  // What cannot be read now holds nobody back: the lock, which comes next, tells of it.
+  if (session === undefined || file === undefined) return passed("gate_write");
+  const rules = await rulesFor(services, action.session, file);
+  const path = pathOf(file);
+  if (!gatesWrites(rules.gates) || rules.ignores(path) || path.includes("/.kite/"))
+    return passed("gate_write");
+  if (!(await isInProject(services, session, file))) return passed("gate_write");
+  const declaration = services.engine.state.declarations.live.get(noteKey(actor));
+  const lead = leadOf(services, actor, declaration);
+  const facts = { declaration, lead, file: { key: file.key, path: action.file, isCode: !isDocument(path) } };
+  return decided(run, "gate_write", actor, beforeWrite(rules.gates, facts), path);
+}
+
+export async function gateStop(run: Run, action: ActionOf<"gate_stop">): Promise<HookOutcome> {
+  const { services } = run;
+  const actor = actorOfAction(run, action);
+  const session = services.engine.state.sessions.live.get(action.session);
+  const failure = services.toolFailures.pending(actor);
+  if (session === undefined || failure === null) return passed("gate_stop");
+  const { gates } = await services.rules.at(session);
+  const findings = beforeStop(gates, { failure });
+  const outcome = decided(run, "gate_stop", actor, findings, null);
+  if (findings.length > 0)
+    run.delivery.whenSettled(heard => (heard ? services.toolFailures.told(actor) : undefined));
+  return outcome;
+}
+
+/**
+ * The client calls a task of its own list completed. It does so at each idle of the task's owner, too, when the owner's
+ * turn is over: then no gate is asked, or the owner could never rest.
+ */
+export async function gateComplete(run: Run, action: ActionOf<"gate_complete">): Promise<HookOutcome> {
+  const { services } = run;
+  const actor = actorOfAction(run, action);
+  const { active, agents } = services.presence.of(action.session);
+  const isAtWork = actor.agent === null ? active : agents.get(actor.agent)?.active === true;
+  if (!isAtWork) return passed("gate_complete");
+  const findings = await completionFindings(services, actor, null);
+  return decided(run, "gate_complete", actor, findings, null);
+}
+
+function passed(did: GateOutcome["did"]): HookOutcome {
+  return { did, ok: true, verdict: "allow", findings: [], isRepeated: false, task: null };
+}
+
+/** Returns the outcome; what the agent is told goes to the trail, and counts as told when the answer is delivered. */
+function decided(
+  { services, plan, delivery }: Run,
+  did: GateOutcome["did"],
+  actor: Actor,
+  findings: readonly GateFinding[],
+  file: string | null,
+): HookOutcome {
+  if (findings.length === 0) return passed(did);
+  const isRepeated = services.gateMemory.isRepeated(actor, findings);
+  const verdict = gateVerdict(findings, isRepeated);
+  const [task] = workedOn(services.engine.state, actor.session, actor.agent);
+  if (verdict !== "allow") {
+    delivery.whenSettled(heard => (heard ? services.gateMemory.told(actor, findings) : undefined));
+    const said = {
+      gate: findings.map(({ gate }) => gate).join(","),
+      why: findings.flatMap(({ missing }) => missing).join("; "),
+      decision: verdict === "deny" ? "deny" : "note",
+    } as const;
+    const by = { ...decidedBy(services, actor), event: plan.event, type: plan.tool, file };
+    services.recorder.note({ ...by, ...said });
+  }
+  return { did, ok: true, verdict, findings, isRepeated, task: task?.description ?? null };
+}
+
+/** Whether the file belongs to the session's project: what an agent keeps elsewhere is its own. */
+async function isInProject(
+  { facts }: HookServices,
+  { worktree, project }: { readonly worktree: string; readonly project: string },
+  file: FileRef,
+): Promise<boolean> {
+  const path = pathOf(file);
+  if (path.startsWith(`${worktree}/`)) return true;
+  const repository = await facts.repository(dirname(path));
+  return !("unreachable" in repository) && repository.project === project;
+}
+
+/** Roles that lead, as agents write them. */
+const leads: ReadonlySet<string> = new Set(["coordinator", "lead", "orchestrator", "team lead", "team-lead"]);
+
+/**
+ * An agent leads if it declares so. A main agent that declared no role leads while agents work that it began.
+ */
+function leadOf(services: HookServices, actor: Actor, declaration: Declaration | undefined): Lead | null {
+  const role = declaration?.role.trim().toLowerCase() ?? "";
+  const { agents } = services.presence.of(actor.session);
+  const working = [...agents].filter(([agent, { active }]) => active && agent !== actor.agent);
+  const isLead = leads.has(role) || (role === "" && actor.agent === null && working.length > 0);
+  if (!isLead) return null;
+  const { state } = services.engine;
+  const own = working.map(([agent]) => actorRow(state, { ...actor, agent }).name);
+  const project = state.sessions.live.get(actor.session)?.project;
+  const delegates = [...own];
+  for (const { id, name } of project === undefined ? [] : sessionsOf(state.sessions, project)) {
+    if (delegates.length >= limits.delegatesMax) break;
+    if (id !== actor.session) delegates.push(name);
+  }
+  return { why: leads.has(role) ? "declared" : "leads", delegates: delegates.slice(0, limits.delegatesMax) };
+}

@@ -1,0 +1,113 @@
+/** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
+import { declarationExample } from "../../../protocol/declaration-example.ts";
+import type { GateFinding } from "../../../protocol/gates.ts";
+import { nearPath, plain } from "../../../protocol/text.ts";
+import type { GateOutcome, HookOutcome } from "../../seam/plan.ts";
+import type { Edit } from "./lock.ts";
+import { block, deny, nothing, type Output, withContext } from "./output.ts";
+
+/** Longest sentence of a gate, in UTF-16 units. */
+const sentenceChars = 600;
+
+/** A denial by a gate, else the answer of the lock, with what gates warn of. */
+export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Output): Output {
+  const gated = outcomes.find((o): o is GateOutcome => o.did === "gate_write" && o.ok);
+  if (gated === undefined || gated.verdict === "allow") return lock();
+  if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
+  const held = gated.findings.filter(({ mode }) => mode === "enforce");
+  if (gated.isRepeated) {
+    return deny(`Kite: this ${edit.tool} did not run, for the same reasons as before: ${fields(held)}.`);
+  }
+  return deny(
+    [
+      `Kite: this ${edit.tool} did not run. Before it, this project asks you for:`,
+      ...form(edit, gated, held),
+    ].join("\n"),
+  );
+}
+
+/** The agent goes on instead of stopping. */
+export function stopAnswer(outcomes: readonly HookOutcome[]): Output {
+  const held = heldBack(outcomes, "gate_stop");
+  if (held === null) return nothing;
+  return block(
+    [
+      `Kite: you stop on an error: ${said(held.findings)}.`,
+      "What to do: mend it and go on. If it does not matter, or you need your user, say so in your answer and stop again.",
+    ].join("\n"),
+  );
+}
+
+/** The task is not completed. */
+export function completionAnswer(outcomes: readonly HookOutcome[]): Output {
+  const held = heldBack(outcomes, "gate_complete");
+  if (held === null) return nothing;
+  if (held.isRepeated)
+    return block(
+      `Kite: the task is not completed, for the same reasons as before: ${fields(held.findings)}.`,
+    );
+  return block(["Kite: the task is not completed yet. It needs:", ...list(held.findings), how].join("\n"));
+}
+
+function heldBack(outcomes: readonly HookOutcome[], did: GateOutcome["did"]): GateOutcome | null {
+  const gated = outcomes.find((o): o is GateOutcome => o.did === did && o.ok);
+  return gated?.verdict === "deny" ? gated : null;
+}
+
+const how =
+  "What to do: supply what is missing (tool kite_declare, or: kite declare --help), then complete it again.";
+
+function warning(edit: Edit, gated: GateOutcome): string {
+  return [
+    "Kite: your edit runs. This project asks you for this, too:",
+    ...form(edit, gated, gated.findings),
+  ].join("\n");
+}
+
+/** What is missing, and where a declaration helps, one that this agent may send for this file. */
+function form(edit: Edit, { task }: GateOutcome, findings: readonly GateFinding[]): string[] {
+  const isDeclared = findings.some(({ gate }) => gate !== "delegation");
+  const example = [
+    "Declare all of it in one call, with the tool kite_declare or so:",
+    ...exampleFor(edit, task),
+  ];
+  return [...list(findings), ...(isDeclared ? example : [])];
+}
+
+function list(findings: readonly GateFinding[]): string[] {
+  return findings.flatMap(({ missing }) => missing.map(sentence => `- ${plain(sentence, sentenceChars)}`));
+}
+
+function said(findings: readonly GateFinding[]): string {
+  return findings
+    .flatMap(({ missing }) => missing.map(sentence => plain(sentence, sentenceChars)))
+    .join("; ");
+}
+
+/** What is missing by the names of its fields. */
+function fields(findings: readonly GateFinding[]): string {
+  const names = findings.flatMap(({ missing }) =>
+    missing.map(sentence => sentence.split(":", 1)[0] ?? sentence),
+  );
+  return [...new Set(names)].map(name => plain(name, sentenceChars)).join(", ");
+}
+
+/** A whole declaration for a shell; only what the agent wrote itself, its task, is not an example. */
+function exampleFor({ file, cwd }: Edit, task: string | null): string[] {
+  const { step, reason, sees, will } = declarationExample;
+  const text = (words: string) => JSON.stringify(plain(words, sentenceChars));
+  return [
+    "kite declare - <<'EOF'",
+    "identity: {role: implementer}",
+    "understanding:",
+    `  task: ${text(task ?? declarationExample.task)}`,
+    "  confidence: 0.8",
+    `  reason: ${text(reason)}`,
+    `  plan: [${text(step)}]`,
+    "codeView:",
+    `  - file: ${text(nearPath(file, cwd))}`,
+    `    sees: ${text(sees)}`,
+    `    will: ${text(will)}`,
+    "EOF",
+  ];
+}
