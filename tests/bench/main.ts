@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { death } from "./death.ts";
 import { flood } from "./flood.ts";
+import { gates } from "./gates.ts";
 import { grant } from "./grant.ts";
 import { growth } from "./growth.ts";
 import { guard } from "./guard.ts";
@@ -27,6 +28,7 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   "tasks-core": tasksInCore,
   death,
   restart,
+  gates,
   guard: () => guard(join(root, "dist")),
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
 };

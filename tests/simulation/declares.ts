@@ -1,13 +1,27 @@
-/** What simulated agents declare. The core's own invariants tell what is wrong; notices have an oracle in `notes.ts`. */
-import type { CommandOf } from "../../daemon/core/commands.ts";
+/**
+ * What simulated agents declare, and agents that do what the gates tell them: whatever was declared before, by whom and
+ * in which order, one declaration with all that the gates ask for lets its agent write.
+ */
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { CommandOf, Entry } from "../../daemon/core/commands.ts";
+import type { Declaration } from "../../daemon/core/declarations/table.ts";
+import { beforeCompletion, beforeWrite } from "../../daemon/core/gates/table.ts";
+import type { Step } from "../../daemon/core/outcome.ts";
+import type { State } from "../../daemon/core/state.ts";
+import { gatePresets } from "../../protocol/gates.ts";
 import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";
 
 const files = ["a", "b", "src/d", "src/"] as const;
 const questions = ["is it called twice?", "who owns it?"] as const;
+const texts = ["", "TODO", "...", "add", "cut"] as const;
+
+type Declare = CommandOf<"declare">;
 
 export class DeclareLives {
   readonly #random: Random;
+  /** The commands of agents that follow the gates, each with the file to write. */
+  readonly #following = new Map<string, string>();
 
   /** `random` is of its own, so that all else happens as it would without declarations. */
   constructor(random: Random) {
@@ -15,27 +29,111 @@ export class DeclareLives {
   }
 
   /** The next declaration, or null if nobody declares anything now. */
-  next(sessions: readonly string[]): CommandOf<"declare"> | null {
+  next(state: State, sessions: readonly string[]): Declare | null {
     const random = this.#random;
-    if (!random.chance(0.03)) return null;
+    if (!random.chance(0.04)) return null;
     const agent = random.pick([null, null, "child", "mate"]);
+    const actor = { session: random.pick(sessions), agent, incarnation: 0 };
+    if (random.chance(0.3)) return this.#follow(state, actor);
     const evidence = random.pick(["", "a test"]);
     const uncertainty = { question: random.pick(questions), evidence, resolved: random.chance(0.5) };
     return {
-      type: "declare",
-      actor: { session: random.pick(sessions), agent, incarnation: 0 },
-      ancestors: ancestorsOf(agent),
+      ...plain(actor),
       anew: random.chance(0.1),
-      role: random.pick(["lead", "tester"]),
+      role: random.pick(["lead", "tester", "?"]),
+      task: random.pick(texts),
+      plan: [random.pick(texts)],
       files: files.filter(() => random.chance(0.3)).map(file => this.#viewed(file)),
       uncertainties: random.chance(0.3) ? [uncertainty] : [],
-      wallMs: 0,
     };
   }
 
-  #viewed(file: string): CommandOf<"declare">["files"][number] {
-    const path = `/p/${file}`.replace(/\/$/, "");
-    const ref = { file, lexical: path, key: `local:${path}`, dir: file.endsWith("/") };
-    return this.#random.chance(0.1) ? { ref, drop: true } : { ref, will: this.#random.pick(["add", "cut"]) };
+  /** Everything that is wrong after an entry. */
+  *observe(state: State, { command }: Entry, { reply, events }: Step): Generator<string, void> {
+    if (command.type === "agent_end") this.#forget(actor => sameAgent(actor, command.actor));
+    for (const { event } of events)
+      if (event.event === "session_ended") this.#forget(({ session }) => session === event.id);
+    if (command.type !== "declare" || reply === null || !reply.ok) return;
+    const target = this.#following.get(JSON.stringify(command));
+    // What was declared for the same agent in between, the others that follow did not know.
+    this.#forget(actor => sameAgent(actor, command.actor));
+    const declaration = state.declarations.live.get(keyOf(command.actor));
+    if (declaration === undefined) {
+      yield `${nameOf(command.actor)} declared something, and nothing is there`;
+      return;
+    }
+    const missing: unknown = reply["missing"];
+    const isAll = Array.isArray(missing) && missing.length === 0;
+    const { understanding } = gatePresets.strict;
+    const done = beforeCompletion(gatePresets.strict, { declaration, checks: [], openDebate: null });
+    const said = done.flatMap(found => found.missing).some(sentence => sentence.startsWith("understanding"));
+    if (isAll && understanding === "enforce" && said)
+      yield `${nameOf(command.actor)} was told that nothing is missing, and is not done for its understanding`;
+    if (target === undefined) return;
+    const left = ask(declaration, target);
+    if (left.length > 0)
+      yield `${nameOf(command.actor)} did what the gates told it, and they hold it back: ${left}`;
   }
+
+  /** A life has ended: what agents declared just before may be gone with it. */
+  restarted(): void {
+    this.#following.clear();
+  }
+
+  #forget(isOf: (actor: Actor) => boolean): void {
+    for (const one of this.#following.keys()) if (isOf(JSON.parse(one).actor)) this.#following.delete(one);
+  }
+
+  /** Supplies all that the gates ask for before a write, and nothing else. */
+  #follow(state: State, actor: Actor): Declare {
+    const target = this.#random.pick(["a", "b", "src/d"]);
+    const supplied: { -readonly [K in keyof Declare]?: Declare[K] } = {};
+    for (const sentence of ask(state.declarations.live.get(keyOf(actor)), target)) {
+      if (sentence.startsWith("identity.role")) supplied.role = "tester";
+      else if (sentence.startsWith("understanding.task")) supplied.task = "paging";
+      else if (sentence.startsWith("understanding.confidence")) supplied.confidence = 0.5;
+      else if (sentence.startsWith("understanding.reason")) supplied.reason = "read it";
+      else if (sentence.startsWith("understanding.plan")) supplied.plan = ["test"];
+      else if (sentence.startsWith("codeView"))
+        supplied.files = [{ ref: refOf(target), sees: "a list", will: "pages" }];
+      else throw new Error(`nobody can follow: ${sentence}`);
+    }
+    const command = { ...plain(actor), ...supplied };
+    this.#following.set(JSON.stringify(command), target);
+    return command;
+  }
+
+  #viewed(file: string): Declare["files"][number] {
+    const ref = refOf(file);
+    return this.#random.chance(0.1) ? { ref, drop: true } : { ref, will: this.#random.pick(texts) };
+  }
+}
+
+function sameAgent(a: Actor, b: Actor): boolean {
+  return a.session === b.session && a.agent === b.agent;
+}
+
+/** What the gates ask for before this agent writes the file. */
+function ask(declaration: Declaration | undefined, target: string): string[] {
+  const file = { key: refOf(target).key, path: target, isCode: true };
+  const found = beforeWrite(gatePresets.strict, { declaration, lead: null, file });
+  return found.flatMap(({ missing }) => missing);
+}
+
+function plain(actor: Actor): Declare {
+  const ancestors = ancestorsOf(actor.agent);
+  return { type: "declare", actor, ancestors, anew: false, files: [], uncertainties: [], wallMs: 0 };
+}
+
+function refOf(file: string) {
+  const path = `/p/${file}`.replace(/\/$/, "");
+  return { file, lexical: path, key: `local:${path}`, dir: file.endsWith("/") };
+}
+
+function keyOf({ session, agent }: Actor): string {
+  return agent === null ? session : `${session}\n${agent}`;
+}
+
+function nameOf({ session, agent }: Actor): string {
+  return agent === null ? session : `${session}/${agent}`;
 }

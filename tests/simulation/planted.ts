@@ -421,4 +421,25 @@ export const planted: readonly Planted[] = [
     put: "idle: [...state.sessions.idle].sort(),",
     tells: /who makes room is another after a start/,
   },
+  {
+    bug: "an overlap of declarations told to the later side alone",
+    file: "daemon/core/declarations/overlaps.ts",
+    find: "    tellLater(state, other, { what, file: own.path, other: by.name, will: own.will });",
+    put: "",
+    tells: /is to be told/,
+  },
+  {
+    bug: "a declaration that outlives its session",
+    file: "daemon/core/sessions/end.ts",
+    find: "  endDeclarations(state, session.id);",
+    put: "",
+    tells: /has ended and its declaration holds/,
+  },
+  {
+    bug: "a gate that asks again for what was supplied",
+    file: "daemon/core/declarations/declare.ts",
+    find: "    confidence: command.confidence ?? before.confidence,",
+    put: "    confidence: before.confidence,",
+    tells: /did what the gates told it/,
+  },
 ];

@@ -255,6 +255,7 @@ export class World {
     this.#notes.restarted(this.#shadow);
     this.#late.restarted(this.#shadow);
     this.#room.restarted(this.#shadow);
+    this.#declares.restarted();
     this.#talk.restarted(entries, this.#shadow);
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
@@ -345,6 +346,7 @@ export class World {
     yield* this.#notes.observe(state, entry, step, before.notes, touched);
     yield* this.#replies.observe(state, entry, before.kept);
     yield* this.#room.observe(state, entry, step);
+    yield* this.#declares.observe(state, entry, step);
     yield* check(state, [...touched]);
   }
 
@@ -374,7 +376,7 @@ export class World {
 
   #happen(): void {
     const { random } = this;
-    const declare = this.#declares.next(sessions);
+    const declare = this.#declares.next(this.#running().state, sessions);
     if (declare !== null) this.#submit(this.#connect(declare.actor), declare);
     const roll = random.int(1, 152);
     if (roll > 132) this.#speak();

@@ -8,8 +8,12 @@ const copied = new Set(Object.values(declarationExample).map(plain));
 const placeholder =
   /^(?:todo|tbd|tba|fixme|xxx+|n\/?a|none|null|undefined|unknown|placeholder|\?+|-+|…|\.{2,})$/;
 
+/** No placeholder and no example is longer, however its words are spaced. */
+const longest = 2 * Math.max(...[...copied].map(({ length }) => length));
+
 /** Whether a text says something: it is not empty, no placeholder, and not the example copied back. */
 function isFilled(text: string): boolean {
+  if (text.trim().length > longest) return true;
   const words = plain(text);
   return words !== "" && !placeholder.test(words) && !copied.has(words);
 }
