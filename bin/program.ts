@@ -52,6 +52,11 @@ const commands: Readonly<Record<string, Entry>> = {
     load: () => import("./commands/task.ts"),
     acts: true,
   },
+  declare: {
+    description: "say what you are about to do: task, plan, files, open questions",
+    load: () => import("./commands/declare.ts"),
+    acts: true,
+  },
   context: {
     description: "share small values with the sessions of a project",
     load: () => import("./commands/context.ts"),

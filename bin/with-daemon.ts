@@ -2,6 +2,7 @@
 import { NotRunning } from "../client/errors.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
+import type { DeclarationRow } from "../protocol/declaration.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
@@ -96,8 +97,12 @@ interface Rows {
   readonly task_blocked: TaskRow;
   readonly messages: PostedRow;
   readonly holds: HoldRow;
+  readonly declarations: DeclarationRow;
+  readonly declarations_ended: DeclarationRow;
 }
 
+const isDeclaration = (row: unknown): row is DeclarationRow =>
+  has(row, "id", "role", "task", "files", "endedMs");
 const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy");
 
 /** Tests whether a row has the fields of this version; one without them comes from a daemon of another version. */
@@ -113,6 +118,8 @@ const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = 
   task_blocked: isTask,
   messages: (row): row is PostedRow => has(row, "id", "from", "to", "text", "thread"),
   holds: (row): row is HoldRow => has(row, "hold", "files", "by", "leftMs"),
+  declarations: isDeclaration,
+  declarations_ended: isDeclaration,
 };
 
 function has(row: unknown, ...names: readonly string[]): boolean {

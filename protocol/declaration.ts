@@ -50,10 +50,21 @@ export const declarationShape = {
   understanding: understandingSchema.optional(),
   codeView: z.array(viewedFileSchema).max(limits.declaredFilesMax).optional(),
   uncertainties: z.array(uncertaintySchema).max(limits.uncertaintiesMax).optional(),
+  /** Begins a new declaration: the one before goes to the history. */
+  anew: z.boolean().optional(),
 };
 
 /** The parts alone, as a file or a tool call has them. */
 export const declarationSchema = z.object(declarationShape);
+
+/** The names of the fields: of the whole (`""`), and within each part; for texts that name an unknown one. */
+export const declarationFields: ReadonlyMap<string, readonly string[]> = new Map([
+  ["", Object.keys(declarationShape)],
+  ["identity", Object.keys(identitySchema.shape)],
+  ["understanding", Object.keys(understandingSchema.shape)],
+  ["codeView", Object.keys(viewedFileSchema.shape)],
+  ["uncertainties", Object.keys(uncertaintySchema.shape)],
+]);
 
 /** Declares parts of what the agent is about. `id` is the acting session, which must be registered. */
 export const declareSchema = z.object({
@@ -61,8 +72,6 @@ export const declareSchema = z.object({
   id: idSchema,
   agent: idSchema.optional(),
   ...declarationShape,
-  /** Begins a new declaration: the one before goes to the history. */
-  anew: z.boolean().optional(),
 });
 
 export type DeclarationParts = z.output<typeof declarationSchema>;

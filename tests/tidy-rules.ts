@@ -75,6 +75,11 @@ const table: readonly Allowed[] = [
     types: [],
   },
   {
+    folder: /^bin\/declare\/read\.ts$/,
+    values: [/^protocol\//, /^yaml$/],
+    types: [],
+  },
+  {
     folder: /^bin\//,
     values: [
       /^(?:bin|client|daemon|hooks|protocol)\//,

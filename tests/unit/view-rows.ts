@@ -2,6 +2,7 @@
 
 import type { StatusData } from "../../bin/view/status.ts";
 import type { Screen } from "../../bin/view/text.ts";
+import type { DeclarationRow } from "../../protocol/declaration.ts";
 import type { LockRow, WaiterRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 
@@ -51,6 +52,27 @@ export function lock(file: string, holder: string, more: Partial<LockRow> = {}):
     token: "k1.3.17",
     heldMs: 12_000,
     waiters: [],
+    ...more,
+  };
+}
+
+export function declaration(name: string, more: Partial<DeclarationRow> = {}): DeclarationRow {
+  return {
+    id: `${name}-0000-4000`,
+    agent: null,
+    name,
+    project: "/home/ana/code/shop/.git",
+    role: "",
+    team: "",
+    task: "",
+    confidence: null,
+    reason: "",
+    plan: [],
+    files: [],
+    uncertainties: [],
+    declaredAt: now - 600_000,
+    updatedAt: now - 60_000,
+    endedMs: null,
     ...more,
   };
 }

@@ -1,0 +1,63 @@
+/** The tool by which an agent says what it is about: kite_declare. */
+import { z } from "zod";
+import { type DeclareReply, declarationShape, type Overlap } from "../../protocol/declaration.ts";
+import { frame, nearPath, quote } from "../../protocol/text.ts";
+import { absolute } from "../actor.ts";
+import { granted } from "../with-daemon.ts";
+import { puts, type Tool, tool } from "./tool.ts";
+
+const { identity, understanding, codeView, uncertainties, anew } = declarationShape;
+
+const declare = tool({
+  name: "kite_declare",
+  title: "Say what you are about to do",
+  description:
+    "Declare your role, how you understand your task, which files you will change, and what you are not sure of. Send any " +
+    "part alone; what is absent stays. Tells you which other agents declared the same files, and what is still missing.",
+  input: z.strictObject({
+    identity: identity.describe("Your role in your team, such as implementer or lead, and the team"),
+    understanding: understanding.describe(
+      "Your task in your own words, your confidence from 0 to 1 with its reason, and your plan as a list of steps",
+    ),
+    codeView: codeView.describe(
+      "Files that you will change, each with what it sees there now and what you will do; a folder ends with a slash; drop: you will not change it after all",
+    ),
+    uncertainties: uncertainties.describe(
+      "Open questions, each with what would settle it; to resolve one, repeat the question with evidence and resolved",
+    ),
+    anew: anew.describe("Begin a new declaration instead of adding to the last one"),
+  }),
+  annotations: puts,
+  run: async ({ client, actor, acting: { cwd } }, { codeView: view, ...rest }) => {
+    const files =
+      view === undefined ? {} : { codeView: view.map(one => ({ ...one, file: absolute(cwd, one.file) })) };
+    const reply = granted(await client.request("declare", { ...actor, ...rest, ...files }));
+    return { text: textOf(reply, cwd), data: dataOf(reply, cwd) };
+  },
+});
+
+export const declareTools: readonly Tool[] = [declare];
+
+function textOf({ overlaps, missing }: DeclareReply, cwd: string): string {
+  const agree = overlaps.length === 0 ? [] : [frame, ...overlaps.map(one => `- ${overlapText(one, cwd)}`)];
+  const lacks =
+    missing.length === 0 ? ["Nothing is missing."] : ["Missing:", ...missing.map(one => `- ${one}`)];
+  return [...agree, "Declared.", ...lacks].join("\n");
+}
+
+function overlapText({ path, with: other, will }: Overlap, cwd: string): string {
+  const who = quote(other.name);
+  const what = will === "" ? "" : `, and will: ${quote(will)}`;
+  return `${who} declared ${quote(nearPath(path, cwd))}, too${what}; agree with ${who} before you edit it (kite_message)`;
+}
+
+function dataOf({ declaration, overlaps, missing }: DeclareReply, cwd: string) {
+  const { role, team, task, confidence, plan, files, uncertainties: questions } = declaration;
+  const agree = overlaps.map(({ path, with: other, will }) => {
+    return { file: nearPath(path, cwd), by: other.name, will };
+  });
+  const open = questions.filter(one => !one.resolved).map(one => one.question);
+  const view = files.map(({ path, touched }) => ({ file: nearPath(path, cwd), touched }));
+  const declared = { role, team, task, confidence, plan, files: view, open };
+  return { note: frame, overlaps: agree, declared, missing };
+}

@@ -1,0 +1,35 @@
+/** Names with their values below each other. */
+import { paint } from "./color.ts";
+import { clean, type Screen, wrap } from "./text.ts";
+
+/** A field: its name, and its value in one or more paragraphs. Without a value it is left out. */
+export type Field = readonly [name: string, value: string | readonly string[] | null];
+
+const valueColumnsMin = 20;
+
+/** Returns the fields, the values aligned and wrapped. */
+export function fieldLines(fields: readonly Field[], screen: Screen, indent = 2): string[] {
+  const shown = fields.flatMap(([name, value]) => {
+    const paragraphs = typeof value === "string" ? [value] : (value ?? []);
+    return paragraphs.length === 0 ? [] : [[name, paragraphs] as const];
+  });
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  const margin = " ".repeat(indent);
+  return shown.flatMap(([name, paragraphs]) => {
+    const room = Math.max(valueColumnsMin, screen.width - indent - width - 2);
+    const [first = "", ...rest] = paragraphs.flatMap(text => wrapped(text, room));
+    const label = paint(screen, "dim", name.padEnd(width));
+    return [
+      `${margin}${label}  ${first}`.trimEnd(),
+      ...rest.map(line => `${margin}${" ".repeat(width + 2)}${line}`),
+    ];
+  });
+}
+
+/** Wraps each line of the text; blanks before it indent all of it. */
+function wrapped(text: string, room: number): string[] {
+  return text.split("\n").flatMap(line => {
+    const blanks = " ".repeat(line.length - line.trimStart().length);
+    return wrap(clean(line), room - blanks.length).map(part => blanks + part);
+  });
+}
