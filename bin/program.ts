@@ -32,6 +32,10 @@ const commands: Readonly<Record<string, Entry>> = {
     load: () => import("./commands/watch.ts"),
   },
   sessions: { description: "list the sessions", load: () => import("./commands/sessions.ts") },
+  agent: {
+    description: "show one agent: what it declared, holds, waits for and works on",
+    load: () => import("./commands/agent.ts"),
+  },
   locks: { description: "list the locks and their waiters", load: () => import("./commands/locks.ts") },
   whose: {
     description: "show which session's uncommitted work is in which file",

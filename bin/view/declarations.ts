@@ -31,7 +31,7 @@ export function declaredView(
 
 /** All of a declaration. */
 export function declarationLines(declaration: DeclarationRow, cwd: string, screen: Screen): string[] {
-  return fieldLines(fieldsOf(declaration, cwd), screen);
+  return fieldLines(declarationFields(declaration, cwd), screen);
 }
 
 /** `kite declare --show` without a name: a line or two for each agent. */
@@ -44,7 +44,7 @@ export function declarationsView(rows: readonly DeclarationRow[], screen: Screen
 }
 
 /** The fields of a declaration; `cwd` is the directory to which files are shown relative. */
-function fieldsOf(row: DeclarationRow, cwd: string): Field[] {
+export function declarationFields(row: DeclarationRow, cwd: string): Field[] {
   const open = row.uncertainties.filter(one => !one.resolved);
   const settled = row.uncertainties.filter(one => one.resolved);
   return [
@@ -66,7 +66,7 @@ function fieldsOf(row: DeclarationRow, cwd: string): Field[] {
       ]),
     ],
     ["settled", settled.flatMap(one => [one.question, ...labelled([["found", one.evidence]])])],
-  ].map(([name, value]): Field => [String(name), value === "" || value === undefined ? null : value]);
+  ];
 }
 
 function fileParagraphs(
@@ -88,7 +88,15 @@ function labelled(texts: readonly (readonly [string, string])[]): string[] {
 }
 
 /** A declaration in one sentence: `implementer in team shop, on "Paging", confidence 0.8, 2 steps, 1 file`. */
-function summaryOf({ role, team, task, confidence, plan, files, uncertainties }: DeclarationRow): string {
+export function summaryOf({
+  role,
+  team,
+  task,
+  confidence,
+  plan,
+  files,
+  uncertainties,
+}: DeclarationRow): string {
   const open = uncertainties.filter(one => !one.resolved).length;
   const who = [role, team === "" ? "" : `team ${team}`].filter(text => text !== "").join(" in ");
   const parts = [

@@ -2,16 +2,16 @@
 import { paint } from "./color.ts";
 import { clean, type Screen, wrap } from "./text.ts";
 
-/** A field: its name, and its value in one or more paragraphs. Without a value it is left out. */
+/** A field: its name, and its value in one or more paragraphs. Without a value, or with an empty one, it is left out. */
 export type Field = readonly [name: string, value: string | readonly string[] | null];
 
-const valueColumnsMin = 20;
+const valueColumnsMin = 6;
 
 /** Returns the fields, the values aligned and wrapped. */
 export function fieldLines(fields: readonly Field[], screen: Screen, indent = 2): string[] {
   const shown = fields.flatMap(([name, value]) => {
     const paragraphs = typeof value === "string" ? [value] : (value ?? []);
-    return paragraphs.length === 0 ? [] : [[name, paragraphs] as const];
+    return paragraphs.every(text => text === "") ? [] : [[name, paragraphs] as const];
   });
   const width = Math.max(0, ...shown.map(([name]) => name.length));
   const margin = " ".repeat(indent);

@@ -88,11 +88,12 @@ function whatOf({
   codeView = [],
   uncertainties = [],
 }: RequestOf<"declare">): string {
+  const questions = uncertainties.length;
   const parts = [
     identity?.role === undefined ? null : `role ${identity.role}`,
     understanding?.task === undefined ? null : `task: ${understanding.task}`,
-    codeView.length === 0 ? null : `${codeView.length} files`,
-    uncertainties.length === 0 ? null : `${uncertainties.length} uncertainties`,
+    codeView.length === 0 ? null : `${codeView.length} ${codeView.length === 1 ? "file" : "files"}`,
+    questions === 0 ? null : `${questions} ${questions === 1 ? "uncertainty" : "uncertainties"}`,
   ];
   return parts.filter(part => part !== null).join("; ");
 }

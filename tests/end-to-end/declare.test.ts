@@ -113,3 +113,26 @@ test("kite_declare takes the parts, and tells overlaps and what is missing", asy
   });
   expect((await tool.call("kite_declare", { code_view: [] })).isError).toBe(true);
 });
+
+test("kite agent shows an agent while it lives, and what it did when it has ended", async () => {
+  const ann = await session("ann");
+  await ann.ask({ type: "file_lock", id: "ann", file: "a.ts" });
+  await kite("ann", "", "declare", "--role", "lead", "--task", "Split it", "--file", "a.ts");
+  await ann.ask({ type: "task_create", project: home.work, description: "Page the list" });
+  await ann.ask({ type: "task_claim", id: "ann" });
+  const row = JSON.parse(await home.kite("agent", "ann", "--json"));
+  expect(row).toMatchObject({
+    agent: { id: "ann", name: "ann" },
+    declaration: { role: "lead", task: "Split it" },
+    locks: [{ file: "a.ts" }],
+    tasks: [{ description: "Page the list" }],
+  });
+  expect(await home.kite("agent", "ann")).toContain("  task       Split it\n");
+  const { id } = row.tasks[0];
+  await ann.ask({ type: "task_update", id: "ann", task: id, status: "done", result: "by a cursor" });
+  await ann.ask({ type: "deregister", id: "ann" });
+  const past = await home.kite("agent", "ann", "--history");
+  expect(past).toContain('lead, on "Split it", 1 file\n');
+  expect(past).toContain("Page the list: by a cursor\n");
+  await expect(home.kite("agent", "zoe")).rejects.toThrow("no agent is called zoe");
+});

@@ -1,0 +1,118 @@
+/** `kite agent`: all that is known of one agent, now or before. */
+
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import { readTrail } from "../../daemon/trail/read.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { TaskRow } from "../../protocol/task.ts";
+import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
+import { type AgentData, agentView, type HistoryData, historyView } from "../view/agent.ts";
+import { exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
+import { agentCalled, agentsOf, type NamedAgent, noAgent } from "./named.ts";
+
+/** Decisions shown of a live agent, and in a history. */
+const decisionsMax = 5;
+const pastDecisionsMax = 30;
+/** Ended declarations and finished tasks of a history. */
+const pastDeclarationsMax = 10;
+const pastTasksMax = 20;
+
+export interface AgentFlags {
+  readonly history?: boolean;
+  readonly json?: boolean;
+}
+
+/** Shows one agent on a screen, or its history; of an agent that has ended there is only a history. Returns the exit code. */
+export async function agent(world: ProcessContext, name: string, flags: AgentFlags): Promise<number> {
+  return withDaemon(world, flags.json === true, async client => {
+    const live = agentsOf(await rowsOf(client, "sessions"));
+    const known = await agentCalled(world, live, name);
+    if (known !== null && flags.history !== true) {
+      const data = await present(world, client, known);
+      if (flags.json === true) printJson(world, data);
+      else printFramed(world, agentView(data, world.cwd, screenOf(world)));
+      return exitCodes.done;
+    }
+    const found = known ?? (await agentCalled(world, await pastAgents(world, client), name));
+    if (found === null) throw noAgent(live, name);
+    const data = await past(world, client, found, known !== null);
+    if (flags.json === true) printJson(world, data);
+    else printFramed(world, historyView(data, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+async function present(world: ProcessContext, client: Client, of: NamedAgent): Promise<AgentData> {
+  const { id, agent: part, name, project } = of;
+  const isOf = (one: { readonly id: string; readonly agent: string | null } | null) =>
+    one !== null && one.id === id && one.agent === part;
+  const [[session], locks, declarations, tasks, messages, decisions] = await Promise.all([
+    rowsOf(client, "sessions", { id }),
+    rowsOf(client, "locks"),
+    rowsOf(client, "declarations", { id }),
+    rowsOf(client, "tasks", { assignee: id, status: "active" }),
+    rowsOf(client, "messages", { id }),
+    trailOf(world, of, decisionsMax),
+  ]);
+  return {
+    agent: { id, agent: part, name, project },
+    session: session ?? null,
+    declaration: declarations.find(isOf) ?? null,
+    locks: locks.filter(({ holder }) => isOf(holder)),
+    waits: locks.filter(({ waiters }) => waiters.some(isOf)),
+    tasks: ownTasks(tasks, of),
+    unread: messages.filter(({ to }) => to.some(one => isOf(one) && one.state === "unread")).length,
+    decisions,
+  };
+}
+
+async function past(
+  world: ProcessContext,
+  client: Client,
+  of: NamedAgent,
+  isLive: boolean,
+): Promise<HistoryData> {
+  const { id, agent: part, name, project } = of;
+  const [declarations, done, failed, decisions] = await Promise.all([
+    rowsOf(client, "declarations_ended", { id }),
+    rowsOf(client, "tasks", { assignee: id, status: "done" }),
+    rowsOf(client, "tasks", { assignee: id, status: "failed" }),
+    trailOf(world, of, pastDecisionsMax),
+  ]);
+  const finished = ownTasks([...done, ...failed], of).sort((a, b) => a.updatedAt - b.updatedAt);
+  return {
+    agent: { id, agent: part, name, project },
+    isLive,
+    declarations: declarations.filter(row => row.agent === part).slice(-pastDeclarationsMax),
+    tasks: finished.slice(-pastTasksMax),
+    decisions,
+  };
+}
+
+function ownTasks(tasks: readonly TaskRow[], { agent: part }: NamedAgent): TaskRow[] {
+  return tasks.filter(task => task.assigneeAgent === part);
+}
+
+function trailOf(
+  { paths }: ProcessContext,
+  { id, agent: part }: NamedAgent,
+  limit: number,
+): Promise<TrailLine[]> {
+  return readTrail(paths.trail, { limit, filter: line => line.id === id && line.agent === part });
+}
+
+/** Agents that declared something and ended, or that the trail names; each once, by its latest name. */
+async function pastAgents({ paths }: ProcessContext, client: Client): Promise<NamedAgent[]> {
+  const [declarations, lines] = await Promise.all([
+    rowsOf(client, "declarations_ended"),
+    readTrail(paths.trail, {
+      limit: limits.trailReadMax,
+      filter: line => line.id !== null && line.name !== null,
+    }),
+  ]);
+  const found = new Map<string, NamedAgent>();
+  for (const { id, agent: part, name, project } of [...declarations, ...lines]) {
+    if (id !== null && name !== null)
+      found.set(`${id}\n${part ?? ""}`, { id, agent: part, name, project: project ?? "" });
+  }
+  return [...found.values()];
+}

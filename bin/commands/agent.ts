@@ -1,0 +1,31 @@
+import type { Command } from "commander";
+import type { AgentFlags } from "../agent/agent.ts";
+import { run } from "../subcommand.ts";
+
+const help = `
+NAME is a session's name, the name of an agent within it (alice/Explore), an id, or the beginning of one. Of an agent
+that has ended there is only a history: what it declared, which tasks it finished, and the latest decisions about it.
+
+--json: {"agent":{"id","agent","name","project"}, "session", "declaration", "locks":[...], "waits":[...], "tasks":[...],
+"unread", "decisions":[...]}; a history is {"agent", "isLive", "declarations":[...], "tasks":[...], "decisions":[...]}.
+
+Exit codes: 0 done, 1 refused (no such agent, or several), 3 no daemon runs.
+
+Examples:
+  $ kite agent alice
+  $ kite agent alice/Explore
+  $ kite agent alice --history`;
+
+export function add(program: Command): void {
+  program
+    .command("agent")
+    .description("show one agent: what it declared, holds, waits for and works on")
+    .argument("<name>", "the agent's name, its id, or the beginning of its id")
+    .option("--history", "show what it declared and finished before")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (name: string, flags: AgentFlags) => {
+      const { agent } = await import("../agent/agent.ts");
+      await run(world => agent(world, name, flags));
+    });
+}

@@ -1,0 +1,134 @@
+/** The output of `kite agent`. */
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { DeclarationRow } from "../../protocol/declaration.ts";
+import type { LockRow } from "../../protocol/lock.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import type { TaskRow } from "../../protocol/task.ts";
+import type { NamedAgent } from "../agent/named.ts";
+import { paint } from "./color.ts";
+import { declarationFields, summaryOf } from "./declarations.ts";
+import { type Field, fieldLines } from "./fields.ts";
+import { logLines } from "./log.ts";
+import { Places, projectName, tilde, whereabouts } from "./places.ts";
+import { standing } from "./tasks.ts";
+import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
+
+export interface AgentData {
+  readonly agent: NamedAgent;
+  /** Null: the session ended meanwhile. */
+  readonly session: SessionRow | null;
+  readonly declaration: DeclarationRow | null;
+  readonly locks: readonly LockRow[];
+  readonly waits: readonly LockRow[];
+  /** The tasks that it has claimed. */
+  readonly tasks: readonly TaskRow[];
+  readonly unread: number;
+  /** The latest ones, in order. */
+  readonly decisions: readonly TrailLine[];
+}
+
+export interface HistoryData {
+  readonly agent: NamedAgent;
+  readonly isLive: boolean;
+  /** Declarations that ended, oldest first, as all lists here. */
+  readonly declarations: readonly DeclarationRow[];
+  readonly tasks: readonly TaskRow[];
+  readonly decisions: readonly TrailLine[];
+}
+
+/** Longest result of a task in a history, in columns. */
+const resultColumns = 200;
+const locksShownMax = 10;
+
+/** One agent on one screen; files are relative to `cwd`. */
+export function agentView(data: AgentData, cwd: string, screen: Screen): string[] {
+  const { session, declaration, tasks, unread } = data;
+  const fields: Field[] = [
+    ...placeFields(data, screen),
+    ...(declaration === null ? [["declared", "nothing"] as const] : declarationFields(declaration, cwd)),
+    ...lockFields(data, screen),
+    ["claimed", tasks.map(task => `${task.id} ${task.description}`)],
+    ["messages", unread === 0 ? null : `${unread} unread`],
+  ];
+  return [
+    heading(data.agent, session === null ? "ended" : statusOf(data, session), screen),
+    ...fieldLines(fields, screen),
+    ...decisionLines(data.decisions, screen),
+  ];
+}
+
+/** What an agent declared before, finished, and how Kite decided on its requests. */
+export function historyView(
+  { agent, isLive, declarations, tasks, decisions }: HistoryData,
+  screen: Screen,
+): string[] {
+  const declared = declarations.flatMap(row => [
+    ...wrap(`${clock(row.declaredAt, screen.now)}  ${summaryOf(row)}`, screen.width - 2, 10),
+  ]);
+  const finished = tasks.flatMap(task => {
+    const result = task.result === null ? "" : `: ${cut(clean(task.result), resultColumns)}`;
+    const line = `${clock(task.updatedAt, screen.now)}  ${standing(task)}  ${clean(task.id)} ${clean(task.description)}${result}`;
+    return wrap(line, screen.width - 2, 10);
+  });
+  return [
+    heading(agent, isLive ? "live" : "ended", screen),
+    ...section("Declared before", declared, screen),
+    ...section("Finished tasks", finished, screen),
+    ...decisionLines(decisions, screen),
+  ];
+}
+
+function heading({ name, id, agent }: NamedAgent, status: string, screen: Screen): string {
+  const ids = agent === null ? clean(id) : `${clean(id)}, agent ${clean(agent)}`;
+  const shown = cut(clean(name), screen.width);
+  const rest = cut(`  ${status}  ${ids}`, Math.max(0, screen.width - widthOf(shown)));
+  return paint(screen, "bold", shown) + paint(screen, "dim", rest);
+}
+
+function statusOf({ agent: { agent } }: AgentData, session: SessionRow): string {
+  const own = agent === null ? session.status : session.agents.find(one => one.agent === agent)?.status;
+  return own ?? "ended";
+}
+
+/** Where it works, and what it waits for a person for. */
+function placeFields({ agent, session }: AgentData, screen: Screen): Field[] {
+  if (session === null) return [["project", projectName(agent.project)]];
+  const pid = session.pid === null ? "no process" : `pid ${session.pid}`;
+  const since = `since ${clock(session.registeredAt, screen.now)}`;
+  const seen = `seen ${duration(session.lastSeenMs)} ago`;
+  return [
+    ["session", [clean(session.name), pid, since, seen].join(", ")],
+    ["project", projectName(session.project)],
+    ["branch", whereabouts(session)],
+    ["directory", tilde(session.cwd, screen.home)],
+    ["needs you", agent.agent === null ? session.attention : null],
+  ];
+}
+
+function lockFields({ session, locks, waits, agent }: AgentData, screen: Screen): Field[] {
+  const places = new Places(session === null ? [] : [session], [...locks, ...waits], screen.home);
+  const held = locks.slice(0, locksShownMax).map(lock => {
+    const queue = lock.waiters.length === 0 ? "" : `, ${counted(lock.waiters.length, "waiter")}`;
+    return `${places.lock(lock)} for ${duration(lock.heldMs)}${queue}`;
+  });
+  const waited = waits.slice(0, locksShownMax).map(lock => {
+    const own = lock.waiters.find(one => one.id === agent.id && one.agent === agent.agent);
+    const behind = lock.holder === null ? "" : ` behind ${clean(lock.holder.name)}`;
+    return `${places.lock(lock)}${behind}, ${duration(own?.waitedMs ?? 0)}`;
+  });
+  const more = (all: readonly LockRow[]) =>
+    all.length <= locksShownMax ? [] : [`and ${all.length - locksShownMax} more`];
+  return [
+    ["holds", [...held, ...more(locks)]],
+    ["waits for", [...waited, ...more(waits)]],
+  ];
+}
+
+function decisionLines(decisions: readonly TrailLine[], screen: Screen): string[] {
+  const lines = decisions.flatMap(line => logLines(line, { ...screen, width: screen.width - 2 }));
+  return section("Latest decisions", lines, screen);
+}
+
+function section(title: string, lines: readonly string[], screen: Screen): string[] {
+  return lines.length === 0 ? [] : ["", paint(screen, "bold", title), ...lines.map(line => `  ${line}`)];
+}
