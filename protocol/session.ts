@@ -86,12 +86,21 @@ export interface SessionRow {
   readonly unplaced?: string;
   /** The active task that it claimed last. */
   readonly task: WorkedOn | null;
+  /** What its main agent declared; absent if it declared nothing. */
+  readonly declared?: DeclaredBrief;
 }
 
 export interface WorkedOn {
   readonly id: string;
   /** The description's first 200 UTF-16 units. */
   readonly description: string;
+}
+
+/** A declaration in short. Texts that were never declared are empty. */
+export interface DeclaredBrief {
+  readonly role: string;
+  /** The first 200 UTF-16 units of its task in its own words. */
+  readonly task: string;
 }
 
 export interface AgentRow {
@@ -101,6 +110,8 @@ export interface AgentRow {
   readonly locks: number;
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
+  /** As in `SessionRow`. */
+  readonly declared?: DeclaredBrief;
 }
 
 export interface HelloReply {

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import type { AgentRow, SessionRow } from "../../protocol/session.ts";
+import type { AgentRow, DeclaredBrief, SessionRow } from "../../protocol/session.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { type Call, looks, type Tool, tool } from "./tool.ts";
@@ -92,18 +92,25 @@ function some<Row>(rows: readonly Row[]): readonly Row[] {
   return rows.slice(0, limits.mcpRowsMax);
 }
 
-function brief({ name, branch, status, waitingForPath, attention }: SessionRow, cwd: string) {
+function brief({ name, branch, status, waitingForPath, attention, declared }: SessionRow, cwd: string) {
   const waitsFor = waitingForPath === null ? null : nearPath(waitingForPath, cwd);
-  return { name, status, branch, waitsFor, waitsOnPerson: attention };
+  return { name, status, branch, waitsFor, waitsOnPerson: attention, ...declaredData(declared) };
+}
+
+/** The parts of a declaration that are there. */
+function declaredData(declared: DeclaredBrief | undefined) {
+  const { role = "", task = "" } = declared ?? {};
+  return { ...(role === "" ? {} : { role }), ...(task === "" ? {} : { task }) };
 }
 
 function full(session: SessionRow, self: string, cwd: string) {
   const { id, worktree, agents, files, locks: held, lastSeenMs } = session;
-  const names = agents.map(({ name, status, waitingForPath, locks }) => ({
+  const names = agents.map(({ name, status, waitingForPath, locks, declared }) => ({
     name,
     status,
     waitsFor: waitingForPath === null ? null : nearPath(waitingForPath, cwd),
     held: locks,
+    ...declaredData(declared),
   }));
   const edited = files.slice(-filesShownMax).map(file => nearPath(file, cwd));
   const rest = { worktree, agents: names, edited, held };
@@ -118,17 +125,21 @@ function lockData({ path, holder, heldMs, kind, waiters }: LockRow, self: string
 }
 
 function oneLine(session: SessionRow, cwd: string): string {
-  const { name, branch, status: state, waitingForPath, attention } = session;
+  const { name, branch, status: state, waitingForPath, attention, declared } = session;
   const where = branch === null ? "" : `, branch ${quote(branch)}`;
   const waits = waitingForPath === null ? "" : `, waits for ${quote(nearPath(waitingForPath, cwd))}`;
   const asks = attention === null ? "" : `, waits on a person (${quote(attention)})`;
-  return `${quote(name)}${where}, ${state}${waits}${asks}`;
+  return `${quote(name)}${where}, ${state}${declaredText(declared)}${waits}${asks}`;
 }
 
-function agentText({ name, waitingForPath }: AgentRow, cwd: string): string {
-  return waitingForPath === null
-    ? quote(name)
-    : `${quote(name)} (waits for ${quote(nearPath(waitingForPath, cwd))})`;
+function declaredText(declared: DeclaredBrief | undefined): string {
+  const { role = "", task = "" } = declared ?? {};
+  return `${role === "" ? "" : `, ${quote(role)}`}${task === "" ? "" : `, declared the task ${quote(task)}`}`;
+}
+
+function agentText({ name, waitingForPath, declared }: AgentRow, cwd: string): string {
+  const waits = waitingForPath === null ? "" : ` (waits for ${quote(nearPath(waitingForPath, cwd))})`;
+  return `${quote(name)}${declaredText(declared)}${waits}`;
 }
 
 /** `cwd` is the reader's. */

@@ -1,6 +1,6 @@
 /** Sessions and their agents as text. */
 import type { LockRow } from "../../protocol/lock.ts";
-import type { AgentRow, SessionRow } from "../../protocol/session.ts";
+import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../protocol/session.ts";
 import { paint, type Style, unpainted } from "./color.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
 import { type Cell, table } from "./table.ts";
@@ -23,8 +23,9 @@ const crowdMin = 13;
 const quietShownMax = 2;
 const quietLinesMax = 2;
 const agentsShownMax = 8;
-/** Columns of a task's description. */
+/** Columns of a task's description, and of a role. */
 const taskColumns = 48;
+const roleColumns = 24;
 
 /** `kite sessions`: every session in full. */
 export function sessionsView(data: SessionsData, screen: Screen): string[] {
@@ -169,7 +170,7 @@ function blocksOf(s: SessionRow, locks: readonly LockRow[], places: Places, scre
   const summary = rest.length === 0 ? [] : [agentBlock(rest.join(", "), "", "")];
   const agents = shown.map(a => {
     const waits = waitNote({ id: s.id, agent: a.agent }, a.waitingFor, locks, places);
-    const note = [...waits, ...heldNote(a.locks)].join(", ");
+    const note = [...waits, ...workNote(a.declared, null), ...heldNote(a.locks)].join(", ");
     return agentBlock(agentName(a, s), a.waitingFor === null ? a.status : "waits", note);
   });
   return [own, ...agents, ...summary];
@@ -190,8 +191,7 @@ function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): strin
   const parts: string[] = [];
   if (s.attention !== null) parts.push(clean(s.attention));
   parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
-  if (s.task !== null) parts.push(`on "${cut(clean(s.task.description), taskColumns)}"`);
-  parts.push(...heldNote(s.locks));
+  parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
   return parts.join(", ");
 }
@@ -201,6 +201,15 @@ type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;
 /** The file that an agent waits for, and its holder. */
 function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], places: Places): string[] {
   return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
+}
+
+/** What an agent declared (`tester on "Page the list"`), else the task that it claimed. */
+function workNote(declared: DeclaredBrief | undefined, claimed: WorkedOn | null): string[] {
+  const role = cut(clean(declared?.role ?? ""), roleColumns);
+  const task = clean(declared?.task || (claimed?.description ?? ""));
+  const on = task === "" ? "" : `on "${cut(task, taskColumns)}"`;
+  const note = [role, on].filter(text => text !== "").join(" ");
+  return note === "" ? [] : [note];
 }
 
 function heldNote(count: number): string[] {

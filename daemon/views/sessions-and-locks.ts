@@ -4,6 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../../protocol/lock.ts";
 import type { SessionRow, WorkedOn } from "../../protocol/session.ts";
 import type { Actor } from "../core/actor.ts";
+import { declaredField } from "../core/declarations/rows.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
@@ -46,7 +47,9 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     // After a restart its activity is unknown: an agent that holds or awaits a lock counts as active.
     const active = seen.agents.get(agent)?.active ?? shares.has(agent);
     const name = agentName(state, session.id, agent);
-    return [{ agent, name, status: active ? ("active" as const) : ("idle" as const), ...share }];
+    const status = active ? ("active" as const) : ("idle" as const);
+    const declared = declaredField(state, { session: session.id, agent });
+    return [{ agent, name, status, ...share, ...declared }];
   });
   return {
     id: session.id,
@@ -68,6 +71,7 @@ function sessionRow(state: State, session: Session, presence: PresenceTable, now
     attention: seen.attention?.text ?? null,
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     task: workedOn(state, session.id)[0] ?? null,
+    ...declaredField(state, { session: session.id, agent: null }),
   };
 }
 

@@ -92,7 +92,8 @@ test("a subagent's declaration is its own", async () => {
 
 test("kite_declare takes the parts, and tells overlaps and what is missing", async () => {
   await session("ann");
-  await kite("ann", "", "declare", "--file", "a.ts", "--will", "rename it");
+  const said = ["--role", "tester", "--task", "Rename it", "--file", "a.ts", "--will", "rename it"];
+  await kite("ann", "", "declare", ...said);
   const tool = await Mcp.start(home, { name: "tester" });
   mcp = tool;
   const declared = await tool.call("kite_declare", {
@@ -106,6 +107,9 @@ test("kite_declare takes the parts, and tells overlaps and what is missing", asy
     missing: expect.arrayContaining([expect.stringContaining("identity.role")]),
   });
   expect(declared.text).toContain('"ann" declared "a.ts", too, and will: "rename it"; agree with "ann"');
+  const { data, text } = await tool.call("kite_status");
+  expect(data).toMatchObject({ others: [{ name: "ann", role: "tester", task: "Rename it" }] });
+  expect(text).toContain('"ann", idle, "tester", declared the task "Rename it"');
   const resolved = { uncertainties: [{ question: "is it stable?", resolved: true }] };
   expect(await tool.call("kite_declare", resolved)).toMatchObject({
     isError: true,

@@ -102,6 +102,22 @@ describe("rows of sessions", () => {
     expect(rows(w, presence)[1]).toMatchObject({ id: "b", pid: null, status: "idle", waitingFor: null });
   });
 
+  it("tell what each agent declared, in short", () => {
+    const w = new World();
+    const nothing = { ancestors: [], anew: false, files: [], uncertainties: [], wallMs: 0 };
+    const say = (agent: string | null, role: string, task: string) =>
+      w.do({ type: "declare", actor: { session: "a", agent, incarnation: 0 }, ...nothing, role, task });
+    w.begin("a");
+    w.begin("b");
+    w.do({ type: "agent_begin", session: "a", agent: "x1", name: "Explore" });
+    say(null, "lead", "x".repeat(limits.quoteChars + 1));
+    say("x1", "", "look");
+    const [first, second] = rows(w, new PresenceTable(new SimulatedClock(w.now)));
+    expect(first?.declared).toEqual({ role: "lead", task: "x".repeat(limits.quoteChars) });
+    expect(first?.agents).toMatchObject([{ agent: "x1", declared: { role: "", task: "look" } }]);
+    expect(second).not.toHaveProperty("declared");
+  });
+
   it("call lost who is lost, whatever it did last", () => {
     const w = new World();
     const presence = new PresenceTable(new SimulatedClock(w.now));

@@ -207,6 +207,32 @@ Refused lately
     expect(statusView(busy, screen(120))).toEqual(statusView(busy, screen(80)));
   });
 
+  it("shows what agents declared, shortened, and only where they did", () => {
+    const task = "Page the list of orders by a cursor, as the other lists are";
+    const [agent] = busy.sessions[0]?.agents ?? [];
+    const explorer = agent === undefined ? [] : [{ ...agent, declared: { role: "tester", task: "Look" } }];
+    const sessions = [
+      session("ann", {
+        declared: { role: "implementer", task },
+        task: { id: "t-1", description: "claimed" },
+      }),
+      session("bob", { declared: { role: "a reviewer of everything that comes", task: "" }, locks: 1 }),
+      session("cyd", { declared: { role: "", task: "\u001b[31mevil" }, agents: explorer }),
+      session("dan", { task: { id: "t-2", description: "Write tests" } }),
+    ];
+    expect(statusView({ ...one, sessions, locks: [] }, screen(80)).slice(3, -2)).toEqual(text`
+  shop  ~/code/shop
+    ann         main  active  now
+      implementer on "Page the list of orders by a cursor, as the oth…"
+    bob         main  active  now  a reviewer of everythin…, holds 1 lock
+    cyd         main  active  now  on "[31mevil"
+    └ a1b2c3d4        active       tester on "Look"
+    dan         main  active  now  on "Write tests"
+`);
+    for (const line of sessionsView({ sessions, locks: [] }, screen(40)))
+      expect(widthOf(line)).toBeLessThanOrEqual(40);
+  });
+
   it("condenses the idle ones of fifty and cuts nothing that matters", () => {
     expect(statusView(crowd, screen(80))).toEqual(text`
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
