@@ -33,7 +33,6 @@ export const gatePresets = {
   },
   strict: all("enforce"),
 } as const satisfies Readonly<Record<string, Gates>>;
-export type GatePreset = keyof typeof gatePresets;
 
 function all(mode: GateMode): Gates {
   return {
