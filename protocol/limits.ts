@@ -109,8 +109,8 @@ export const limits = {
   taskAttemptsMax: 3,
   /** Tasks that one session works on at a time. */
   claimsPerSessionMax: 1_000,
-  /** Tasks named in one refusal or event; `more` counts the rest. */
-  tasksNamedMax: 10,
+  /** Tasks, or debates, named in one refusal or event; `more` counts the rest. */
+  idsNamedMax: 10,
   /** Tasks read for one page of a query. */
   tasksScannedMax: 20_000,
 

@@ -188,8 +188,8 @@ function named(reply: Reply): string {
   const { task, tasks, removed } = reply as { task?: unknown; tasks?: unknown; removed?: unknown };
   const all = [task, ...(Array.isArray(tasks) ? tasks : []), ...(Array.isArray(removed) ? removed : [])];
   const ids = all.flatMap(one => (typeof one === "string" ? [one] : idOf(one)));
-  const shown = ids.slice(0, limits.tasksNamedMax).join(", ");
-  return ids.length > limits.tasksNamedMax ? `${shown} and ${ids.length - limits.tasksNamedMax} more` : shown;
+  const shown = ids.slice(0, limits.idsNamedMax).join(", ");
+  return ids.length > limits.idsNamedMax ? `${shown} and ${ids.length - limits.idsNamedMax} more` : shown;
 }
 
 function idOf(row: unknown): string[] {

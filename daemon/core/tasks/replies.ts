@@ -4,12 +4,11 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { KiteEvent, TaskNews } from "../../../protocol/events.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
-import { nearest } from "../../../protocol/nearest.ts";
 import type { DependencyRow, TaskRow } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
+import { ambiguity, matchesOf, nearestId } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
-import type { SortedKeys } from "../sorted-keys.ts";
 import type { State } from "../state.ts";
 import { isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
 
@@ -20,28 +19,12 @@ import { isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
 export function findTask(tasks: Tasks, name: string): Task | Refusal {
   const exact = tasks.all.get(name);
   if (exact !== undefined) return exact;
-  const isEnd = !name.includes("-");
-  const matches = isEnd
-    ? some(tasks.ends, `${name} `).map(end => end.slice(name.length + 1))
-    : some(tasks.ids, name);
+  const matches = matchesOf(tasks, name);
   const [first] = matches;
   if (first !== undefined && matches.length === 1) return taskOf(tasks, first);
   if (first === undefined) return unknownTask(tasks, name);
-  const shown = matches.slice(0, limits.tasksNamedMax);
-  const listed = shown.join(", ") + (matches.length > shown.length ? " and more" : "");
-  const how = isEnd ? "end" : "begin";
-  const error = `several tasks ${how} with ${name}: ${listed}; give more of the id`;
+  const { error, shown } = ambiguity("tasks", name, matches);
   return refuse("ambiguous_task", error, { task: name, matches: shown });
-}
-
-/** Returns the keys with this prefix, at most one more than a refusal names. */
-function some(keys: SortedKeys, prefix: string): string[] {
-  const found: string[] = [];
-  for (const key of keys.from(prefix)) {
-    if (!key.startsWith(prefix) || found.length > limits.tasksNamedMax) break;
-    found.push(key);
-  }
-  return found;
 }
 
 /** Returns the ids of the named tasks, each once; `names` of other tasks take precedence over prefixes of ids. */
@@ -77,18 +60,9 @@ export function tooManyDependents(tasks: Tasks, added: Iterable<string>): Refusa
   return null;
 }
 
-/** Refuses an unknown name with the nearest id. It compares only ids adjacent in sort order, not all tasks. */
+/** Refuses an unknown name with the nearest id. */
 function unknownTask(tasks: Tasks, name: string): Refusal {
-  const around: string[] = [];
-  for (let id = tasks.ids.before(name); id !== undefined && around.length < limits.tasksNamedMax; ) {
-    around.push(id);
-    id = tasks.ids.before(id);
-  }
-  for (const id of tasks.ids.from(name)) {
-    if (around.length >= 2 * limits.tasksNamedMax) break;
-    around.push(id);
-  }
-  const near = nearest(name, around);
+  const near = nearestId(tasks, name);
   const hint = near === null ? "kite task list shows them" : `did you mean ${near}?`;
   return refuse("unknown_task", `no task ${name}; ${hint}`, { task: name, nearest: near });
 }
@@ -190,7 +164,7 @@ export function tell(
 export function tellReady(step: Step, ready: readonly Task[]): void {
   for (const project of new Set(ready.map(task => task.project))) {
     const ids = ready.filter(task => task.project === project).map(task => task.id);
-    const tasks = ids.slice(0, limits.tasksNamedMax);
+    const tasks = ids.slice(0, limits.idsNamedMax);
     const more = ids.length > tasks.length ? { more: ids.length - tasks.length } : {};
     step.events.push({ event: { event: "task_ready", tasks, ...more, project }, about: [], project });
   }

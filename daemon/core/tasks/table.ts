@@ -9,6 +9,7 @@ import type { ActorRow } from "../../../protocol/lock.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
+import { endOf } from "../ids.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
@@ -160,11 +161,6 @@ export function revise(tasks: Tasks, task: Task, change: () => void): void {
   change();
   tasks.chars += charsOf(task);
   addToLists(tasks, task);
-}
-
-/** Returns `1a t-mhx3k2p1-1a` for `t-mhx3k2p1-1a`: people type the last part alone. */
-function endOf(id: string): string {
-  return `${id.slice(id.lastIndexOf("-") + 1)} ${id}`;
 }
 
 export function charsOf(task: Pick<Task, "description" | "state">): number {
