@@ -1,4 +1,5 @@
 /** The wire's events, but for `lagged` and `bookmark`, which a subscription makes for itself (`daemon/events/hub.ts`). */
+import type { DebateEntryKind } from "./debate.ts";
 import type { ActorRow } from "./lock.ts";
 import type { TaskStatus } from "./task.ts";
 import type { MergeSideRow } from "./write.ts";
@@ -151,6 +152,15 @@ export type KiteEvent =
       /** The actor; null: a person, or the value expired. */
       readonly from: ActorRow | null;
       readonly deleted: boolean;
+    }
+  | {
+      readonly event: "debate_changed";
+      readonly debate: string;
+      readonly project: string;
+      /** An entry's kind, or that the debate was opened or closed. */
+      readonly what: DebateEntryKind | "opened" | "closed";
+      /** Null: a person. */
+      readonly by: ActorRow | null;
     }
   | {
       /** Without the text, which the recipients have in their inboxes. */

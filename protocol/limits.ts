@@ -1,3 +1,4 @@
+import { debateLimits } from "./limits-debate.ts";
 import { gateLimits } from "./limits-gates.ts";
 import { guardLimits } from "./limits-guard.ts";
 
@@ -113,6 +114,8 @@ export const limits = {
   idsNamedMax: 10,
   /** Tasks read for one page of a query. */
   tasksScannedMax: 20_000,
+
+  ...debateLimits,
 
   // Sessions.
   /** Sessions before an idle one without a process must end to make room for the next. */

@@ -7,6 +7,9 @@ import { assert } from "./assert.ts";
 import type { CommandOf, CommandType, Entry } from "./commands.ts";
 import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
+import { debateClose } from "./debates/close.ts";
+import { debateEnter } from "./debates/enter.ts";
+import { debateOpen } from "./debates/open.ts";
 import { declare } from "./declarations/declare.ts";
 import { workReturned, writesNoted, writesSettled } from "./files/dirty-files.ts";
 import { workTaken } from "./files/work-taken.ts";
@@ -66,6 +69,9 @@ const handlers: Handlers = {
   task_release: taskRelease,
   task_remove: taskRemove,
   declare,
+  debate_open: debateOpen,
+  debate_enter: debateEnter,
+  debate_close: debateClose,
   context_set: contextSet,
   context_delete: contextDelete,
   message_send: messageSend,

@@ -2,6 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actor.ts";
+import { checkDebates } from "./check-debates.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import { checkTalk } from "./check-messages.ts";
 import { checkNotes } from "./check-notices.ts";
@@ -34,6 +35,7 @@ const slices = {
   notes: checkNotes,
   declarations: checkDeclarations,
   talk: checkTalk,
+  debates: checkDebates,
 } as const;
 
 export type Slice = keyof typeof slices;

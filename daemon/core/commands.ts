@@ -5,6 +5,7 @@
 
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Actor, Anchor } from "./actor.ts";
+import type { DebateCommands } from "./debates/commands.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";
 import type { FileName, FileRef, Written } from "./file-ref.ts";
 import type { TalkCommands } from "./messages/commands.ts";
@@ -294,7 +295,7 @@ export interface Void {
 }
 
 /** Every command, by name. */
-export interface Commands extends TalkCommands, NoteCommands, DeclarationCommands {
+export interface Commands extends TalkCommands, DebateCommands, NoteCommands, DeclarationCommands {
   daemon_started: DaemonStarted;
   session_begin: SessionBegin;
   session_end: SessionEnd;

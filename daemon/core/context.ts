@@ -16,24 +16,16 @@ import type { Step } from "./outcome.ts";
 import type { ContextItem, ContextTable, State } from "./state.ts";
 
 export const contextSet: Handler<"context_set"> = (state, command, meta, step) => {
-  const { context } = state;
   const { project, key } = command;
-  const known = contextAt(state, project, key);
-  const refused = conflictOf(known, command) ?? noRoom(context, known, command);
+  const refused = conflictOf(contextAt(state, project, key), command) ?? contextFull(state, command);
   if (refused !== null) {
     step.reply = refused;
     return;
   }
-  // An expired value that is still in the table passes its version on.
-  const over = context.items.get(itemKey(project, key));
-  if (over !== undefined && known === undefined) forget(context, over);
-  const version = (known?.version ?? context.versions) + 1;
-  if (known !== undefined) removeItem(context, known);
   const endsAt = command.ttlMs === null ? null : state.t + command.ttlMs;
-  addItem(context, itemOf(state, command, meta, version, endsAt));
+  const version = setItem(state, command, endsAt, meta, step);
   step.reply = { ok: true, key, version };
   if (endsAt !== null) step.timers.push({ at: endsAt, due: { what: "context_over", project, key, version } });
-  announce(state, { project, key, version }, command.actor, false, step);
 };
 
 export const contextDelete: Handler<"context_delete"> = (state, command, _meta, step) => {
@@ -52,6 +44,47 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
   step.reply = { ok: true, key, version: known.version };
   announce(state, known, command.actor, true, step);
 };
+
+/** A value to set, by a client or by the core. */
+type NewValue = Pick<ContextSet, "actor" | "project" | "key" | "value" | "bytes" | "durable" | "wallMs">;
+
+/** Returns why there is no room for the value, or null. */
+export function contextFull(
+  state: State,
+  value: Pick<NewValue, "project" | "key" | "bytes">,
+): Refusal | null {
+  const { context } = state;
+  const known = contextAt(state, value.project, value.key);
+  const bytes = context.bytes + sizeOf(value) - (known === undefined ? 0 : sizeOf(known));
+  const keys = context.items.size + (known === undefined ? 1 : 0);
+  if (bytes <= limits.contextBytes && keys <= limits.contextKeysMax) return null;
+  const most = `${limits.contextBytes} bytes and ${limits.contextKeysMax} keys`;
+  return refuse(
+    "context_full",
+    `all projects together may have ${most} of context; delete what is not needed`,
+  );
+}
+
+/** Sets and announces the value, and returns its version; the caller has checked that there is room. */
+export function setItem(
+  state: State,
+  value: NewValue,
+  endsAt: number | null,
+  meta: Meta,
+  step: Step,
+): number {
+  const { context } = state;
+  const { project, key } = value;
+  const known = contextAt(state, project, key);
+  // An expired value that is still in the table passes its version on.
+  const over = context.items.get(itemKey(project, key));
+  if (over !== undefined && known === undefined) forget(context, over);
+  const version = (known?.version ?? context.versions) + 1;
+  if (known !== undefined) removeItem(context, known);
+  addItem(context, itemOf(state, value, meta, version, endsAt));
+  announce(state, { project, key, version }, value.actor, false, step);
+  return version;
+}
 
 /** Returns the key's item unless it has expired at `now` (core time, ms). */
 export function contextAt(
@@ -105,12 +138,11 @@ function forget(context: ContextTable, item: ContextItem): void {
 
 function itemOf(
   state: State,
-  command: ContextSet,
+  { project, key, value, bytes, durable, wallMs, actor }: NewValue,
   meta: Meta,
   version: number,
   endsAt: number | null,
 ): ContextItem {
-  const { project, key, value, bytes, durable, wallMs, actor } = command;
   const from = actor === null ? null : actorRow(state, actor);
   return { project, key, value, bytes, from, node: meta.origin.node, at: wallMs, version, durable, endsAt };
 }
@@ -129,17 +161,6 @@ function conflictOf(
   const now = known === undefined ? "is absent" : `has version ${version}`;
   const error = `${key} ${now}, not ${ifVersion}; get it again and decide anew`;
   return refuse("context_conflict", error, { key, version });
-}
-
-function noRoom(context: ContextTable, known: ContextItem | undefined, command: ContextSet): Refusal | null {
-  const bytes = context.bytes + sizeOf(command) - (known === undefined ? 0 : sizeOf(known));
-  const keys = context.items.size + (known === undefined ? 1 : 0);
-  if (bytes <= limits.contextBytes && keys <= limits.contextKeysMax) return null;
-  const most = `${limits.contextBytes} bytes and ${limits.contextKeysMax} keys`;
-  return refuse(
-    "context_full",
-    `all projects together may have ${most} of context; delete what is not needed`,
-  );
 }
 
 function announce(

@@ -5,6 +5,7 @@
  */
 
 import { addItem } from "./context.ts";
+import { addDebate, type Debate, type Debates, noDebates } from "./debates/table.ts";
 import { addDeclaration, type Declaration } from "./declarations/table.ts";
 import { addSettled, addWork } from "./files/dirty-files.ts";
 import { addRisk } from "./files/merge-risk.ts";
@@ -51,6 +52,8 @@ interface Header {
   readonly expiredWrites: readonly (readonly [string, ExpiredWrite])[];
   readonly taskCount: number;
   readonly contextVersions: number;
+  /** Absent: no debate was ever opened. */
+  readonly debateCount?: number;
   readonly messageCount: number;
   readonly sent: readonly (readonly [string, readonly number[]])[];
   readonly editHoldCount: number;
@@ -78,6 +81,7 @@ interface Lists {
   declarations: Declaration;
   endedDeclarations: readonly [number, Declaration];
   context: ContextItem;
+  debates: Debate;
   messages: NewMessage;
   editHolds: Freeze;
   replies: readonly [string, KeptReply];
@@ -93,7 +97,7 @@ export interface Copy {
 
 /** Copies the state, which is far cheaper than writing it, so that writing can happen later. */
 export function copyOf(state: State): Copy {
-  const { locks, tasks, writes, notes, declarations, context, messages, freezes } = state;
+  const { locks, tasks, writes, notes, declarations, context, debates, messages, freezes } = state;
   const header: Header = {
     format,
     rules: state.rules,
@@ -107,6 +111,7 @@ export function copyOf(state: State): Copy {
     expiredWrites: [...locks.expiredWrites],
     taskCount: tasks.created,
     contextVersions: context.versions,
+    ...(debates.count === 0 ? {} : { debateCount: debates.count }),
     messageCount: messages.count,
     sent: [...messages.sent],
     editHoldCount: freezes.count,
@@ -128,6 +133,7 @@ export function copyOf(state: State): Copy {
     declarations: [...declarations.live.values()],
     endedDeclarations: [...declarations.ended],
     context: [...context.items.values()],
+    debates: [...debates.all.values()],
     messages: Array.from(messages.all.values(), plainMessage),
     editHolds: [...freezes.all.values()],
     replies: [...state.replies],
@@ -151,6 +157,7 @@ export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield* listLines("declarations", lists.declarations);
   yield* listLines("endedDeclarations", lists.endedDeclarations);
   yield* listLines("context", lists.context);
+  yield* listLines("debates", lists.debates);
   yield* listLines("messages", lists.messages);
   yield* listLines("editHolds", lists.editHolds);
   yield* listLines("replies", lists.replies);
@@ -220,6 +227,7 @@ function readHeader(state: State, line: string): Header {
     state.locks.expiredWrites.set(flight, expiredWrites);
   state.tasks.created = header.taskCount;
   state.context.versions = header.contextVersions;
+  state.debates.count = header.debateCount ?? 0;
   state.messages.count = header.messageCount;
   for (const [by, times] of header.sent) state.messages.sent.set(by, times);
   state.freezes.count = header.editHoldCount;
@@ -244,6 +252,7 @@ function readLists(state: State, part: Part): void {
   for (const one of part.declarations ?? []) addDeclaration(state.declarations, one);
   for (const [n, one] of part.endedDeclarations ?? []) state.declarations.ended.set(n, one);
   for (const item of part.context ?? []) addItem(state.context, item);
+  for (const debate of part.debates ?? []) addDebate(state.debates, debate);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) addFreeze(state.freezes, hold);
   for (const [key, kept] of part.replies ?? []) putReply(state, key, kept);
@@ -338,6 +347,13 @@ export function rebuiltIndexes(locks: Locks): Locks {
   const fresh = emptyState().locks;
   for (const hold of locks.holds.values()) addHold(fresh, { ...hold });
   for (const waiter of locks.waiters.values()) addWaiter(fresh, { ...waiter });
+  return fresh;
+}
+
+/** Returns the debates with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltDebates(debates: Debates): Debates {
+  const fresh = noDebates();
+  for (const debate of debates.all.values()) addDebate(fresh, debate);
   return fresh;
 }
 

@@ -1,6 +1,7 @@
 /** The state's types, and the empty state. Invariants: those that `check` tests. */
 import type { Actor } from "./actor.ts";
 import type { LockKind } from "./commands.ts";
+import { type Debates, noDebates } from "./debates/table.ts";
 import { type Declarations, noDeclarations } from "./declarations/table.ts";
 import type { FileRef } from "./file-ref.ts";
 import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
@@ -51,6 +52,7 @@ export interface State {
   readonly notes: Notes;
   readonly declarations: Declarations;
   readonly context: ContextTable;
+  readonly debates: Debates;
   readonly messages: Messages;
   readonly freezes: Freezes;
   /** Replies kept for retries, oldest first. */
@@ -291,6 +293,7 @@ export function emptyState(): State {
     notes: noNotes(),
     declarations: noDeclarations(),
     context: noContext(),
+    debates: noDebates(),
     messages: noMessages(touched),
     freezes: noFreezes(touched),
     replies: new Map(),

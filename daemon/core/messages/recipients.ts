@@ -9,9 +9,14 @@ import type { Session, State } from "../state.ts";
 
 /**
  * Returns the recipient that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or
- * `Explore`); else by a prefix of its id. Refuses an ambiguous name with the list.
+ * `Explore`); else by a prefix of its id. Refuses an ambiguous name with the list. `undone` says what did not happen.
  */
-export function recipientOf(state: State, project: string, to: string): ActorRow | Refusal {
+export function recipientOf(
+  state: State,
+  project: string,
+  to: string,
+  undone = "message not sent",
+): ActorRow | Refusal {
   const { live, names } = state.sessions;
   const exact = live.get(to);
   if (exact?.project === project) return rowOf(exact);
@@ -20,7 +25,7 @@ export function recipientOf(state: State, project: string, to: string): ActorRow
   const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents];
   const found = named.length > 0 ? named : some(sessionsAlike(state.sessions, project, to)).map(rowOf);
   const [only, another] = found;
-  if (only === undefined) return gone(state, project, to);
+  if (only === undefined) return gone(state, project, to, undone);
   return another === undefined ? only : ambiguous(to, found);
 }
 
@@ -37,6 +42,21 @@ export function everyoneElse(state: State, project: string, actor: Actor | null)
   for (const session of sessionsOf(state.sessions, project))
     if (session.id !== actor?.session) rows.push(rowOf(session));
   return rows;
+}
+
+/** Returns the live actors of the project, at most `max`: main agents first, then the agents in their sessions. */
+export function everyoneIn({ sessions }: State, project: string, max: number): ActorRow[] {
+  const main: ActorRow[] = [];
+  const agents: ActorRow[] = [];
+  for (const session of sessionsOf(sessions, project)) {
+    if (main.length === max) break;
+    main.push(rowOf(session));
+    for (const [agent, name] of session.agents) {
+      if (main.length + agents.length >= max) break;
+      agents.push({ id: session.id, agent, name: `${session.name}/${name}` });
+    }
+  }
+  return [...main, ...agents].slice(0, max);
 }
 
 /** Returns the key of a session's or an agent's inbox. */
@@ -94,12 +114,12 @@ function ambiguous(to: string, found: readonly ActorRow[]): Refusal {
   return refuse("recipient_ambiguous", error, { to, matches });
 }
 
-function gone(state: State, project: string, to: string): Refusal {
+function gone(state: State, project: string, to: string, undone = "message not sent"): Refusal {
   const here = some(sessionsOf(state.sessions, project));
   const names = here.slice(0, limits.recipientsNamedMax).map(s => s.name);
   const others = names.length === 0 ? "no session is active" : `active: ${names.join(", ")}`;
   const why = state.sessions.ended.has(to)
     ? `${to} has ended`
     : `no session or agent named ${to} in ${project}`;
-  return refuse("recipient_gone", `${why}; message not sent; ${others}`, { to });
+  return refuse("recipient_gone", `${why}; ${undone}; ${others}`, { to });
 }

@@ -12,7 +12,7 @@ import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
-import type { Reply, Step } from "../outcome.ts";
+import type { Step } from "../outcome.ts";
 import { noSession } from "../sessions/end.ts";
 import type { Message, Messages, State } from "../state.ts";
 import type { MessageSend, Posted } from "./commands.ts";
@@ -78,7 +78,30 @@ interface Posting {
   readonly broadcast: boolean;
 }
 
-function post(state: State, posted: Posted, posting: Posting, step: Step): Reply & { readonly ok: true } {
+/** The reply to a message: its id and thread, and the recipients that it reached and did not reach. */
+type Sent = {
+  readonly ok: true;
+  readonly message: { readonly id: string; readonly thread: string; readonly to: readonly ActorRow[] };
+  readonly full?: readonly ActorRow[];
+};
+
+/**
+ * Writes a notice of the core's own, in the actor's name, to those who have room for it. It reaches none if the actor
+ * may not write now. Returns its id and whom it reached, or null.
+ */
+export function postNotice(
+  state: State,
+  posted: Posted,
+  to: readonly ActorRow[],
+  step: Step,
+): Sent["message"] | null {
+  const reached = to.filter(row => hasRoom(state.messages, inboxKey(row)));
+  if (reached.length === 0 || mayPost(state, posted, posted.project) !== null) return null;
+  const posting = { project: posted.project, thread: null, replyTo: null, urgent: false, broadcast: false };
+  return post(state, posted, { ...posting, to: reached }, step).message;
+}
+
+function post(state: State, posted: Posted, posting: Posting, step: Step): Sent {
   const { messages } = state;
   const { project, replyTo, urgent, broadcast } = posting;
   const { text, bytes, wallMs: at, actor } = posted;

@@ -9,6 +9,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { LockRequest, SessionBegin } from "../commands.ts";
+import { moveParticipant } from "../debates/table.ts";
 import { moveDeclaration } from "../declarations/end.ts";
 import { renameWriters } from "../files/dirty-files.ts";
 import { renameRisks } from "../files/merge-risk.ts";
@@ -70,6 +71,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   const actor = { session: command.session, agent: null, incarnation: 0 };
   passClaims(state, before.id, actor);
   moveInbox(state, before.id, command.session);
+  moveParticipant(state.debates, before.id, command.session);
   renameRisks(state, before.id, command.session);
   moveNotes(state, before.id, command.session);
   moveDeclaration(state, before.id, command.session);

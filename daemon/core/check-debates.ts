@@ -1,0 +1,66 @@
+/** The invariants of debates; part of `check`. */
+import { limits } from "../../protocol/limits.ts";
+import { leavesRoom, missingFor, standingsOf } from "./debates/standing.ts";
+import type { Debate } from "./debates/table.ts";
+import { inboxKey } from "./messages/recipients.ts";
+import { isSame } from "./same-index.ts";
+import { rebuiltDebates } from "./snapshot.ts";
+import type { State } from "./state.ts";
+
+/** Yields one sentence per broken invariant. */
+export function* checkDebates({ debates }: State): Generator<string> {
+  let last = 0;
+  for (const debate of debates.all.values()) {
+    if (debate.n <= last || debate.n > debates.count)
+      yield `${debate.id} has number ${debate.n} behind ${last}`;
+    last = debate.n;
+    yield* checkBounds(debate);
+    yield* checkEntries(debate);
+    yield* checkVerdict(debate);
+  }
+  if (debates.all.size > limits.debatesMax) yield "there are more debates than may be";
+  for (const [project, ids] of debates.open)
+    if (ids.size > limits.debatesOpenMax) yield `${project} has ${ids.size} open debates`;
+  const fresh = rebuiltDebates(debates);
+  for (const name of ["ids", "ends", "byProject", "closed", "open", "bySession"] as const) {
+    if (!isSame(debates[name], fresh[name])) yield `the debates' index ${name} is wrong`;
+  }
+}
+
+function* checkBounds(debate: Debate): Generator<string> {
+  const { id, hypotheses, participants } = debate;
+  const names = new Set(hypotheses.map(({ name }) => name));
+  if (names.size < 2 || names.size > limits.debateHypothesesMax) yield `${id} has ${names.size} hypotheses`;
+  if (names.size < hypotheses.length) yield `two hypotheses of ${id} have one name`;
+  const keys = new Set(participants.map(({ row }) => inboxKey(row)));
+  if (keys.size < participants.length) yield `${id} has a participant twice`;
+  if (keys.size > limits.debateParticipantsMax) yield `${id} has ${keys.size} participants`;
+  if (!leavesRoom(debate)) yield `${id} has no room for what it needs to close`;
+}
+
+function* checkEntries({ id, hypotheses, entries }: Debate): Generator<string> {
+  const names = new Set(hypotheses.map(({ name }) => name));
+  const conceded = new Set<string>();
+  for (const [i, { kind, hypothesis, answers }] of entries.entries()) {
+    const entry = `entry ${i + 1} of ${id}`;
+    if (!names.has(hypothesis)) yield `${entry} is about ${hypothesis}, which it does not have`;
+    if (conceded.has(hypothesis)) yield `${entry} is about ${hypothesis}, which was conceded`;
+    if (kind === "concede") conceded.add(hypothesis);
+    const challenge = answers === null || answers > i ? undefined : entries[answers - 1];
+    const isSound = kind === "answer" ? challenge?.kind === "challenge" : answers === null;
+    if (!isSound || (challenge !== undefined && challenge.hypothesis !== hypothesis))
+      yield `${entry} answers ${answers}, which is no such challenge`;
+  }
+  if (conceded.size >= names.size) yield `every hypothesis of ${id} is conceded`;
+}
+
+function* checkVerdict(debate: Debate): Generator<string> {
+  const { id, verdict } = debate;
+  if (verdict === null) return;
+  const chosen = standingsOf(debate).find(({ name }) => name === verdict.name);
+  if (chosen === undefined || chosen.conceded)
+    yield `${id} is closed with ${verdict.name}, which was not left`;
+  const missing = missingFor(debate, verdict.name).length;
+  if (missing > 0 && !verdict.forced) yield `${id} is closed, and ${missing} things were missing`;
+  if (verdict.forced && verdict.by !== null) yield `${id} was forced to close by ${verdict.by.name}`;
+}

@@ -1,0 +1,154 @@
+/**
+ * The debates and their indexes: the only file that adds, removes or changes them.
+ *
+ * Invariants: a debate is a value, which a change replaces; every debate is in every index it belongs to; there are at
+ * most `limits.debatesMax`, of which the oldest closed ones make room.
+ */
+import type { DebateEntryKind } from "../../../protocol/debate.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { ActorRow } from "../../../protocol/lock.ts";
+import { assert } from "../assert.ts";
+import { endOf } from "../ids.ts";
+import { addToSet, removeFromSet } from "../sets.ts";
+import { SortedKeys } from "../sorted-keys.ts";
+
+export interface Debates {
+  /** Debates by id, in the order of their numbers. */
+  readonly all: Map<string, Debate>;
+  /** The number of the last debate opened. */
+  count: number;
+  /** derived: see `IdIndex`. */
+  readonly ids: SortedKeys;
+  readonly ends: SortedKeys;
+  /** derived: sort keys by project, and those of all closed debates. */
+  readonly byProject: Map<string, SortedKeys>;
+  readonly closed: SortedKeys;
+  /** derived: ids of open debates by project, and by the sessions of their participants. */
+  readonly open: Map<string, Set<string>>;
+  readonly bySession: Map<string, Set<string>>;
+}
+
+export interface Debate {
+  readonly id: string;
+  /** Its number; an older debate has a smaller one. */
+  readonly n: number;
+  readonly project: string;
+  readonly question: string;
+  /** Null: a person. */
+  readonly openedBy: ActorRow | null;
+  /** Wall time in milliseconds, as all times of debates. */
+  readonly openedAt: number;
+  /** Two or more, each by a name of its own. */
+  readonly hypotheses: readonly { readonly name: string; readonly claim: string }[];
+  readonly participants: readonly Participant[];
+  /** In the order of the log; the number of an entry is its position, from 1. */
+  readonly entries: readonly DebateEntry[];
+  /** Null: the debate is open. */
+  readonly verdict: Verdict | null;
+}
+
+export interface Participant {
+  readonly row: ActorRow;
+  /** The message that told it of the debate last; null if none did. */
+  readonly told: string | null;
+}
+
+export interface DebateEntry {
+  readonly kind: DebateEntryKind;
+  readonly hypothesis: string;
+  /** The number of the challenge that an answer answers; else null. */
+  readonly answers: number | null;
+  /** Whether evidence speaks against the hypothesis. */
+  readonly against: boolean;
+  /** Null: conceded without words. */
+  readonly text: string | null;
+  readonly by: ActorRow | null;
+  readonly at: number;
+}
+
+export interface Verdict {
+  readonly name: string;
+  readonly because: string;
+  readonly by: ActorRow | null;
+  /** Whether a person closed the debate although something was missing. */
+  readonly forced: boolean;
+  readonly at: number;
+}
+
+export function noDebates(): Debates {
+  const [byProject, open, bySession] = [new Map(), new Map(), new Map()];
+  const [ids, ends, closed] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
+  return { all: new Map(), count: 0, ids, ends, byProject, closed, open, bySession };
+}
+
+/** Adds a debate whose number is the highest. Drops the oldest closed ones that are too many. */
+export function addDebate(debates: Debates, debate: Debate): void {
+  debates.all.set(debate.id, debate);
+  debates.ids.add(debate.id);
+  debates.ends.add(endOf(debate.id));
+  const list = debates.byProject.get(debate.project);
+  if (list === undefined) debates.byProject.set(debate.project, new SortedKeys(sortKeyOf(debate)));
+  else list.add(sortKeyOf(debate));
+  addStatus(debates, debate);
+  while (debates.all.size > limits.debatesMax && debates.closed.first !== undefined)
+    removeDebate(debates, debateAt(debates, debates.closed.first));
+}
+
+/** Replaces a debate by what became of it. */
+export function putDebate(debates: Debates, next: Debate): void {
+  removeStatus(debates, debateOf(debates, next.id));
+  debates.all.set(next.id, next);
+  addStatus(debates, next);
+}
+
+/** Makes a session's main agent, as a participant, the id under which its process goes on. */
+export function moveParticipant(debates: Debates, before: string, after: string): void {
+  for (const id of [...(debates.bySession.get(before) ?? [])]) {
+    const debate = debateOf(debates, id);
+    const participants = debate.participants.map(one =>
+      one.row.id === before && one.row.agent === null ? { ...one, row: { ...one.row, id: after } } : one,
+    );
+    putDebate(debates, { ...debate, participants });
+  }
+}
+
+export function debateOf(debates: Debates, id: string): Debate {
+  const debate = debates.all.get(id);
+  assert(debate !== undefined, () => `no debate ${id}`);
+  return debate;
+}
+
+/** Returns the debate of a sort key. */
+function debateAt(debates: Debates, place: string): Debate {
+  return debateOf(debates, place.slice(place.indexOf(" ") + 1));
+}
+
+/** Returns the debate's sort key, by age. */
+function sortKeyOf({ n, id }: Debate): string {
+  return `${n.toString(36).padStart(8, "0")} ${id}`;
+}
+
+function removeDebate(debates: Debates, debate: Debate): void {
+  removeStatus(debates, debate);
+  debates.all.delete(debate.id);
+  debates.ids.delete(debate.id);
+  debates.ends.delete(endOf(debate.id));
+  const list = debates.byProject.get(debate.project);
+  list?.delete(sortKeyOf(debate));
+  if (list?.size === 0) debates.byProject.delete(debate.project);
+}
+
+function addStatus(debates: Debates, debate: Debate): void {
+  if (debate.verdict !== null) {
+    debates.closed.add(sortKeyOf(debate));
+    return;
+  }
+  addToSet(debates.open, debate.project, debate.id);
+  for (const { row } of debate.participants) addToSet(debates.bySession, row.id, debate.id);
+}
+
+function removeStatus(debates: Debates, debate: Debate): void {
+  debates.closed.delete(sortKeyOf(debate));
+  removeFromSet(debates.open, debate.project, debate.id);
+  for (const { row } of debate.participants) removeFromSet(debates.bySession, row.id, debate.id);
+}

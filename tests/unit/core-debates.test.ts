@@ -1,0 +1,461 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor } from "./core-world.ts";
+import { closeOf, DebateWorld, enterOf, hypotheses, openOf } from "./debate-world.ts";
+
+let w: DebateWorld;
+
+beforeEach(() => {
+  w = new DebateWorld();
+  for (const session of ["ann", "bob", "cyd"]) w.begin(session);
+});
+
+const row = (name: string) => ({ id: name, agent: null, name });
+
+describe("to open", () => {
+  it("answers its id and who takes part: by default everybody alive in the project", () => {
+    w.begin("far", { project: "/q" });
+    w.do({ type: "agent_begin", session: "bob", agent: "a0954b2b", name: "Explore" });
+    expect(w.open("ann", { wallMs: 1_700_000_000_000 })).toEqual({
+      ok: true,
+      debate: "d-loyw3v28-1",
+      participants: [
+        row("ann"),
+        row("bob"),
+        row("cyd"),
+        { id: "bob", agent: "a0954b2b", name: "bob/Explore" },
+      ],
+    });
+    expect(w.known).toMatchObject({
+      project: "/p",
+      question: "Why does it hang?",
+      openedBy: row("ann"),
+      entries: [],
+      verdict: null,
+    });
+    expect(w.events).toEqual(["debate opened", "message_sent"]);
+    expect(w.steps.at(-1)?.events[0]).toMatchObject({
+      about: ["ann", "bob", "cyd"],
+      project: "/p",
+      event: { debate: w.debate, project: "/p", what: "opened", by: row("ann") },
+    });
+  });
+
+  it("takes those who are named, each once, and whoever opens it", () => {
+    expect(w.open("ann", { participants: ["bob", "bob"] })).toMatchObject({
+      participants: [row("ann"), row("bob")],
+    });
+    expect(w.open(null, { participants: ["bob"] })).toMatchObject({ participants: [row("bob")] });
+    expect(w.open("ann", { participants: ["zoe"] })).toMatchObject({
+      code: "recipient_gone",
+      error: "no session or agent named zoe in /p; debate not opened; active: ann, bob, cyd",
+    });
+  });
+
+  it("takes as many as may take part, main agents first", () => {
+    for (let i = 0; i < 3; i += 1) {
+      for (const session of ["ann", "bob", "cyd"]) {
+        const agent = `${session}-agent-${i}`;
+        w.do({ type: "agent_begin", session, agent, name: null });
+      }
+    }
+    for (let i = w.state.sessions.live.size; i < limits.debateParticipantsMax - 2; i += 1) w.begin(`s${i}`);
+    const reply = w.open();
+    const participants = reply.ok ? (reply["participants"] as readonly { agent: string | null }[]) : [];
+    expect(participants).toHaveLength(limits.debateParticipantsMax);
+    expect(participants.filter(one => one.agent !== null)).toHaveLength(2);
+  });
+
+  it.each([
+    ["two of one name", hypotheses("race", "race"), "two of the hypotheses have one name"],
+    ["a single one", hypotheses("race"), "a debate has 2 to 8 hypotheses, not 1"],
+    ["too many", hypotheses(..."abcdefghi"), "a debate has 2 to 8 hypotheses, not 9"],
+  ])("refuses %s", (_what, of, error) => {
+    const refused = w.open("ann", { hypotheses: of });
+    expect(refused).toMatchObject({ code: "invalid_request", error: expect.stringContaining(error) });
+    expect(w.state.debates.all.size).toBe(0);
+  });
+
+  it("is for those who are alive, in their own project", () => {
+    expect(w.open("nobody")).toMatchObject({ code: "unknown_session" });
+    expect(w.open("ann", { project: "/elsewhere" })).toMatchObject({ ok: true });
+    expect(w.known.project).toBe("/p");
+    w.open(null, { project: "/q" });
+    expect(w.known).toMatchObject({ project: "/q", openedBy: null, participants: [] });
+    expect(w.challenge("ann", "race")).toMatchObject({
+      code: "not_in_debate",
+      error: expect.stringContaining("is a debate of /q, and you work in /p"),
+    });
+    expect(w.challenge(null, "race")).toMatchObject({ ok: true });
+  });
+
+  it("does once what is sent again under one requestId", () => {
+    const again = { ...openOf(), retry: { by: "ann", requestId: "r", digest: "d" } };
+    const first = w.do(again);
+    w.pass(1000);
+    expect(w.do(again)).toEqual(first);
+    expect(w.state.debates.all.size).toBe(1);
+    const id = first.ok ? String(first["debate"]) : "";
+    const said = enterOf("bob", id, { kind: "challenge", hypothesis: "race", text: "really?" });
+    const entered = { ...said, retry: { by: "bob", requestId: "r", digest: "d" } };
+    expect([w.do(entered), w.do(entered)]).toEqual([
+      { ok: true, debate: id, entry: 1 },
+      { ok: true, debate: id, entry: 1 },
+    ]);
+    expect(w.state.debates.all.get(id)?.entries).toHaveLength(1);
+  });
+});
+
+describe("to find", () => {
+  it("takes what begins or ends one id alone, lists the matches of several, and guesses at none", () => {
+    const [one, two] = [w.open(), w.open()].map(reply => (reply.ok ? String(reply["debate"]) : ""));
+    expect([one, two]).toEqual(["d-0-1", "d-0-2"]);
+    w.debate = "2";
+    expect(w.challenge("ann", "race")).toMatchObject({ ok: true, debate: two });
+    w.debate = "d-0";
+    expect(w.challenge("ann", "race")).toMatchObject({
+      code: "ambiguous_debate",
+      error: "several debates begin with d-0: d-0-1, d-0-2; give more of the id",
+      matches: [one, two],
+    });
+    w.debate = "d-O-2";
+    expect(w.challenge("ann", "race")).toMatchObject({ code: "unknown_debate", nearest: two });
+  });
+
+  it("says of a hypothesis that there is none which there are", () => {
+    w.open();
+    expect(w.challenge("ann", "raze")).toMatchObject({
+      code: "not_in_debate",
+      error: "d-0-1 has no hypothesis raze; did you mean race?",
+      hypotheses: ["race", "leak"],
+    });
+    expect(w.close("ann", "something else")).toMatchObject({
+      code: "not_in_debate",
+      error: "d-0-1 has no hypothesis something else; it has race, leak",
+    });
+  });
+});
+
+describe("an entry", () => {
+  beforeEach(() => {
+    w.open();
+  });
+
+  it("stands in order, with who made it", () => {
+    expect(w.challenge("bob", "race", "it hangs alone, too")).toEqual({
+      ok: true,
+      debate: "d-0-1",
+      entry: 1,
+    });
+    expect(w.events).toEqual(["debate challenge", "message_sent"]);
+    expect(w.evidence("cyd", "leak", true)).toMatchObject({ entry: 2 });
+    expect(w.events).toEqual(["debate evidence"]);
+    expect(w.answer("ann", 1, "not on one core")).toMatchObject({ entry: 3 });
+    expect(w.concede("cyd", "leak")).toMatchObject({ entry: 4 });
+    const at = 0;
+    expect(w.known.entries).toEqual([
+      {
+        kind: "challenge",
+        hypothesis: "race",
+        answers: null,
+        against: false,
+        text: "it hangs alone, too",
+        by: row("bob"),
+        at,
+      },
+      {
+        kind: "evidence",
+        hypothesis: "leak",
+        answers: null,
+        against: true,
+        text: "I saw it",
+        by: row("cyd"),
+        at,
+      },
+      {
+        kind: "answer",
+        hypothesis: "race",
+        answers: 1,
+        against: false,
+        text: "not on one core",
+        by: row("ann"),
+        at,
+      },
+      { kind: "concede", hypothesis: "leak", answers: null, against: false, text: null, by: row("cyd"), at },
+    ]);
+  });
+
+  it("answers a challenge, and nothing else", () => {
+    w.challenge("bob", "race");
+    w.evidence("bob", "race");
+    expect(w.answer("ann", 2)).toMatchObject({
+      code: "not_in_debate",
+      error: "entry 2 of d-0-1 is no challenge; unanswered: 1",
+      unanswered: [1],
+    });
+    w.answer("ann", 1);
+    expect(w.answer("ann", 9)).toMatchObject({ error: "entry 9 of d-0-1 is no challenge; all are answered" });
+    expect(w.answer("bob", 1)).toMatchObject({ ok: true });
+  });
+
+  it("says nothing more of what was conceded", () => {
+    w.challenge("bob", "race");
+    w.concede("ann", "race");
+    for (const reply of [
+      w.challenge("bob", "race"),
+      w.evidence("bob", "race"),
+      w.answer("ann", 1),
+      w.concede("ann", "race"),
+    ]) {
+      expect(reply).toMatchObject({
+        code: "debate_state",
+        error: "race is conceded in d-0-1, so nothing more is said of it; left: leak",
+      });
+    }
+  });
+
+  it("never concedes the last hypothesis that is left", () => {
+    w.concede("ann", "race");
+    expect(w.concede("ann", "leak")).toMatchObject({ code: "debate_state", left: ["leak"] });
+    expect(w.known.entries).toHaveLength(1);
+  });
+
+  it("is for those who are alive", () => {
+    w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
+    expect(w.challenge("bob", "race")).toMatchObject({ code: "session_ended" });
+  });
+});
+
+describe("to close", () => {
+  beforeEach(() => {
+    w.open("ann", { hypotheses: hypotheses("race", "leak", "clock") });
+  });
+
+  it("waits for an answer to each challenge of the chosen one, and for a challenge to each rival", () => {
+    w.challenge("bob", "race");
+    w.challenge("cyd", "race");
+    expect(w.close("ann", "race")).toEqual({
+      ok: false,
+      code: "debate_unsettled",
+      error:
+        "d-0-1 cannot close with race: challenges 1, 2 to race are unanswered: answer each; " +
+        "leak, clock were never challenged: challenge or concede each",
+      debate: "d-0-1",
+      verdict: "race",
+      missing: [
+        { hypothesis: "race", challenge: 1, next: "answer" },
+        { hypothesis: "race", challenge: 2, next: "answer" },
+        { hypothesis: "leak", challenge: null, next: "challenge" },
+        { hypothesis: "clock", challenge: null, next: "challenge" },
+      ],
+    });
+    w.answer("ann", 1);
+    w.challenge("ann", "leak");
+    expect(w.close("ann", "race")).toMatchObject({
+      error:
+        "d-0-1 cannot close with race: challenge 2 to race is unanswered: answer it; " +
+        "clock was never challenged: challenge or concede it",
+    });
+    w.answer("ann", 2);
+    w.concede("bob", "clock");
+    // The challenge to a rival may stay unanswered.
+    expect(w.close("ann", "race", { because: "it goes away with one core", wallMs: 7 })).toEqual({
+      ok: true,
+      debate: "d-0-1",
+      verdict: { name: "race", because: "it goes away with one core", by: row("ann"), forced: false, at: 7 },
+      key: "debate/d-0-1",
+    });
+    expect(w.events).toEqual(["context_changed", "debate closed", "message_sent"]);
+  });
+
+  it("chooses nothing that was conceded, by force either", () => {
+    w.concede("ann", "race");
+    const error = "race is conceded in d-0-1 and cannot be chosen; left: leak, clock";
+    expect(w.close("ann", "race")).toMatchObject({ code: "debate_state", error });
+    expect(w.close(null, "race", { force: true })).toMatchObject({ code: "debate_state", error });
+  });
+
+  it("may be forced by a person alone, which the verdict says", () => {
+    expect(w.close("ann", "race", { force: true })).toMatchObject({ code: "person_only" });
+    expect(w.close(actor("ann"), "race", { force: true })).toMatchObject({ code: "person_only" });
+    expect(w.known.verdict).toBe(null);
+    expect(w.close(null, "race", { force: true })).toMatchObject({
+      ok: true,
+      verdict: { name: "race", by: null, forced: true },
+    });
+  });
+
+  it("does not say forced where nothing was missing", () => {
+    w.concede(null, "leak");
+    w.concede(null, "clock");
+    expect(w.close(null, "race", { force: true })).toMatchObject({ verdict: { forced: false } });
+  });
+
+  it("ends the debate: nothing is added, and it closes once", () => {
+    w.close(null, "race", { force: true });
+    for (const reply of [w.challenge("ann", "leak"), w.answer("ann", 1), w.close("ann", "leak")]) {
+      expect(reply).toMatchObject({
+        code: "debate_state",
+        error: "d-0-1 is closed: a person at a terminal chose race by force; open a new debate to doubt it",
+        status: "closed",
+        verdict: { name: "race" },
+      });
+    }
+  });
+
+  it("makes the verdict durable context of the project", () => {
+    w.concede("bob", "leak");
+    w.concede("bob", "clock");
+    w.close("ann", "race", { because: "ü" });
+    w.start();
+    const item = w.state.context.items.get("/p\ndebate/d-0-1");
+    const value = { question: "Why does it hang?", verdict: "race", because: "ü", by: "ann", forced: false };
+    expect(item).toMatchObject({ value, durable: true, version: 1, from: row("ann") });
+    expect(item?.bytes).toBe(Buffer.byteLength(JSON.stringify(value)));
+  });
+
+  it("is refused before anything changes where context has no room", () => {
+    const value = { value: 1, durable: false, ifVersion: null, ttlMs: null, wallMs: 0 };
+    const full = { actor: null, project: "/p", key: "k", bytes: limits.contextBytes - 100, ...value };
+    w.do({ type: "context_set", ...full });
+    const before = writeState(w.state).replace(/"seq":\d+,/, "");
+    expect(w.close(null, "race", { force: true })).toMatchObject({ code: "context_full" });
+    expect(writeState(w.state).replace(/"seq":\d+,/, "")).toBe(before);
+    w.do({ type: "context_delete", actor: null, project: "/p", key: "k", ifVersion: null });
+    expect(w.close(null, "race", { force: true })).toMatchObject({ ok: true });
+  });
+});
+
+describe("the participants", () => {
+  it("are told when it opens and when it closes, and once of challenges until they have read", () => {
+    w.open("ann");
+    expect(w.inbox("ann")).toEqual([]);
+    expect(w.inbox("bob")).toEqual([
+      'opens debate d-0-1: "Why does it hang?". Hypotheses: race, leak. To read and challenge them: kite debate show d-0-1',
+    ]);
+    // He has not read of it yet, and will read the challenge there.
+    w.challenge("cyd", "race");
+    expect(w.inbox("bob")).toHaveLength(1);
+    expect(w.inbox("ann")).toEqual([
+      'challenges race in debate d-0-1 (entry 1): "really?". To answer: kite debate answer d-0-1 1 TEXT',
+    ]);
+    w.reads("bob");
+    w.challenge("cyd", "leak", "x".repeat(limits.quoteChars + 1));
+    w.challenge("cyd", "leak");
+    expect(w.inbox("bob")).toHaveLength(2);
+    expect(w.inbox("bob")[1]).toContain(`"${"x".repeat(limits.quoteChars - 1)}…"`);
+    expect(w.inbox("ann")).toHaveLength(1);
+    w.answer("ann", 1);
+    w.evidence("ann", "race");
+    expect(w.inbox("bob")).toHaveLength(2);
+    w.close("ann", "race");
+    expect(w.inbox("bob").at(-1)).toBe(
+      'closes debate d-0-1 with race: "it is". The verdict is shared: kite context get debate/d-0-1',
+    );
+    expect(w.inbox("cyd")).toHaveLength(2);
+  });
+
+  it("that are full, gone or elsewhere are left out, and the debate goes on", () => {
+    w.open("ann");
+    for (let i = 0; w.inbox("bob").length < limits.inboxMax; i += 1) {
+      if (i % limits.messageRateMax === 0) w.pass(limits.messageRateMs);
+      const text = { text: "x", bytes: 1, replyTo: null, urgent: false, wallMs: 0 };
+      w.do({ type: "message_send", actor: null, project: "/p", to: "bob", ...text });
+    }
+    w.pass(limits.messageRateMs);
+    w.begin("cyd", { project: "/q" });
+    expect(w.challenge("ann", "race")).toMatchObject({ ok: true });
+    expect(w.events).toEqual(["debate challenge"]);
+    w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
+    expect(w.close(null, "race", { force: true })).toMatchObject({ ok: true });
+    // What he had not read came back to her, as any message does.
+    expect(w.inbox("ann").map(text => text.split(" ")[0])).toEqual(["opens", "closes"]);
+  });
+
+  it("are not told by one who has written as much as it may, and the debate goes on", () => {
+    for (let i = 0; i < limits.messageRateMax; i += 1) {
+      const text = { text: "x", bytes: 1, replyTo: null, urgent: false, wallMs: 0 };
+      w.do({ type: "message_send", actor: actor("ann"), project: "/p", to: "bob", ...text });
+    }
+    w.open("ann");
+    expect(w.events).toEqual(["debate opened"]);
+    w.challenge("bob", "race");
+    expect(w.inbox("ann")).toHaveLength(1);
+    expect(w.inbox("cyd")).toHaveLength(1);
+  });
+
+  it("go on under another id with their process", () => {
+    w.begin("dan", { anchor: { pid: 7, startTime: "1" } });
+    w.open("ann", { participants: ["dan"] });
+    w.do({ type: "session_suspend", session: "dan" });
+    w.begin("next", { anchor: { pid: 7, startTime: "1" } });
+    expect(w.known.participants.map(one => one.row)).toEqual([
+      row("ann"),
+      { id: "next", agent: null, name: "dan" },
+    ]);
+    w.challenge("ann", "race");
+    expect(w.inbox("next")).toHaveLength(1);
+    w.reads("next");
+    w.challenge("ann", "race");
+    expect(w.inbox("next")).toHaveLength(2);
+  });
+});
+
+describe("bounds", () => {
+  it("of a project's open debates are refused, and a closed one makes room", () => {
+    for (let i = 0; i < limits.debatesOpenMax; i += 1) w.open();
+    expect(w.open()).toMatchObject({
+      code: "too_many_debates",
+      error: "/p has 10 open debates, as many as it may; close one first",
+    });
+    expect(w.open(null, { project: "/q" })).toMatchObject({ ok: true });
+    w.close(null, "race", { force: true });
+    w.do(closeOf(null, "d-0-1", "race", { force: true }));
+    expect(w.open()).toMatchObject({ ok: true });
+  });
+
+  it("of all debates drop the oldest closed one, never an open one", () => {
+    for (let i = 0; i < limits.debatesMax; i += 1) w.open(null, { project: `/${i % 20}` });
+    expect(w.open(null, { project: "/new" })).toMatchObject({ code: "too_many_debates" });
+    for (const id of ["d-0-9", "d-0-3"]) w.do(closeOf(null, id, "race", { force: true }));
+    expect(w.open(null, { project: "/new" })).toMatchObject({ ok: true });
+    expect(w.state.debates.all.has("d-0-3")).toBe(false);
+    expect(w.state.debates.all.has("d-0-9")).toBe(true);
+    expect(w.state.debates.all.size).toBe(limits.debatesMax);
+    // The verdict outlives its debate.
+    expect(w.state.context.items.has("/2\ndebate/d-0-3")).toBe(true);
+  });
+
+  it("of entries leave room for what the debate needs to close", () => {
+    w.open();
+    let last = w.evidence("ann", "race");
+    while (last.ok) last = w.evidence("ann", "race");
+    expect(last).toMatchObject({
+      code: "too_many_debates",
+      error:
+        "d-0-1 has 96 of 100 entries, and needs the others to close; answer what is unanswered, and close it",
+    });
+    expect(w.challenge("bob", "race")).toMatchObject({ entry: 97 });
+    expect(w.challenge("bob", "race")).toMatchObject({ code: "too_many_debates" });
+    expect(w.answer("ann", 97)).toMatchObject({ ok: true });
+    expect(w.concede("bob", "leak")).toMatchObject({ entry: 99 });
+    expect(w.close("ann", "race")).toMatchObject({ ok: true });
+  });
+});
+
+it("reads back from a snapshot as it was", () => {
+  w.open();
+  w.challenge("bob", "race");
+  w.open("bob");
+  w.close(null, "leak", { force: true });
+  const text = writeState(w.state);
+  const read = readState(text);
+  expect(writeState(read)).toBe(text);
+  expect(read.debates.all.get("d-0-1")?.entries).toHaveLength(1);
+  expect(read.debates.count).toBe(2);
+});
+
+it("leaves no trace in a snapshot where there was none", () => {
+  expect(writeState(w.state)).not.toContain("debate");
+});
