@@ -1,7 +1,151 @@
 /** The wire of debates: requests, replies and rows. */
+import { z } from "zod";
+import { limits } from "./limits.ts";
+import type { ActorRow } from "./lock.ts";
+import { baseShape, idSchema } from "./session.ts";
 
 /** What an entry is: a doubt, a finding, the answer to a challenge, or the end of a hypothesis. */
 export type DebateEntryKind = "challenge" | "evidence" | "answer" | "concede";
+
+/** The actor; without `id` a person at a terminal. */
+const actorShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
+const textSchema = z
+  .string()
+  .max(limits.debateTextChars)
+  .regex(/\S/u, { error: "a text must say something" });
+/** A hypothesis by its name. */
+const nameSchema = idSchema.max(limits.nameBytes);
+/** A debate by its id, or by an unambiguous prefix or last part of it. */
+const refSchema = idSchema;
+const inDebateShape = { ...actorShape, debate: refSchema };
+
+/**
+ * Opens a debate in the actor's project; a person names the project. Refused by `too_many_debates`,
+ * `recipient_gone`, `recipient_ambiguous`.
+ */
+export const debateOpenSchema = z.object({
+  ...actorShape,
+  question: textSchema,
+  hypotheses: z
+    .array(z.object({ name: nameSchema, claim: textSchema }))
+    .min(2)
+    .max(limits.debateHypothesesMax),
+  /** Who is told of it, named as in `message_send`; by default the first 100 live actors of the project. */
+  participants: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(limits.idBytes + limits.nameBytes),
+    )
+    .min(1)
+    .max(limits.debateParticipantsMax)
+    .optional(),
+});
+
+/** Doubts a hypothesis: until it is answered, the debate cannot close with that hypothesis. */
+export const debateChallengeSchema = z.object({ ...inDebateShape, hypothesis: nameSchema, text: textSchema });
+
+export const debateEvidenceSchema = z.object({
+  ...inDebateShape,
+  hypothesis: nameSchema,
+  text: textSchema,
+  /** Whether it speaks against the hypothesis; by default it speaks for it. */
+  against: z.boolean().optional(),
+});
+
+/** Answers a challenge, named by the number of its entry. */
+export const debateAnswerSchema = z.object({
+  ...inDebateShape,
+  challenge: z.number().int().min(1),
+  text: textSchema,
+});
+
+/** Gives a hypothesis up: it needs no challenge any more and cannot be chosen. The last one left cannot be conceded. */
+export const debateConcedeSchema = z.object({
+  ...inDebateShape,
+  hypothesis: nameSchema,
+  text: textSchema.optional(),
+});
+
+/**
+ * Closes the debate with a verdict, which becomes durable context of the project under `debate/<id>`. Refused by
+ * `debate_unsettled` (with `missing`), `debate_state`, `person_only`, `context_full`.
+ */
+export const debateCloseSchema = z.object({
+  ...inDebateShape,
+  /** The name of the chosen hypothesis. */
+  verdict: nameSchema,
+  because: textSchema,
+  /** Closes it although something is missing; only a person may. */
+  force: z.boolean().optional(),
+});
+
+export const debateGetSchema = z.object({
+  ...inDebateShape,
+  /** `next` of the previous reply: the number of the last entry in it. */
+  after: z.number().int().min(0).optional(),
+});
+
+export const debateListSchema = z.object({
+  ...actorShape,
+  limit: z.number().int().min(1).max(limits.rowsMax).optional(),
+  /** `next` of the previous reply. */
+  after: z.string().max(limits.idBytes).optional(),
+});
+
+/** A hypothesis with what was said of it. */
+export interface HypothesisRow {
+  readonly name: string;
+  readonly claim: string;
+  readonly conceded: boolean;
+  /** The number of its challenges, and the entries of those that nobody answered. */
+  readonly challenges: number;
+  readonly unanswered: readonly number[];
+}
+
+export interface VerdictRow {
+  /** The chosen hypothesis. */
+  readonly name: string;
+  readonly because: string;
+  /** Who closed the debate; null: a person at a terminal. */
+  readonly by: ActorRow | null;
+  /** Whether a person closed it although something was missing. */
+  readonly forced: boolean;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+}
+
+/** A debate without its entries. Times are wall time in milliseconds. */
+export interface DebateRow {
+  readonly id: string;
+  readonly project: string;
+  readonly question: string;
+  readonly status: "open" | "closed";
+  /** Null: a person at a terminal. */
+  readonly openedBy: ActorRow | null;
+  readonly openedAt: number;
+  readonly hypotheses: readonly HypothesisRow[];
+  /** The number of entries. */
+  readonly entryCount: number;
+  readonly verdict: VerdictRow | null;
+}
+
+export interface DebateEntryRow {
+  /** Its number in the debate, from 1. */
+  readonly number: number;
+  readonly kind: DebateEntryKind;
+  readonly hypothesis: string;
+  /** The challenge that an answer answers; else null. */
+  readonly answers: number | null;
+  /** Whether evidence speaks against the hypothesis. */
+  readonly against: boolean;
+  /** Null: the hypothesis was conceded without words. */
+  readonly text: string | null;
+  /** Null: a person at a terminal. */
+  readonly by: ActorRow | null;
+  readonly at: number;
+}
 
 /** What a debate lacks before it can close: an answer to a challenge, or a challenge to a rival. */
 export interface MissingRow {
@@ -10,4 +154,39 @@ export interface MissingRow {
   readonly challenge: number | null;
   /** What to do: `answer` the challenge; `challenge` the hypothesis, or concede it. */
   readonly next: "answer" | "challenge";
+}
+
+export interface DebateOpenReply {
+  readonly ok: true;
+  readonly debate: string;
+  readonly participants: readonly ActorRow[];
+}
+
+export interface DebateEntryReply {
+  readonly ok: true;
+  readonly debate: string;
+  /** The number of the new entry. */
+  readonly entry: number;
+}
+
+export interface DebateCloseReply {
+  readonly ok: true;
+  readonly debate: string;
+  readonly verdict: VerdictRow;
+  /** The key of the context that has the verdict. */
+  readonly key: string;
+}
+
+export interface DebateGetReply {
+  readonly ok: true;
+  readonly debate: DebateRow;
+  readonly participants: readonly ActorRow[];
+  readonly entries: readonly DebateEntryRow[];
+  readonly next?: number;
+}
+
+export interface DebateListReply {
+  readonly ok: true;
+  readonly rows: readonly DebateRow[];
+  readonly next?: string;
 }

@@ -22,6 +22,21 @@ import {
   subscribeSchema,
 } from "./daemon.ts";
 import { type DeclareReply, declareSchema } from "./declaration.ts";
+import {
+  type DebateCloseReply,
+  type DebateEntryReply,
+  type DebateGetReply,
+  type DebateListReply,
+  type DebateOpenReply,
+  debateAnswerSchema,
+  debateChallengeSchema,
+  debateCloseSchema,
+  debateConcedeSchema,
+  debateEvidenceSchema,
+  debateGetSchema,
+  debateListSchema,
+  debateOpenSchema,
+} from "./debate.ts";
 import { type HookReply, hookSchema } from "./hook.ts";
 import {
   type FileCheckReply,
@@ -101,6 +116,14 @@ export const requests = {
   context_get: request<typeof contextGetSchema, ContextGetReply>(contextGetSchema),
   context_list: request<typeof contextListSchema, ContextListReply>(contextListSchema),
   context_delete: request<typeof contextDeleteSchema, ContextDeleteReply>(contextDeleteSchema),
+  debate_open: request<typeof debateOpenSchema, DebateOpenReply>(debateOpenSchema),
+  debate_challenge: request<typeof debateChallengeSchema, DebateEntryReply>(debateChallengeSchema),
+  debate_evidence: request<typeof debateEvidenceSchema, DebateEntryReply>(debateEvidenceSchema),
+  debate_answer: request<typeof debateAnswerSchema, DebateEntryReply>(debateAnswerSchema),
+  debate_concede: request<typeof debateConcedeSchema, DebateEntryReply>(debateConcedeSchema),
+  debate_close: request<typeof debateCloseSchema, DebateCloseReply>(debateCloseSchema),
+  debate_get: request<typeof debateGetSchema, DebateGetReply>(debateGetSchema),
+  debate_list: request<typeof debateListSchema, DebateListReply>(debateListSchema),
   message_send: request<typeof messageSendSchema, MessageSendReply>(messageSendSchema),
   message_list: request<typeof messageListSchema, MessageListReply>(messageListSchema),
   message_ack: request<typeof messageAckSchema, MessageAckReply>(messageAckSchema),

@@ -5,6 +5,16 @@ import type { Call } from "../server/call.ts";
 import { contextDelete, contextGet, contextList, contextSet } from "./context.ts";
 import { hello, ping, query, shutdown, stats, subscribe } from "./daemon.ts";
 import { declare } from "./declarations.ts";
+import {
+  debateAnswer,
+  debateChallenge,
+  debateClose,
+  debateConcede,
+  debateEvidence,
+  debateGet,
+  debateList,
+  debateOpen,
+} from "./debates.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { hook } from "./hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./locks.ts";
@@ -33,6 +43,14 @@ const handlers: RequestHandlers = {
   context_get: contextGet,
   context_list: contextList,
   context_delete: contextDelete,
+  debate_open: debateOpen,
+  debate_challenge: debateChallenge,
+  debate_evidence: debateEvidence,
+  debate_answer: debateAnswer,
+  debate_concede: debateConcede,
+  debate_close: debateClose,
+  debate_get: debateGet,
+  debate_list: debateList,
   message_send: messageSend,
   message_list: messageList,
   message_ack: messageAck,

@@ -48,7 +48,7 @@ function normal(line: string): unknown {
   const text = line
     .replaceAll(shop, "/home/ana/shop")
     .replace(/"[0-9a-f]{10}\.(\d+)\.(\d+)"/g, '"TOKEN.$1.$2"')
-    .replace(/\bt-[0-9a-z]{8}-/g, "t-TIME-")
+    .replace(/\b([td])-[0-9a-z]{8}-/g, "$1-TIME-")
     .replace(/"(createdAt|updatedAt)":\d+/g, '"$1":0');
   return JSON.parse(text);
 }

@@ -15,7 +15,7 @@ import { type Debate, type Debates, debateOf } from "./table.ts";
  * Returns the debate that a request names, or a refusal. A name is an id, a prefix of it, or its last part; prefix and
  * last part must be unambiguous.
  */
-function findDebate(debates: Debates, name: string): Debate | Refusal {
+export function findDebate(debates: Debates, name: string): Debate | Refusal {
   const exact = debates.all.get(name);
   if (exact !== undefined) return exact;
   const matches = matchesOf(debates, name);

@@ -119,7 +119,7 @@ export function debateOf(debates: Debates, id: string): Debate {
 }
 
 /** Returns the debate of a sort key. */
-function debateAt(debates: Debates, place: string): Debate {
+export function debateAt(debates: Debates, place: string): Debate {
   return debateOf(debates, place.slice(place.indexOf(" ") + 1));
 }
 
