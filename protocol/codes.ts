@@ -34,7 +34,7 @@ export const codes = {
   unknown_debate: "no debate has this id",
   ambiguous_debate: "several debates match this name",
   not_in_debate: "the debate has no such hypothesis or challenge, or the actor works in another project",
-  debate_state: "the debate is closed, or the hypothesis is conceded or the last one left",
+  debate_state: "the debate's state does not allow it",
   debate_unsettled: "a challenge is unanswered, or a rival was never challenged",
   too_many_debates: "there is no room for more debates, or entries",
   person_only: "only a person at a terminal may do it",

@@ -30,6 +30,8 @@ const newTaskShape = {
   labels: labelsSchema.optional(),
   /** Tasks that must be done first: ids, prefixes of ids, or names of other tasks in the same request. */
   dependsOn: dependsOnSchema.optional(),
+  /** The debate that the task requires: its id, or a part of it as of a task's. */
+  debate: refSchema.optional(),
 };
 
 const namedTaskSchema = z.object({
@@ -60,6 +62,8 @@ export const taskUpdateSchema = z.object({
   description: descriptionSchema.optional(),
   priority: prioritySchema.optional(),
   labels: labelsSchema.optional(),
+  /** Null: none. An agent keeps a debate that is open (`debate_state`). */
+  debate: refSchema.nullable().optional(),
 });
 
 export const taskGetSchema = z.object({ ...actorShape, task: refSchema });
@@ -79,7 +83,7 @@ export const taskRemoveSchema = z.object({
   tasks: z.array(refSchema).min(1).max(limits.tasksPerRequestMax),
 });
 
-/** An exported task. If the daemon has a task of this id already, that one stays as it is. */
+/** An exported task, without its debate. If the daemon has a task of this id already, that one stays as it is. */
 const importedSchema = z.object({
   id: z.string().regex(/^t-[0-9a-z]{1,12}-[0-9a-z]{1,12}$/u, { error: "expected an id like t-mhx3k2p1-1" }),
   description: descriptionSchema,
@@ -141,6 +145,8 @@ export interface TaskRow {
   readonly result: string | null;
   /** How often it was begun and then failed, or lost its claimer's session. */
   readonly attempts: number;
+  /** The id of the debate that it requires, open or closed; or null. */
+  readonly debate: string | null;
 }
 
 export interface TaskReply {

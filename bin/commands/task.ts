@@ -49,6 +49,7 @@ function addChanges(task: Command): void {
     .addOption(new Option("--priority <priority>", "how urgent").choices(priorities))
     .option("--label <label>", "tag it, once or more", collect, [])
     .option("--needs <task>", "a task that must be done first, once or more", collect, [])
+    .option("--debate <debate>", "the debate that it requires")
     .option("--project <project>", "another project than that of the working directory")
     .action(async (words: readonly string[], flags: AddFlags) => {
       const { add } = await import("../tasks/change.ts");

@@ -13,7 +13,7 @@ import { duration, frame, quote } from "../../protocol/text.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { adds, type Call, looks, puts, type Tool, tool } from "./tool.ts";
 
-const { description, priority, labels, dependsOn, tasks } = taskCreateSchema.shape;
+const { description, priority, labels, dependsOn, debate, tasks } = taskCreateSchema.shape;
 const { task, result } = taskUpdateSchema.shape;
 
 const create = tool({
@@ -27,6 +27,7 @@ const create = tool({
     priority,
     labels: labels.describe("Words by which agents choose, such as an area of the code"),
     dependsOn: dependsOn.describe("Ids of tasks that must be done first"),
+    debate: debate.describe("The id of a debate that the task requires (see kite_debate)"),
     tasks: tasks.describe("Several tasks instead of one; Kite adds all or none"),
   }),
   annotations: adds,
@@ -166,6 +167,7 @@ function taskData(row: TaskRow) {
     labels: names,
     blockedBy,
     result: came,
+    debate: required,
   } = row;
   const waitsFor = blockedBy.map(({ task: other, status: state }) => `${other} (${state})`);
   return {
@@ -177,5 +179,6 @@ function taskData(row: TaskRow) {
     labels: names,
     waitsFor,
     result: came,
+    debate: required,
   };
 }

@@ -11,6 +11,7 @@ export interface AddFlags {
   readonly priority?: TaskPriority;
   readonly label: readonly string[];
   readonly needs: readonly string[];
+  readonly debate?: string;
   readonly project?: string;
   readonly json?: boolean;
 }
@@ -26,6 +27,7 @@ export async function add(world: ProcessContext, description: string, flags: Add
       labels: [...flags.label],
       dependsOn: [...flags.needs],
       ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+      ...(flags.debate === undefined ? {} : { debate: flags.debate }),
     }),
   );
 }

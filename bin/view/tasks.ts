@@ -118,6 +118,7 @@ export function taskView(task: TaskRow, screen: Screen): string[] {
     ["priority", task.priority === "normal" ? null : task.priority],
     ["labels", task.labels.length === 0 ? null : task.labels.join(", ")],
     ["needs", task.dependsOn.length === 0 ? null : needs(task)],
+    ["debate", task.debate],
     [task.status === "active" ? "worked on by" : "by", task.assigneeName],
     ["attempts", task.attempts === 0 ? null : `${task.attempts}`],
     ["created", `${time(task.createdAt)}${task.createdBy === null ? "" : `, by ${task.createdBy}`}`],

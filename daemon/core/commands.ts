@@ -198,6 +198,8 @@ export interface NewTask {
   readonly priority: TaskPriority;
   readonly labels: readonly string[];
   readonly dependsOn: readonly string[];
+  /** A debate's id or a part of one. */
+  readonly debate?: string;
 }
 
 /** Creates all of these tasks, or none. */
@@ -218,7 +220,7 @@ export interface TaskImport {
   readonly retry?: Retry;
 }
 
-/** Changes a task; a null field stays as it is. */
+/** Changes a task; a null field stays as it is. `debate`: absent: it stays; null: none. */
 export interface TaskUpdate {
   readonly by: Actor | null;
   readonly task: string;
@@ -228,6 +230,7 @@ export interface TaskUpdate {
   readonly description: string | null;
   readonly priority: TaskPriority | null;
   readonly labels: readonly string[] | null;
+  readonly debate?: string | null;
   /** Project and directory of a session id that is not registered yet. */
   readonly project: string;
   readonly cwd: string;

@@ -326,6 +326,7 @@ function plainTask(task: Task): Task {
     labels: task.labels,
     dependsOn: task.dependsOn,
     attempts: task.attempts,
+    debate: task.debate,
     state: task.state,
   };
 }

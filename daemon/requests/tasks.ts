@@ -81,6 +81,7 @@ function update(
     description: request.description ?? null,
     priority: request.priority ?? null,
     labels: request.labels === undefined ? null : once(request.labels),
+    ...(request.debate === undefined ? {} : { debate: request.debate }),
     ...placeOf(services, request, call),
     ...retryOf(request, call),
   } as const;
@@ -131,6 +132,7 @@ function newTask(task: Omit<NewTaskParams, "name"> & { readonly name?: string | 
     priority: task.priority ?? "normal",
     labels: once(task.labels),
     dependsOn: once(task.dependsOn),
+    ...(task.debate === undefined ? {} : { debate: task.debate }),
   };
 }
 

@@ -51,6 +51,7 @@ describe("to create", () => {
         updatedAt: 1_700_000_000_000,
         result: null,
         attempts: 0,
+        debate: null,
       },
     });
     expect(w.events).toEqual(["task_created write", "task_ready write"]);

@@ -41,6 +41,7 @@ function rowsOf(tasks: readonly Drawn[], more: Partial<TaskRow> = {}): TaskRow[]
     updatedAt: now - 125_000,
     result: status === "failed" ? "no server" : null,
     attempts: status === "failed" ? 1 : 0,
+    debate: null,
     ...more,
   }));
 }
@@ -86,6 +87,7 @@ describe("one task", () => {
     const [task] = rowsOf([{ n: 5, words: "Send mail\nto everybody", needs: [2], status: "active" }], {
       labels: ["web", "mail"],
       priority: "high",
+      debate: "d-mhx3k2p1-1",
     });
     expect(task === undefined ? [] : taskView(task, screen)).toEqual([
       "t-mhx3k2p1-5  active",
@@ -96,6 +98,7 @@ describe("one task", () => {
       "  priority      high",
       "  labels        web, mail",
       "  needs         t-mhx3k2p1-2 (pending)",
+      "  debate        d-mhx3k2p1-1",
       "  worked on by  alice",
       expect.stringMatching(/^ {2}created {7}.*, 1h ago, by ana$/),
       expect.stringMatching(/^ {2}changed {7}.*, 2m ago$/),

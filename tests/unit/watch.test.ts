@@ -25,6 +25,7 @@ const task = (id: string, more: Partial<TaskRow> = {}): TaskRow => ({
   updatedAt: now,
   result: null,
   attempts: 0,
+  debate: null,
   ...more,
 });
 

@@ -8,6 +8,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { NewTask, TaskImport } from "../commands.ts";
 import type { Handler } from "../handler.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
+import { debateNamed } from "./debate.ts";
 import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";
 import {
   charsOf,
@@ -43,6 +44,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     }
     names.set(task.name, id);
   }
+  const debates = new Map<string, string>();
   const resolved = new Map<string, readonly string[]>();
   for (const { task, id } of created) {
     const found = findAll(tasks, task.dependsOn, names);
@@ -51,6 +53,12 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
       return;
     }
     resolved.set(id, found);
+    const debate = debateNamed(state, task.debate);
+    if (typeof debate === "object") {
+      step.reply = debate;
+      return;
+    }
+    if (debate !== undefined) debates.set(id, debate);
   }
   const crowded = tooManyDependents(tasks, [...resolved.values()].flat());
   if (crowded !== null) {
@@ -76,6 +84,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     labels,
     dependsOn: resolved.get(id) ?? [],
     attempts: 0,
+    debate: debates.get(id),
     state: pending,
   }));
   tasks.created = added.at(-1)?.n ?? tasks.created;

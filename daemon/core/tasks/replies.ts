@@ -91,6 +91,7 @@ export function taskRow(state: State, task: Task): TaskRow {
     updatedAt,
     result: resultOf(task.state),
     attempts,
+    debate: task.debate ?? null,
   };
 }
 

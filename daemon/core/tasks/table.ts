@@ -51,6 +51,8 @@ export interface Task {
   dependsOn: readonly string[];
   /** How often the task was begun and then failed, or lost its claimer's session. */
   attempts: number;
+  /** The id of the debate that it requires; undefined: none. */
+  debate?: string | undefined;
   state: TaskState;
 }
 

@@ -16,6 +16,7 @@ import { leadsTo } from "../reach.ts";
 import type { State } from "../state.ts";
 import { activate, mayBegin, mayClaim } from "./claim.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
+import { debateNamed, mayReplace } from "./debate.ts";
 import { finish, giveBack } from "./leave.ts";
 import {
   assigneeOf,
@@ -41,8 +42,16 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
     return;
   }
   const dependsOn = command.dependsOn === null ? task.dependsOn : findAll(tasks, command.dependsOn);
-  const refused = "ok" in dependsOn ? dependsOn : mayChange(state, task, command, dependsOn);
-  if (refused !== null || "ok" in dependsOn) {
+  if ("ok" in dependsOn) {
+    step.reply = dependsOn;
+    return;
+  }
+  const debate = command.debate === undefined ? task.debate : debateNamed(state, command.debate);
+  const refused =
+    typeof debate === "object"
+      ? debate
+      : (mayReplace(state, task, debate, command.by) ?? mayChange(state, task, command, dependsOn));
+  if (refused !== null || typeof debate === "object") {
     step.reply = refused;
     return;
   }
@@ -52,6 +61,7 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
     task.description = command.description ?? task.description;
     task.priority = command.priority ?? task.priority;
     task.labels = command.labels ?? task.labels;
+    task.debate = debate;
     task.updatedAt = command.wallMs;
   });
   const stays = command.status === null || command.status === task.state.status;

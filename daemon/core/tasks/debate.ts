@@ -1,0 +1,36 @@
+/**
+ * The debate that a task requires.
+ * Invariants: it existed when the task got it; no agent takes an open one off.
+ */
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import type { Actor } from "../actor.ts";
+import { findDebate, isDebate } from "../debates/replies.ts";
+import type { Debate } from "../debates/table.ts";
+import type { State } from "../state.ts";
+import type { Task } from "./table.ts";
+
+/** Returns the task's debate while it is open, or null. A debate that is no longer kept was closed. */
+export function openDebateOf(state: State, { debate }: Pick<Task, "debate">): Debate | null {
+  const known = debate === undefined ? undefined : state.debates.all.get(debate);
+  return known?.verdict === null ? known : null;
+}
+
+/** Returns the id of the debate that a request names, or a refusal; undefined or null: none. */
+export function debateNamed(state: State, name: string | null | undefined): string | undefined | Refusal {
+  if (name === undefined || name === null) return undefined;
+  const found = findDebate(state.debates, name);
+  return isDebate(found) ? found.id : found;
+}
+
+/** Returns why `by` may not give the task another debate, or none, or null: an agent keeps a debate that is open. */
+export function mayReplace(
+  state: State,
+  task: Task,
+  next: string | undefined,
+  by: Actor | null,
+): Refusal | null {
+  const open = by === null ? null : openDebateOf(state, task);
+  if (open === null || open.id === next) return null;
+  const error = `${task.id} requires debate ${open.id}, which is open; close it first (a person can force that)`;
+  return refuse("debate_state", error, { task: task.id, debate: open.id, status: "open" });
+}
