@@ -59,6 +59,8 @@ function talkSentence(event: EventLine, file: FileName): string | null {
       return event.deleted
         ? `context   ${clean(event.key)} is gone${event.from === null ? "" : `, by ${who(event.from)}`}`
         : `context   ${clean(event.key)} version ${event.version} by ${who(event.from)}`;
+    case "debate_changed":
+      return `debate    ${clean(event.debate)}: ${event.what} by ${who(event.by)}`;
     case "message_sent":
       return `${event.urgent ? "urgent   " : "message  "} ${who(event.from)} to ${listed(event.to.map(who), event.more)}`;
     case "message_undelivered":

@@ -3,7 +3,7 @@ import type { TaskRow } from "../../protocol/task.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
-import { clean, clock, counted, duration, listed, type Screen, wrap } from "./text.ts";
+import { clean, clock, counted, duration, listed, paragraphs, type Screen, wrap } from "./text.ts";
 
 export interface TasksData {
   readonly tasks: readonly TaskRow[];
@@ -137,11 +137,6 @@ export function taskView(task: TaskRow, screen: Screen): string[] {
       return [`  ${label}  ${first}`, ...rest.map(line => `${" ".repeat(width + 4)}${line}`)];
     }),
   ];
-}
-
-/** Text of several lines, each wrapped. */
-function paragraphs(text: string, width: number): string[] {
-  return text.split("\n").flatMap(line => wrap(clean(line), width));
 }
 
 function needs(task: TaskRow): string {

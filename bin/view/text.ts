@@ -85,6 +85,11 @@ export function wrap(text: string, width: number, indent = 0): string[] {
   return lines.map(l => cut(l.replaceAll(nonBreaking, " ").trimEnd(), width));
 }
 
+/** Sets a text of several lines, each cleaned and wrapped to `width` columns. */
+export function paragraphs(text: string, width: number): string[] {
+  return text.split("\n").flatMap(line => wrap(clean(line), width));
+}
+
 /** A duration in the two largest units that say something: `3s`, `2m`, `1h 5m`, `4d 2h`; rounded down. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

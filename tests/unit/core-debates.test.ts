@@ -239,8 +239,8 @@ describe("to close", () => {
       ok: false,
       code: "debate_unsettled",
       error:
-        "d-0-1 cannot close with race: challenges 1, 2 to race are unanswered: answer each; " +
-        "leak, clock were never challenged: challenge or concede each",
+        "d-0-1 cannot close with race: challenges 1, 2 to race are unanswered (answer each); " +
+        "leak, clock were never challenged (challenge or concede each)",
       debate: "d-0-1",
       verdict: "race",
       missing: [
@@ -254,8 +254,8 @@ describe("to close", () => {
     w.challenge("ann", "leak");
     expect(w.close("ann", "race")).toMatchObject({
       error:
-        "d-0-1 cannot close with race: challenge 2 to race is unanswered: answer it; " +
-        "clock was never challenged: challenge or concede it",
+        "d-0-1 cannot close with race: challenge 2 to race is unanswered (answer it); " +
+        "clock was never challenged (challenge or concede it)",
     });
     w.answer("ann", 2);
     w.concede("bob", "clock");

@@ -67,10 +67,10 @@ function missingText(verdict: string, missing: readonly MissingRow[]): string {
   const open = missing.flatMap(({ challenge }) => (challenge === null ? [] : [challenge]));
   const rivals = missing.flatMap(({ hypothesis, challenge }) => (challenge === null ? [hypothesis] : []));
   const parts: string[] = [];
-  if (open.length === 1) parts.push(`challenge ${open[0]} to ${verdict} is unanswered: answer it`);
-  if (open.length > 1) parts.push(`challenges ${open.join(", ")} to ${verdict} are unanswered: answer each`);
-  if (rivals.length === 1) parts.push(`${rivals[0]} was never challenged: challenge or concede it`);
-  if (rivals.length > 1) parts.push(`${rivals.join(", ")} were never challenged: challenge or concede each`);
+  if (open.length === 1) parts.push(`challenge ${open[0]} to ${verdict} is unanswered (answer it)`);
+  if (open.length > 1) parts.push(`challenges ${open.join(", ")} to ${verdict} are unanswered (answer each)`);
+  if (rivals.length === 1) parts.push(`${rivals[0]} was never challenged (challenge or concede it)`);
+  if (rivals.length > 1) parts.push(`${rivals.join(", ")} were never challenged (challenge or concede each)`);
   return parts.join("; ");
 }
 
