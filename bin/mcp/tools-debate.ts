@@ -1,0 +1,190 @@
+/** The tool of debates: kite_debate, with a verb for each step. */
+import { z } from "zod";
+import {
+  type DebateEntryRow,
+  type DebateRow,
+  debateAnswerSchema,
+  debateChallengeSchema,
+  debateCloseSchema,
+  debateEvidenceSchema,
+  debateOpenSchema,
+  type MissingRow,
+} from "../../protocol/debate.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
+import { frame, quote } from "../../protocol/text.ts";
+import { debatesOf, wholeDebate } from "../debates/rows.ts";
+import { granted, Refused } from "../with-daemon.ts";
+import { adds, type Call, type Said, type Tool, tool } from "./tool.ts";
+
+const { question, hypotheses, participants } = debateOpenSchema.shape;
+const { debate, hypothesis, text: words } = debateChallengeSchema.shape;
+
+const input = z.object({
+  verb: z.enum(["open", "challenge", "evidence", "answer", "concede", "close", "list", "show"]),
+  question: question.optional().describe("open: what has to be found out or decided"),
+  hypotheses: hypotheses
+    .optional()
+    .describe("open: two or more rivals, each with a short name and its claim"),
+  participants: participants.describe("open: whom to tell; by default every agent in the project"),
+  debate: debate.optional().describe("Its id; for all verbs but open and list"),
+  hypothesis: hypothesis.optional().describe("challenge, evidence, concede: its name"),
+  challenge: debateAnswerSchema.shape.challenge
+    .optional()
+    .describe("answer: the number of the challenge's entry"),
+  text: words.optional().describe("challenge, evidence, answer, concede: what you say"),
+  against: debateEvidenceSchema.shape.against.describe("evidence: it speaks against the hypothesis"),
+  verdict: debateCloseSchema.shape.verdict.optional().describe("close: the name of the chosen hypothesis"),
+  because: debateCloseSchema.shape.because.optional().describe("close: why"),
+});
+
+type Given = z.output<typeof input>;
+
+const debateTool = tool({
+  name: "kite_debate",
+  title: "Debate rival hypotheses",
+  description:
+    "Before you commit to an explanation or a design, open a debate with its rivals. It closes with a verdict only after " +
+    "every rival was challenged or conceded and every challenge to the chosen one is answered; a refusal says what is " +
+    "missing. All agents of the project can challenge, answer and bring evidence. The verdict is shared as debate/ID.",
+  input,
+  annotations: adds,
+  run: (call, given) => verbs[given.verb](call, given),
+});
+
+export const debateTools: readonly Tool[] = [debateTool];
+
+const verbs: Readonly<Record<Given["verb"], (call: Call, given: Given) => Promise<Said>>> = {
+  open: async ({ client, actor }, given) => {
+    const said = needed(given, "question", "hypotheses");
+    const more = given.participants === undefined ? {} : { participants: given.participants };
+    const { debate: id, participants: told } = granted(
+      await client.request("debate_open", { ...actor, ...said, ...more }),
+    );
+    const names = told.map(({ name }) => name);
+    const text = `Opened ${id} with ${names.map(name => quote(name)).join(", ")}. ${howTo(id, "challenge")}`;
+    return { text, data: { debate: id, participants: names } };
+  },
+  challenge: async ({ client, actor }, given) => {
+    const said = needed(given, "debate", "hypothesis", "text");
+    return entered(granted(await client.request("debate_challenge", { ...actor, ...said })), "answer");
+  },
+  evidence: async ({ client, actor }, given) => {
+    const said = needed(given, "debate", "hypothesis", "text");
+    const against = given.against === undefined ? {} : { against: given.against };
+    return entered(granted(await client.request("debate_evidence", { ...actor, ...said, ...against })));
+  },
+  answer: async ({ client, actor }, given) => {
+    const said = needed(given, "debate", "challenge", "text");
+    return entered(granted(await client.request("debate_answer", { ...actor, ...said })));
+  },
+  concede: async ({ client, actor }, given) => {
+    const said = needed(given, "debate", "hypothesis");
+    const why = given.text === undefined ? {} : { text: given.text };
+    return entered(granted(await client.request("debate_concede", { ...actor, ...said, ...why })));
+  },
+  close: async ({ client, actor }, given) => {
+    const said = needed(given, "debate", "verdict", "because");
+    const answer = await client.request("debate_close", { ...actor, ...said });
+    if (!answer.ok) throw new Refused(withVerbs(answer));
+    const { debate: id, key, verdict } = answer;
+    const text = `Closed ${id} with ${quote(verdict.name)}; shared as ${quote(key)} (kite_context_get).`;
+    return { text, data: { debate: id, verdict: verdict.name, key } };
+  },
+  list: async ({ client, acting: { project } }) => {
+    const rows = (await debatesOf(client, project)).reverse().slice(0, limits.mcpRowsMax);
+    const lines = rows.map(row => `- ${row.id}: ${quote(row.question)}, ${stateOf(row)}`);
+    const text = rows.length === 0 ? "No debates." : [frame, ...lines].join("\n");
+    return { text, data: { note: frame, debates: rows.map(dataOf) } };
+  },
+  show: async ({ client }, given) => {
+    const whole = await wholeDebate(client, needed(given, "debate").debate);
+    const { debate: row, entries } = whole;
+    const lines = [
+      `${row.id}: ${quote(row.question, limits.debateTextChars)}, ${stateOf(row)}`,
+      ...row.hypotheses.map(
+        one => `- ${quote(one.name)}: ${quote(one.claim, limits.debateTextChars)}, ${standing(one)}`,
+      ),
+      ...entries.map(entryLine),
+      ...(row.verdict === null ? [] : [`because: ${quote(row.verdict.because, limits.debateTextChars)}`]),
+    ];
+    const data = { ...dataOf(row), participants: whole.participants.map(({ name }) => name) };
+    return {
+      text: [frame, ...lines].join("\n"),
+      data: { note: frame, ...data, entries: entries.map(entryData) },
+    };
+  },
+};
+
+/** Returns the named parameters. Throws `Refused` if one is missing: which ones a verb needs, the schema cannot say. */
+function needed<K extends keyof Given>(
+  given: Given,
+  ...names: readonly K[]
+): { [N in K]: NonNullable<Given[N]> } {
+  const missing = names.filter(name => given[name] === undefined);
+  if (missing.length > 0) {
+    const error = `verb ${given.verb} needs ${names.join(", ")}; missing: ${missing.join(", ")}`;
+    throw new Refused({ ok: false, code: "invalid_request", error, path: missing[0] });
+  }
+  return Object.fromEntries(names.map(name => [name, given[name]])) as { [N in K]: NonNullable<Given[N]> };
+}
+
+function entered(
+  { debate: id, entry }: { readonly debate: string; readonly entry: number },
+  next: "answer" | null = null,
+): Said {
+  const text = `Entry ${entry} of ${id}.${next === null ? "" : ` ${howTo(id, next, entry)}`}`;
+  return { text, data: { debate: id, entry } };
+}
+
+function howTo(id: string, verb: string, challenge?: number): string {
+  const which = challenge === undefined ? "" : `, challenge ${challenge}`;
+  return `Next: kite_debate with verb ${verb}, debate ${id}${which}.`;
+}
+
+type Refusal = Refused["refusal"];
+
+/** Adds the calls that bring what is missing to a refusal. */
+function withVerbs(refusal: Refusal): Refusal {
+  const { missing, debate: id } = refusal;
+  if (refusal.code !== "debate_unsettled" || !Array.isArray(missing)) return refusal;
+  const calls = missing.map(({ hypothesis: name, challenge, next }: MissingRow) =>
+    next === "answer"
+      ? `verb answer, challenge ${challenge}`
+      : `verb challenge or concede, hypothesis ${name}`,
+  );
+  return {
+    ...refusal,
+    error: `${refusal.error}. Next: kite_debate with debate ${String(id)} and ${calls.join("; ")}`,
+  };
+}
+
+function stateOf({ status, verdict, openedBy }: DebateRow): string {
+  if (verdict === null) return `${status}, by ${nameOf(openedBy)}`;
+  return `closed with ${quote(verdict.name)} by ${nameOf(verdict.by)}${verdict.forced ? ", by force" : ""}`;
+}
+
+function standing({ conceded, challenges, unanswered }: DebateRow["hypotheses"][number]): string {
+  if (conceded) return "conceded";
+  if (challenges === 0) return "never challenged";
+  return unanswered.length === 0 ? "challenges answered" : `unanswered challenges: ${unanswered.join(", ")}`;
+}
+
+function entryLine({ number, kind, hypothesis: name, answers, against, text, by }: DebateEntryRow): string {
+  const what =
+    kind === "answer" ? `answer to ${answers}` : `${kind}${against ? " against" : ""} ${quote(name)}`;
+  return `${number}. ${what} by ${nameOf(by)}: ${text === null ? "no words" : quote(text, limits.debateTextChars)}`;
+}
+
+function entryData({ by, at: _at, ...entry }: DebateEntryRow) {
+  return { ...entry, by: by?.name ?? null };
+}
+
+function dataOf({ id, question: asked, status, hypotheses: rivals, verdict }: DebateRow) {
+  const ended = verdict && { ...verdict, by: verdict.by?.name ?? null };
+  return { debate: id, question: asked, status, hypotheses: rivals, verdict: ended };
+}
+
+function nameOf(row: ActorRow | null): string {
+  return row === null ? "a person at a terminal" : quote(row.name);
+}
