@@ -8,6 +8,8 @@
  *     locks                                  who holds and waits for what
  *     alice: task_create c after=a,b         also task_claim, task_done, task_fail, task_retry, task_release; label=x
  *     tasks                                  what each one is, and why
+ *     alice: debate_open a,b why?           also debate_challenge, _answer, _evidence, _concede, _close; `as=person`
+ *     debates                                where each hypothesis stands
  *     committed src/a.ts                     git is asked, and nothing uncommitted is left in it
  *     work                                   whose uncommitted work is in which file
  *
@@ -25,6 +27,7 @@ import { microtasks } from "../journal/commands.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { lockOf } from "../unit/core-world.ts";
 import { MemoryPlace } from "../unit/engine-world.ts";
+import { debateCommand, shownDebates } from "./debates.ts";
 import { shownTalk, talkCommand } from "./talk.ts";
 import { shownTasks, taskCommand, taskTold, type Words } from "./tasks.ts";
 import { words } from "./words.ts";
@@ -115,6 +118,10 @@ class Scene {
       this.#lines.push(...shownTasks(this.#state));
       return;
     }
+    if (line === "debates") {
+      this.#lines.push(...shownDebates(this.#state));
+      return;
+    }
     if (line === "shared") {
       this.#lines.push(...shownTalk(this.#state));
       return;
@@ -173,7 +180,9 @@ class Scene {
   #command(speaker: Speaker, verb: string, given: Words): Command | null {
     const { actor } = speaker;
     const said =
-      taskCommand(this.#state, actor, verb, given) ?? talkCommand(actor, verb, given, this.#clock.now());
+      taskCommand(this.#state, actor, verb, given) ??
+      debateCommand(this.#state, actor, verb, given) ??
+      talkCommand(actor, verb, given, this.#clock.now());
     if (said !== null) return said;
     const { session } = actor;
     const prompt = given.named.get("prompt") ?? null;

@@ -59,7 +59,8 @@ export function talkCommand(
 /** Who has which message, and what is shared, a line each. */
 export function shownTalk({ context, messages }: State): string[] {
   const values = [...context.items.values()].map(
-    ({ key, value, version }) => `${key} = ${String(value)} (version ${version})`,
+    ({ key, value, version }) =>
+      `${key} = ${typeof value === "object" ? JSON.stringify(value) : String(value)} (version ${version})`,
   );
   const letters = [...messages.all.values()].flatMap(({ id, text, letters: all }) =>
     [...all.values()].map(({ to, state, undelivered }) => {
