@@ -59,6 +59,8 @@ const commands: Readonly<Record<string, Entry>> = {
   declare: {
     description: "say what you are about to do: task, plan, files, open questions",
     load: () => import("./commands/declare.ts"),
+    acts: true,
+  },
   debate: {
     description: "challenge rival hypotheses before one is chosen",
     load: () => import("./commands/debate.ts"),

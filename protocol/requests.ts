@@ -21,7 +21,6 @@ import {
   shutdownSchema,
   subscribeSchema,
 } from "./daemon.ts";
-import { type DeclareReply, declareSchema } from "./declaration.ts";
 import {
   type DebateCloseReply,
   type DebateEntryReply,
@@ -37,6 +36,7 @@ import {
   debateListSchema,
   debateOpenSchema,
 } from "./debate.ts";
+import { type DeclareReply, declareSchema } from "./declaration.ts";
 import { type HookReply, hookSchema } from "./hook.ts";
 import {
   type FileCheckReply,

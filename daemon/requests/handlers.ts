@@ -4,7 +4,6 @@ import type { HookServices } from "../hooks/hook-services.ts";
 import type { Call } from "../server/call.ts";
 import { contextDelete, contextGet, contextList, contextSet } from "./context.ts";
 import { hello, ping, query, shutdown, stats, subscribe } from "./daemon.ts";
-import { declare } from "./declarations.ts";
 import {
   debateAnswer,
   debateChallenge,
@@ -15,6 +14,7 @@ import {
   debateList,
   debateOpen,
 } from "./debates.ts";
+import { declare } from "./declarations.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { hook } from "./hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./locks.ts";

@@ -48,6 +48,7 @@ const task: TaskRow = {
   updatedAt: now - 120_000,
   result: null,
   attempts: 0,
+  debate: null,
 };
 
 const declared = declaration("alice", {
