@@ -1,11 +1,11 @@
 /** The uncommitted state of single files, without `git status`. */
-import { createHash } from "node:crypto";
-import { type BigIntStats, constants } from "node:fs";
-import { open, readlink } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { Budget, BudgetedFs, Look, Unreachable } from "./filesystem.ts";
+import { contentOf, oidOf } from "./git-blob.ts";
+import { entriesOf, type Staged, statText } from "./git-index.ts";
 import { type GitChild, type GitPlace, unreachable } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
@@ -21,17 +21,6 @@ export interface FileState {
   readonly ignored: boolean;
   /** The commit does not have the file. */
   readonly isNew: boolean;
-}
-
-interface Staged {
-  readonly mode: string;
-  readonly oid: string;
-  /** Sparse checkout: the file is intentionally not in the working tree. */
-  readonly isSkipped: boolean;
-  readonly isUnmerged: boolean;
-  /** The file's stat when it last equalled the index: change time, modification time, inode, size. */
-  readonly stat: string;
-  readonly mtimeNs: bigint;
 }
 
 /** Git's answer for the files in `asked`, for one state of the index. */
@@ -217,48 +206,4 @@ const inWorktree: Look = { maybeElsewhere: true };
 
 function at({ worktree, gitDir }: GitPlace): string[] {
   return [`--git-dir=${gitDir}`, `--work-tree=${worktree}`];
-}
-
-const entryPattern =
-  /(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]*)\0 {2}ctime: (\d+):(\d+)\n {2}mtime: (\d+):(\d+)\n {2}dev: \d+\tino: (\d+)\n[^\n]*\n {2}size: (\d+)\t[^\n]*\n/g;
-
-/**
- * Parses the index as `ls-files -s -t -z --debug` writes it. Null if git writes another form, as its manual reserves.
- * No other command shows the same without running filters (`diff-files` does, for a file as new as the index).
- */
-function entriesOf(out: string): Map<string, Staged> | null {
-  const found = new Map<string, Staged>();
-  let chars = 0;
-  for (const [whole, tag, mode = "", oid = "", stage, file = "", ...numbers] of out.matchAll(entryPattern)) {
-    const [cs = "0", cns = "0", ms = "0", mns = "0", ino = "0", size = "0"] = numbers;
-    const mtimeNs = BigInt(ms) * 1_000_000_000n + BigInt(mns);
-    const stat = `${BigInt(cs) * 1_000_000_000n + BigInt(cns)} ${mtimeNs} ${ino} ${size}`;
-    found.set(file, { mode, oid, isSkipped: tag === "S", isUnmerged: stage !== "0", stat, mtimeNs });
-    chars += whole.length;
-  }
-  return chars === out.length ? found : null;
-}
-
-/** A stat as the index stores it, with 32 bits for each number. */
-function statText({ ctimeNs, mtimeNs, ino, size }: BigIntStats): string {
-  return `${ctimeNs} ${mtimeNs} ${ino & 0xffffffffn} ${size & 0xffffffffn}`;
-}
-
-/** Returns the bytes that git would store of the file; null if git does not store such a file. */
-async function contentOf(path: string, stat: BigIntStats): Promise<Buffer | null> {
-  if (stat.isSymbolicLink()) return Buffer.from(await readlink(path));
-  if (!stat.isFile()) return null;
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
-  try {
-    const buffer = Buffer.alloc(Number(stat.size));
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
-    return bytesRead === buffer.length ? buffer : null;
-  } finally {
-    await handle.close();
-  }
-}
-
-function oidOf(content: Buffer, length: number): string {
-  const hash = createHash(length === 64 ? "sha256" : "sha1");
-  return hash.update(`blob ${content.length}\0`).update(content).digest("hex");
 }
