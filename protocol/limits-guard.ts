@@ -33,6 +33,8 @@ export const guardLimits = {
   /** Git processes of the daemon at a time, and bytes read from one. */
   gitAtOnceMax: 6,
   gitOutputBytes: 4 * 1024 * 1024,
+  /** Longest entry of git's index as text, in UTF-16 units. */
+  indexEntryChars: 16 * 1024,
   /** Worktrees checked for one answer about uncommitted work. */
   whoseWorktreesMax: 50,
   /** Files checked after a shell command. */

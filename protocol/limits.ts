@@ -1,5 +1,6 @@
 import { debateLimits } from "./limits-debate.ts";
 import { gateLimits } from "./limits-gates.ts";
+import { checkLimits } from "./limits-checks.ts";
 import { guardLimits } from "./limits-guard.ts";
 
 /**
@@ -180,6 +181,7 @@ export const limits = {
 
   ...guardLimits,
   ...gateLimits,
+  ...checkLimits,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */

@@ -13,6 +13,7 @@ import { PathFacts, type Stamped } from "./paths.ts";
 import { isAlive, processAnchor } from "./processes.ts";
 import { GitFacts, type Repository } from "./repositories.ts";
 import type { Allowance } from "./work-clock.ts";
+import { StateFacts, type WorktreeState } from "./worktree-state.ts";
 
 /** Facts about files, git and processes that handlers gather before they propose a command. */
 export interface Facts {
@@ -50,6 +51,8 @@ export interface Facts {
     mark: CommitMark,
     files: readonly string[],
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
+  /** The state of a whole worktree, no older than the call. */
+  worktreeState(place: GitPlace): Promise<WorktreeState | Unreachable>;
   /** The process as an anchor, if the daemon sees it and it is the user's. */
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;
@@ -62,6 +65,8 @@ export function outsideFacts(outside: BudgetedFs, gitChild: GitChild, agentFile:
   const work = new WorkFacts(outside, gitChild);
   const changes = new ChangeFacts(outside, gitChild);
   const commits = new CommitFacts(outside, gitChild);
+  const repository = (cwd: string) => git.repositoryOf(cwd);
+  const states = new StateFacts(outside, gitChild, repository);
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
@@ -75,7 +80,8 @@ export function outsideFacts(outside: BudgetedFs, gitChild: GitChild, agentFile:
     commits: (place, mark, files) => commits.commits(place, mark, files),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
-    repository: cwd => git.repositoryOf(cwd),
+    worktreeState: place => states.of(place),
+    repository,
     parentAgent: async file => (agentFile === null ? null : parentAgent(outside, agentFile, file)),
     anchor: processAnchor,
     isAlive,

@@ -1,5 +1,6 @@
 /** Access to the filesystem within a budget, safe from mounts that hang. */
-import { dirname } from "node:path";
+import type { BigIntStats } from "node:fs";
+import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { PerDeviceLimit, type Probed } from "./per-device-limit.ts";
 import { isOutOfDescriptors, nodeProber, nodeProberHere, type Prober } from "./prober.ts";
@@ -149,6 +150,29 @@ export class BudgetedFs {
     }
   }
 
+  /**
+   * Returns the stats of some files of one directory, null for those that do not exist. Of a directory that is no link
+   * and on a local filesystem they are read in this thread, in one turn of the event loop: the caller bounds `names`.
+   */
+  async lstats(
+    directory: string,
+    names: readonly string[],
+    budget: Budget,
+  ): Promise<readonly (BigIntStats | null)[]> {
+    const way = { maybeElsewhere: true };
+    const stat = await this.look(directory, null, budget, (prober, path) => prober.lstat(path), way);
+    const real = await this.look(directory, null, budget, (prober, path) => prober.realpath(path), way);
+    const here = real === directory && this.#wayTo(directory, stat?.dev ?? null).local ? this.#here : null;
+    const stats: (BigIntStats | null)[] = [];
+    for (const name of names) {
+      const path = join(directory, name);
+      const isMount = this.#mounts?.has(path) ?? false;
+      if (here !== null && !isMount) stats.push(await here.lstat(path).catch(absentStat));
+      else stats.push(await this.look(path, null, budget, (prober, p) => prober.lstat(p), way));
+    }
+    return stats;
+  }
+
   /** Ends a fact with the sentence for its caller. */
   noAnswer(sentence: string): never {
     throw new NoAnswer(sentence);
@@ -215,6 +239,12 @@ export class BudgetedFs {
       // The earlier table stays; without one, the parent's device decides.
     }
   }
+}
+
+/** Returns null if the error says that the file does not exist; throws any other one. */
+function absentStat(error: unknown): null {
+  if (absent.has(systemCode(error) ?? "")) return null;
+  throw error;
 }
 
 /** Returns Node's code of a system error, or null for any other error. */

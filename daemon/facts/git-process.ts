@@ -19,13 +19,16 @@ export interface GitAnswer {
   readonly said: string;
 }
 
+/** Gets git's output instead of its answer, piece by piece; returns why git has to stop, or null. */
+export type TakeOutput = (chunk: Buffer) => string | null;
+
 /** Errors of a system that has no room for another process at the moment. */
 const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
 
 /**
  * Runs git's reading commands as children of the daemon. Allowed are only commands that run no program named by a
  * repository (`ls-files`, `ls-tree`, `check-ignore`, `config`, `rev-parse`, `rev-list`, `merge-base`, `for-each-ref`,
- * and `diff-tree` of two commits by names alone): `status` and `diff` run its filters. Other programs that a repository
+ * `diff-tree` of two commits by names alone, and `diff-index --cached --raw`): `status` and `diff` run its filters. Other programs that a repository
  * could name (a file system monitor, hooks, remotes to fetch missing objects from) are switched off. Git locks and
  * writes nothing, the environment is an allow-list, and the git program is never one of a project.
  */
@@ -54,13 +57,19 @@ export class GitChild {
    * Runs `git ...args` in `cwd`, stopped at the end of the allowance. If the machine has no room for a process
    * (descriptors, processes, memory), tries again until then.
    */
-  async run(args: readonly string[], cwd: string, allowance: Allowance, input = ""): Promise<GitAnswer> {
+  async run(
+    args: readonly string[],
+    cwd: string,
+    allowance: Allowance,
+    input = "",
+    take: TakeOutput | null = null,
+  ): Promise<GitAnswer> {
     if (this.#running >= limits.gitAtOnceMax) await new Promise<void>(go => this.#waiting.push(go));
     this.#running += 1;
     try {
       for (;;) {
         if (allowance.isOver) return { code: null, out: "", said: late(allowance) };
-        const answer = await this.#run(args, cwd, allowance, input);
+        const answer = await this.#run(args, cwd, allowance, input, take);
         if (!answer.isCrowded) return answer;
         if (allowance.isOver) return answer;
         await allowance.clock.beat();
@@ -76,6 +85,7 @@ export class GitChild {
     cwd: string,
     allowance: Allowance,
     input: string,
+    take: TakeOutput | null,
   ): Promise<GitAnswer & { readonly isCrowded: boolean }> {
     const program = this.#program.for(cwd);
     if (program === null)
@@ -110,6 +120,12 @@ export class GitChild {
         };
         child.on("close", code => end(code, why ?? said));
         child.stdout?.on("data", (chunk: Buffer) => {
+          if (take !== null) {
+            // Of a stopped git some output is still on its way.
+            const wrong = why === null ? take(chunk) : null;
+            if (wrong !== null) stop(wrong);
+            return;
+          }
           size += chunk.length;
           if (size > limits.gitOutputBytes) stop("git wrote more than is read of it");
           else out.push(chunk);

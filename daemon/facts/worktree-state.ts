@@ -1,0 +1,188 @@
+/** The state of a worktree: its commit, and what differs from it. */
+import { createHash } from "node:crypto";
+import type { BigIntStats } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { limits } from "../../protocol/limits.ts";
+import type { Budget, BudgetedFs, Unreachable } from "./filesystem.ts";
+import { contentOf, oidOf } from "./git-blob.ts";
+import { type Staged, statText } from "./git-index.ts";
+import { type GitLists, ListFacts, NotTold } from "./git-lists.ts";
+import type { GitChild, GitPlace } from "./git-process.ts";
+import type { Repository } from "./repositories.ts";
+import { SharedRuns } from "./shared-runs.ts";
+import { Allowance } from "./work-clock.ts";
+
+export interface WorktreeState {
+  /** The id of the commit; null before the first one. */
+  readonly commit: string | null;
+  /** The hash of `changed`: it is the same if the same files differ in the same way. */
+  readonly dirty: string;
+  /**
+   * The files that differ from the commit, without ignored ones, ordered by their path from the top: mode and id of the
+   * content, or a word for what has none.
+   */
+  readonly changed: ReadonlyMap<string, string>;
+}
+
+/** What one state may still take, that of its submodules included. */
+interface Left {
+  readonly allowance: Allowance;
+  readonly hashed: { bytes: number };
+  readonly depth: number;
+}
+
+/**
+ * Tells the states of worktrees without a program that a repository names: git lists the index, the commit and untracked
+ * files, and this process stats and reads the files. If a part cannot be told, the state is not. If a filter or an
+ * end-of-line conversion applies, a file that was touched but is unchanged counts as changed until git refreshes its index.
+ */
+export class StateFacts {
+  readonly #outside: BudgetedFs;
+  readonly #lists: ListFacts;
+  readonly #repository: (directory: string) => Promise<Repository | Unreachable>;
+  readonly #runs = new SharedRuns<WorktreeState | Unreachable>(limits.statesAtOnceMax);
+
+  constructor(
+    outside: BudgetedFs,
+    git: GitChild,
+    repository: (directory: string) => Promise<Repository | Unreachable>,
+  ) {
+    this.#outside = outside;
+    this.#lists = new ListFacts(outside, git);
+    this.#repository = repository;
+  }
+
+  /** Returns a state that is no older than the call, within `limits.stateMs` of work. */
+  of(place: GitPlace): Promise<WorktreeState | Unreachable> {
+    return this.#runs.run(`${place.worktree}\0${place.gitDir}`, async () => {
+      const allowance = new Allowance(this.#outside.clock, limits.stateMs, limits.stateTimeMs);
+      try {
+        return await this.#state(place, { allowance, hashed: { bytes: limits.stateHashBytes }, depth: 0 });
+      } catch (error) {
+        if (error instanceof NotTold) return { unreachable: error.message };
+        throw error;
+      }
+    });
+  }
+
+  async #state(place: GitPlace, left: Left): Promise<WorktreeState> {
+    const lists = await this.#lists.of(place, left.allowance);
+    const suspects = await this.#suspects(place, lists, left);
+    const changed = new Map<string, string>();
+    // One after the other: which files are hashed may not depend on which one is read first.
+    const files = [...suspects.keys()].sort();
+    await this.#each(files, 1, left, async (file, budget) => {
+      const entry = lists.tracked.get(file);
+      const content = await this.#content(join(place.worktree, file), entry, left, budget);
+      if (content !== (suspects.get(file) ?? gone)) changed.set(file, content);
+    });
+    const dirty = createHash("sha256")
+      .update(JSON.stringify([...changed]))
+      .digest("hex");
+    return { commit: lists.commit, dirty, changed };
+  }
+
+  /** Returns the files that may differ from the commit, with mode and content id there; null: the commit has none. */
+  async #suspects(
+    { worktree }: GitPlace,
+    { tracked, staged, untracked, indexMtimeNs }: GitLists,
+    left: Left,
+  ): Promise<ReadonlyMap<string, string | null>> {
+    const suspects = new Map<string, string | null>(staged);
+    const groups = groupsOf([...tracked].filter(([file]) => !staged.has(file)));
+    await this.#each(groups, limits.stateGroupsMax, left, async ({ folder, files }, budget) => {
+      const directory = folder === "." ? worktree : join(worktree, folder);
+      const names = files.map(([file]) => basename(file));
+      const stats = await this.#outside.lstats(directory, names, budget);
+      for (const [i, [file, entry]] of files.entries()) {
+        const { mode, oid, isSkipped, isUnmerged, mtimeNs } = entry;
+        const stat = stats[i] ?? null;
+        const isSame = stat !== null && statText(stat) === entry.stat && mtimeNs < indexMtimeNs;
+        if (isUnmerged) suspects.set(file, null);
+        else if (mode === submodule || !(isSame || (stat === null && isSkipped)))
+          suspects.set(file, `${mode} ${oid}`);
+      }
+    });
+    for (const file of untracked) if (!suspects.has(file)) suspects.set(file, null);
+    if (suspects.size > limits.stateChangedMax) {
+      const error = `more than ${limits.stateChangedMax} files differ from the commit; let .gitignore name what is made`;
+      throw new NotTold(error);
+    }
+    return suspects;
+  }
+
+  /** Returns mode and content id of a file as it is, or a word. */
+  async #content(path: string, entry: Staged | undefined, left: Left, budget: Budget): Promise<string> {
+    const stat = await this.#stat(path, budget);
+    if (stat === null) return gone;
+    if (stat.isDirectory()) {
+      return entry?.mode === submodule ? this.#submodule(path, entry, left) : "a directory";
+    }
+    const mode = stat.isSymbolicLink() ? "120000" : (stat.mode & 0o100n) === 0n ? "100644" : "100755";
+    if (!stat.isSymbolicLink() && !stat.isFile()) return "no regular file";
+    const isHashed = stat.size <= limits.hashBytes && stat.size <= left.hashed.bytes;
+    if (isHashed) left.hashed.bytes -= Number(stat.size);
+    const content = isHashed
+      ? await this.#outside.look(path, stat.dev, budget, () => contentOf(path, stat), inWorktree)
+      : null;
+    // Whatever writes a file changes its stat.
+    if (content === null) return `${mode} of ${statText(stat)}`;
+    return `${mode} ${oidOf(content, entry?.oid.length ?? 40)}`;
+  }
+
+  /** A submodule is as it is committed if its own commit is that one, and none of its files differs. */
+  async #submodule(path: string, entry: Staged, left: Left): Promise<string> {
+    const found = await this.#repository(path);
+    if ("unreachable" in found) throw new NotTold(found.unreachable);
+    // It is not checked out: its folder is empty.
+    if (found.gitDir === null || found.worktree !== path) return `${entry.mode} ${entry.oid}`;
+    if (left.depth >= limits.stateDepthMax) throw new NotTold(`${path} is too many submodules deep`);
+    const { gitDir } = found;
+    const inner = await this.#state({ worktree: path, gitDir }, { ...left, depth: left.depth + 1 });
+    const work = inner.changed.size === 0 ? "" : ` and ${inner.dirty}`;
+    return `${entry.mode} ${inner.commit}${work}`;
+  }
+
+  /** Does the work for `width` items at a time, under one budget. */
+  async #each<T>(
+    items: readonly T[],
+    width: number,
+    { allowance }: Left,
+    work: (item: T, budget: Budget) => Promise<void>,
+  ): Promise<void> {
+    for (let at = 0; at < items.length; at += width) {
+      if (allowance.isOver) throw new NotTold(`it took longer than ${limits.stateMs} ms of work`);
+      const batch = items.slice(at, at + width);
+      const done = await this.#outside.fact(budget => Promise.all(batch.map(item => work(item, budget))));
+      if ("unreachable" in done) throw new NotTold(done.unreachable);
+    }
+  }
+
+  #stat(path: string, budget: Budget): Promise<BigIntStats | null> {
+    return this.#outside.look(path, null, budget, (prober, p) => prober.lstat(p), inWorktree);
+  }
+}
+
+/** Files of one folder. */
+interface Group {
+  /** The path from the worktree's top; a dot for the top. */
+  readonly folder: string;
+  readonly files: (readonly [string, Staged])[];
+}
+
+/** Groups files by folder, `limits.stateGroupFilesMax` in a group at most. */
+function groupsOf(tracked: readonly (readonly [string, Staged])[]): Group[] {
+  const groups: Group[] = [];
+  for (const one of tracked) {
+    const folder = dirname(one[0]);
+    const last = groups.at(-1);
+    if (last?.folder === folder && last.files.length < limits.stateGroupFilesMax) last.files.push(one);
+    else groups.push({ folder, files: [one] });
+  }
+  return groups;
+}
+
+const gone = "gone";
+const submodule = "160000";
+/** A folder of a worktree may have become a link. */
+const inWorktree = { maybeElsewhere: true };
