@@ -1,5 +1,6 @@
 /** Sends a command's requests to the daemon, and reports failures. */
 import { NotRunning } from "../client/errors.ts";
+import type { CheckRow } from "../protocol/check.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
@@ -99,6 +100,7 @@ interface Rows {
   readonly holds: HoldRow;
   readonly declarations: DeclarationRow;
   readonly declarations_ended: DeclarationRow;
+  readonly checks: CheckRow;
 }
 
 const isDeclaration = (row: unknown): row is DeclarationRow =>
@@ -120,6 +122,7 @@ const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = 
   holds: (row): row is HoldRow => has(row, "hold", "files", "by", "leftMs"),
   declarations: isDeclaration,
   declarations_ended: isDeclaration,
+  checks: (row): row is CheckRow => has(row, "project", "worktree", "name", "command", "exit", "dirty"),
 };
 
 function has(row: unknown, ...names: readonly string[]): boolean {

@@ -17,6 +17,7 @@ export const queryTargets = [
   "context",
   "messages",
   "holds",
+  "checks",
   "refusals",
   "stats",
 ] as const;

@@ -201,6 +201,17 @@ export type KiteEvent =
       readonly project: string;
     }
   | {
+      /** A check ran in a worktree whose state stayed the same; `exit` 0 is green. */
+      readonly event: "check_recorded";
+      readonly project: string;
+      readonly worktree: string;
+      readonly check: string;
+      readonly exit: number;
+      readonly commit: string | null;
+      /** Null: a person. */
+      readonly by: ActorRow | null;
+    }
+  | {
       readonly event: "file_conflict";
       readonly file: string;
       readonly path: string;

@@ -36,6 +36,8 @@ export const requestTraits: { readonly [T in RequestType]: RequestTraits } = {
   task_remove: once,
   task_import: once,
   declare: once,
+  worktree_state: repeatable,
+  check_record: once,
   context_set: once,
   context_get: once,
   context_list: once,

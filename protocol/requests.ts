@@ -1,5 +1,11 @@
 /** The table of requests, and the types that follow from it. */
 import type { z } from "zod";
+import {
+  type CheckRecordReply,
+  checkRecordSchema,
+  type WorktreeStateReply,
+  worktreeStateSchema,
+} from "./check.ts";
 import type { Refusal } from "./codes.ts";
 import {
   type ContextDeleteReply,
@@ -129,6 +135,8 @@ export const requests = {
   message_ack: request<typeof messageAckSchema, MessageAckReply>(messageAckSchema),
   broadcast: request<typeof broadcastSchema, BroadcastReply>(broadcastSchema),
   resume: request<typeof resumeSchema, ResumeReply>(resumeSchema),
+  worktree_state: request<typeof worktreeStateSchema, WorktreeStateReply>(worktreeStateSchema),
+  check_record: request<typeof checkRecordSchema, CheckRecordReply>(checkRecordSchema),
   hook: request<typeof hookSchema, HookReply>(hookSchema),
   subscribe: request<typeof subscribeSchema, SubscribeReply>(subscribeSchema),
   query: request<typeof querySchema, QueryReply>(querySchema),

@@ -34,6 +34,10 @@ function workSentence(event: EventLine, file: FileName): string | null {
       const did = event.how === "committed" ? "committed" : "discarded";
       return `work      ${clean(event.by.name)} ${did} ${filesOf(event, file)} of ${clean(event.owner.name)}`;
     }
+    case "check_recorded": {
+      const who = event.by === null ? "a person" : clean(event.by.name);
+      return `${event.exit === 0 ? "green" : "red  "}     ${clean(event.check)} in ${file(event.worktree)}, run by ${who}`;
+    }
     case "file_conflict":
       return `conflict  ${file(event.path)} is open in two sessions`;
     case "task_created":

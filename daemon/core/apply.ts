@@ -4,6 +4,7 @@
  */
 
 import { assert } from "./assert.ts";
+import { checkRecord } from "./checks/record.ts";
 import type { CommandOf, CommandType, Entry } from "./commands.ts";
 import { contextDelete, contextSet } from "./context.ts";
 import { daemonStarted, rules, voidEntry } from "./daemon.ts";
@@ -72,6 +73,7 @@ const handlers: Handlers = {
   debate_open: debateOpen,
   debate_enter: debateEnter,
   debate_close: debateClose,
+  check_record: checkRecord,
   context_set: contextSet,
   context_delete: contextDelete,
   message_send: messageSend,

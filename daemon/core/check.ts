@@ -6,6 +6,7 @@ import { checkDebates } from "./check-debates.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import { checkTalk } from "./check-messages.ts";
 import { checkNotes } from "./check-notices.ts";
+import { checkResults } from "./checks/table.ts";
 import { fileKey } from "./files/merge-risk.ts";
 import { firstBlocker } from "./locks/blockers.ts";
 import type { ActorLocks } from "./locks/by-actor.ts";
@@ -36,6 +37,7 @@ const slices = {
   declarations: checkDeclarations,
   talk: checkTalk,
   debates: checkDebates,
+  checks: ({ checks, seq }: State) => checkResults(checks, seq),
 } as const;
 
 export type Slice = keyof typeof slices;

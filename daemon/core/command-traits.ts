@@ -57,6 +57,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   debate_open: lasting,
   debate_enter: lasting,
   debate_close: lasting,
+  check_record: lasting,
   context_set: { durable: "asked", frees: false },
   context_delete: lastingAndFreeing,
   message_send: lasting,

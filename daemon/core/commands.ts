@@ -7,6 +7,7 @@ import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Actor, Anchor } from "./actor.ts";
 import type { DebateCommands } from "./debates/commands.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";
+import type { CheckRecord } from "./checks/table.ts";
 import type { FileName, FileRef, Written } from "./file-ref.ts";
 import type { TalkCommands } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";
@@ -324,6 +325,7 @@ export interface Commands extends TalkCommands, DebateCommands, NoteCommands, De
   task_claim: TaskClaim;
   task_release: TaskRelease;
   task_remove: TaskRemove;
+  check_record: CheckRecord;
   elapse: Elapse;
   rules: Rules;
   void: Void;

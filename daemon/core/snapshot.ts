@@ -4,6 +4,7 @@
  * Invariant: lists keep the state's order, so a state replayed from a snapshot has the same bytes as the live one.
  */
 
+import { addResult, type CheckResult } from "./checks/table.ts";
 import { addItem } from "./context.ts";
 import { addDebate, type Debate, type Debates, noDebates } from "./debates/table.ts";
 import { addDeclaration, type Declaration } from "./declarations/table.ts";
@@ -84,6 +85,7 @@ interface Lists {
   debates: Debate;
   messages: NewMessage;
   editHolds: Freeze;
+  checks: CheckResult;
   replies: readonly [string, KeptReply];
 }
 
@@ -98,6 +100,7 @@ export interface Copy {
 /** Copies the state, which is far cheaper than writing it, so that writing can happen later. */
 export function copyOf(state: State): Copy {
   const { locks, tasks, writes, notes, declarations, context, debates, messages, freezes } = state;
+  const { locks, tasks, writes, notes, context, messages, freezes, checks } = state;
   const header: Header = {
     format,
     rules: state.rules,
@@ -136,6 +139,7 @@ export function copyOf(state: State): Copy {
     debates: [...debates.all.values()],
     messages: Array.from(messages.all.values(), plainMessage),
     editHolds: [...freezes.all.values()],
+    checks: [...checks.results.values()],
     replies: [...state.replies],
   };
   return { header, lists };
@@ -160,6 +164,7 @@ export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield* listLines("debates", lists.debates);
   yield* listLines("messages", lists.messages);
   yield* listLines("editHolds", lists.editHolds);
+  yield* listLines("checks", lists.checks);
   yield* listLines("replies", lists.replies);
 }
 
@@ -255,6 +260,7 @@ function readLists(state: State, part: Part): void {
   for (const debate of part.debates ?? []) addDebate(state.debates, debate);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) addFreeze(state.freezes, hold);
+  for (const result of part.checks ?? []) addResult(state.checks, result);
   for (const [key, kept] of part.replies ?? []) putReply(state, key, kept);
 }
 

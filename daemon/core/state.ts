@@ -1,5 +1,6 @@
 /** The state's types, and the empty state. Invariants: those that `check` tests. */
 import type { Actor } from "./actor.ts";
+import { type CheckTable, noChecks } from "./checks/table.ts";
 import type { LockKind } from "./commands.ts";
 import { type Debates, noDebates } from "./debates/table.ts";
 import { type Declarations, noDeclarations } from "./declarations/table.ts";
@@ -55,6 +56,7 @@ export interface State {
   readonly debates: Debates;
   readonly messages: Messages;
   readonly freezes: Freezes;
+  readonly checks: CheckTable;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
   /** derived: the total length of kept replies, as JSON in UTF-16 units. */
@@ -296,6 +298,7 @@ export function emptyState(): State {
     debates: noDebates(),
     messages: noMessages(touched),
     freezes: noFreezes(touched),
+    checks: noChecks(),
     replies: new Map(),
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },

@@ -12,6 +12,7 @@ import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
+import { checkRows } from "../views/checks.ts";
 import { contextPage } from "../views/context.ts";
 import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
 import { riskRows, type WorkStates, workStates, writeRows } from "../views/dirty-files.ts";
@@ -96,6 +97,8 @@ function* rowsFor(
       return yield* pageOf(endedDeclarationRows(engine), row => isOf(row.id));
     case "holds":
       return yield* pageOf(holdRows(engine), row => isOf(row.by?.id));
+    case "checks":
+      return yield* pageOf(checkRows(engine.state), row => isOf(row.by?.id));
   }
 }
 

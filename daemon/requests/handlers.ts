@@ -2,6 +2,7 @@
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Call } from "../server/call.ts";
+import { checkRecord, worktreeState } from "./checks.ts";
 import { contextDelete, contextGet, contextList, contextSet } from "./context.ts";
 import { hello, ping, query, shutdown, stats, subscribe } from "./daemon.ts";
 import {
@@ -63,6 +64,8 @@ const handlers: RequestHandlers = {
   task_release: taskRelease,
   task_remove: taskRemove,
   task_import: taskImport,
+  worktree_state: worktreeState,
+  check_record: checkRecord,
   hook,
   subscribe,
   query,

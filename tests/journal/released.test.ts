@@ -45,6 +45,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   debate_open: true,
   debate_enter: true,
   debate_close: true,
+  check_record: true,
   context_set: true,
   context_delete: true,
   message_send: true,

@@ -226,6 +226,20 @@ export const planted: readonly Planted[] = [
     tells: /stands behind a later message|is not in order/,
   },
   {
+    bug: "a check's result that is acknowledged before it is on disk",
+    file: "daemon/core/command-traits.ts",
+    find: "  check_record: lasting,",
+    put: "  check_record: passing,",
+    tells: /of .* was acknowledged and is lost|acknowledged as safe and is lost/,
+  },
+  {
+    bug: "an earlier result of a check that stays",
+    file: "daemon/core/checks/table.ts",
+    find: "  results.delete(key);\n  results.set(key, result);",
+    put: "  if (!results.has(key)) results.set(key, result);",
+    tells: /the latest results are|of another run/,
+  },
+  {
     bug: "context in memory that outlives its daemon",
     file: "daemon/core/daemon.ts",
     find: "  dropVolatile(state, node, step);\n",

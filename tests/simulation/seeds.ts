@@ -32,6 +32,7 @@ export const mustOccur = {
     "task_release",
     "task_remove",
     "declare",
+    "check_record",
     "context_set",
     "context_delete",
     "message_send",

@@ -16,6 +16,8 @@ const all: ReadonlySet<Slice> = new Set<Slice>([
   "notes",
   "declarations",
   "talk",
+  "talk",
+  "checks",
 ]);
 const none: ReadonlySet<Slice> = new Set<Slice>();
 // Whether a session makes room depends on most of what it has: it is looked at with everything else.
@@ -23,6 +25,7 @@ const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions"]);
 const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "tasks"]);
 const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk"]);
 const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks"]);
+const checks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "checks"]);
 const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes"]);
 const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "notes"]);
 const writes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "writes", "notes", "declarations"]);
@@ -39,6 +42,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
   ["task_release", tasks],
   ["task_remove", tasks],
   ["declare", declarations],
+  ["check_record", checks],
   ["context_set", talk],
   ["context_delete", talk],
   ["message_send", talk],
@@ -114,6 +118,7 @@ function partsOf(
     ["writes", [lists.writes, lists.settled, lists.risks]],
     ["notes", [lists.notes, lists.conflicts, header.noteCount]],
     ["declarations", [lists.declarations, lists.endedDeclarations, header.endedDeclarations]],
+    ["checks", [lists.checks]],
     [
       "talk",
       [

@@ -16,6 +16,7 @@ import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
 import { DeclareLives } from "./declares.ts";
+import { CheckLives } from "./checks.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
@@ -119,6 +120,7 @@ export class World {
   readonly #late: LateWrites;
   readonly #room: RoomLives;
   readonly #declares: DeclareLives;
+  readonly #checks: CheckLives;
   readonly #replies = new ReadReplies();
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
@@ -137,6 +139,7 @@ export class World {
     this.#room = new RoomLives(new Random(seed ^ 0x400e));
     this.#declares = new DeclareLives(new Random(seed ^ 0xdec1));
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
+    this.#checks = new CheckLives(new Random(seed ^ 0xc4ec));
   }
 
   async start(): Promise<void> {
@@ -256,9 +259,11 @@ export class World {
     this.#late.restarted(this.#shadow);
     this.#room.restarted(this.#shadow);
     this.#declares.restarted();
+    this.#checks.restarted(this.#shadow);
     this.#talk.restarted(entries, this.#shadow);
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
+    for (const wrong of this.#checks.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
     for (const { token, actor } of this.#shadow.locks.holds.values()) {
       this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, JSON.stringify(actor));
@@ -347,6 +352,7 @@ export class World {
     yield* this.#replies.observe(state, entry, before.kept);
     yield* this.#room.observe(state, entry, step);
     yield* this.#declares.observe(state, entry, step);
+    yield* this.#checks.observe(state, entry, touched);
     yield* check(state, [...touched]);
   }
 
@@ -379,6 +385,7 @@ export class World {
     const declare = this.#declares.next(this.#running().state, sessions);
     if (declare !== null) this.#submit(this.#connect(declare.actor), declare);
     const roll = random.int(1, 152);
+    this.#check();
     if (roll > 132) this.#speak();
     else if (roll > 120) this.#write();
     else if (roll > 100) this.#task();
@@ -488,6 +495,13 @@ export class World {
   #task(): void {
     const client = this.#client();
     this.#submit(client, this.#tasks.command(this.#running().state, client.actor));
+  }
+
+  /** A check is recorded besides: by a client that is there, so that all else happens as it would without it. */
+  #check(): void {
+    const client = this.#clients.find(({ state }) => state === "open");
+    if (client !== undefined && this.#checks.isNext())
+      this.#submit(client, this.#checks.command(client.actor));
   }
 
   #speak(): void {
@@ -675,6 +689,7 @@ export class World {
         if (reply.ok && isSafe(command)) {
           this.#safeSeq = Math.max(this.#safeSeq, seq ?? 0);
           if (client.state === "open") this.#tasks.heard(command, reply);
+          this.#checks.heard(command, reply, seq ?? 0);
         }
         const next = this.#talk.heard(this.#shadow, command, reply, client.state === "open");
         if (next !== null) engine.submitWithRetry(next);
@@ -834,7 +849,8 @@ function isSafe(command: Command): boolean {
   const { type } = command;
   if (type === "context_set") return command.durable;
   return (
-    type.startsWith("task_") || ["message_send", "message_ack", "broadcast", "context_delete"].includes(type)
+    type.startsWith("task_") ||
+    ["message_send", "message_ack", "broadcast", "context_delete", "check_record"].includes(type)
   );
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkLines, verdict } from "../../bin/view/doctor.ts";
-import { lockEventLine } from "../../bin/view/events.ts";
+import { eventSentence, lockEventLine } from "../../bin/view/events.ts";
 import { logLines } from "../../bin/view/log.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
@@ -115,5 +115,15 @@ describe("kite doctor", () => {
     expect(of("ok", "ok")).toBe("all is well");
     expect(of("ok", "warn")).toBe("1 to look at");
     expect(of("fail", "warn", "warn")).toBe("1 failed, 2 to look at");
+  });
+});
+
+describe("kite watch in a pipe", () => {
+  it("says which check is green or red, where, and who ran it", () => {
+    const recorded = { event: "check_recorded", project: "/p", worktree: "/p-two", check: "test" } as const;
+    const told = (exit: number, by: { id: string; agent: null; name: string } | null) =>
+      eventSentence({ type: "event", ...recorded, exit, commit: null, by });
+    expect(told(0, { id: "b", agent: null, name: "bob" })).toBe("green     test in /p-two, run by bob");
+    expect(told(2, null)).toBe("red       test in /p-two, run by a person");
   });
 });

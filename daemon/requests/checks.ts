@@ -1,0 +1,64 @@
+/** worktree_state, check_record. The checks themselves run in the process of `kite check`. */
+
+import { createHash } from "node:crypto";
+import { isAbsolute } from "node:path";
+import type { WorktreeStateReply } from "../../protocol/check.ts";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { retryOf } from "../server/call.ts";
+import type { Services } from "../services.ts";
+import { signOfLife } from "../sessions/commands.ts";
+import { callerOf, projectOf } from "./caller.ts";
+import type { RequestHandler } from "./handler.ts";
+
+export const worktreeState: RequestHandler<"worktree_state"> = (services, { id, cwd }, call) => {
+  if (id !== undefined) signOfLife(services, id);
+  // It may take seconds: the connection's other requests do not wait for it.
+  call.alone(stateAt(services, cwd).then(reply => call.reply({ ...reply })));
+  return undefined;
+};
+
+export const checkRecord: RequestHandler<"check_record"> = (services, request, call) => {
+  if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
+  const { worktree, name, command, exit, ranMs, commit, dirty, files } = request;
+  call.propose({
+    type: "check_record",
+    actor: callerOf(services, request, call),
+    project: projectOf(services, request, call),
+    worktree,
+    name,
+    command,
+    exit,
+    ranMs,
+    commit,
+    dirty,
+    files,
+    wallMs: services.clock.wall(),
+    ...retryOf(request, call),
+  });
+  return undefined;
+};
+
+async function stateAt({ facts }: Services, cwd: string): Promise<WorktreeStateReply | Refusal> {
+  if (!isAbsolute(cwd)) {
+    const error = `worktree_state: cwd: ${cwd} is relative; give an absolute path`;
+    return refuse("invalid_request", error, { path: "cwd" });
+  }
+  const found = await facts.repository(cwd);
+  if ("unreachable" in found) return refuse("path_unreachable", found.unreachable);
+  const { project, worktree: top, gitDir } = found;
+  const unknown = (reason: string) =>
+    ({ ok: true, project, top, commit: null, dirty: null, files: 0, changed: [], reason }) as const;
+  if (gitDir === null) return unknown(`${cwd} is in no git repository`);
+  if (gitDir === top) return unknown(`${top} is a bare repository, without a worktree`);
+  const state = await facts.worktreeState({ worktree: top, gitDir });
+  if ("unreachable" in state) return unknown(state.unreachable);
+  const { commit, dirty, changed } = state;
+  const named = [...changed].slice(0, limits.stateFilesNamedMax);
+  const rows = named.map(([file, content]) => ({ file, content: shortId(content) }));
+  return { ok: true, project, top, commit, dirty, files: changed.size, changed: rows };
+}
+
+function shortId(content: string): string {
+  return createHash("sha256").update(content).digest("hex").slice(0, limits.stateContentChars);
+}

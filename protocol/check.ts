@@ -1,0 +1,74 @@
+/** The wire of a project's checks: the state of a worktree, results, and their rows. */
+import { z } from "zod";
+import type { ActorRow } from "./lock.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
+
+const hexSchema = (what: string) =>
+  z.string().regex(/^[0-9a-f]{40,64}$/, { error: `expected ${what} in hex` });
+
+/** Returns the state of the worktree around `cwd`, an absolute path. */
+export const worktreeStateSchema = z.object({ ...baseShape, id: idSchema.optional(), cwd: pathSchema });
+
+/** Records that a check ran, and that the worktree had the same state before and after. */
+export const checkRecordSchema = z.object({
+  ...baseShape,
+  id: idSchema.optional(),
+  agent: idSchema.optional(),
+  /** `top` of a `worktree_state`. */
+  worktree: pathSchema,
+  name: idSchema,
+  /** The SHA-256 of the command's text. */
+  command: hexSchema("a SHA-256"),
+  /** The exit code; 0 is green. */
+  exit: z.number().int().min(0).max(255),
+  ranMs: z.number().int().min(0),
+  /** `commit`, `dirty` and `files` of a `worktree_state`. */
+  commit: hexSchema("a commit's id").nullable(),
+  dirty: hexSchema("a SHA-256"),
+  files: z.number().int().min(0),
+});
+
+export interface WorktreeStateReply {
+  readonly ok: true;
+  readonly project: string;
+  /** The top of the worktree. */
+  readonly top: string;
+  /** The id of the commit; null before the first one, or without a repository. */
+  readonly commit: string | null;
+  /** The hash of what differs from the commit; null: it could not be told, for `reason`. */
+  readonly dirty: string | null;
+  /** The number of files that differ. */
+  readonly files: number;
+  /** The first files that differ, at most `limits.stateFilesNamedMax`. */
+  readonly changed: readonly ChangedFileRow[];
+  readonly reason?: string;
+}
+
+export interface ChangedFileRow {
+  readonly file: string;
+  /** Changes with its mode and its content. */
+  readonly content: string;
+}
+
+export interface CheckRecordReply {
+  readonly ok: true;
+  readonly green: boolean;
+}
+
+/** The latest result of one check in one worktree. */
+export interface CheckRow {
+  readonly project: string;
+  readonly worktree: string;
+  readonly name: string;
+  /** The SHA-256 of the command's text. */
+  readonly command: string;
+  readonly exit: number;
+  readonly ranMs: number;
+  readonly commit: string | null;
+  readonly dirty: string;
+  readonly files: number;
+  /** Null: a person. */
+  readonly by: ActorRow | null;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+}
