@@ -15,6 +15,8 @@ export interface KitePaths {
   readonly log: string;
   readonly bin: string;
   readonly config: string;
+  /** Which projects' checks a person has trusted. */
+  readonly trusted: string;
   /** Exists after `kite down`: hooks then start no daemon. */
   readonly downFile: string;
   /** Times of hooks without an answer: the hook clients write them, and after several stop asking for a while. */
@@ -46,6 +48,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     log: join(home, "daemon.log"),
     bin: join(home, "bin"),
     config: join(home, "config.json"),
+    trusted: join(home, "trusted.json"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),
     installs: join(home, "installs.json"),

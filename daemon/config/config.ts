@@ -5,10 +5,11 @@ import { gatePresets, gatesText, stricter } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { isObject } from "../../protocol/wire.ts";
 import { readSmall } from "../facts/prober.ts";
 import { gatesSchema } from "./gates-setting.ts";
+import { type Check, checksIn } from "./checks.ts";
 import { globProblem } from "./glob.ts";
+import { objectIn, textOf } from "./object-file.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
 /** The answer has to arrive before the hook gives up and lets the tool run. */
@@ -128,7 +129,10 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const read = request.read ?? readSmall;
   const problems: string[] = [];
   const env = envValues(request.env, problems);
-  const user = accept(await readObject(request.paths.config, read, problems), request.paths.config, problems);
+  const raw = await readObject(request.paths.config, read, problems);
+  if (raw.delete("checks"))
+    problems.push(`${request.paths.config}: checks belong to a project: name them in its .kite/config.json`);
+  const user = accept(raw, request.paths.config, problems);
   const lockWaitMs = env.lockWaitMs ?? user.lockWaitMs ?? defaults.lockWaitMs;
   const values = {
     lockWaitMs,
@@ -178,7 +182,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
 }
 
 /**
- * Returns the user's values tightened by the project's file; `taken` names the settings that count. `text` is that
+ * Returns the user's values tightened by the project's file, and its checks; `taken` names the settings that count. `text` is that
  * file's content, null if it is missing.
  */
 export function tighten(
@@ -186,8 +190,14 @@ export function tighten(
   path: string,
   text: string | null,
   problems: string[],
-): { readonly values: ConfigValues; readonly taken: readonly ConfigKey[] } {
-  const raw = text === null ? new Map() : objectIn(text, path, problems);
+): {
+  readonly values: ConfigValues;
+  readonly taken: readonly ConfigKey[];
+  readonly checks: readonly Check[];
+} {
+  const raw = text === null ? new Map() : withNewKeys(objectIn(text, path, problems));
+  const checks = checksIn(raw.get("checks"), path, problems);
+  raw.delete("checks");
   const project = accept(onlyProjectKeys(raw, path, problems), path, problems);
   const values = { ...user };
   const taken: ConfigKey[] = [];
@@ -224,7 +234,7 @@ export function tighten(
     if (yieldFollows) values.yieldMs = yieldAfter(wait);
     taken.push("lockWaitMs");
   }
-  return { values, taken };
+  return { values, taken, checks };
 }
 
 type Raw = Map<string, unknown>;
@@ -258,40 +268,7 @@ async function readObject(
   problems: string[],
 ): Promise<Raw> {
   const text = await textOf(path, read, problems);
-  return text === null ? new Map() : objectIn(text, path, problems);
-}
-
-/** Returns a file's text; null if it is missing or has a problem. */
-async function textOf(
-  path: string,
-  read: (path: string) => Promise<string | null>,
-  problems: string[],
-): Promise<string | null> {
-  try {
-    const text = await read(path);
-    if (text === null)
-      problems.push(`${path} is ignored: it is no regular file of at most ${limits.smallFileBytes} bytes`);
-    return text;
-  } catch (error) {
-    // A missing file is the usual case. After any other problem the daemon goes on without the file and reports it.
-    const code = error instanceof Error && "code" in error ? error.code : null;
-    if (code !== "ENOENT" && code !== "ENOTDIR") {
-      problems.push(`${path} is ignored: ${error instanceof Error ? error.message : String(error)}`);
-    }
-    return null;
-  }
-}
-
-function objectIn(text: string, path: string, problems: string[]): Raw {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return withNewKeys(new Map(Object.entries(value)));
-    problems.push(`${path} is ignored: it must hold one JSON object`);
-  } catch (error) {
-    // As above: the daemon goes on without the file and reports it.
-    problems.push(`${path} is ignored: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  return new Map();
+  return text === null ? new Map() : withNewKeys(objectIn(text, path, problems));
 }
 
 function withNewKeys(raw: Raw): Raw {

@@ -1,10 +1,11 @@
-/** A project's own rules for locks: which files need none, how long its edits wait, when its locks yield. */
+/** A project's own rules: which files need no lock, how long its edits wait, when its locks yield, and its checks. */
 import { dirname } from "node:path";
 import type { Gates } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";
+import type { Check } from "./checks.ts";
 import { type Config, tighten } from "./config.ts";
 import { anyGlob } from "./glob.ts";
 
@@ -46,6 +47,10 @@ export interface Rules {
   /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;
   readonly gates: Gates;
+  /** The checks that the file names, trusted or not. */
+  readonly checks: readonly Check[];
+  /** Why the project's file could not be read, and no earlier reading applies; else null. */
+  readonly unread: string | null;
 }
 
 export interface ProjectRulesOptions {
@@ -121,7 +126,7 @@ export class ProjectRules {
       return kept.rules;
     }
     const problems: string[] = [];
-    const { values } = tighten(this.#options.config, path, config, problems);
+    const { values, checks } = tighten(this.#options.config, path, config, problems);
     for (const problem of problems) this.#options.onProblem(problem);
     const isIgnored = anyGlob([...alwaysIgnored, ...builtGlobs(gitignore ?? ""), ...values.ignore]);
     const { worktree } = place;
@@ -131,6 +136,8 @@ export class ProjectRules {
       // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.
       yieldMs: values.keepLockUntil === "edit" ? 1 : values.yieldMs,
       gates: values.gates,
+      checks,
+      unread: whyUnknown(found),
     };
     this.#kept.set(id, { texts, rules, unknown });
     return rules;

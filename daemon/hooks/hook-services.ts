@@ -6,6 +6,7 @@ import type { GuardMode } from "../../protocol/guard.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";
 import { OffSwitchReader } from "../config/off-switch.ts";
+import { ProjectChecks } from "../config/project-checks.ts";
 import { ProjectRules } from "../config/project-rules.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
@@ -30,6 +31,7 @@ export interface HookServices extends Services {
   readonly offSwitches: OffSwitchReader;
   readonly hookWaitMs: number;
   readonly rules: ProjectRules;
+  readonly checks: ProjectChecks;
   readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
   readonly hookNotes: Notices<Whose, number, FileNote>;
@@ -59,6 +61,8 @@ export function hookServices(services: Services, options: HookServicesOptions): 
   const { adapter, paths, config, outside, onProblem } = options;
   const { facts } = services;
   const { repository } = facts;
+  const configFile = paths.config;
+  const rules = new ProjectRules({ config, configFile, outside, repository, onProblem });
   return {
     ...services,
     adapter,
@@ -66,7 +70,8 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     hookCounts: new Map(),
     offSwitches: new OffSwitchReader(paths.home),
     hookWaitMs: config.values.lockWaitMs,
-    rules: new ProjectRules({ config, configFile: paths.config, outside, repository, onProblem }),
+    rules,
+    checks: new ProjectChecks({ rules, trustedFile: paths.trusted, configFile, outside, repository }),
     treeGuard: config.values.treeGuard,
     hookLocks: new HookLocks(),
     hookNotes: new Notices(fileNotes),

@@ -1,0 +1,91 @@
+/**
+ * The checks that a project's `.kite/config.json` names. Any agent may write that file: names and texts are bounded, and
+ * nothing here runs a command. A person trusts the text of all checks at once, by its hash.
+ */
+import { createHash } from "node:crypto";
+import { limits } from "../../protocol/limits.ts";
+import { quote } from "../../protocol/text.ts";
+import { isObject } from "../../protocol/wire.ts";
+import { anyGlob, globProblem } from "./glob.ts";
+
+export interface Check {
+  readonly name: string;
+  /** A line for `sh -c`, run at the top of the worktree. */
+  readonly command: string;
+  /** Globs from the top of the worktree: the check matters only if one of their files changed; null: always. */
+  readonly when: readonly string[] | null;
+}
+
+/** A letter first, so that no name is an option or a file's. */
+const namePattern = new RegExp(`^[A-Za-z][A-Za-z0-9_.:-]{0,${limits.checkNameChars - 1}}$`);
+
+/** Returns the valid checks of the setting `checks`, in the file's order; adds a sentence for each problem. */
+export function checksIn(value: unknown, path: string, problems: string[]): readonly Check[] {
+  if (value === undefined) return [];
+  if (!isObject(value)) {
+    problems.push(`${path}: checks is ignored: expected an object like {"test": {"command": "npm test"}}`);
+    return [];
+  }
+  const checks: Check[] = [];
+  for (const [name, fields] of Object.entries(value)) {
+    const found = checkOf(name, fields);
+    if (typeof found === "string") problems.push(`${path}: the check ${quote(name)} is ignored: ${found}`);
+    else if (checks.length < limits.checksMax) checks.push(found);
+    else problems.push(`${path}: the check ${quote(name)} is ignored: at most ${limits.checksMax} count`);
+  }
+  return checks;
+}
+
+/** Returns a check, or what is wrong with it. */
+function checkOf(name: string, fields: unknown): Check | string {
+  if (!namePattern.test(name)) {
+    return `a name begins with a letter and has up to ${limits.checkNameChars} letters, digits and _ . : -`;
+  }
+  if (!isObject(fields)) return 'expected an object like {"command": "npm test"}';
+  for (const field of Object.keys(fields))
+    if (field !== "command" && field !== "when")
+      return `${quote(field)} is not known; known are command, when`;
+  const { command, when } = fields;
+  const isCommand = typeof command === "string" && command.trim() !== "" && !command.includes("\0");
+  if (!isCommand || command.length > limits.checkCommandChars) {
+    return `command must be a shell line of at most ${limits.checkCommandChars} characters`;
+  }
+  if (when === undefined) return { name, command, when: null };
+  const globs: readonly unknown[] = Array.isArray(when) ? when : [when];
+  const texts = globs.filter(glob => typeof glob === "string");
+  if (texts.length !== globs.length || globs.length === 0 || globs.length > limits.checkGlobsMax) {
+    return `when must be a glob, or a list of 1 to ${limits.checkGlobsMax} globs`;
+  }
+  for (const glob of texts) {
+    if (glob.length > limits.globBytes) return `a glob of when has more than ${limits.globBytes} characters`;
+    const problem = globProblem(glob);
+    if (problem !== null) return `when: ${problem}`;
+  }
+  return { name, command, when: texts };
+}
+
+/** Returns the hash of a command's text, by which results name it. */
+export function commandHash(command: string): string {
+  return createHash("sha256").update(command).digest("hex");
+}
+
+/** Returns the hash of everything that checks say, by which a person trusts them. */
+export function checksHash(checks: readonly Check[]): string {
+  const text = JSON.stringify(checks.map(({ name, command, when }) => [name, command, when]));
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/**
+ * Whether the check matters after a change of `files` (paths from the top of the worktree). It does if matching would
+ * take more than `limits.checkGlobSteps` steps.
+ */
+export function concerns({ when }: Pick<Check, "when">, files: readonly string[]): boolean {
+  if (when === null) return true;
+  // The matcher takes pattern times path steps at most.
+  const steps = lengthOf(when) * lengthOf(files);
+  return steps > limits.checkGlobSteps || files.some(anyGlob(when));
+}
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 0);
+}
