@@ -277,7 +277,7 @@ export const limits = {
   logBytes: 8 * 1024 * 1024,
   logFilesMax: 3,
   trailBytes: 8 * 1024 * 1024,
-  trailFilesMax: 4,
+  trailFilesMax: 8,
   /** Trail lines queued for writing before the daemon drops and counts further ones. */
   trailQueueMax: 10_000,
   /** Longest delay before trail lines are written, and lines written at once. */

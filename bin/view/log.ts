@@ -9,6 +9,7 @@ const styles: Readonly<Record<TrailLine["decision"], Style>> = {
   deny: "red",
   wait: "blue",
   note: "dim",
+  event: "dim",
 };
 
 /** The log omits shorter times, in milliseconds: every answer takes that long. */

@@ -43,6 +43,8 @@ export interface CoreEvent {
   readonly about: readonly string[];
   readonly project: string;
   readonly to?: Origin;
+  /** Of `lock_released`: how long each of the named files was locked, in milliseconds. Not on the wire. */
+  readonly heldMs?: readonly number[];
 }
 
 export interface Timer {

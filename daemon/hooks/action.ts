@@ -40,6 +40,11 @@ export function actorOfAction(
   return actorOf(services, session, agent ?? null, pid ?? null);
 }
 
+/** The tool that the trail names for a hook's event. */
+export function toolOf({ tool, event }: HookPlan): string {
+  return tool ?? event;
+}
+
 export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
   return { did, ok: false, refusal, verdict: refusalVerdict(refusal.code), holder: null };
 }

@@ -8,7 +8,7 @@ import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteIgnored, noteLock } from "../trail/decisions.ts";
-import { actorOfAction, ancestorsOf, contested, type Run, refused, rulesFor } from "./action.ts";
+import { actorOfAction, ancestorsOf, contested, type Run, refused, rulesFor, toolOf } from "./action.ts";
 import type { LockAction } from "./edit-lock.ts";
 import { grantVerdict } from "./verdict.ts";
 
@@ -22,7 +22,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const actor = actorOfAction(run, asked);
   const rules = await rulesFor(services, asked.session, file);
   if (rules.ignores(pathOf(file))) {
-    noteIgnored(services, plan.event, actor, asked.file);
+    noteIgnored(services, plan.event, toolOf(plan), actor, pathOf(file));
     return { did: "ignored", ok: true };
   }
   const waitMs = Math.min(asked.waitMs, rules.lockWaitMs);
@@ -33,7 +33,8 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
   if (isAbandoned && isRefusal(reply)) return refused("lock", reply);
-  noteLock(services, plan.event, actor, action.file, reply, waitedMs);
+  const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files: [file] };
+  noteLock(services, locked, reply, waitedMs, before !== null);
   services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
   if (isRefusal(reply)) return { ...contested("lock", services, actor, [file], reply), waitMs };
   run.delivery.whenSettled(delivered);

@@ -209,7 +209,7 @@ function noted(
 ): HookOutcome {
   const { services, plan } = run;
   const type = asked.commands[0]?.name ?? asked.line;
-  const line = { ...decidedBy(services, actor), event: plan.event, type };
+  const line = { ...decidedBy(services, actor), event: plan.event, type, rule: "guard" };
   if (!outcome.ok) {
     const { code, error } = outcome.refusal;
     const { at, name } = line;
@@ -220,7 +220,8 @@ function noted(
     return outcome;
   }
   if (outcome.did !== "guard") return outcome;
-  const { findings, unchecked, waitedMs: ms, verdict } = outcome;
+  const { findings, unchecked, waitedMs: ms, before, verdict } = outcome;
+  const times = before === null ? { ms } : { ms, waitedMs: ms };
   const [first] = findings;
   if (first === undefined) {
     const unseen = [asked.unread, unchecked].filter(why => why !== null).join("; ");
@@ -229,12 +230,12 @@ function noted(
       ...(unseen === "" ? [] : [`not looked at: ${unseen}`]),
     ];
     const why = whys.length === 0 ? {} : { why: whys.join("; ") };
-    services.recorder.note({ ...line, file: null, decision: "allow", ms, ...why });
+    services.recorder.note({ ...line, file: null, decision: "allow", ...times, ...why });
     return outcome;
   }
   const reach = `would reach ${workOf(first)}`;
   const why = first.unseen === undefined ? reach : `could not be looked at (${first.unseen}); ${reach}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
-  services.recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ms, why });
+  services.recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ...times, why });
   return outcome;
 }

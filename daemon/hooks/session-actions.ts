@@ -146,7 +146,7 @@ export async function end(
   const reply = await engine.submitAndWait({ type: "session_end", session, incarnation, cause: "ended" });
   const { name, project } = known;
   const line = { at: clock.wall(), event: "SessionEnd", id: session, agent: null, name, project };
-  recorder.note({ ...line, type: "hook", file: null, decision: "note", why: cause });
+  recorder.note({ ...line, type: "hook", file: null, decision: "note", rule: "session", why: cause });
   return isRefusal(reply) && reply.code !== "session_ended"
     ? refused("end", reply)
     : { did: "end", ok: true };

@@ -187,6 +187,13 @@ function isFree(around: Around, refused: WatchedEdit): boolean {
 
 function note(around: Around, { actor, file, had }: WatchedEdit): void {
   const why = `free again${had === null ? "" : ` (${had} had it)`}: woken to try its edit anew`;
-  const what = { event: "Stop", type: "wake", file: pathOf(file), decision: "note", why } as const;
+  const what = {
+    event: "Stop",
+    type: "wake",
+    rule: "lock",
+    file: pathOf(file),
+    decision: "note",
+    why,
+  } as const;
   around.recorder.note({ ...decidedBy(around, actor), ...what });
 }

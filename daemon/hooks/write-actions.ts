@@ -12,10 +12,20 @@ import { holdsOf } from "../core/locks/release.ts";
 import { pathOf, type Spelled } from "../core/locks/replies.ts";
 import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
+import { noteWrite } from "../trail/decisions.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
 import { noteConflict } from "../worktree/write-conflicts.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, isLive, propose, type Run, rulesFor } from "./action.ts";
+import {
+  type ActionOf,
+  actorOfAction,
+  ancestorsOf,
+  isLive,
+  propose,
+  type Run,
+  rulesFor,
+  toolOf,
+} from "./action.ts";
 import { releaseIndexes } from "./git-guard.ts";
 import { noteReturned } from "./git-guard-returned.ts";
 import { tellTaken } from "./git-guard-taken.ts";
@@ -39,6 +49,7 @@ export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promi
     const name = nameOf(services, actor);
     const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
     services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
+    noteWrite(services, run.plan.event, toolOf(run.plan), actor, pathOf(one));
     await noteConflict(services, actor, one, before);
     const known = await writtenAt(services, one, session);
     if (known !== null) written.push(known);

@@ -8,6 +8,7 @@ import { Delivery } from "../hooks/delivery.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
+import { noteHook } from "../trail/decisions.ts";
 import type { RequestHandler } from "./handler.ts";
 
 /** Answers independently of order: hooks on one connection do not wait for each other. */
@@ -18,6 +19,7 @@ export const hook: RequestHandler<"hook", HookServices> = (services, request, ca
 };
 
 async function answer(services: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
+  const began = performance.now();
   const { adapter, hookCounts } = services;
   if (adapter === null) {
     const error = "this daemon runs without an adapter for hooks; start it with kite up";
@@ -44,6 +46,8 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
     const words = plan.answer(outcomes);
     if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
     else call.reply({ ok: true, ...words }, delivery.settle);
+    // The line of its decision says how long a hook waited for others.
+    if (!wake && !call.wasParked) noteHook(services, plan, performance.now() - began);
   } catch (error) {
     delivery.settle(false);
     throw error;

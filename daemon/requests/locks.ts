@@ -13,7 +13,7 @@ import { fileName, once, refs, refsNow } from "../facts/file-refs.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { lockCommand, signOfLife } from "../sessions/commands.ts";
-import { noteLock } from "../trail/decisions.ts";
+import { noteLock, noteReply, person } from "../trail/decisions.ts";
 import { actorOfId, sessionProject } from "./caller.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 
@@ -43,12 +43,8 @@ export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, cal
   const actor = actorOfId(services, id, request.agent, call);
   const retry = retryOf(request, call);
   if (request.id !== undefined) signOfLife(services, id, request.agent ?? null);
-  const told = (reply: Reply) => {
-    noteLock(services, "file_unlock", actor, namesOf(request)[0] ?? "all", reply, 0);
-    return reply;
-  };
   if (request.all === true) {
-    call.propose({ type: "lock_release", actor, files: "all", ...retry }, told);
+    call.propose({ type: "lock_release", actor, files: "all", ...retry });
     return undefined;
   }
   const names = namesOf(request);
@@ -58,9 +54,12 @@ export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, cal
     return undefined;
   }
   const go = (files: readonly FileName[]) => {
+    const told = (reply: Reply) => {
+      noteUnlock(services, request, actor, files, reply);
+      return reply;
+    };
     if (request.force === true) {
-      const by =
-        request.id === undefined ? "a person at a terminal" : actorRow(services.engine.state, actor).name;
+      const by = request.id === undefined ? person : actorRow(services.engine.state, actor).name;
       call.propose({ type: "lock_revoke", by, files, ...retry }, told);
     } else call.propose({ type: "lock_release", actor, files, ...retry }, told);
   };
@@ -71,6 +70,26 @@ export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, cal
   }
   return Promise.all(names.map(name => fileName(services, cwd, name))).then(go);
 };
+
+/** Writes a line for a refused unlock, or a forced one. The events of the released locks write the other lines. */
+function noteUnlock(
+  services: Services,
+  { id, force }: RequestOf<"file_unlock">,
+  actor: Actor,
+  files: readonly FileName[],
+  reply: Reply,
+): void {
+  const paths = files.map(({ key, lexical, path }) => (key === null ? lexical : pathOf({ key, path })));
+  if (!reply.ok) {
+    const [event, file] = ["file_unlock", files[0]?.file ?? ""];
+    const named = paths.slice(0, 1).map(path => ({ key: "", path }));
+    noteLock(services, { event, type: event, actor, file, files: named }, reply, 0, false);
+  } else if (force === true) {
+    const by = id === undefined ? null : actor;
+    const forced = { rule: "lock", why: "took the lock by force" };
+    for (const file of paths) noteReply(services, "file_unlock", by, reply, { ...forced, file });
+  }
+}
 
 export const fileCheck: RequestHandler<"file_check"> = (services, request, call) => {
   const actor = actorOfId(services, request.id, request.agent, call);
@@ -141,10 +160,18 @@ function proposeLock(
     cwd,
     request.project ?? sessionProject(services, call),
   );
-  call.propose(command, reply => {
-    noteLock(services, "file_lock", actor, files[0]?.file ?? "", reply, clock.now() - began);
-    return reply;
-  });
+  const asked = { event: "file_lock", type: "file_lock", actor, file: files[0]?.file ?? "", files };
+  let hasWaited = false;
+  call.propose(
+    command,
+    reply => {
+      noteLock(services, asked, reply, clock.now() - began, hasWaited);
+      return reply;
+    },
+    () => {
+      hasWaited = true;
+    },
+  );
   // The tie is made after the proposal, so that the end of the connection finds the lock in the log.
   if (bound !== null) bindOnce(services, call);
 }

@@ -121,9 +121,8 @@ function tooLong(bytes: number): Refusal {
 
 /** Proposes, and writes sender and recipient to the trail, without the text. */
 function propose(services: Services, call: Call, actor: Actor | null, command: Command): undefined {
-  const person = { name: "a person at a terminal" };
   call.propose(command, reply => {
-    noteReply(services, call.type, actor, reply, actor === null ? person : {});
+    noteReply(services, call.type, actor, reply, { rule: call.type === "resume" ? "freeze" : "message" });
     return reply;
   });
   return undefined;

@@ -181,8 +181,20 @@ function propose(
   call.propose(command, reply => {
     noteReply(services, call.type, by, reply, { why: named(reply) });
     return reply.ok && warnings.length > 0 ? { ...reply, warnings } : reply;
+    noteReply(services, call.type, by, reply, {
+      rule: "task",
+      why: named(reply),
+      task: taskIn(command, reply),
+    });
+    return reply;
   });
   return undefined;
+}
+
+/** Returns the id of the one task that a reply is about; of a refusal, the task as the request named it. */
+function taskIn(command: Command, { task }: Reply & { readonly task?: unknown }): string | undefined {
+  if (typeof task === "object" && task !== null && "id" in task) return String(task.id);
+  return "task" in command && command.task !== null ? command.task : undefined;
 }
 
 /** Returns the ids of the tasks that a reply is about. */

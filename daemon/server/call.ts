@@ -25,6 +25,7 @@ export class Call {
   readonly #slot: Slot;
 
   readonly #onBug: (call: Call, error: unknown) => void;
+  #wasParked = false;
 
   /** `onBug` replies for a handler that threw. */
   constructor(
@@ -80,7 +81,13 @@ export class Call {
     work.catch(error => this.#onBug(this, error));
   }
 
+  /** Whether the request waited for others at any time. */
+  get wasParked(): boolean {
+    return this.#wasParked;
+  }
+
   park(): void {
+    this.#wasParked = true;
     this.connection.park(this.#slot);
   }
 

@@ -1,11 +1,15 @@
 /** Writes trail lines for decisions. */
+import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
-import { actorRow } from "../core/locks/replies.ts";
+import { actorRow, pathOf, type Spelled } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";
 import { projectOf } from "../core/sessions/kinship.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Services } from "../services.ts";
 import type { TrailLine } from "./line.ts";
+
+/** The name of a requester without a session. */
+export const person = "a person at a terminal";
 
 /** The fields of a line that say when and for which actor a decision was made; null: for a person. */
 export function decidedBy(
@@ -13,33 +17,74 @@ export function decidedBy(
   actor: Actor | null,
 ) {
   const at = clock.wall();
-  if (actor === null) return { at, id: null, agent: null, name: null, project: null };
+  if (actor === null) return { at, id: null, agent: null, name: person, project: null };
   const { id, agent, name } = actorRow(engine.state, actor);
   return { at, id, agent, name, project: projectOf(engine.state, actor) ?? null };
 }
 
+/** A request for locks, or for their release, as its line shows it. */
+export interface LockAsked {
+  readonly event: string;
+  /** The tool, else the event. */
+  readonly type: string;
+  readonly actor: Actor;
+  /** The first file as the request names it. */
+  readonly file: string;
+  readonly files: readonly Spelled[];
+}
+
 /**
  * Writes a line for a lock; a refused lock also joins the latest refusals. Each request for a lock comes through here: one
- * literal for the line, since copies of it cost a tenth of the request.
+ * literal for the line, since copies of it cost a tenth of the request. `hasWaited`: the request was in the queue.
  */
 export function noteLock(
   services: Services,
-  type: string,
-  actor: Actor,
-  file: string,
+  asked: LockAsked,
   reply: Reply,
   ms: number,
+  hasWaited: boolean,
 ): void {
+  const { event, type, actor, files } = asked;
   const { at, id, agent, name, project } = decidedBy(services, actor);
+  const [first] = files;
+  const file = first === undefined ? null : pathOf(first);
+  const waitedMs = hasWaited ? ms : undefined;
+  const rule = "lock";
   if (reply.ok) {
-    services.recorder.note({ at, event: type, id, agent, name, project, type, file, decision: "allow", ms });
+    const decision = "allow";
+    services.recorder.note({ at, event, id, agent, name, project, type, file, decision, rule, ms, waitedMs });
+    if (files.length > 1) noteOthers(services, asked);
     return;
   }
-  const { code, error } = reply;
+  const { code, error, path } = reply;
   services.recorder.refused(
-    { at, type, id: actor.session, name, file, code, error },
-    { at, event: type, id, agent, name, project, type, file, decision: "deny", ms, code, why: error },
+    { at, type: event, id: actor.session, name, file: asked.file, code, error },
+    {
+      at,
+      event,
+      id,
+      agent,
+      name,
+      project,
+      type,
+      // Of several files, the one that another actor has.
+      file: typeof path === "string" ? path : file,
+      decision: "deny",
+      rule: code === "edits_held" ? "freeze" : rule,
+      ms,
+      waitedMs,
+      code,
+      why: error,
+    },
   );
+}
+
+/** Notes the other files of a granted request. Only the first file's line counts as the decision. */
+function noteOthers(services: Services, { actor, file, files }: LockAsked): void {
+  const line = { ...decidedBy(services, actor), event: "lock_granted", type: null, rule: "lock" };
+  const why = `locked together with ${file}`;
+  for (const one of files.slice(1, limits.eventFilesMax))
+    services.recorder.note({ ...line, file: pathOf(one), decision: "note", why });
 }
 
 /** Writes a line for the reply to a request of `type`, with the fields in `more`; a refusal gives its own reason. */
@@ -57,8 +102,53 @@ export function noteReply(
 }
 
 /** Writes a line for an edit that needs no lock. */
-export function noteIgnored(services: Services, event: string, actor: Actor, file: string): void {
+export function noteIgnored(
+  services: Services,
+  event: string,
+  type: string,
+  actor: Actor,
+  file: string,
+): void {
   const why = "ignored: it needs no lock";
-  const line = { ...decidedBy(services, actor), event, type: event, file, decision: "allow", why } as const;
+  const line = {
+    ...decidedBy(services, actor),
+    event,
+    type,
+    file,
+    decision: "allow",
+    rule: "ignore",
+  } as const;
+  services.recorder.note({ ...line, why });
+}
+
+/** Writes a line for a write that a hook reported. */
+export function noteWrite(services: Services, event: string, type: string, actor: Actor, file: string): void {
+  const line = {
+    ...decidedBy(services, actor),
+    event,
+    type,
+    file,
+    decision: "event",
+    rule: "write",
+  } as const;
   services.recorder.note(line);
+}
+
+/** Writes a line for a hook's answer that was sent after `ms` milliseconds. */
+export function noteHook(
+  services: Services,
+  { event, tool, session, agent }: HookAnswered,
+  ms: number,
+): void {
+  const actor = session === null ? null : { session, agent, incarnation: 0 };
+  const { at, id, name, project } = decidedBy(services, actor);
+  const line = { at, event, id, agent, name, project, type: tool, file: null, decision: "event" } as const;
+  services.recorder.note({ ...line, ms: Math.round(ms * 10) / 10 });
+}
+
+export interface HookAnswered {
+  readonly event: string;
+  readonly tool: string | null;
+  readonly session: string | null;
+  readonly agent: string | null;
 }

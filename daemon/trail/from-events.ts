@@ -1,27 +1,38 @@
+/** Trail lines for what the log's events tell: waits, ends of locks, sessions and freezes, writes past a lock. */
+import type { KiteEvent } from "../../protocol/events.ts";
 import type { CoreEvent } from "../core/outcome.ts";
+import { person } from "./decisions.ts";
 import type { TrailLine } from "./trail.ts";
 
-/** Why a lock ended that its holder did not release, for people. Releases have their own lines. */
-const causes: ReadonlyMap<string, string> = new Map([
-  ["yielded", "others waited and it was not touched, so it passed on"],
-  ["anchor_gone", "its process is gone, the lock is free"],
-  ["lease over", "not touched for long, the lock is free"],
-  ["lost", "nothing was heard of the session, the lock is free"],
-  ["disconnected", "its connection closed, the lock is free"],
-  ["revoked", "taken away by force"],
-]);
-
-/** Why a claim ended that its owner did not release. */
+/** Why a session ended, for people. */
 const sessionEnds: ReadonlyMap<string, string> = new Map([
-  ["anchor_gone", "its process is gone"],
+  ["anchor_gone", "its process ended"],
   ["lost", "nothing was heard of the session for a day"],
   ["deregistered", "its session ended"],
   ["ended", "its session ended"],
 ]);
 
-/**
- * Returns the trail lines for decisions without a request: locks and claims that expired, writes that came too late.
- */
+/** Why a lock ended, for people. */
+const lockEnds: ReadonlyMap<string, string> = new Map([
+  ...sessionEnds,
+  ["unlocked", "it unlocked it"],
+  ["turn ended", "its turn ended"],
+  ["yielded", "others waited and it was not touched, so it passed on"],
+  ["lease over", "not touched for long"],
+  ["lost", "nothing was heard of the session"],
+  ["disconnected", "its connection closed"],
+  ["undelivered", "no client received the grant"],
+  ["revoked", "taken away by force"],
+]);
+
+/** Why a freeze ended, for people. */
+const freezeEnds: ReadonlyMap<string, string> = new Map([
+  ...sessionEnds,
+  ["resumed", "it was ended"],
+  ["over", "its time was over"],
+]);
+
+/** Returns the trail lines for the events of one step. */
 export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
   const lines: TrailLine[] = [];
   for (const { event, project } of events) {
@@ -64,6 +75,123 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
       const line = { at, event: event.event, ...by, project, type: cause } as const;
       lines.push({ ...line, file: null, decision: "note", why: `${ended}, ${task} ${now}` });
     }
+  for (const one of events) {
+    const { event, project, to } = one;
+    // The copy for one connection.
+    if (to !== undefined) continue;
+    if (event.event === "lock_released") addReleased(lines, event, one, at);
+    else for (const told of toldBy(event)) lines.push(lineOf(event, project, told, at));
   }
   return lines;
+}
+
+/** Each unlock comes through here: one literal for the line. */
+function addReleased(
+  lines: TrailLine[],
+  { event, cause, holder, paths }: Extract<KiteEvent, { readonly event: "lock_released" }>,
+  { project, heldMs }: CoreEvent,
+  at: number,
+): void {
+  const { id, agent, name } = holder;
+  const why = lockEnds.get(cause) ?? cause;
+  for (let i = 0; i < paths.length; i += 1) {
+    lines.push({
+      at,
+      event,
+      id,
+      agent,
+      name,
+      project,
+      type: cause,
+      file: paths[i] ?? null,
+      decision: "note",
+      rule: "lock",
+      why,
+      heldMs: heldMs?.[i],
+    });
+  }
+}
+
+/** The fields of a line in which one event differs from the next. */
+interface Told extends Partial<Pick<TrailLine, "type" | "file" | "decision" | "task">> {
+  /** Null: nobody in particular. */
+  readonly by: { readonly id: string | null; readonly agent?: string | null; readonly name: string } | null;
+  readonly rule: string;
+  readonly why: string;
+}
+
+function lineOf(event: KiteEvent, project: string, { by, ...told }: Told, at: number): TrailLine {
+  const { id = null, agent = null, name = null } = by ?? {};
+  const who = { at, event: event.event, id, agent, name, project };
+  return { ...who, type: null, file: null, decision: "note", ...told };
+}
+
+function toldBy(event: KiteEvent): readonly Told[] {
+  switch (event.event) {
+    case "session_started":
+      return [{ by: event, rule: "session", why: "its session began" }];
+    case "session_lost":
+      return [{ by: event, rule: "session", why: "no sign of life" }];
+    case "session_ended": {
+      const { cause: type } = event;
+      // The hook of the session's end has a line of its own, with the reason that the client gave.
+      if (type === "ended") return [];
+      return [{ by: event, rule: "session", type, why: sessionEnds.get(type) ?? type }];
+    }
+    case "lock_queued": {
+      const { waiter: by, holder, position, paths } = event;
+      const why = `${holder === null ? "" : `behind ${holder.name}, `}queue position ${position}`;
+      return paths.map(file => ({ by, rule: "lock", decision: "wait", file, why }));
+    }
+    case "lock_wait_ended": {
+      const { waiter: by, cause: type, paths } = event;
+      // The other causes refuse the request, and its line says why.
+      if (type !== "disconnected") return [];
+      const why = "gave up waiting: its connection closed";
+      return paths.map(file => ({ by, rule: "lock", type, file, why }));
+    }
+    case "lost_update": {
+      const { writer: by, holder, path: file } = event;
+      const whose = holder === null ? "" : `; ${holder.name} has it now`;
+      return [{ by, rule: "write", file, why: `wrote after its lock had passed on${whose}` }];
+    }
+    case "bypassed": {
+      const { writer: by, holder, held, path: file } = event;
+      const whose = held ? "holds it" : "has work in it that is not committed";
+      const why = `changed by a shell command while ${holder.name} ${whose}`;
+      return [{ by, rule: "write", type: "shell", file, why }];
+    }
+    case "work_taken": {
+      const { how, command: type, commit, owner, by, paths } = event;
+      const did = how === "committed" ? "committed" : "taken out of the working tree";
+      const why = `${did}${commit === null ? "" : ` as ${commit}`}: it was uncommitted work of ${owner.name}`;
+      return paths.map(file => ({ by, rule: "guard", type, file, why }));
+    }
+    case "merge_risk": {
+      const [a, b] = event.sides;
+      const why = `${a.name} has work in it in ${a.worktree}, ${b.name} in ${b.worktree}`;
+      return [a, b].map(by => ({ by, rule: "merge", file: `${by.worktree}/${event.file}`, why }));
+    }
+    case "hold_began": {
+      const why = `froze it for ${Math.ceil(event.lastsMs / 1000)} s`;
+      const by = event.by ?? { id: null, name: person };
+      return event.paths.map(file => ({ by, rule: "freeze", file, why }));
+    }
+    case "hold_ended": {
+      const { cause: type } = event;
+      const why = `the freeze ended: ${freezeEnds.get(type) ?? type}`;
+      return event.paths.map(file => ({ by: null, rule: "freeze", type, file, why }));
+    }
+    case "task_released":
+    case "task_failed": {
+      const { cause: type, by, task } = event;
+      // A request that released or failed the task has a line of its own.
+      const ended = type === undefined ? undefined : sessionEnds.get(type);
+      if (ended === undefined || type === undefined || by === null) return [];
+      const now = event.event === "task_failed" ? "has failed: too many attempts" : "can be claimed again";
+      return [{ by, rule: "task", type, task, why: `${ended}, ${task} ${now}` }];
+    }
+    default:
+      return [];
+  }
 }

@@ -3,30 +3,47 @@ import { readdir } from "node:fs/promises";
 import { limits } from "../../protocol/limits.ts";
 
 /**
- * One decision. It has no field for content: no prompt, no file's text, and of a shell command at most its first word
- * (in `type`). Only these fields are written, even if an object has others.
+ * The kinds of lines. `allow`, `deny` and `wait` are decisions; `wait` is the start of a wait, whose end is a line of its
+ * own. `note`: something changed without a request. `event`: a hook was answered, or a write ended; nothing was decided.
+ */
+export const trailDecisions = ["allow", "deny", "wait", "note", "event"] as const;
+export type TrailDecision = (typeof trailDecisions)[number];
+
+/**
+ * One line. It has no field for content: no prompt, no file's text, and of a shell command at most its first word
+ * (in `type`). Only these fields are written, even if an object has others. Lines of earlier versions lack `rule`,
+ * `task`, `waitedMs` and `heldMs`.
  */
 export interface TrailLine {
   /** Wall time in milliseconds. */
   readonly at: number;
-  /** The request's type or the hook's event. */
+  /** The request's type, the hook's event, or the event of the log. */
   readonly event: string;
   readonly id: string | null;
   readonly agent: string | null;
   readonly name: string | null;
   readonly project: string | null;
-  /** The tool, or the kind of lock. */
+  /** The tool, the git command, or the cause of an event. */
   readonly type: string | null;
+  /** A real path; in lines of earlier versions also one as typed, relative to the project. */
   readonly file: string | null;
-  readonly decision: "allow" | "deny" | "wait" | "note";
+  readonly decision: TrailDecision;
+  /** The rule that decided: `lock`, `freeze`, `guard`, `task`, `message`, or the name of a gate. Of a note, its topic. */
+  readonly rule?: string;
   /** The refusal's code. */
   readonly code?: string;
   /** The gates that decided, with commas between. */
   readonly gate?: string;
   /** A short reason, for a person. */
   readonly why?: string;
-  /** Duration in milliseconds. */
-  readonly ms?: number;
+  /** The id of the task that the line is about, or its name in a refused request. */
+  readonly task?: string | undefined;
+  /** Milliseconds from the request to the decision, or to a hook's answer. */
+  readonly ms?: number | undefined;
+  /** Milliseconds that the actor waited for others before the decision; absent if it did not wait. */
+  readonly waitedMs?: number | undefined;
+  /** Milliseconds from a lock's grant to its end. */
+  readonly heldMs?: number | undefined;
 }
 
 export const newline = 0x0a;
@@ -68,10 +85,14 @@ export function encode(line: TrailLine): string {
     type: clip(line.type),
     file: clip(line.file),
     decision: line.decision,
+    rule: clip(line.rule),
     code: line.code,
     gate: line.gate,
     why: clip(line.why),
+    task: clip(line.task),
     ms: line.ms,
+    waitedMs: line.waitedMs,
+    heldMs: line.heldMs,
   };
   return `${JSON.stringify(known)}\n`;
 }
@@ -82,9 +103,9 @@ function clip<T extends string | null | undefined>(text: T): T | string {
     : text;
 }
 
-const decisions: ReadonlySet<unknown> = new Set(["allow", "deny", "wait", "note"]);
+const decisions: ReadonlySet<unknown> = new Set(trailDecisions);
 
-/** Parses a stored line; null if it is invalid (torn by a crash). */
+/** Parses a stored line; null if it is invalid (torn by a crash, or of a later version). */
 export function decode(text: string): TrailLine | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -97,12 +118,27 @@ export function decode(text: string): TrailLine | null {
 
 function isTrailLine(value: unknown): value is TrailLine {
   if (typeof value !== "object" || value === null) return false;
-  const line = new Map<string, unknown>(Object.entries(value));
-  const texts = ["id", "agent", "name", "project", "type", "file"].map(name => line.get(name));
+  const line: Partial<Record<keyof TrailLine, unknown>> = value;
   return (
-    typeof line.get("at") === "number" &&
-    typeof line.get("event") === "string" &&
-    decisions.has(line.get("decision")) &&
-    texts.every(text => text === null || typeof text === "string")
+    typeof line.at === "number" &&
+    typeof line.event === "string" &&
+    decisions.has(line.decision) &&
+    isText(line.id) &&
+    isText(line.agent) &&
+    isText(line.name) &&
+    isText(line.project) &&
+    isText(line.type) &&
+    isText(line.file) &&
+    (line.rule === undefined || typeof line.rule === "string") &&
+    (line.code === undefined || typeof line.code === "string") &&
+    (line.why === undefined || typeof line.why === "string") &&
+    (line.task === undefined || typeof line.task === "string") &&
+    (line.ms === undefined || typeof line.ms === "number") &&
+    (line.waitedMs === undefined || typeof line.waitedMs === "number") &&
+    (line.heldMs === undefined || typeof line.heldMs === "number")
   );
+}
+
+function isText(value: unknown): boolean {
+  return value === null || typeof value === "string";
 }

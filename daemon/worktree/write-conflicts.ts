@@ -36,6 +36,13 @@ export async function noteConflict(
   if (isRefusal(reply) || reply["told"] !== true) return;
   const why = `${before.name} wrote it within the last ${limits.conflictMs / 60_000} minutes as well`;
   const who = { id: actor.session, agent: actor.agent, name, project: session.project };
-  const what = { event: "file_conflict", type: "hook", file: path, decision: "note", why } as const;
+  const what = {
+    event: "file_conflict",
+    type: "hook",
+    rule: "write",
+    file: path,
+    decision: "note",
+    why,
+  } as const;
   recorder.note({ at: clock.wall(), ...who, ...what });
 }

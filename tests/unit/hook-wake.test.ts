@@ -136,6 +136,7 @@ describe("a session that stops", () => {
         type: "wake",
         file: "/p/x",
         decision: "note",
+        rule: "lock",
         why: "free again (alice had it): woken to try its edit anew",
       },
     ]);

@@ -1,17 +1,38 @@
 import { expect, it } from "vitest";
+import type { CoreEvent } from "../../daemon/core/outcome.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
-import { World } from "./core-world.ts";
+import { actor, lockOf, World } from "./core-world.ts";
 import { claimOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
 
-it("writes down what ended by itself, and not what was given back", () => {
+/** The lines about tasks, in short. */
+const tasksIn = (events: readonly CoreEvent[]) =>
+  trailOf(events, 7)
+    .filter(line => line.rule === "task")
+    .map(({ id, name, type, why }) => [id, name, type, why]);
+
+it("writes down waits, and how each lock ended and after how long", () => {
   const w = new World();
   w.begin("a", { name: "alice", project: "/shop" });
   w.lock("a", "x", { kind: "turn" });
   w.lock("a", "y");
   w.lock("b", "x", { kind: "turn" });
   w.pass(15_000);
-  const yielded = w.steps.flatMap(step => trailOf(step.events, 7));
-  expect(yielded).toEqual([
+  const told = () => trailOf(w.steps.at(-1)?.events ?? [], 7);
+  const lines = w.steps.flatMap(step => trailOf(step.events, 7)).filter(line => line.rule === "lock");
+  expect(lines).toEqual([
+    {
+      at: 7,
+      event: "lock_queued",
+      id: "b",
+      agent: null,
+      name: "b",
+      project: "default",
+      type: null,
+      file: "/p/x",
+      decision: "wait",
+      rule: "lock",
+      why: "behind alice, queue position 1",
+    },
     {
       at: 7,
       event: "lock_released",
@@ -22,11 +43,28 @@ it("writes down what ended by itself, and not what was given back", () => {
       type: "yielded",
       file: "/p/x",
       decision: "note",
+      rule: "lock",
       why: "others waited and it was not touched, so it passed on",
+      heldMs: 15_000,
     },
   ]);
   w.unlock("a", "y");
-  expect(trailOf(w.steps.at(-1)?.events ?? [], 8)).toEqual([]);
+  expect(told()).toMatchObject([{ name: "alice", type: "unlocked", why: "it unlocked it", heldMs: 15_000 }]);
+  w.step({ type: "session_end", session: "a", incarnation: null, cause: "anchor_gone" });
+  expect(told()).toMatchObject([{ event: "session_ended", name: "alice", why: "its process ended" }]);
+});
+
+it("writes down who froze which file, and when that ended", () => {
+  const w = new World();
+  w.begin("a", { name: "alice", project: "/p" });
+  const hold = { files: lockOf("a", "x", 0).files, ttlMs: 2_500 };
+  const freeze = { type: "broadcast", project: "/p", text: "secret", bytes: 6, hold, wallMs: 1 } as const;
+  const last = () => trailOf(w.steps.at(-1)?.events ?? [], 7);
+  w.do({ ...freeze, actor: actor("a") });
+  expect(last()).toMatchObject([{ name: "alice", file: "/p/x", rule: "freeze", why: "froze it for 3 s" }]);
+  expect(JSON.stringify(last())).not.toContain("secret");
+  w.pass(2_500);
+  expect(last()).toMatchObject([{ id: null, file: "/p/x", why: "the freeze ended: its time was over" }]);
 });
 
 it("writes down which tasks nobody works on any more, and not what was given back", () => {
@@ -37,10 +75,10 @@ it("writes down which tasks nobody works on any more, and not what was given bac
     w.begin("a", { name: "alice" });
     w.do(claimOf("a"));
     const { events } = w.step({ type: "session_end", session: "a", incarnation: null, cause });
-    ends.push(...trailOf(events, 7).map(({ id, name, type, why }) => [id, name, type, why]));
+    ends.push(...tasksIn(events));
   }
   expect(ends).toEqual([
-    ["a", "alice", "anchor_gone", "its process is gone, t-0-1 can be claimed again"],
+    ["a", "alice", "anchor_gone", "its process ended, t-0-1 can be claimed again"],
     ["a", "alice", "deregistered", "its session ended, t-0-1 can be claimed again"],
     ["a", "alice", "ended", "its session ended, t-0-1 has failed: too many attempts"],
   ]);
@@ -69,6 +107,7 @@ it("writes down what a shell command changed past its holder", () => {
       type: "shell",
       file: "/p/x",
       decision: "note",
+      rule: "write",
       why: "changed by a shell command while alice holds it",
     },
   ]);

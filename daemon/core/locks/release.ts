@@ -255,7 +255,8 @@ export function releaseParts(
     dismissAll(state, actor, places, reply, cause, step);
     if (holds.length > 0) {
       const event = { event: "lock_released" as const, ...fileLists(holds), holder, cause };
-      step.events.push({ event, about: [], project });
+      const heldMs = holds.slice(0, event.paths.length).map(hold => state.t - hold.since);
+      step.events.push({ event, about: [], project, heldMs });
     }
   }
 }
