@@ -45,7 +45,7 @@ export async function explainSubject(
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { absolute } = await import("../actor.ts");
-  const { filterOf } = await import("./log.ts");
+  const { isAbout, isOf } = await import("../trail/filter.ts");
   const { explain, explainLines } = await import("../view/explain.ts");
   const { readTrail } = await import("../../daemon/trail/read.ts");
   const { limits } = await import("../../protocol/limits.ts");
@@ -57,8 +57,9 @@ export async function explainSubject(
   }
   // Lines of other sessions show which session held a file before.
   const lines = await readTrail(world.paths.trail, { limit: limits.trailReadMax });
-  const ofSession = filterOf(subject, null);
-  const ofFile = filterOf(null, absolute(world.cwd, subject));
+  const ofSession = (line: TrailLine) => isOf(line, subject);
+  const file = absolute(world.cwd, subject).replace(/(?<=.)\/$/, "");
+  const ofFile = (line: TrailLine) => isAbout(line, file);
   const about = !subject.includes("/") && lines.some(ofSession) ? "session" : "file";
   const wanted: (line: TrailLine) => boolean = about === "session" ? ofSession : ofFile;
   const explained = explain(lines, wanted).slice(-count);

@@ -1,40 +1,50 @@
-import { resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { ProcessContext } from "../process-context.ts";
-import { projectRoot } from "../view/places.ts";
+import type { TrailFilter } from "../trail/filter.ts";
 
-interface LogFlags {
-  readonly lines: string;
+export interface LogFlags {
+  readonly lines?: string;
+  readonly agent?: string;
+  /** The earlier name of `agent`. */
   readonly session?: string;
   readonly file?: string;
+  readonly decision?: string;
+  readonly since?: string;
   readonly follow?: boolean;
   readonly json?: boolean;
 }
 
 const help = `
-The trail holds every decision: its time, session and file, whether Kite allowed or denied it, why and after how long.
-It holds no prompts and no file contents. The command needs no daemon.
+The trail holds every decision: its time, agent and file, whether Kite allowed or denied it, why and after how long.
+It holds no prompts and no file contents, and of a shell command its first word only. The command needs no daemon.
+
+Decisions: allow, deny, wait (a wait begins; its end has a line of its own), note (something ended or went past a lock
+without a request), event (a hook was answered, a file was written; shown only on request).
 
 --json: the lines as they are stored, one object a line:
-{"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "code"?, "why"?, "ms"?}
+{"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "rule"?, "code"?, "why"?, "task"?,
+"ms"?, "waitedMs"?, "heldMs"?}
 
-Exit codes: 0 done, 1 failed.
+Exit codes: 0 done, 1 failed, or the trail does not know the agent.
 
 Examples:
   $ kite log -n 20
-  $ kite log --session alice --follow
-  $ kite log --file src/auth.ts`;
+  $ kite log --agent alice --follow
+  $ kite log --file src/ --decision deny,wait --since 2h`;
 
 export function add(program: Command): void {
   program
     .command("log")
     .description("show each decision, and its reason")
-    .option("-n, --lines <n>", "how many of the latest decisions", "50")
-    .option("--session <name>", "only this session: its name, or the beginning of its id")
-    .option("--file <file>", "only this file, or the files in this directory")
+    .option("-n, --lines <n>", "how many of the latest decisions; by default 50, with --since all")
+    .option("--agent <name>", "only this session or agent: its name, or the beginning of its id")
+    .option("--file <path>", "only this file, or the files in this directory")
+    .option("--decision <decisions>", "only allow, deny, wait, note or event; several by commas")
+    .option("--since <time>", "only decisions since then: 10m, 2h, 14:30, 2026-11-22T10:00")
     .option("-f, --follow", "also print new decisions, until interrupted")
     .option("--json", "print one JSON object a line")
+    .addOption(new Option("--session <name>").hideHelp())
     .addHelpText("after", help)
     .action(async (flags: LogFlags) => {
       const { interrupted, processWorld } = await import("../process-context.ts");
@@ -43,56 +53,104 @@ export function add(program: Command): void {
     });
 }
 
+/** Lines without `-n` and `--since`. */
+const linesDefault = 50;
+
 /** Returns the exit code; with `follow` when `until` is aborted. */
 export async function log(world: ProcessContext, flags: LogFlags, until: AbortSignal): Promise<number> {
   const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { absolute } = await import("../actor.ts");
+  const { jsonLine, print, printFramed, screenOf } = await import("../process-context.ts");
+  const { wantedBy } = await import("../trail/filter.ts");
+  const { unknownAgent } = await import("../trail/known-agents.ts");
   const { logLines } = await import("../view/log.ts");
-  const { readTrail } = await import("../../daemon/trail/read.ts");
-  const { limits } = await import("../../protocol/limits.ts");
-  const limit = /^\d+$/.test(flags.lines) ? Number(flags.lines) : -1;
-  if (limit < 0 || limit > limits.trailReadMax) {
-    fail(world, false, "usage", `-n takes a number from 0 to ${limits.trailReadMax}, not ${flags.lines}`);
+  const asked = await askedBy(world, flags);
+  if (typeof asked === "string") {
+    fail(world, flags.json === true, "usage", asked);
     return exitCodes.failed;
   }
-  const file = flags.file === undefined ? null : absolute(world.cwd, flags.file);
-  const wanted = filterOf(flags.session ?? null, file);
+  const { filter, limit } = asked;
+  const wanted = wantedBy(filter);
   const isTerminal = world.stdout.isTTY === true;
-  const showLines = (lines: readonly TrailLine[]) => {
-    const screen = screenOf(world);
+  let count = 0;
+  const show = (lines: readonly TrailLine[]) => {
+    count += lines.length;
     // In a pipe each decision is one line of any length, so that grep finds whole decisions.
-    const wide = isTerminal ? screen : { ...screen, width: Number.POSITIVE_INFINITY };
-    for (const line of lines) {
-      if (flags.json) printJson(world, line);
-      else printFramed(world, logLines(line, wide));
-    }
+    const screen = isTerminal ? screenOf(world) : { ...screenOf(world), width: Number.POSITIVE_INFINITY };
+    if (flags.json) print(world, lines.map(jsonLine));
+    else
+      printFramed(
+        world,
+        lines.flatMap(line => logLines(line, screen)),
+      );
   };
-  const read = () => readTrail(world.paths.trail, { limit, filter: wanted });
+  const place = await showStored(world.paths.trail, { filter, limit, wanted }, show);
+  const unknown =
+    count === 0 && filter.agent !== undefined ? await unknownAgent(world.paths.trail, filter.agent) : null;
   if (flags.follow) {
-    const { followTrail, readAtEnd } = await import("../follow-trail.ts");
-    const { found, place } = await readAtEnd(world.paths.trail, read);
-    showLines(found);
-    await followTrail(world.paths.trail, place, lines => showLines(lines.filter(wanted)), until);
+    if (unknown !== null) world.stderr.write(`kite: ${unknown}\n`);
+    const { followTrail } = await import("../trail/follow.ts");
+    await followTrail(world.paths.trail, place, lines => show(lines.filter(wanted)), until);
     return exitCodes.done;
   }
-  const lines = await read();
-  showLines(lines);
-  if (lines.length === 0 && isTerminal) world.stderr.write("kite: the trail has no such decision yet\n");
+  if (unknown !== null) {
+    fail(world, flags.json === true, "unknown_agent", unknown);
+    return exitCodes.failed;
+  }
+  if (count === 0 && isTerminal) world.stderr.write("kite: the trail has no such decision yet\n");
   return exitCodes.done;
 }
 
-/** Returns a test for lines of this session and this file. A line's relative file starts at its project's directory. */
-export function filterOf(session: string | null, file: string | null): (line: TrailLine) => boolean {
-  const path = file?.replace(/(?<=.)\/$/, "") ?? null;
-  return line => {
-    if (session !== null) {
-      const isNamed = line.name === session || line.name?.startsWith(`${session}/`) === true;
-      if (!isNamed && line.id?.startsWith(session) !== true) return false;
-    }
-    if (path === null) return true;
-    if (line.file === null) return false;
-    const recorded = resolve(projectRoot(line.project ?? "/"), line.file);
-    return recorded === path || recorded.startsWith(`${path}/`);
+interface Asked {
+  readonly filter: TrailFilter;
+  /** Lines at most, the latest ones; null: all since a time. */
+  readonly limit: number | null;
+}
+
+/** Returns what the flags ask for, or a sentence about what is wrong with them. */
+async function askedBy(world: ProcessContext, flags: LogFlags): Promise<Asked | string> {
+  const { decisionsIn } = await import("../trail/filter.ts");
+  const { sinceForms, sinceTime } = await import("../trail/since.ts");
+  const { namesOf } = await import("../real-path.ts");
+  const { limits } = await import("../../protocol/limits.ts");
+  const { lines, agent = flags.session, file, decision } = flags;
+  if (lines !== undefined && !(/^\d+$/.test(lines) && Number(lines) <= limits.trailReadMax))
+    return `-n takes a number from 0 to ${limits.trailReadMax}, not ${lines}`;
+  const decisions = decision === undefined ? undefined : decisionsIn(decision);
+  if (typeof decisions === "string") return decisions;
+  const since = flags.since === undefined ? undefined : sinceTime(flags.since, world.now());
+  if (since === null) return `--since takes ${sinceForms}, not ${flags.since}`;
+  const paths = file === undefined ? undefined : await namesOf(world.cwd, file);
+  const all = since === undefined ? linesDefault : null;
+  return {
+    filter: { agent, paths, decisions, since },
+    limit: lines === undefined ? all : Number(lines),
   };
+}
+
+interface Wanted extends Asked {
+  readonly wanted: (line: TrailLine) => boolean;
+}
+
+/** Shows the stored lines, and returns the position after them. */
+async function showStored(
+  dir: string,
+  { filter, limit, wanted }: Wanted,
+  show: (lines: readonly TrailLine[]) => void,
+) {
+  const { since } = filter;
+  if (limit === null && since !== undefined) {
+    const { readForward, startBefore } = await import("../../daemon/trail/forward.ts");
+    let place = await startBefore(dir, since);
+    for await (const { lines, end } of readForward(dir, place)) {
+      show(lines.filter(wanted));
+      place = end;
+    }
+    return place;
+  }
+  const { readTrail } = await import("../../daemon/trail/read.ts");
+  const { readAtEnd } = await import("../trail/follow.ts");
+  const read = () => readTrail(dir, { limit: limit ?? linesDefault, filter: wanted, since });
+  const { found, place } = await readAtEnd(dir, read);
+  show(found);
+  return place;
 }

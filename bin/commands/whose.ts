@@ -39,6 +39,7 @@ export function add(program: Command): void {
 export async function whose(world: ProcessContext, file: string | null, flags: WhoseFlags): Promise<number> {
   const { exitCodes, rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
+  const { realPath } = await import("../real-path.ts");
   const { whoseView } = await import("../view/whose.ts");
   const path = file === null ? null : await realPath(world.cwd, file);
   return withDaemon(world, flags.json === true, async client => {
@@ -48,18 +49,4 @@ export async function whose(world: ProcessContext, file: string | null, flags: W
     else printFramed(world, whoseView(writes, file, screenOf(world)));
     return exitCodes.done;
   });
-}
-
-/** Returns the file as the daemon names it; for a deleted file, resolves its directory. */
-async function realPath(cwd: string, file: string): Promise<string> {
-  const { realpath } = await import("node:fs/promises");
-  const { basename, dirname, join, resolve } = await import("node:path");
-  const path = resolve(cwd, file);
-  try {
-    return await realpath(path);
-  } catch {
-    // A deleted file has uncommitted work, too.
-    const folder = await realpath(dirname(path)).catch(() => dirname(path));
-    return join(folder, basename(path));
-  }
 }

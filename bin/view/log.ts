@@ -1,5 +1,6 @@
 /** Lines of the trail as text. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
+import { type Code, codes } from "../../protocol/codes.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
 import { clean, clock, duration, pad, type Screen, wrap } from "./text.ts";
@@ -17,18 +18,14 @@ const shownMs = 100;
 /** Column at which a wrapped line continues. */
 const indent = 10;
 
-/** Returns one decision as lines: time, decision, session and reason. */
+/** Returns one decision as lines: time, decision, agent, what it did, and the reason. */
 export function logLines(line: TrailLine, screen: Screen): string[] {
-  const who = clean(line.name ?? line.id?.slice(0, 8) ?? "-");
-  const agent = line.agent === null || who.includes("/") ? "" : `/${clean(line.agent).slice(0, 8)}`;
-  const what = whatOf(line);
-  const why = [line.code, line.why].filter(part => part !== undefined).join(": ");
   const parts = [
-    pad(`${who}${agent}`, 16),
-    pad(clean(what), 12),
+    pad(whoOf(line), 16),
+    pad(clean(whatOf(line)), 12),
     line.file === null ? "" : fileOf(line, screen.home),
-    why === "" ? "" : clean(why),
-    line.ms !== undefined && line.ms >= shownMs ? `after ${duration(line.ms)}` : "",
+    clean(whyOf(line)),
+    timeOf(line),
   ];
   const at = clock(line.at, screen.now);
   const text = `${at}  ${pad(line.decision, 5)}  ${parts.filter(part => part !== "").join("  ")}`;
@@ -40,10 +37,36 @@ export function logLines(line: TrailLine, screen: Screen): string[] {
   return [painted, ...rest];
 }
 
-/** Returns the git command if there is one, because it says more than the hook's event. */
-function whatOf({ event, type }: TrailLine): string {
-  if (type === null || type === event) return event;
-  return type.startsWith("git ") ? type : `${event} ${type}`;
+/** Returns the agent's name. Lines of earlier versions may lack the agent's part. */
+function whoOf({ name, id, agent }: TrailLine): string {
+  const who = clean(name ?? id?.slice(0, 8) ?? "-");
+  return agent === null || who.includes("/") ? who : `${who}/${clean(agent).slice(0, 8)}`;
+}
+
+/** Returns the tool or the git command if there is one, because it says more than the hook's event. */
+function whatOf({ event, type, decision }: TrailLine): string {
+  if (decision === "event") return type === null ? event : `${event} ${type}`;
+  const isTool = type !== null && (type.startsWith("git ") || event === "PreToolUse");
+  return isTool ? type : event.replaceAll("_", " ");
+}
+
+/** Returns the reason as a sentence; the code alone is for programs. */
+function whyOf({ why, code, decision, rule }: TrailLine): string {
+  if (why !== undefined) return why;
+  if (decision === "event" && rule === "write") return "wrote it";
+  return isCode(code) ? codes[code] : (code ?? "");
+}
+
+function isCode(code: string | undefined): code is Code {
+  return code !== undefined && Object.hasOwn(codes, code);
+}
+
+/** Returns how long it took, if that is worth a word. */
+function timeOf({ decision, ms, waitedMs, heldMs }: TrailLine): string {
+  if (heldMs !== undefined) return `held ${duration(heldMs)}`;
+  if (decision === "event") return ms === undefined ? "" : `${ms} ms`;
+  const took = waitedMs ?? ms ?? 0;
+  return took >= shownMs ? `after ${duration(took)}` : "";
 }
 
 function fileOf(line: TrailLine, home: string): string {

@@ -186,6 +186,10 @@ function propose(
       why: named(reply),
       task: taskIn(command, reply),
     });
+    const moved = command.type === "task_update" ? command.status : null;
+    const type = moved === null ? call.type : moved;
+    const task = taskIn(command, reply);
+    noteReply(services, call.type, by, reply, { rule: "task", type, task, why: named(reply) });
     return reply;
   });
   return undefined;

@@ -15,7 +15,7 @@ const sessionEnds: ReadonlyMap<string, string> = new Map([
 /** Why a lock ended, for people. */
 const lockEnds: ReadonlyMap<string, string> = new Map([
   ...sessionEnds,
-  ["unlocked", "it unlocked it"],
+  ["unlocked", "its holder unlocked it"],
   ["turn ended", "its turn ended"],
   ["yielded", "others waited and it was not touched, so it passed on"],
   ["lease over", "not touched for long"],

@@ -9,6 +9,8 @@ export interface TrailQuery {
   /** At most `limits.trailReadMax`. */
   readonly limit: number;
   readonly filter?: (line: TrailLine) => boolean;
+  /** Reads no further back than to the first line before this wall time, in milliseconds. */
+  readonly since?: number | undefined;
 }
 
 /**
@@ -22,6 +24,7 @@ export async function readTrail(dir: string, query: TrailQuery): Promise<TrailLi
     for await (const text of linesBackwards(join(dir, fileName(n)))) {
       if (found.length >= limit) return found.reverse();
       const line = decode(text);
+      if (line !== null && query.since !== undefined && line.at < query.since) return found.reverse();
       if (line !== null && (query.filter?.(line) ?? true)) found.push(line);
     }
   }

@@ -275,11 +275,16 @@ describe("with a daemon", () => {
     const denied = () => run(["log", "--file", "src"]);
     await expect.poll(async () => (await denied()).out.split("\n").length).toBe(3);
     const [first, second] = (await denied()).out.split("\n");
-    expect(first).toMatch(/^\d\d:\d\d:\d\d {2}allow {2}alice +file_lock +src\/auth\.ts/);
-    expect(second).toMatch(/ {2}deny {3}ana@\S+ +file_lock +src\/auth\.ts {2}lock_held: /);
-    expect((await run(["log", "--session", "nobody"])).out).toBe("");
-    const lines = (await run(["log", "--session", "alice", "--json"])).out.trimEnd().split("\n");
-    expect(lines.map(line => JSON.parse(line))).toMatchObject([{ id: "alice-0001", decision: "allow" }]);
+    expect(first).toMatch(/^\d\d:\d\d:\d\d {2}allow {2}alice +file lock +src\/auth\.ts/);
+    expect(second).toMatch(/ {2}deny {3}ana@\S+ +file lock +src\/auth\.ts {2}file locked by alice-00/);
+    const unknown = await run(["log", "--agent", "nobody"]);
+    expect(unknown).toMatchObject({ code: 1, out: "" });
+    expect(unknown.err).toMatch(/^kite: the trail knows no agent nobody; it knows .*alice/);
+    const asked = ["log", "--session", "alice", "--decision", "allow", "--json"];
+    const lines = (await run(asked)).out.trimEnd().split("\n");
+    expect(lines.map(line => JSON.parse(line))).toMatchObject([
+      { id: "alice-0001", decision: "allow", rule: "lock", file: join(shop, "src/auth.ts") },
+    ]);
 
     const child = start(["log", "-n", "0", "--follow"]);
     const text = textOf(child);

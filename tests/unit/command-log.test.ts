@@ -1,9 +1,11 @@
 /** kite log: what it leaves out, and how it follows a trail that is written meanwhile. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { filterOf, log } from "../../bin/commands/log.ts";
+import { log } from "../../bin/commands/log.ts";
+import { decisionsIn, isAbout, isOf, wantedBy } from "../../bin/trail/filter.ts";
+import { sinceTime } from "../../bin/trail/since.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { type FakeWorld, fakeWorld } from "./command-world.ts";
 import { now } from "./view-rows.ts";
@@ -44,22 +46,62 @@ const never = new AbortController().signal;
 const files = () => [...world.out().matchAll(/f\d+\.ts/g)].map(String);
 
 describe("filters", () => {
-  it("know a session by its name, its agents' names and how its id begins", () => {
-    const bob = filterOf("bob", null);
-    expect(bob(line("a"))).toBe(true);
-    expect(bob(line("a", { name: "bob/1f3a" }))).toBe(true);
-    expect(bob(line("a", { name: "bobby", id: "x" }))).toBe(false);
-    expect(filterOf("bob-0000", null)(line("a", { name: null }))).toBe(true);
+  it("know an agent by its name, its session's name, and how an id begins", () => {
+    const bob = (more: Partial<TrailLine> = {}) => isOf(line("a", more), "bob");
+    expect(bob()).toBe(true);
+    expect(bob({ name: "bob/1f3a" })).toBe(true);
+    expect(bob({ name: "bob#2" })).toBe(true);
+    expect(bob({ name: "alice/bob" })).toBe(true);
+    expect(bob({ name: "bobby", id: "x" })).toBe(false);
+    expect(bob({ name: "alice", id: "bob" })).toBe(true);
+    // So short a beginning of an id may be anybody's.
+    expect(bob({ name: null, id: "bob-0000" })).toBe(false);
+    expect(isOf(line("a", { name: null }), "bob-0000")).toBe(true);
+    expect(isOf(line("a", { name: null, id: "x", agent: "a1b2c3" }), "a1b2")).toBe(true);
   });
 
   it("know a file by its path, in its project, and a directory by what is in it", () => {
-    const src = filterOf(null, "/shop/src/");
-    expect(src(line("/shop/src/a.ts"))).toBe(true);
-    expect(src(line("src/a.ts"))).toBe(true);
-    expect(src(line("/shop/src"))).toBe(true);
-    expect(src(line("/shop/srcs/a.ts"))).toBe(false);
-    expect(src(line("x", { file: null }))).toBe(false);
+    const src = (file: string | null) => isAbout(line("x", { file }), "/shop/src");
+    expect(src("/shop/src/a.ts")).toBe(true);
+    expect(src("src/a.ts")).toBe(true);
+    expect(src("/shop/src")).toBe(true);
+    expect(src("/shop/srcs/a.ts")).toBe(false);
+    expect(src(null)).toBe(false);
+    expect(isAbout(line("/etc/x"), "/")).toBe(true);
   });
+
+  it("know decisions, leave out events unless asked, and join", () => {
+    const decided = (decision: TrailLine["decision"]) => line("a", { decision });
+    expect(wantedBy({})(decided("allow"))).toBe(true);
+    expect(wantedBy({})(decided("event"))).toBe(false);
+    const decisions = decisionsIn("deny, event");
+    if (typeof decisions === "string") throw new Error(decisions);
+    const wanted = wantedBy({ decisions, agent: "bob", paths: ["/shop/a"], since: now });
+    expect(wanted(decided("event"))).toBe(true);
+    expect(wanted(decided("allow"))).toBe(false);
+    expect(wanted({ ...decided("deny"), at: now - 1 })).toBe(false);
+    expect(wanted({ ...decided("deny"), file: "/shop/b" })).toBe(false);
+    expect(wanted({ ...decided("deny"), name: "eve", id: "e" })).toBe(false);
+    expect(decisionsIn("deny,allwo")).toBe(
+      '--decision takes allow, deny, wait, note, event, several separated by commas, not "allwo"; did you mean allow?',
+    );
+  });
+
+  it.each([
+    ["90s", now - 90_000],
+    ["1h30m", now - 5_400_000],
+    ["3d", now - 259_200_000],
+    ["2026-05-20T10:00", Date.UTC(2026, 4, 20, 10)],
+    ["2026-05-20T10:00:00+02:00", Date.UTC(2026, 4, 20, 8)],
+    ["2026-05-19", Date.UTC(2026, 4, 19)],
+    ["13:59", now - 60_000],
+    ["14:00:01", now + 1_000 - 86_400_000],
+    ["25:00", null],
+    ["2026-13-01", null],
+    ["yesterday", null],
+    ["10", null],
+    ["", null],
+  ])("know --since %s", (text, at) => expect(sinceTime(text, now)).toBe(at));
 });
 
 describe("kite log", () => {
@@ -75,15 +117,65 @@ describe("kite log", () => {
     expect(world.out()).toBe("");
   });
 
-  it.each(["many", "-1", "99999999"])("does not take -n %s", async lines => {
-    expect(await log(world, { lines }, never)).toBe(1);
-    expect(world.err()).toMatch(/^kite: -n takes a number from 0 to \d+, not /);
+  it("shows all since a time, oldest first, over several files", async () => {
+    const at = (secondsAgo: number) => ({ at: now - secondsAgo * 1000 });
+    const event = { decision: "event", ...at(1) } as const;
+    write(1, line("f1.ts", at(900)), line("f2.ts", at(700)));
+    write(2, line("f3.ts", at(500)), line("f4.ts", at(400)));
+    write(3, line("f5.ts", at(300)), line("f6.ts", event), line("f7.ts", at(0)));
+    expect(await log(world, { since: "10m" }, never)).toBe(0);
+    expect(files()).toEqual(["f3.ts", "f4.ts", "f5.ts", "f7.ts"]);
+    const other = { ...fakeWorld({ home: root }), cwd: "/shop" };
+    expect(await log(other, { since: "10m", lines: "2", json: true }, never)).toBe(0);
+    expect(other.out().match(/f\d/g)).toEqual(["f5", "f7"]);
+  });
+
+  it("passes over a line that a crash cut off, in the middle and at the end", async () => {
+    const torn = encode(line("f9.ts")).slice(0, 60);
+    write(1, line("f1.ts"));
+    appendFileSync(join(world.paths.trail, fileName(1)), torn);
+    write(2, line("f2.ts"));
+    appendFileSync(join(world.paths.trail, fileName(2)), `${torn}\n`);
+    write(2, line("f3.ts"));
+    appendFileSync(join(world.paths.trail, fileName(2)), torn);
+    expect(await log(world, { since: "1d" }, never)).toBe(0);
+    expect(await log(world, { lines: "9" }, never)).toBe(0);
+    expect(files()).toEqual(["f1.ts", "f2.ts", "f3.ts", "f1.ts", "f2.ts", "f3.ts"]);
+  });
+
+  it("lists the agents that it knows if it does not know this one", async () => {
+    write(1, line("f1.ts"), line("f2.ts", { name: "alice\u001b[2J", id: "a" }));
+    expect(await log(world, { agent: "eve" }, never)).toBe(1);
+    expect(world.err()).toBe("kite: the trail knows no agent eve; it knows alice [2J, bob\n");
+    expect(await log(world, { agent: "eve", json: true }, never)).toBe(1);
+    expect(JSON.parse(world.out())).toMatchObject({ ok: false, code: "unknown_agent" });
+    expect(await log(world, { agent: "bob", decision: "deny" }, never)).toBe(0);
+  });
+
+  it("takes a file behind a symbolic link by both of its names", async () => {
+    const real = join(root, "real");
+    mkdirSync(real);
+    symlinkSync(real, join(root, "link"));
+    write(1, line(join(real, "f1.ts")), line(join(root, "link", "f2.ts")), line("/shop/f3.ts"));
+    expect(await log({ ...world, cwd: root }, { file: "link/" }, never)).toBe(0);
+    expect(files()).toEqual(["f1.ts", "f2.ts"]);
+  });
+
+  it.each([
+    [{ lines: "many" }, /^kite: -n takes a number from 0 to \d+, not many\n$/],
+    [{ lines: "-1" }, /^kite: -n takes a number from 0 to \d+, not -1\n$/],
+    [{ lines: "99999999" }, /^kite: -n takes a number from 0 to \d+, not 99999999\n$/],
+    [{ decision: "refuse" }, /^kite: --decision takes allow, deny, wait, note, event, .* not "refuse"\n$/],
+    [{ since: "noon" }, /^kite: --since takes a time like 90s, .*, not noon\n$/],
+  ])("does not take %o", async (flags, error) => {
+    expect(await log(world, flags, never)).toBe(1);
+    expect(world.err()).toMatch(error);
   });
 
   it("follows what comes, over the end of a file, each line once and whole", async () => {
     write(1, line("f1.ts"));
     const ending = new AbortController();
-    const code = log(world, { lines: "5", follow: true, session: "bob" }, ending.signal);
+    const code = log(world, { lines: "5", follow: true, agent: "bob" }, ending.signal);
     await expect.poll(files).toEqual(["f1.ts"]);
     write(1, line("f2.ts"), line("f9.ts", { name: "eve", id: "e" }));
     await expect.poll(files).toEqual(["f1.ts", "f2.ts"]);

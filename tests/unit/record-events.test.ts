@@ -49,7 +49,9 @@ it("writes down waits, and how each lock ended and after how long", () => {
     },
   ]);
   w.unlock("a", "y");
-  expect(told()).toMatchObject([{ name: "alice", type: "unlocked", why: "it unlocked it", heldMs: 15_000 }]);
+  expect(told()).toMatchObject([
+    { name: "alice", type: "unlocked", why: "its holder unlocked it", heldMs: 15_000 },
+  ]);
   w.step({ type: "session_end", session: "a", incarnation: null, cause: "anchor_gone" });
   expect(told()).toMatchObject([{ event: "session_ended", name: "alice", why: "its process ended" }]);
 });

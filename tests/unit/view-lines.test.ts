@@ -32,15 +32,33 @@ describe("kite log", () => {
     const stashed: TrailLine = { ...line, event: "PreToolUse", type: "git stash push", file: null };
     expect(logLines(stashed, screen(200))).toEqual(["13:59:59  allow  bob               git stash push"]);
     expect([...logLines(line, screen(200)), ...logLines(denied, screen(200))]).toEqual([
-      "13:59:59  allow  bob               file_lock     src/auth.ts",
-      "13:59:59  deny   bob               PreToolUse Edit  src/auth.ts  lock_timeout: lock queue timeout (50s)  after 50s",
+      "13:59:59  allow  bob               file lock     src/auth.ts",
+      "13:59:59  deny   bob               Edit          src/auth.ts  lock queue timeout (50s)  after 50s",
+    ]);
+  });
+
+  it("says in words how a lock ended, why a line without a reason is there, and how long a hook took", () => {
+    const ended: TrailLine = {
+      ...line,
+      event: "lock_released",
+      type: "anchor_gone",
+      decision: "note",
+      why: "its process ended",
+      heldMs: 42_000,
+    };
+    const bare: TrailLine = { ...line, decision: "deny", code: "lock_held" };
+    const hook: TrailLine = { ...line, event: "Stop", type: null, file: null, decision: "event", ms: 1.5 };
+    expect([ended, bare, hook].flatMap(one => logLines(one, screen(200)))).toEqual([
+      "13:59:59  note   bob               lock released  src/auth.ts  its process ended  held 42s",
+      "13:59:59  deny   bob               file lock     src/auth.ts  another actor holds the file and the request does not wait",
+      "13:59:59  event  bob               Stop          1.5 ms",
     ]);
   });
 
   it("goes on below where the terminal is narrow", () => {
     const noted: TrailLine = { ...line, decision: "note", why: "the terminal was closed while it ran" };
     expect(logLines(noted, screen(50))).toEqual([
-      "13:59:59  note   bob               file_lock",
+      "13:59:59  note   bob               file lock",
       "          src/auth.ts  the terminal was closed",
       "          while it ran",
     ]);
@@ -48,7 +66,7 @@ describe("kite log", () => {
 
   it("shows what names it has, cleaned", () => {
     const bare: TrailLine = { ...line, name: null, agent: "f00dcafe-1", project: null, file: "a\u001b[2Jb" };
-    expect(logLines(bare, screen(200))).toEqual(["13:59:59  allow  bob-0000/f00dcafe  file_lock     a [2Jb"]);
+    expect(logLines(bare, screen(200))).toEqual(["13:59:59  allow  bob-0000/f00dcafe  file lock     a [2Jb"]);
   });
 
   it("paints the decision alone", () => {

@@ -2,9 +2,8 @@
 import { type FSWatcher, watch } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { decode, fileName, isAbsence, type TrailLine, trailFiles } from "../daemon/trail/line.ts";
-
-const chunkBytes = 64 * 1024;
+import { type Place, readForward } from "../../daemon/trail/forward.ts";
+import { fileName, type TrailLine, trailFiles } from "../../daemon/trail/line.ts";
 
 /** How often `readAtEnd` reads again if the daemon writes meanwhile. */
 const quietTries = 20;
@@ -46,7 +45,10 @@ export async function followTrail(
       const change = new Promise<void>(resolve => {
         changed = resolve;
       });
-      place = await readOn(dir, place, show);
+      for await (const { lines, end } of readForward(dir, place)) {
+        show(lines);
+        place = end;
+      }
       if (!until.aborted) await change;
     }
   } finally {
@@ -55,59 +57,12 @@ export async function followTrail(
   }
 }
 
-/** Position in the trail: file number, and offset in bytes of the first line not shown yet. */
-export interface Place {
-  readonly n: number;
-  readonly offset: number;
-}
-
 async function trailEnd(dir: string): Promise<Place> {
   const [newest] = await trailFiles(dir);
   if (newest === undefined) return { n: 0, offset: 0 };
   const handle = await open(join(dir, fileName(newest)), "r");
   try {
     return { n: newest, offset: (await handle.stat()).size };
-  } finally {
-    await handle.close();
-  }
-}
-
-async function readOn(dir: string, from: Place, show: (lines: readonly TrailLine[]) => void): Promise<Place> {
-  let place = from;
-  for (const n of (await trailFiles(dir)).reverse()) {
-    if (n < from.n) continue;
-    const offset = n === from.n ? from.offset : 0;
-    place = { n, offset: await readFile(join(dir, fileName(n)), offset, show) };
-  }
-  return place;
-}
-
-/** Shows the whole lines after `offset` and returns where they end. */
-async function readFile(
-  path: string,
-  offset: number,
-  show: (lines: readonly TrailLine[]) => void,
-): Promise<number> {
-  const handle = await open(path, "r").catch((error: unknown) => {
-    // The daemon rotated the file away since its name was read.
-    if (isAbsence(error)) return null;
-    throw error;
-  });
-  if (handle === null) return offset;
-  try {
-    let end = offset;
-    let rest = Buffer.alloc(0);
-    for (;;) {
-      const chunk = Buffer.alloc(chunkBytes);
-      const { bytesRead } = await handle.read(chunk, 0, chunkBytes, end + rest.length);
-      if (bytesRead === 0) return end;
-      const block = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
-      const whole = block.lastIndexOf("\n") + 1;
-      const texts = block.toString("utf8", 0, whole).split("\n");
-      show(texts.flatMap(text => decode(text) ?? []));
-      end += whole;
-      rest = block.subarray(whole);
-    }
   } finally {
     await handle.close();
   }

@@ -1,0 +1,19 @@
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+
+/** Returns a file typed in directory `cwd` as the daemon names it; for a deleted file, resolves its directory. */
+export async function realPath(cwd: string, file: string): Promise<string> {
+  const path = resolve(cwd, file);
+  try {
+    return await realpath(path);
+  } catch {
+    // A deleted file has locks and uncommitted work, too.
+    const folder = await realpath(dirname(path)).catch(() => dirname(path));
+    return join(folder, basename(path));
+  }
+}
+
+/** Returns the absolute names of a file typed in `cwd`: as it is typed, and without symbolic links. */
+export async function namesOf(cwd: string, file: string): Promise<readonly string[]> {
+  return [...new Set([resolve(cwd, file), await realPath(cwd, file)])];
+}
