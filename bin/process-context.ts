@@ -73,12 +73,12 @@ export function interrupted(): AbortSignal {
 const pipeColumns = 120;
 const columnsMin = 20;
 
-/** Returns standard output as a screen. */
-export function screenOf(world: ProcessContext): Screen {
+/** Returns standard output as a screen; `columns`: its width if it is no terminal and `COLUMNS` is not set. */
+export function screenOf(world: ProcessContext, columns: number = pipeColumns): Screen {
   const { stdout, env } = world;
   const isTerminal = stdout.isTTY === true;
   const asked = Number(env["COLUMNS"]);
-  const pipe = Number.isInteger(asked) && asked > 0 ? asked : pipeColumns;
+  const pipe = Number.isInteger(asked) && asked > 0 ? asked : columns;
   return {
     width: Math.max(columnsMin, isTerminal ? stdout.columns || 80 : pipe),
     color: wantsColor(env, isTerminal),

@@ -97,7 +97,7 @@ const commands: Readonly<Record<string, Entry>> = {
     load: () => import("./commands/risk.ts"),
   },
   explain: {
-    description: "say which sessions waited, were denied or got a lock, and why",
+    description: "say who has a file, what an agent waits for or what blocks a task, and why",
     load: () => import("./commands/explain.ts"),
   },
   doctor: {

@@ -1,74 +1,102 @@
 import type { Command } from "commander";
-import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { ProcessContext } from "../process-context.ts";
+import type { Kind } from "../trail/about.ts";
+import type { Question } from "../trail/explain.ts";
 
 interface ExplainFlags {
   readonly lines: string;
+  readonly file?: string;
+  readonly agent?: string;
+  readonly task?: string;
   readonly json?: boolean;
 }
 
 const help = `
-The argument is a file or directory, or a session: its name or the beginning of its id. If it could be both, Kite takes
-the session; write ./NAME for the file. The latest decision comes last. Explain reads the trail and needs no daemon.
+The argument is a task (an id that begins with t-), an agent (a session's or an agent's name, or the beginning of its
+id), or a file or directory. If it could be several of these, Kite takes the first of them and says so; --task, --agent
+and --file say which is meant. Explain reads the trail; a running daemon adds what holds now. The latest decision comes
+last.
 
---json: {"about":"file"|"session", "name", "explained":[{"at":MS, "who", "what":"took"|"waited"|"denied"|"released"|
-"not_released"|"ended"|"noted", "file", "project", "command", "waitedMs", "again", "until", "before":{"who","at"}|null, "code",
-"why"}]}
+--json: {"about":"task"|"agent"|"file", "name", "also":[...], "daemon":true|false, "now":{...}, "explained":[{"at":MS,
+"who", "what":"took"|"waits"|"waited"|"denied"|"released"|"not_released"|"began"|"ended"|"task"|"noted", "event", "type",
+"file", "project", "command", "task", "isRefused", "waitedMs", "heldMs", "again", "until", "before":{"who","at"}|null,
+"code", "why"}]}. "now" is, of a file: {"path", "holders", "waiters", "freezes", "lastWrite"}; of an agent: {"name",
+"session", "holds", "waits", "refusal", "lastSeenAt", "ended"}; of a task: {"id", "task", "blockers"}.
 
-Exit codes: 0 done, 1 failed, or the trail has no decision about it.
+Exit codes: 0 done, 1 failed, or nothing is known of it.
 
-Example:
+Examples:
   $ kite explain src/auth.ts
-  14:02:07  alice took src/auth.ts at once.
-  14:02:19  bob waited 12s for src/auth.ts, then had it. alice had taken it at 14:02:07.`;
+  $ kite explain alice
+  $ kite explain t-mhx3k2p1-1a
+  $ kite explain --file alice`;
 
 export function add(program: Command): void {
   program
     .command("explain")
-    .description("say which sessions waited, were denied or got a lock, and why")
-    .argument("<file-or-session>", "what to explain")
-    .option("-n, --lines <n>", "how many of the latest sentences", "20")
+    .description("say who has a file, what an agent waits for or what blocks a task, and why")
+    .argument("[what]", "a file or directory, an agent, or a task")
+    .option("--file <path>", "this file or directory")
+    .option("--agent <name>", "this session or agent")
+    .option("--task <task>", "this task: its id, the beginning of it, or its last part")
+    .option("-n, --lines <n>", "how many of the latest decisions", "20")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (subject: string, flags: ExplainFlags) => {
+    .action(async (what: string | undefined, flags: ExplainFlags) => {
       const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await explainSubject(processWorld(), subject, flags);
+      process.exitCode = await explain(processWorld(), what, flags);
     });
 }
 
 /** Returns the exit code. */
-export async function explainSubject(
+export async function explain(
   world: ProcessContext,
-  subject: string,
+  what: string | undefined,
   flags: ExplainFlags,
 ): Promise<number> {
-  const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { absolute } = await import("../actor.ts");
-  const { isAbout, isOf } = await import("../trail/filter.ts");
-  const { explain, explainLines } = await import("../view/explain.ts");
-  const { readTrail } = await import("../../daemon/trail/read.ts");
+  const { exitCodes, fail, Refused } = await import("../with-daemon.ts");
+  const { NotRunning } = await import("../../client/errors.ts");
   const { limits } = await import("../../protocol/limits.ts");
   const json = flags.json === true;
-  const count = /^\d+$/.test(flags.lines) ? Number(flags.lines) : 0;
-  if (count < 1 || count > limits.trailReadMax) {
-    fail(world, json, "usage", `-n takes a number from 1 to ${limits.trailReadMax}, not ${flags.lines}`);
+  const asked = askedBy(what, flags);
+  const max = /^\d+$/.test(flags.lines) ? Number(flags.lines) : 0;
+  const wrong =
+    max < 1 || max > limits.trailReadMax
+      ? `-n takes a number from 1 to ${limits.trailReadMax}, not ${flags.lines}`
+      : asked === null
+        ? "give one thing to explain: a file, an agent or a task"
+        : null;
+  if (wrong !== null || asked === null) {
+    fail(world, json, "usage", wrong ?? "");
     return exitCodes.failed;
   }
-  // Lines of other sessions show which session held a file before.
-  const lines = await readTrail(world.paths.trail, { limit: limits.trailReadMax });
-  const ofSession = (line: TrailLine) => isOf(line, subject);
-  const file = absolute(world.cwd, subject).replace(/(?<=.)\/$/, "");
-  const ofFile = (line: TrailLine) => isAbout(line, file);
-  const about = !subject.includes("/") && lines.some(ofSession) ? "session" : "file";
-  const wanted: (line: TrailLine) => boolean = about === "session" ? ofSession : ofFile;
-  const explained = explain(lines, wanted).slice(-count);
-  if (explained.length === 0) {
-    const error = `the trail has no decision about a file or session ${subject}; see kite log`;
-    fail(world, json, "nothing_known", error);
+  const client = await world.connect({ name: "kite", reconnect: false }).catch((error: unknown) => {
+    if (error instanceof NotRunning) return null;
+    throw error;
+  });
+  try {
+    const { answer } = await import("../trail/explain.ts");
+    return await answer({ world, client, max, json, ...asked });
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    fail(world, json, error.refusal.code, error.message);
     return exitCodes.failed;
+  } finally {
+    client?.close();
   }
-  if (json) printJson(world, { about, name: subject, explained });
-  else for (const one of explained) printFramed(world, explainLines(one, screenOf(world)));
-  return exitCodes.done;
+}
+
+/** What is to be explained; `kind` if the flags say what it is. Null: nothing, or several things. */
+function askedBy(
+  what: string | undefined,
+  { file, agent, task }: ExplainFlags,
+): Pick<Question, "name" | "kind"> | null {
+  const named: readonly (readonly [string | undefined, Kind | null])[] = [
+    [what, null],
+    [task, "task"],
+    [agent, "agent"],
+    [file, "file"],
+  ];
+  const [only, ...more] = named.flatMap(([name, kind]) => (name === undefined ? [] : [{ name, kind }]));
+  return only === undefined || more.length > 0 ? null : only;
 }

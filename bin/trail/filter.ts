@@ -24,11 +24,13 @@ export function wantedBy({ agent, paths, decisions, since }: TrailFilter): (line
     (paths === undefined || paths.some(path => isAbout(line, path)));
 }
 
+type Actor = Pick<TrailLine, "name" | "id" | "agent">;
+
 /** The beginning of an id counts from this length on: shorter ones are names. */
 const idCharsMin = 4;
 
 /** Whether the line is about the agent: a session with all its agents, or one agent of a session. */
-export function isOf({ name, id, agent: inner }: TrailLine, agent: string): boolean {
+export function isOf({ name, id, agent: inner }: Actor, agent: string): boolean {
   if (name !== null && isNamed(name, agent)) return true;
   if (id === agent || inner === agent) return true;
   if (agent.length < idCharsMin) return false;
@@ -48,7 +50,7 @@ export function isAbout(line: TrailLine, path: string): boolean {
 }
 
 /** The line's file as an absolute path. Earlier versions recorded relative ones, too. */
-function pathIn({ file, project }: TrailLine): string | null {
+export function pathIn({ file, project }: TrailLine): string | null {
   if (file === null || file.startsWith("/")) return file;
   return resolve(projectRoot(project ?? "/"), file);
 }

@@ -1,6 +1,7 @@
 /** Lines of the trail as text. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
+import { actorIn, nobody } from "../trail/lock-history.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
 import { clean, clock, duration, pad, type Screen, wrap } from "./text.ts";
@@ -37,10 +38,9 @@ export function logLines(line: TrailLine, screen: Screen): string[] {
   return [painted, ...rest];
 }
 
-/** Returns the agent's name. Lines of earlier versions may lack the agent's part. */
-function whoOf({ name, id, agent }: TrailLine): string {
-  const who = clean(name ?? id?.slice(0, 8) ?? "-");
-  return agent === null || who.includes("/") ? who : `${who}/${clean(agent).slice(0, 8)}`;
+function whoOf(line: TrailLine): string {
+  const who = actorIn(line);
+  return who === nobody ? "-" : clean(who);
 }
 
 /** Returns the tool or the git command if there is one, because it says more than the hook's event. */

@@ -1,12 +1,9 @@
 /** kite explain: from lines of the trail to sentences. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { explainSubject } from "../../bin/commands/explain.ts";
-import { explain, explainLines } from "../../bin/view/explain.ts";
-import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
-import { type FakeWorld, fakeWorld } from "./command-world.ts";
+import { describe, expect, it } from "vitest";
+import { type Explained, Story } from "../../bin/trail/explained.ts";
+import { LockHistory } from "../../bin/trail/lock-history.ts";
+import { explainLines } from "../../bin/view/explain.ts";
+import type { TrailLine } from "../../daemon/trail/line.ts";
 import { now, screen } from "./view-rows.ts";
 
 function line(name: string, secondsAgo: number, more: Partial<TrailLine> = {}): TrailLine {
@@ -25,8 +22,23 @@ function line(name: string, secondsAgo: number, more: Partial<TrailLine> = {}): 
   };
 }
 
-const told = (lines: readonly TrailLine[], wanted: (line: TrailLine) => boolean = () => true) =>
-  explain(lines, wanted).flatMap(one => explainLines(one, screen(120)));
+/** What the lines tell, as the command reads them. */
+function storyOf(
+  lines: readonly TrailLine[],
+  wanted: (line: TrailLine) => boolean = () => true,
+  max = 100,
+): readonly Explained[] {
+  const history = new LockHistory();
+  const story = new Story(wanted, max);
+  for (const one of lines) {
+    story.add(one, history);
+    history.add(one);
+  }
+  return story.found;
+}
+
+const told = (lines: readonly TrailLine[], wanted?: (line: TrailLine) => boolean) =>
+  storyOf(lines, wanted).flatMap(one => explainLines(one, screen(160)));
 
 describe("the sentences", () => {
   it("tell who took a file, who waited for whom, who was denied, and how it ended", () => {
@@ -118,55 +130,92 @@ describe("the sentences", () => {
   });
 
   it("keep to the width", () => {
-    const [one] = explain([line("bob", 10, { ms: 3_000 })], () => true);
+    const [one] = storyOf([line("bob", 10, { ms: 3_000 })]);
     expect(one && explainLines(one, screen(40))).toEqual([
       "13:59:50  bob waited 3s for src/auth.ts,",
       "          then had it.",
     ]);
   });
-});
 
-describe("kite explain", () => {
-  let root: string;
-  let world: FakeWorld;
-  const flags = { lines: "20" };
-
-  beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), "kite-explain-"));
-    world = { ...fakeWorld({ home: root }), cwd: "/home/ana/code/shop" };
-    mkdirSync(world.paths.trail, { recursive: true });
-    const lines = [line("alice", 30), line("bob", 20, { ms: 4_000 }), line("bob", 10, { file: "src/bob" })];
-    appendFileSync(join(world.paths.trail, fileName(1)), lines.map(encode).join(""));
+  it("tell of a wait only until it is over, and how a lock ended after how long", () => {
+    const wait = { event: "lock_queued", type: null, decision: "wait", rule: "lock" } as const;
+    const behind = { ...wait, why: "behind alice, queue position 1" };
+    const end = { event: "lock_released", decision: "note", rule: "lock" } as const;
+    expect(
+      told([
+        line("alice", 100, { rule: "lock" }),
+        line("bob", 90, behind),
+        line("carol", 85, behind),
+        line("alice", 80, { ...end, type: "turn ended", why: "its turn ended", heldMs: 20_000 }),
+        line("bob", 80, { rule: "lock", ms: 10_000, waitedMs: 10_000 }),
+        line("bob", 70, { rule: "lock", ms: 500 }),
+        line("bob", 60, { ...end, type: "unlocked", why: "its holder unlocked it", heldMs: 20_000 }),
+        line("dave", 50, {
+          event: "session_started",
+          file: null,
+          decision: "note",
+          why: "its session began",
+        }),
+        line("dave", 40, { event: "session_ended", file: null, decision: "note", why: "its process ended" }),
+        line("", 30, {
+          name: null,
+          id: null,
+          event: "hold_ended",
+          decision: "note",
+          why: "the freeze ended",
+        }),
+        line("eve", 20, { type: "Edit", rule: "ignore", why: "ignored: it needs no lock" }),
+      ]),
+    ).toEqual([
+      "13:58:20  alice took src/auth.ts at once.",
+      "13:58:35  carol began to wait for src/auth.ts: behind alice, queue position 1.",
+      "13:58:40  alice's lock on src/auth.ts ended after 20s: its turn ended.",
+      "13:58:40  bob waited 10s for src/auth.ts, then had it.",
+      "13:58:50  bob took src/auth.ts at once.",
+      "13:59:00  bob released src/auth.ts after 20s.",
+      "13:59:10  dave's session began.",
+      "13:59:20  dave's session ended (its process ended).",
+      "13:59:30  src/auth.ts: the freeze ended.",
+      "13:59:40  eve, src/auth.ts: ignored: it needs no lock.",
+    ]);
   });
 
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
-
-  it("takes a file as typed here, and a directory", async () => {
-    expect(await explainSubject(world, "src/auth.ts", flags)).toBe(0);
-    expect(world.out()).toBe(
-      "13:59:30  alice took src/auth.ts at once.\n" +
-        "13:59:40  bob waited 4s for src/auth.ts, then had it. alice had taken it at 13:59:30.\n",
-    );
-    expect(await explainSubject(world, "src/", { lines: "1" })).toBe(0);
-    expect(world.out()).toMatch(/bob took src\/bob at once\.\n$/);
+  it("tell what became of a task", () => {
+    const task = { file: null, rule: "task", task: "t-1-1" } as const;
+    const by = (name: string, event: string, more: Partial<TrailLine> = {}) =>
+      line(name, 10, { ...task, event, type: event, ...more });
+    expect(
+      told([
+        by("alice", "task_create"),
+        by("bob", "task_claim"),
+        by("carol", "task_claim", { decision: "deny", why: "bob works on t-1-1" }),
+        by("bob", "task_released", {
+          decision: "note",
+          why: "its process ended, t-1-1 can be claimed again",
+        }),
+        by("carol", "task_update", { type: "done", why: "t-1-1 done" }),
+        by("carol", "task_update"),
+        line("carol", 10, {
+          file: null,
+          rule: "task",
+          event: "task_create",
+          type: null,
+          why: "t-1-2 pending",
+        }),
+      ]).map(text => text.slice(10)),
+    ).toEqual([
+      "alice created t-1-1.",
+      "bob claimed t-1-1.",
+      "carol could not claim t-1-1: bob works on t-1-1.",
+      "bob lost t-1-1: its process ended, t-1-1 can be claimed again.",
+      "carol finished t-1-1.",
+      "carol changed t-1-1.",
+      "carol created t-1-2 pending.",
+    ]);
   });
 
-  it("takes a session by its name or how its id begins, before a file of that name", async () => {
-    expect(await explainSubject({ ...world, cwd: "/home/ana/code/shop/src" }, "bob", flags)).toBe(0);
-    expect(world.out().split("\n")).toHaveLength(3);
-    const again = { ...fakeWorld({ home: root }), cwd: "/home/ana/code/shop/src" };
-    expect(await explainSubject(again, "./bob", { ...flags, json: true })).toBe(0);
-    expect(JSON.parse(again.out())).toMatchObject({
-      about: "file",
-      name: "./bob",
-      explained: [{ who: "bob", what: "took", file: "/home/ana/code/shop/src/bob", again: 0 }],
-    });
-  });
-
-  it("says where nothing is known, and what -n takes", async () => {
-    expect(await explainSubject(world, "nobody", flags)).toBe(1);
-    expect(world.err()).toContain("no decision about a file or session nobody");
-    expect(await explainSubject(world, "bob", { lines: "0" })).toBe(1);
-    expect(world.err()).toContain("-n takes a number from 1 to");
+  it("keep no more than is shown, however long the trail is", () => {
+    const lines = Array.from({ length: 1_000 }, (_, i) => line("bob", 1_000 - i, { file: `/f${i}` }));
+    expect(storyOf(lines, () => true, 3).map(({ file }) => file)).toEqual(["/f997", "/f998", "/f999"]);
   });
 });

@@ -1,0 +1,113 @@
+/** An agent: what it holds and waits for, and its latest refusal. */
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import type { Client } from "../process-context.ts";
+import { rowsOf } from "../with-daemon.ts";
+import type { About } from "./about.ts";
+import { type HolderNow, holderOf, takenNow, type WaiterNow, waitersOf } from "./about-file.ts";
+import { type Explained, Story } from "./explained.ts";
+import { isOf, pathIn } from "./filter.ts";
+import { actorIn, type LockHistory } from "./lock-history.ts";
+
+/** A refusal, and the time at which the agent got what it was refused; null: it did not. */
+export interface RefusalNow {
+  readonly at: number;
+  readonly who: string;
+  readonly rule: string | null;
+  readonly code: string | null;
+  readonly why: string | null;
+  readonly file: string | null;
+  readonly project: string | null;
+  readonly command: string | null;
+  readonly resolvedAt: number | null;
+}
+
+export interface AgentNow {
+  readonly name: string;
+  /** Null: it is not live, or no daemon runs. */
+  readonly session: SessionRow | null;
+  readonly holds: readonly HolderNow[];
+  readonly waits: readonly WaiterNow[];
+  readonly refusal: RefusalNow | null;
+  /** The latest line of the trail about it. */
+  readonly lastSeenAt: number | null;
+  /** The end of its session, if that is the latest that the trail tells. */
+  readonly ended: { readonly at: number; readonly why: string | null } | null;
+}
+
+/** Ends of locks that the agent meant, which say nothing of what was decided. */
+const ownEnds: ReadonlySet<string | null> = new Set(["unlocked", "turn ended", "deregistered", "ended"]);
+
+export class AboutAgent implements About {
+  readonly #subject: string;
+  readonly #story: Story;
+  readonly #session: SessionRow | null;
+  #refusal: RefusalNow | null = null;
+  #ended: AgentNow["ended"] = null;
+  #lastSeenAt: number | null = null;
+
+  /** `sessions`: the live ones; null if no daemon runs. */
+  constructor(subject: string, sessions: readonly SessionRow[] | null, max: number) {
+    this.#subject = subject;
+    this.#session = sessions?.find(row => isAgentOf(row, subject)) ?? null;
+    this.#story = new Story(line => isOf(line, subject) && !isRoutine(line), max);
+  }
+
+  get explained(): readonly Explained[] {
+    return this.#story.found;
+  }
+
+  get isKnown(): boolean {
+    return this.#session !== null || this.#lastSeenAt !== null;
+  }
+
+  add(line: TrailLine, history: LockHistory): void {
+    if (!isOf(line, this.#subject)) return;
+    const { at, event, decision, why = null } = line;
+    this.#lastSeenAt = at;
+    const isEnd = event === "SessionEnd" || event === "session_ended";
+    this.#ended = isEnd ? { at, why } : decision === "event" ? this.#ended : null;
+    if (decision === "event") return;
+    if (decision === "deny") this.#refusal = refusalIn(line);
+    else if (decision === "allow") this.#resolve(line);
+    this.#story.add(line, history);
+  }
+
+  #resolve(line: TrailLine): void {
+    const refusal = this.#refusal;
+    if (refusal === null || refusal.resolvedAt !== null || refusal.file === null) return;
+    if (pathIn(line) === refusal.file) this.#refusal = { ...refusal, resolvedAt: line.at };
+  }
+
+  /** Without a daemon, the trail alone tells. */
+  async now(client: Client | null, history: LockHistory, nowMs: number): Promise<AgentNow> {
+    const subject = this.#subject;
+    const rest = { name: subject, refusal: this.#refusal, lastSeenAt: this.#lastSeenAt, ended: this.#ended };
+    if (client === null) {
+      const taken = history.holders(({ who, session }) =>
+        isOf({ name: who, id: session, agent: null }, subject),
+      );
+      const holds = taken.map(one => takenNow(one, nowMs));
+      return { ...rest, session: null, holds, waits: [] };
+    }
+    const locks = await rowsOf(client, "locks");
+    const mine = locks.filter(({ holder }) => holder !== null && isOf(holder, subject));
+    const waits = locks.flatMap(row => waitersOf(row, waiter => isOf(waiter, subject)));
+    return { ...rest, session: this.#session, holds: mine.flatMap(holderOf), waits };
+  }
+}
+
+function isAgentOf({ id, name, agents }: SessionRow, subject: string): boolean {
+  if (isOf({ id, name, agent: null }, subject)) return true;
+  return agents.some(({ agent, name: own }) => isOf({ id, name: `${name}/${own}`, agent }, subject));
+}
+
+function isRoutine({ event, type }: TrailLine): boolean {
+  return event === "lock_released" && ownEnds.has(type);
+}
+
+function refusalIn(line: TrailLine): RefusalNow {
+  const { at, rule = null, code = null, why = null, type, project } = line;
+  const command = type?.startsWith("git ") === true ? type : null;
+  return { at, who: actorIn(line), rule, code, why, file: pathIn(line), project, command, resolvedAt: null };
+}

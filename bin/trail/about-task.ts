@@ -1,0 +1,93 @@
+/** A task: what happened to it, and what blocks it now. */
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { TaskRow } from "../../protocol/task.ts";
+import type { Client } from "../process-context.ts";
+import { ask } from "../with-daemon.ts";
+import type { About } from "./about.ts";
+import { type Explained, Story } from "./explained.ts";
+import type { LockHistory } from "./lock-history.ts";
+
+export interface BlockerNow {
+  readonly id: string;
+  readonly status: TaskRow["status"];
+  readonly assigneeName: string | null;
+}
+
+export interface TaskNow {
+  readonly id: string;
+  /** Null: no daemon runs, or the task was removed. */
+  readonly task: TaskRow | null;
+  /** The first of the tasks that block it. */
+  readonly blockers: readonly BlockerNow[];
+}
+
+/** Blockers of which the daemon is asked who works on them. */
+const blockersMax = 5;
+/** Ids of tasks that one name may mean, before it is too short. */
+const idsMax = 10;
+
+export class AboutTask implements About {
+  readonly #name: string;
+  readonly #row: TaskRow | null;
+  readonly #story: Story;
+  readonly #ids = new Set<string>();
+
+  /** `name`: an id, its beginning, or its last part; `row`: the task, if the daemon knows it. */
+  constructor(name: string, row: TaskRow | null, max: number) {
+    this.#name = name;
+    this.#row = row;
+    this.#story = new Story(line => this.#mentioned(line).length > 0, max);
+  }
+
+  get explained(): readonly Explained[] {
+    return this.#story.found;
+  }
+
+  get isKnown(): boolean {
+    return this.#row !== null || this.#ids.size > 0;
+  }
+
+  /** The tasks that the name may mean, if they are several. */
+  get severalIds(): readonly string[] | null {
+    return this.#row === null && this.#ids.size > 1 ? [...this.#ids] : null;
+  }
+
+  add(line: TrailLine, history: LockHistory): void {
+    if (!line.event.startsWith("task_")) return;
+    const mentioned = this.#mentioned(line);
+    for (const id of mentioned) if (this.#ids.size < idsMax && isWhole(id)) this.#ids.add(id);
+    if (mentioned.length > 0) this.#story.add(line, history);
+  }
+
+  #mentioned({ event, task, why = "" }: TrailLine): readonly string[] {
+    if (!event.startsWith("task_")) return [];
+    const ids = [...(task === undefined ? [] : [task]), ...(why.match(/\bt-[0-9a-z]+-[0-9a-z]+\b/g) ?? [])];
+    const known = this.#row?.id;
+    return [...new Set(ids)].filter(id =>
+      // A refused request names a task as it was typed.
+      known === undefined ? isNamed(id, this.#name) : isNamed(known, id),
+    );
+  }
+
+  async now(client: Client | null): Promise<TaskNow> {
+    const task = this.#row;
+    const id = task?.id ?? [...this.#ids][0] ?? this.#name;
+    if (client === null || task === null) return { id, task, blockers: [] };
+    const blockers: BlockerNow[] = [];
+    for (const { task: other, status } of task.blockedBy.slice(0, blockersMax)) {
+      const answer = await ask(client, "task_get", { task: other });
+      blockers.push({ id: other, status, assigneeName: answer.task.assigneeName });
+    }
+    return { id, task, blockers };
+  }
+}
+
+/** Whether a name is the task's id, the beginning of it, or its last part. */
+function isNamed(id: string, name: string): boolean {
+  if (isWhole(name)) return id === name;
+  return name.includes("-") ? id.startsWith(name) : id.endsWith(`-${name}`);
+}
+
+function isWhole(id: string): boolean {
+  return /^t-[0-9a-z]+-[0-9a-z]+$/.test(id);
+}

@@ -1,0 +1,111 @@
+/** Answers `kite explain`: reads the trail once, and asks the daemon for what holds now. */
+import { readForward } from "../../daemon/trail/forward.ts";
+import type { Refusal } from "../../protocol/codes.ts";
+import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
+import { namesOf } from "../real-path.ts";
+import { paint } from "../view/color.ts";
+import { explainLines } from "../view/explain.ts";
+import { agentNow, fileNow, taskNow } from "../view/explain-now.ts";
+import { clean, clock, type Screen, wrap } from "../view/text.ts";
+import { exitCodes, fail, rowsOf } from "../with-daemon.ts";
+import { type Kind, kinds } from "./about.ts";
+import { AboutAgent } from "./about-agent.ts";
+import { AboutFile } from "./about-file.ts";
+import { AboutTask } from "./about-task.ts";
+import { unknownAgent } from "./known-agents.ts";
+import { LockHistory } from "./lock-history.ts";
+
+export interface Question {
+  readonly world: ProcessContext;
+  /** Null: no daemon runs. */
+  readonly client: Client | null;
+  readonly name: string;
+  /** Null: what the name fits. */
+  readonly kind: Kind | null;
+  /** Decisions shown at most. */
+  readonly max: number;
+  readonly json: boolean;
+}
+
+/** Columns of an output that is no terminal. */
+const pipeColumns = 80;
+
+/** Returns the exit code. Throws `Refused` if the daemon refuses a query. */
+export async function answer(question: Question): Promise<number> {
+  const { world, client, name, kind, max, json } = question;
+  const mayBe = (one: Kind) => kind === one || (kind === null && (one !== "task" || name.startsWith("t-")));
+  const task = mayBe("task") && client !== null ? await client.request("task_get", { task: name }) : null;
+  const sessions = client === null ? null : await rowsOf(client, "sessions");
+  const about = {
+    task: new AboutTask(name, task?.ok ? task.task : null, max),
+    agent: new AboutAgent(name, sessions, max),
+    file: new AboutFile(await namesOf(world.cwd, name), max),
+  };
+  const history = new LockHistory();
+  let lastAt: number | null = null;
+  for await (const { lines } of readForward(world.paths.trail, { n: 0, offset: 0 })) {
+    for (const line of lines) {
+      for (const one of kinds) if (mayBe(one)) about[one].add(line, history);
+      history.add(line);
+    }
+    lastAt = lines.at(-1)?.at ?? lastAt;
+  }
+  const [is, ...also] = kinds.filter(one => mayBe(one) && about[one].isKnown);
+  if (is === undefined) {
+    await failUnknown(question, task?.ok === false ? task : null);
+    return exitCodes.failed;
+  }
+  const several = is === "task" ? about.task.severalIds : null;
+  if (several !== null) {
+    fail(world, json, "ambiguous_task", `${name} may be ${several.join(" or ")}; give more of the id`);
+    return exitCodes.failed;
+  }
+  const nowMs = world.now();
+  const screen = screenOf(world, pipeColumns);
+  const isLive = client !== null;
+  const { explained } = about[is];
+  if (json) {
+    const now = await about[is].now(client, history, nowMs);
+    printJson(world, { about: is, name, also, daemon: isLive, now, explained });
+    return exitCodes.done;
+  }
+  const sentences = {
+    task: async () => taskNow(await about.task.now(client), isLive, screen),
+    agent: async () => agentNow(await about.agent.now(client, history, nowMs), isLive, screen),
+    file: async () => fileNow(await about.file.now(client, history, nowMs), isLive, screen),
+  };
+  const it = is === "task" ? "it" : undefined;
+  printFramed(world, [
+    ...(isLive ? [] : plainLines([absence(lastAt, screen)], screen)),
+    ...plainLines(await sentences[is](), screen),
+    "",
+    paint(
+      screen,
+      "bold",
+      explained.length === 0 ? "The trail has no decision about it." : "Latest decisions",
+    ),
+    ...explained.flatMap(one => explainLines(one, screen, it)),
+    ...also.flatMap(one => ["", ...plainLines([otherMeaning(name, one)], screen)]),
+  ]);
+  return exitCodes.done;
+}
+
+async function failUnknown({ world, name, kind, json }: Question, refusal: Refusal | null): Promise<void> {
+  const unknown = kind === "agent" ? await unknownAgent(world.paths.trail, name) : null;
+  const what = kind === null ? "file, agent or task" : kind;
+  if (kind === "task" && refusal !== null) fail(world, json, refusal.code, refusal.error);
+  else fail(world, json, "nothing_known", unknown ?? `nothing is known of a ${what} ${name}; see kite log`);
+}
+
+function absence(lastAt: number | null, screen: Screen): string {
+  const until = lastAt === null ? "The trail is empty." : `It ends at ${clock(lastAt, screen.now)}.`;
+  return `No daemon runs: this is what the trail alone tells. ${until}`;
+}
+
+function otherMeaning(name: string, kind: Kind): string {
+  return `${clean(name)} is also ${kind === "agent" ? "an agent" : `a ${kind}`}. To explain that: kite explain --${kind} ${clean(name)}`;
+}
+
+function plainLines(sentences: readonly string[], screen: Screen): string[] {
+  return sentences.flatMap(sentence => wrap(sentence, screen.width, 2));
+}

@@ -1,0 +1,165 @@
+/** The present of a file, an agent or a task, a sentence for each fact. */
+import type { TaskRow } from "../../protocol/task.ts";
+import type { AgentNow, RefusalNow } from "../trail/about-agent.ts";
+import type { FileNow, HolderNow, WaiterNow } from "../trail/about-file.ts";
+import type { BlockerNow, TaskNow } from "../trail/about-task.ts";
+import { adviceFor } from "./advice.ts";
+import { ended, fileName } from "./explain.ts";
+import { tilde } from "./places.ts";
+import { person } from "./talk.ts";
+import { standing } from "./tasks.ts";
+import { clean, clock, counted, duration, type Screen } from "./text.ts";
+
+/** What happened within this time happened just now, in milliseconds. */
+const nowBelowMs = 2_000;
+/** Sentences of one kind; the rest is counted. */
+const sentencesMax = 10;
+
+/** Sentences about a file; `isLive`: a daemon told them. */
+export function fileNow(now: FileNow, isLive: boolean, screen: Screen): string[] {
+  const nameOf = (file: string, project: string | null) => fileName(file, project, screen.home);
+  const free = isLive ? "Nobody holds it or waits for it." : "As far as the trail tells, nobody holds it.";
+  const holders = some(now.holders, "lock", one => holderSentence(one, screen));
+  const waiters = some(now.waiters, "waiter", one => waiterSentence(one, screen));
+  const freezes = some(now.freezes, "freeze", ({ file, project, who, leftMs }) => {
+    return `${who === null ? person : clean(who)} froze ${nameOf(file, project)} for another ${duration(leftMs)}: others may not edit it.`;
+  });
+  const write = now.lastWrite;
+  const wrote =
+    write === null
+      ? "The trail tells of no write."
+      : `${clean(write.who)} wrote ${nameOf(write.file, write.project)} last, at ${clock(write.at, screen.now)}${howOf(write)}.`;
+  return [...(holders.length + waiters.length === 0 ? [free] : [...holders, ...waiters]), ...freezes, wrote];
+}
+
+function howOf({ by, isCommitted }: NonNullable<FileNow["lastWrite"]>): string {
+  const how = by === "shell" ? ", by a shell command" : "";
+  return isCommitted === false ? `${how}; that work is not committed` : how;
+}
+
+function holderSentence({ file, project, who, kind, heldMs }: HolderNow, screen: Screen): string {
+  const [name, path] = [clean(who), fileName(file, project, screen.home)];
+  const since = clock(screen.now - heldMs, screen.now);
+  if (kind === null) return `${name} took ${path} at ${since}, and the trail tells of no release.`;
+  const until =
+    kind === "turn"
+      ? `its turn lock ends with ${name}'s turn`
+      : `its explicit lock ends when ${name} unlocks it, or with the session`;
+  return `${name} holds ${path} since ${since}: ${until}.`;
+}
+
+function waiterSentence(
+  { file, project, who, waitedMs, position, holder }: WaiterNow,
+  screen: Screen,
+): string {
+  const path = fileName(file, project, screen.home);
+  const behind = holder === null ? "" : ` behind ${clean(holder)}`;
+  return `${clean(who)} waits for ${path} since ${clock(screen.now - waitedMs, screen.now)}${behind}, queue position ${position}.`;
+}
+
+/** Sentences about an agent; `isLive`: a daemon runs. */
+export function agentNow(now: AgentNow, isLive: boolean, screen: Screen): string[] {
+  const name = clean(now.session?.name ?? now.name);
+  const holds = some(now.holds, "lock", one => holderSentence(one, screen));
+  const waits = some(now.waits, "wait", one => waiterSentence(one, screen));
+  const nothing = isLive && now.session !== null ? [`${name} holds nothing and waits for nothing.`] : [];
+  return [
+    lifeSentence(now, name, isLive, screen),
+    ...(now.session?.task ? [`${name} works on ${clean(now.session.task.id)}.`] : []),
+    ...(holds.length + waits.length === 0 ? nothing : [...holds, ...waits]),
+    refusalSentence(now.refusal, screen),
+  ];
+}
+
+function lifeSentence(
+  { session, ended: end, lastSeenAt }: AgentNow,
+  name: string,
+  isLive: boolean,
+  screen: Screen,
+): string {
+  if (session !== null) {
+    const where = clean(tilde(session.worktree, screen.home));
+    const branch = session.branch === null ? "" : ` on branch ${clean(session.branch)}`;
+    const isNow = session.lastSeenMs < nowBelowMs;
+    const heard = isNow ? "heard of just now" : `heard of ${duration(session.lastSeenMs)} ago`;
+    const needs = session.attention === null ? "" : `; it needs a person: ${clean(session.attention)}`;
+    return ended(`${name} is ${session.status} in ${where}${branch}, ${heard}${needs}`);
+  }
+  if (end !== null) {
+    const why = end.why === null ? "" : ` (${clean(end.why)})`;
+    return `${name}'s session ended at ${clock(end.at, screen.now)}${why}.`;
+  }
+  const seen =
+    lastSeenAt === null ? "" : `; the trail's last line about it is of ${clock(lastSeenAt, screen.now)}`;
+  return isLive ? `${name} is not live${seen}.` : `${name} may be live or not: no daemon tells${seen}.`;
+}
+
+function refusalSentence(refusal: RefusalNow | null, screen: Screen): string {
+  if (refusal === null) return "The trail tells of no refusal.";
+  const { at, who, file, project, command, why, resolvedAt } = refusal;
+  const what =
+    command !== null
+      ? ` \`${clean(command)}\``
+      : file === null
+        ? ""
+        : ` ${fileName(file, project, screen.home)}`;
+  const reason = why === null ? "" : `: ${clean(why)}`;
+  const said = ended(
+    `${clean(who)} was last denied${what === "" ? " something" : what} at ${clock(at, screen.now)}${reason}`,
+  );
+  if (resolvedAt !== null)
+    return `${said} It got it at ${clock(resolvedAt, screen.now)}: nothing is left to do.`;
+  const advice = adviceFor(refusal);
+  return advice === null ? said : `${said} To do: ${advice}`;
+}
+
+/** Sentences about a task; `isLive`: a daemon runs. */
+export function taskNow(now: TaskNow, isLive: boolean, screen: Screen): string[] {
+  const { id, task } = now;
+  if (task === null)
+    return [isLive ? "It was removed." : "What blocks it now, only a daemon knows. Start it: kite up"];
+  const { createdBy, createdAt, description } = task;
+  const created = `${clean(createdBy ?? person)} created ${clean(id)} at ${clock(createdAt, screen.now)}`;
+  return [ended(`${created}: ${clean(description)}`), ...standingOf(task, now.blockers, screen)];
+}
+
+function standingOf(task: TaskRow, blockers: readonly BlockerNow[], screen: Screen): string[] {
+  const id = clean(task.id);
+  const who = task.assigneeName === null ? "somebody" : clean(task.assigneeName);
+  const at = clock(task.updatedAt, screen.now);
+  const result = task.result === null ? "" : `: ${clean(task.result)}`;
+  const rest = task.blockedBy.length - blockers.length;
+  switch (standing(task)) {
+    case "active":
+      return [`It is active since ${at}: ${who} works on it.`];
+    case "done":
+      return [ended(`It is done since ${at}${result}`)];
+    case "failed":
+      return [ended(`It failed at ${at}${result}`), `To try it again: kite task retry ${id}`];
+    case "ready":
+      return [`Nothing blocks it. To claim it: kite task claim ${id}`];
+    case "blocked":
+      return [
+        ...blockers.map(blockerSentence),
+        ...(rest > 0 ? [`It waits for ${counted(rest, "other task")}, too.`] : []),
+      ];
+  }
+}
+
+function blockerSentence({ id, status, assigneeName }: BlockerNow): string {
+  const who = assigneeName === null ? "somebody" : clean(assigneeName);
+  const state = {
+    pending: "nobody works on that",
+    active: `${who} works on that`,
+    failed: "that failed, so it has to be tried again first",
+    done: "that is done",
+  }[status];
+  return `It waits for ${clean(id)}: ${state}.`;
+}
+
+function some<T>(all: readonly T[], noun: string, sentence: (one: T) => string): string[] {
+  const shown = all.slice(0, sentencesMax).map(sentence);
+  return all.length > shown.length
+    ? [...shown, `And ${counted(all.length - shown.length, noun)} more: kite locks`]
+    : shown;
+}

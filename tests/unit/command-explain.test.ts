@@ -1,0 +1,319 @@
+/** kite explain: what a file, an agent and a task are told to be, with a daemon and from the trail alone. */
+import { appendFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { explain } from "../../bin/commands/explain.ts";
+import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
+import type { TaskRow } from "../../protocol/task.ts";
+import type { WriteRow } from "../../protocol/write.ts";
+import { type FakeDaemon, type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
+import { lock, now, session } from "./view-rows.ts";
+
+const shop = "/home/ana/code/shop";
+const project = `${shop}/.git`;
+
+function line(name: string, secondsAgo: number, more: Partial<TrailLine> = {}): TrailLine {
+  return {
+    at: now - secondsAgo * 1000,
+    event: "PreToolUse",
+    id: `${name}-0000-4000`,
+    agent: null,
+    name,
+    project,
+    type: "Edit",
+    file: `${shop}/src/auth.ts`,
+    decision: "allow",
+    rule: "lock",
+    ms: 2,
+    ...more,
+  };
+}
+
+const timeout = {
+  decision: "deny",
+  code: "lock_timeout",
+  why: "lock queue timeout (50s)",
+  ms: 50_000,
+  waitedMs: 50_000,
+} as const;
+const task = { file: null, rule: "task", ms: undefined } as const;
+
+const lines: readonly TrailLine[] = [
+  line("carol", 4_000, { ...task, event: "task_create", type: "task_create", task: "t-mhx3-1a" }),
+  line("dave", 3_900, { ...task, event: "task_claim", type: "task_claim", task: "t-mhx3-1a" }),
+  line("dave", 3_800, {
+    ...task,
+    event: "task_released",
+    decision: "note",
+    type: "anchor_gone",
+    task: "t-mhx3-1a",
+    why: "its process ended, t-mhx3-1a can be claimed again",
+  }),
+  line("dave", 3_800, { event: "session_ended", file: null, decision: "note", why: "its process ended" }),
+  line("alice", 100),
+  line("alice", 95, { event: "PostToolUse", decision: "event", rule: "write", ms: undefined }),
+  line("alice", 94, { event: "PostToolUse", file: null, decision: "event", ms: 1.2 }),
+  line("bob", 70, { event: "lock_queued", type: null, decision: "wait", why: "behind alice" }),
+  line("bob", 20, timeout),
+  line("alice", 10, { ...task, event: "task_claim", type: "task_claim", task: "t-mhx3-2b" }),
+];
+
+function taskRow(more: Partial<TaskRow> = {}): TaskRow {
+  return {
+    id: "t-mhx3-1a",
+    description: "Build the API",
+    project,
+    priority: "normal",
+    status: "pending",
+    assignee: null,
+    assigneeAgent: null,
+    assigneeName: null,
+    labels: [],
+    dependsOn: ["t-mhx3-2b"],
+    blockedBy: [{ task: "t-mhx3-2b", status: "active" }],
+    createdBy: "carol",
+    createdAt: now - 4_000_000,
+    updatedAt: now - 3_800_000,
+    result: null,
+    attempts: 1,
+    ...more,
+  };
+}
+
+const waiter = { id: "bob-0000-4000", agent: null, name: "bob", waitedMs: 8_000, attached: true };
+const work: WriteRow = {
+  file: "src/auth.ts",
+  path: `${shop}/src/auth.ts`,
+  project,
+  worktree: shop,
+  state: "changed",
+  writers: [{ id: "alice-0000-4000", agent: null, name: "alice", live: true, by: "edit", at: now - 90_000 }],
+  holder: null,
+};
+const freeze = {
+  hold: "h-1",
+  files: ["src/"],
+  paths: [`${shop}/src`],
+  project,
+  by: null,
+  text: "wait",
+  heldMs: 1,
+  leftMs: 40_000,
+};
+
+let root: string;
+let daemon: FakeDaemon;
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-explain-")));
+  mkdirSync(join(root, "trail"), { recursive: true });
+  appendFileSync(join(root, "trail", fileName(1)), lines.map(encode).join(""));
+  const held = lock("src/auth.ts", "alice", { heldMs: 100_000, waiters: [waiter] });
+  const unknown = { ok: false, code: "unknown_task", error: "no task t-9; nearest: t-mhx3-1a" };
+  const tasks: Record<string, TaskRow> = {
+    "t-mhx3-1a": taskRow(),
+    "t-mhx3-2b": taskRow({ id: "t-mhx3-2b", status: "active", assigneeName: "alice", blockedBy: [] }),
+  };
+  daemon = fakeDaemon({
+    "query sessions": { ok: true, rows: [session("alice"), session("bob", { branch: null })] },
+    "query locks": { ok: true, rows: [held, lock("README.md", "carol")] },
+    "query holds": { ok: true, rows: [freeze] },
+    "query writes": { ok: true, rows: [work, { ...work, path: `${shop}/b.ts`, file: "b.ts" }] },
+    task_get: asked => {
+      const found = tasks[String(asked["task"])];
+      return found === undefined ? unknown : { ok: true, task: found };
+    },
+  });
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** Runs the command on 80 columns; returns its exit code and what it printed. */
+async function run(
+  what: string | undefined,
+  flags: Partial<Parameters<typeof explain>[2]> = {},
+  more: { readonly alone?: true; readonly cwd?: string } = {},
+): Promise<{ code: number; out: string; err: string }> {
+  const base = more.alone ? fakeWorld({ home: root }) : fakeWorld({ home: root, daemon });
+  const world: FakeWorld = { ...base, cwd: more.cwd ?? shop };
+  const code = await explain(world, what, { lines: "20", ...flags });
+  for (const text of world.out().split("\n"))
+    if (!flags.json) expect(text.length, text).toBeLessThanOrEqual(80);
+  return { code, out: world.out(), err: world.err() };
+}
+
+/** The text between the backquotes, without the line breaks at its ends. */
+function text(strings: TemplateStringsArray): string {
+  return (strings[0] ?? "").slice(1);
+}
+
+describe("a file", () => {
+  it("has holders, waiters, freezes, a last writer, and its latest decisions", async () => {
+    expect(await run("src/auth.ts")).toEqual({
+      code: 0,
+      err: "",
+      out: text`
+alice holds src/auth.ts since 13:58:20: its turn lock ends with alice's turn.
+bob waits for src/auth.ts since 13:59:52 behind alice, queue position 1.
+a person at a terminal froze src for another 40s: others may not edit it.
+alice wrote src/auth.ts last, at 13:58:30; that work is not committed.
+
+Latest decisions
+13:58:20  alice took src/auth.ts at once.
+13:59:40  bob was denied src/auth.ts after 50s: lock queue timeout (50s). alice
+          had taken it at 13:58:20.
+`,
+    });
+    expect(daemon.asked.find(one => one["target"] === "writes")).toMatchObject({ project });
+  });
+
+  it("has only its trail without a daemon, which is said", async () => {
+    expect((await run("src/", { lines: "1" }, { alone: true })).out).toBe(text`
+No daemon runs: this is what the trail alone tells. It ends at 13:59:50.
+alice took src/auth.ts at 13:58:20, and the trail tells of no release.
+alice wrote src/auth.ts last, at 13:58:25.
+
+Latest decisions
+13:59:40  bob was denied src/auth.ts after 50s: lock queue timeout (50s). alice
+          had taken it at 13:58:20.
+`);
+  });
+
+  it("may be free, and unknown to the trail, if it exists", async () => {
+    writeFileSync(join(root, "new.ts"), "");
+    daemon.answers["query holds"] = { ok: true, rows: [] };
+    expect((await run(join(root, "new.ts"))).out).toBe(text`
+Nobody holds it or waits for it.
+The trail tells of no write.
+
+The trail has no decision about it.
+`);
+  });
+});
+
+describe("an agent", () => {
+  it("is somewhere, holds and waits, and is told what to do about its latest refusal", async () => {
+    expect((await run("bob")).out).toBe(text`
+bob is active in ~/code/shop, heard of just now.
+bob waits for src/auth.ts since 13:59:52 behind alice, queue position 1.
+bob was last denied src/auth.ts at 13:59:40: lock queue timeout (50s). To do:
+  try again, which waits its turn
+
+Latest decisions
+13:59:40  bob was denied src/auth.ts after 50s: lock queue timeout (50s). alice
+          had taken it at 13:58:20.
+`);
+  });
+
+  it("has nothing left to do once it got what it was refused", async () => {
+    const got = line("bob", 5, { ms: 4_000, waitedMs: 4_000 });
+    const stash = {
+      type: "git stash push",
+      rule: "guard",
+      decision: "deny",
+      why: "would reach work",
+    } as const;
+    appendFileSync(join(root, "trail", fileName(1)), encode(got));
+    const told = async () => (await run("bob", { lines: "1" })).out.replace(/\s+/g, " ");
+    expect(await told()).toContain("It got it at 13:59:55: nothing is left to do.");
+    appendFileSync(join(root, "trail", fileName(1)), encode(line("bob", 4, { ...stash, file: null })));
+    expect(await told()).toContain(
+      "bob was last denied `git stash push` at 13:59:56: would reach work. To do: commit its own files by name",
+    );
+  });
+
+  it("may have ended, and how is said", async () => {
+    expect((await run("dave")).out).toBe(text`
+dave's session ended at 12:56:40 (its process ended).
+The trail tells of no refusal.
+
+Latest decisions
+12:55:00  dave claimed t-mhx3-1a.
+12:56:40  dave lost t-mhx3-1a: its process ended, t-mhx3-1a can be claimed
+          again.
+12:56:40  dave's session ended (its process ended).
+`);
+  });
+
+  it("comes before a file of its name, and both are named", async () => {
+    writeFileSync(join(root, "alice"), "");
+    const both = await run("alice", {}, { cwd: root });
+    expect(both.out).toContain("alice holds src/auth.ts since 13:58:20");
+    expect(both.out).toMatch(/\nalice is also a file\. To explain that: kite explain --file alice\n$/);
+    const file = await run(undefined, { file: "alice", json: true }, { cwd: root });
+    expect(JSON.parse(file.out)).toMatchObject({
+      about: "file",
+      name: "alice",
+      also: [],
+      daemon: true,
+      now: { path: join(root, "alice"), holders: [], waiters: [], freezes: [], lastWrite: null },
+      explained: [],
+    });
+    expect((await run("./alice", {}, { cwd: root })).out).not.toContain("is also");
+  });
+
+  it("is looked for among those that the trail knows", async () => {
+    const eve = await run(undefined, { agent: "eve" });
+    expect(eve).toMatchObject({ code: 1, out: "" });
+    expect(eve.err).toBe("kite: the trail knows no agent eve; it knows alice, bob, dave, carol\n");
+  });
+});
+
+describe("a task", () => {
+  it("has a history, and what blocks it now", async () => {
+    expect((await run("t-mhx3-1a")).out).toBe(text`
+carol created t-mhx3-1a at 12:53:20: Build the API.
+It waits for t-mhx3-2b: alice works on that.
+
+Latest decisions
+12:53:20  carol created it.
+12:55:00  dave claimed it.
+12:56:40  dave lost it: its process ended, t-mhx3-1a can be claimed again.
+`);
+  });
+
+  it("is known by its last part, and to the trail alone", async () => {
+    expect((await run(undefined, { task: "1a" }, { alone: true })).out).toBe(text`
+No daemon runs: this is what the trail alone tells. It ends at 13:59:50.
+What blocks it now, only a daemon knows. Start it: kite up
+
+Latest decisions
+12:53:20  carol created it.
+12:55:00  dave claimed it.
+12:56:40  dave lost it: its process ended, t-mhx3-1a can be claimed again.
+`);
+    const several = await run("t-mhx3", {}, { alone: true });
+    expect(several.err).toBe("kite: t-mhx3 may be t-mhx3-1a or t-mhx3-2b; give more of the id\n");
+    expect(several.code).toBe(1);
+  });
+
+  it.each([
+    [taskRow({ blockedBy: [] }), "Nothing blocks it. To claim it: kite task claim t-mhx3-1a"],
+    [taskRow({ status: "active", assigneeName: "bob" }), "It is active since 12:56:40: bob works on it."],
+    [taskRow({ status: "done", result: "four tables" }), "It is done since 12:56:40: four tables."],
+    [taskRow({ status: "failed", result: "no server" }), "It failed at 12:56:40: no server."],
+  ])("stands somewhere %#", async (row, said) => {
+    daemon.answers["task_get"] = { ok: true, task: row };
+    expect((await run("t-mhx3-1a")).out.split("\n")[1]).toBe(said);
+  });
+
+  it("that nobody knows is refused as the daemon refuses it", async () => {
+    expect(await run(undefined, { task: "t-9" })).toEqual({
+      code: 1,
+      out: "",
+      err: "kite: no task t-9; nearest: t-mhx3-1a\n",
+    });
+    expect((await run("t-9")).err).toBe(
+      "kite: nothing is known of a file, agent or task t-9; see kite log\n",
+    );
+  });
+});
+
+it("takes one thing to explain, and a number of lines", async () => {
+  expect((await run(undefined)).err).toBe("kite: give one thing to explain: a file, an agent or a task\n");
+  expect((await run("a", { agent: "b" })).err).toContain("give one thing");
+  expect((await run("bob", { lines: "0" })).err).toContain("-n takes a number from 1 to");
+  const json = await run("nobody", { json: true });
+  expect(JSON.parse(json.out)).toMatchObject({ ok: false, code: "nothing_known" });
+});
