@@ -112,6 +112,8 @@ export interface DeclarationRow {
   readonly plan: readonly string[];
   readonly files: readonly DeclaredFileRow[];
   readonly uncertainties: readonly UncertaintyRow[];
+  /** Where the client says otherwise of its role or team than it declared, one sentence each. */
+  readonly mismatches: readonly string[];
   readonly declaredAt: number;
   readonly updatedAt: number;
   /** How long ago its agent ended or began anew, in milliseconds; null: it holds. */
@@ -132,6 +134,8 @@ export interface DeclareReply {
   readonly declaration: DeclarationRow;
   /** With whom to agree on these files before the first edit. */
   readonly overlaps: readonly Overlap[];
+  /** Those of the declaration. */
+  readonly mismatches: readonly string[];
   /** What is still missing, one sentence each; placeholders count as missing. */
   readonly missing: readonly string[];
 }

@@ -126,7 +126,7 @@ export type KiteEvent =
       readonly sides: readonly [MergeSideRow, MergeSideRow];
     }
   | {
-      /** An agent declared what it is about, or changed that. `files` counts those in its code view. */
+      /** An agent declared what it is about, or changed that; or its client now says otherwise than it declared. */
       readonly event: "declared";
       readonly by: ActorRow;
       readonly project: string;
@@ -135,6 +135,8 @@ export type KiteEvent =
       readonly text: string;
       /** The number of files in its code view. */
       readonly fileCount: number;
+      /** New ones of the declaration's `mismatches`. */
+      readonly mismatches: readonly string[];
     }
   | {
       /** Two agents declared the same file, or a folder and a file in it: sent when the later one declares it. */

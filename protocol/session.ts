@@ -101,6 +101,8 @@ export interface DeclaredBrief {
   readonly role: string;
   /** The first 200 UTF-16 units of its task in its own words. */
   readonly task: string;
+  /** Its client says otherwise of the role or the team; `mismatches` of the declaration says how. */
+  readonly mismatched?: true;
 }
 
 export interface AgentRow {

@@ -1,7 +1,7 @@
 /** The tool by which an agent says what it is about: kite_declare. */
 import { z } from "zod";
 import { type DeclareReply, declarationShape, type Overlap } from "../../protocol/declaration.ts";
-import { frame, nearPath, quote } from "../../protocol/text.ts";
+import { frame, nearPath, plain, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { granted } from "../with-daemon.ts";
 import { puts, type Tool, tool } from "./tool.ts";
@@ -38,11 +38,12 @@ const declare = tool({
 
 export const declareTools: readonly Tool[] = [declare];
 
-function textOf({ overlaps, missing }: DeclareReply, cwd: string): string {
+function textOf({ overlaps, mismatches, missing }: DeclareReply, cwd: string): string {
   const agree = overlaps.length === 0 ? [] : [frame, ...overlaps.map(one => `- ${overlapText(one, cwd)}`)];
   const lacks =
     missing.length === 0 ? ["Nothing is missing."] : ["Missing:", ...missing.map(one => `- ${one}`)];
-  return [...agree, "Declared.", ...lacks].join("\n");
+  const differs = mismatches.map(one => `Your client says otherwise: ${plain(one)}`);
+  return [...agree, "Declared.", ...differs, ...lacks].join("\n");
 }
 
 function overlapText({ path, with: other, will }: Overlap, cwd: string): string {
@@ -51,7 +52,7 @@ function overlapText({ path, with: other, will }: Overlap, cwd: string): string 
   return `${who} declared ${quote(nearPath(path, cwd))}, too${what}; agree with ${who} before you edit it (kite_message)`;
 }
 
-function dataOf({ declaration, overlaps, missing }: DeclareReply, cwd: string) {
+function dataOf({ declaration, overlaps, mismatches, missing }: DeclareReply, cwd: string) {
   const { role, team, task, confidence, plan, files, uncertainties: questions } = declaration;
   const agree = overlaps.map(({ path, with: other, will }) => {
     return { file: nearPath(path, cwd), by: other.name, will };
@@ -59,5 +60,5 @@ function dataOf({ declaration, overlaps, missing }: DeclareReply, cwd: string) {
   const open = questions.filter(one => !one.resolved).map(one => one.question);
   const view = files.map(({ path, touched }) => ({ file: nearPath(path, cwd), touched }));
   const declared = { role, team, task, confidence, plan, files: view, open };
-  return { note: frame, overlaps: agree, declared, missing };
+  return { note: frame, overlaps: agree, declared, mismatches, missing };
 }

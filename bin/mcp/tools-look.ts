@@ -99,8 +99,9 @@ function brief({ name, branch, status, waitingForPath, attention, declared }: Se
 
 /** The parts of a declaration that are there. */
 function declaredData(declared: DeclaredBrief | undefined) {
-  const { role = "", task = "" } = declared ?? {};
-  return { ...(role === "" ? {} : { role }), ...(task === "" ? {} : { task }) };
+  const { role = "", task = "", mismatched = false } = declared ?? {};
+  const differs = mismatched ? { identityMismatch: true } : {};
+  return { ...(role === "" ? {} : { role }), ...(task === "" ? {} : { task }), ...differs };
 }
 
 function full(session: SessionRow, self: string, cwd: string) {
@@ -133,8 +134,10 @@ function oneLine(session: SessionRow, cwd: string): string {
 }
 
 function declaredText(declared: DeclaredBrief | undefined): string {
-  const { role = "", task = "" } = declared ?? {};
-  return `${role === "" ? "" : `, ${quote(role)}`}${task === "" ? "" : `, declared the task ${quote(task)}`}`;
+  const { role = "", task = "", mismatched = false } = declared ?? {};
+  const who = role === "" ? "" : `, ${quote(role)}`;
+  const differs = mismatched ? ", identity mismatch" : "";
+  return `${who}${task === "" ? "" : `, declared the task ${quote(task)}`}${differs}`;
 }
 
 function agentText({ name, waitingForPath, declared }: AgentRow, cwd: string): string {

@@ -17,14 +17,17 @@ export function overlapLines(overlaps: readonly Overlap[], cwd: string, screen: 
   });
 }
 
-/** What the agent has declared now, in a few lines, and what is missing. */
+/** What the agent has declared now, in a few lines, what does not fit, and what is missing. */
 export function declaredView(
-  { declaration, missing }: Pick<DeclareReply, "declaration" | "missing">,
+  { declaration, mismatches, missing }: Pick<DeclareReply, "declaration" | "mismatches" | "missing">,
   screen: Screen,
 ): string[] {
   const list = missing.flatMap(one => wrap(`- ${clean(one)}`, screen.width - 2, 2).map(line => `  ${line}`));
   return [
     ...wrap(`${clean(declaration.name)} declared: ${summaryOf(declaration)}`, screen.width, 2),
+    ...mismatches
+      .flatMap(one => wrap(`! ${clean(one)}`, screen.width, 2))
+      .map(l => paint(screen, "yellow", l)),
     ...(missing.length === 0 ? ["Nothing is missing."] : ["Missing:", ...list]),
   ];
 }
@@ -50,6 +53,7 @@ export function declarationFields(row: DeclarationRow, cwd: string): Field[] {
   return [
     ["role", row.role],
     ["team", row.team],
+    ["mismatch", row.mismatches],
     ["task", row.task],
     ["confidence", row.confidence === null ? "" : `${row.confidence}`],
     ["reason", row.reason],

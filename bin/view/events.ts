@@ -69,6 +69,12 @@ function talkSentence(event: EventLine, file: FileName): string | null {
       return `${event.urgent ? "urgent   " : "message  "} ${who(event.from)} to ${listed(event.to.map(who), event.more)}`;
     case "message_undelivered":
       return `unread    message of ${who(event.from)}: ${who(event.to)} ended without reading it`;
+    case "declared": {
+      const task = event.text === "" ? "" : `: ${clean(event.text)}`;
+      return `declared  ${who(event.by)}${event.role === "" ? "" : ` (${clean(event.role)})`}${task}`;
+    }
+    case "declarations_overlap":
+      return `overlap   ${listed(event.sides.map(who))} both declared ${file(event.paths[0])}`;
     case "hold_began":
       return `freeze    ${filesOf(event, file)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
     case "hold_ended":

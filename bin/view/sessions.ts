@@ -209,7 +209,7 @@ function workNote(declared: DeclaredBrief | undefined, claimed: WorkedOn | null)
   const task = clean(declared?.task || (claimed?.description ?? ""));
   const on = task === "" ? "" : `on "${cut(task, taskColumns)}"`;
   const note = [role, on].filter(text => text !== "").join(" ");
-  return note === "" ? [] : [note];
+  return [note, declared?.mismatched === true ? "identity mismatch" : ""].filter(text => text !== "");
 }
 
 function heldNote(count: number): string[] {

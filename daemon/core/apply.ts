@@ -37,6 +37,7 @@ import { agentBegin } from "./sessions/agents.ts";
 import { sessionBegin } from "./sessions/begin.ts";
 import { sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions/end.ts";
 import { settleRoom } from "./sessions/room.ts";
+import { teammateNamed } from "./sessions/teammates.ts";
 import type { State } from "./state.ts";
 import { taskClaim, taskRelease } from "./tasks/claim.ts";
 import { taskCreate, taskImport, taskRemove } from "./tasks/create.ts";
@@ -83,6 +84,7 @@ const handlers: Handlers = {
   broadcast,
   resume,
   agent_begin: agentBegin,
+  teammate_named: teammateNamed,
   agent_end: agentEnd,
   conflict_noted: conflictNoted,
   notes_told: notesTold,

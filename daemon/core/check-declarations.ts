@@ -1,12 +1,15 @@
 /** The invariants of declarations; part of `check`. */
 import { limits } from "../../protocol/limits.ts";
+import { mismatchesIn } from "./declarations/mismatches.ts";
 import { rebuiltDeclarations } from "./declarations/table.ts";
 import { noteKey } from "./messages/notice-table.ts";
 import { isSame } from "./same-index.ts";
+import { clientWord } from "./sessions/agent-names.ts";
 import type { State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkDeclarations({ declarations, sessions }: State): Generator<string> {
+export function* checkDeclarations(state: State): Generator<string> {
+  const { declarations, sessions } = state;
   const { live, ended, endedCount } = declarations;
   if (live.size > limits.declarationsMax) yield "more declarations hold than may";
   if (ended.size > limits.declarationsEndedMax) yield "more declarations are in the history than may be";
@@ -18,6 +21,8 @@ export function* checkDeclarations({ declarations, sessions }: State): Generator
       yield `${key} declared a file twice`;
     if (new Set(one.uncertainties.map(({ question }) => question)).size < one.uncertainties.length)
       yield `${key} has a question twice`;
+    if (!isSame(one.mismatches, mismatchesIn(one, clientWord(state, one))))
+      yield `the mismatches of ${key} are not those that there are`;
     if (one.uncertainties.some(({ resolved, evidence }) => resolved && evidence.trim() === ""))
       yield `${key} resolved a question without evidence`;
   }

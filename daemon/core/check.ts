@@ -71,6 +71,10 @@ function* checkSessions(state: State): Generator<string> {
     if (new Set(session.agents.values()).size !== session.agents.size) {
       yield `two agents of session ${session.id} have one name`;
     }
+    for (const agent of session.teammates.keys()) {
+      if (agent !== null && !session.agents.has(agent))
+        yield `${agent} is a teammate and no agent of ${session.id}`;
+    }
     if (state.sessions.ended.has(session.id)) yield `session ${session.id} is live and ended`;
     if (session.lostAt !== null && session.incarnations.some(i => i.anchor !== null)) {
       yield `session ${session.id} has an anchor and is lost`;

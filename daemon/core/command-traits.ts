@@ -30,6 +30,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   session_found: passing,
   session_suspend: passing,
   agent_begin: passing,
+  teammate_named: passing,
   agent_end: freeing,
   lock_request: passing,
   lock_detach: freeing,

@@ -16,7 +16,7 @@ import { addConflict, addPending, type Conflict, type PendingNotes } from "./mes
 import { addMessage, type NewMessage } from "./messages/table.ts";
 import type { EventCursor } from "./outcome.ts";
 import { putReply } from "./retries.ts";
-import { addSession } from "./sessions/table.ts";
+import { addSession, type Teammate } from "./sessions/table.ts";
 import {
   type ContextItem,
   type DirtyFile,
@@ -69,7 +69,10 @@ type PlainWaiter = Omit<Waiter, "row" | "blockers">;
 
 /** The lists by the name on their lines, in the order of writing and reading. */
 interface Lists {
-  sessions: Omit<Session, "agents"> & { readonly agents?: readonly (readonly [string, string])[] };
+  sessions: Omit<Session, "agents" | "teammates"> & {
+    readonly agents?: readonly (readonly [string, string])[];
+    readonly teammates?: readonly (readonly [string | null, Teammate])[];
+  };
   idle: string;
   holds: PlainHold;
   waiters: PlainWaiter;
@@ -244,7 +247,8 @@ function readHeader(state: State, line: string): Header {
 
 function readLists(state: State, part: Part): void {
   for (const session of part.sessions ?? []) {
-    addSession(state.sessions, { ...session, agents: new Map(session.agents) });
+    const { agents, teammates } = session;
+    addSession(state.sessions, { ...session, agents: new Map(agents), teammates: new Map(teammates) });
   }
   for (const id of part.idle ?? []) state.sessions.idle.add(id);
   for (const hold of part.holds ?? []) addHold(state.locks, { ...hold, row: null });
@@ -265,7 +269,7 @@ function readLists(state: State, part: Part): void {
 }
 
 function plainSession(session: Session): Lists["sessions"] {
-  return { ...session, agents: [...session.agents] };
+  return { ...session, agents: [...session.agents], teammates: [...session.teammates] };
 }
 
 /** Copies the fields in a fixed order, whatever created the object. Naming each is by far the fastest way to copy. */

@@ -5,6 +5,7 @@ import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
+import { needsTeammate } from "../core/sessions/teammates.ts";
 import type { Session } from "../core/state.ts";
 import { listOf } from "../core/tasks/table.ts";
 import { isRefusal } from "../server/call.ts";
@@ -34,7 +35,7 @@ export async function begin({ services }: Run, action: ActionOf<"begin">): Promi
 }
 
 export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): HookOutcome {
-  const { session, active, attention, agentName, descends, ended = false } = action;
+  const { session, active, attention, agentName, teammate, descends, ended = false } = action;
   const { engine, presence } = services;
   const live = engine.state.sessions.live.get(session);
   if (live === undefined) return { did: "heartbeat", ok: true };
@@ -42,6 +43,8 @@ export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): Hoo
   // An event that says nothing of the agent's turn may come late, so it does not bring the agent back. Nor does the end
   // of a turn: a teammate's end is reported with its last turn, or before it.
   signOfLife(services, session, active === true ? agent : null, agentName ?? null);
+  if (teammate !== undefined && needsTeammate(live, agent, teammate))
+    engine.submitWithRetry({ type: "teammate_named", session, agent, ...teammate });
   const row = presence.of(session);
   const known = agent === null ? undefined : row.agents.get(agent);
   if (known !== undefined && descends !== undefined) known.descends = descends;

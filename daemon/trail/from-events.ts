@@ -57,6 +57,9 @@ export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
       const why = `${did}${commit === null ? "" : ` as ${commit}`}: it was uncommitted work of ${owner.name}`;
       const line = { at, event: event.event, ...by, project, type: command } as const;
       for (const file of event.paths) lines.push({ ...line, file, decision: "note", why });
+    } else if (event.event === "declared") {
+      const line = { at, event: event.event, ...event.by, project, type: null, file: null } as const;
+      for (const why of event.mismatches) lines.push({ ...line, decision: "note", why });
     } else if (event.event === "declarations_overlap") {
       const [a, b] = event.sides;
       const why = `${a.name} declared it, ${b.name} had declared it before`;

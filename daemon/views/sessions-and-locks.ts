@@ -9,7 +9,7 @@ import type { FileRef } from "../core/file-ref.ts";
 import { waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
-import { agentName } from "../core/sessions/agents.ts";
+import { agentName } from "../core/sessions/agent-names.ts";
 import type { Hold, Session, State, Waiter } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";

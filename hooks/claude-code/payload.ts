@@ -38,8 +38,14 @@ export function field(event: Event, name: Field): string | null {
 }
 
 /** A name that only people read; null if there is none that can be used. */
-export function label(event: Event, name: "agent_type"): string | null {
+export function label(event: Event, name: "agent_type" | "teammate_name" | "team_name"): string | null {
   const value = event[name];
+  return isText(value, limits.nameBytes) ? value : null;
+}
+
+/** A name in the tool's response; null if there is none that can be used. */
+export function responseLabel(event: Event, name: string): string | null {
+  const value = within(event["tool_response"], name);
   return isText(value, limits.nameBytes) ? value : null;
 }
 

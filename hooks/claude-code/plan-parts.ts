@@ -17,7 +17,9 @@ export type Row = (event: Event, actor: Actor, context: HookContext) => Plan;
 export const idle: Plan = { actions: [] };
 
 type Heartbeat = Extract<HookAction, { do: "heartbeat" }>;
-type HeartbeatFields = Partial<Pick<Heartbeat, "active" | "attention" | "agentName" | "descends" | "ended">>;
+type HeartbeatFields = Partial<
+  Pick<Heartbeat, "active" | "attention" | "agentName" | "teammate" | "descends" | "ended">
+>;
 
 /** Registers an unknown session; only for events that the client waits for. Empty if the event names no directory. */
 export function begin(event: Event, { session, pid }: Actor, revive = false): readonly HookAction[] {
@@ -38,6 +40,13 @@ export function atWork(event: Event, actor: Actor): HookAction {
   const known = name === null ? {} : { agentName: name };
   const descends = agent !== undefined && isSubagent(agent) ? { descends: true } : {};
   return heartbeat(actor, { active: true, attention: null, ...known, ...descends });
+}
+
+/** The actor is a teammate, if the event says so. A teammate in a pane is a session of its own. */
+export function asTeammate(event: Event, actor: Actor): readonly HookAction[] {
+  const [name, team] = [label(event, "teammate_name"), label(event, "team_name")];
+  if (name === null || team === null || (actor.agent !== undefined && isSubagent(actor.agent))) return [];
+  return [heartbeat(actor, { teammate: { name, team } })];
 }
 
 /** The actor's turn has ended, and no person is asked anything for it any more. */

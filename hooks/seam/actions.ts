@@ -21,6 +21,8 @@ export type HookAction =
       readonly attention?: string | null;
       /** The agent's name for people: a teammate's name, a subagent's type. Without `agent` it says which one. */
       readonly agentName?: string;
+      /** The agent's own name and its team, if it is a teammate. Without `agent` the session itself is one. */
+      readonly teammate?: { readonly name: string; readonly team: string };
       /** The main agent began it, perhaps through others: the main agent's locks pass to it. */
       readonly descends?: boolean;
       /** The agent has ended. */

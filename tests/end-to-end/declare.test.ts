@@ -118,6 +118,35 @@ test("kite_declare takes the parts, and tells overlaps and what is missing", asy
   expect((await tool.call("kite_declare", { code_view: [] })).isError).toBe(true);
 });
 
+test("what does not fit what the client says is in the reply, the trail, and every view", async () => {
+  const hooks = await home.session("s1", { pid: process.pid, name: "lead", project: home.work });
+  const who = {
+    session_id: "s1",
+    cwd: home.work,
+    agent_id: "areviewer-0954b2b04fdf61ec",
+    agent_type: "reviewer",
+  };
+  const team = { teammate_name: "reviewer", team_name: "session-7f4090af" };
+  for (const event of [
+    { hook_event_name: "SubagentStart", ...who },
+    { hook_event_name: "TeammateIdle", ...who, ...team },
+  ])
+    expect(await hooks.ask({ type: "hook", event, ppid: process.pid })).toMatchObject({ ok: true });
+  const env = { ...home.environment, KITE_SESSION: "s1", KITE_AGENT: who.agent_id, COLUMNS: "200" };
+  const said = await home.kiteIn(env, "declare", "--role", "implementer", "--team", "orders");
+  const role = "identity.role: declared implementer, but the client calls this agent reviewer";
+  const other = "identity.team: declared orders, but the client says its team is session-7f4090af";
+  expect(said).toContain(`! ${role}\n! ${other}\n`);
+  expect(await home.kiteIn(env, "agent", "lead/reviewer")).toContain(role);
+  expect(await home.kiteIn(env, "status")).toMatch(/reviewer +active +implementer, identity mismatch\n/);
+  const trail = (await home.kite("log", "--json")).trim().split("\n");
+  const notes = trail.map(line => JSON.parse(line)).filter(line => line.event === "declared");
+  expect(notes).toMatchObject([
+    { name: "lead/reviewer", decision: "note", why: role },
+    { name: "lead/reviewer", decision: "note", why: other },
+  ]);
+});
+
 test("kite agent shows an agent while it lives, and what it did when it has ended", async () => {
   const ann = await session("ann");
   await ann.ask({ type: "file_lock", id: "ann", file: "a.ts" });

@@ -55,6 +55,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   broadcast: true,
   resume: true,
   agent_begin: true,
+  teammate_named: true,
   agent_end: true,
   conflict_noted: true,
   notes_told: true,

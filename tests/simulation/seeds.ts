@@ -42,6 +42,7 @@ export const mustOccur = {
     "broadcast",
     "resume",
     "agent_begin",
+    "teammate_named",
     "agent_end",
     "conflict_noted",
     "notes_told",

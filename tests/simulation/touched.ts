@@ -43,6 +43,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
   ["task_remove", tasks],
   ["declare", declarations],
   ["check_record", checks],
+  ["teammate_named", declarations],
   ["context_set", talk],
   ["context_delete", talk],
   ["message_send", talk],

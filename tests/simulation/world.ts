@@ -384,6 +384,8 @@ export class World {
     const { random } = this;
     const declare = this.#declares.next(this.#running().state, sessions);
     if (declare !== null) this.#submit(this.#connect(declare.actor), declare);
+    const declares = this.#declares.next(sessions);
+    if (declares !== null) this.#submit(this.#connect(declares.actor), declares.command);
     const roll = random.int(1, 152);
     this.#check();
     if (roll > 132) this.#speak();

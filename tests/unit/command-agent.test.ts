@@ -60,6 +60,7 @@ const declared = declaration("alice", {
   plan: ["write", "test"],
   files: [{ path: `${shop}/src/a.ts`, dir: false, sees: "one query", will: "a cursor", touched: true }],
   uncertainties: [{ question: "is it stable?", settledBy: "a test", evidence: "", resolved: false }],
+  mismatches: ["identity.team: declared orders, but the client says its team is session-7f4090af"],
 });
 
 let folder: string;
@@ -148,6 +149,8 @@ describe("kite agent", () => {
       "  needs you   Bash: npm publish",
       "  role        implementer",
       "  team        orders",
+      "  mismatch    identity.team: declared orders, but the client says its team is",
+      "              session-7f4090af",
       "  task        Page the list of orders by a cursor, as the other lists are, and",
       "              keep the old links alive",
       "  confidence  0.7",

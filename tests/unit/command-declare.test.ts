@@ -42,6 +42,7 @@ const reply: DeclareReply = {
     },
     { path: `${shop}/src/db`, with: { id: "c", agent: "x", name: "cyd d/Explore" }, will: "" },
   ],
+  mismatches: ["identity.team: declared orders, but the client says its team is session-7f4090af"],
   missing: [`codeView: what is in ${shop}/src/db now (sees)`],
 };
 
@@ -73,6 +74,8 @@ describe("kite declare", () => {
       "  kite message send 'cyd d/Explore'",
       'ann declared: implementer in team orders, on "Page the list", confidence 0.7,',
       "  2 steps, 2 files, 1 open uncertainty",
+      "! identity.team: declared orders, but the client says its team is",
+      "  session-7f4090af",
       "Missing:",
       `  - codeView: what is in ${shop}/src/db now (sees)`,
       "",
@@ -80,7 +83,7 @@ describe("kite declare", () => {
   });
 
   it("says so if all is there, and prints the reply as JSON", async () => {
-    const all = { ...reply, overlaps: [], missing: [] };
+    const all = { ...reply, overlaps: [], mismatches: [], missing: [] };
     const world = fakeWorld({ daemon: fakeDaemon({ declare: all }), env });
     await declare(world, undefined, [role], false);
     expect(world.out()).toMatch(/open uncertainty\nNothing is missing\.\n$/);

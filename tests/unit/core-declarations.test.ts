@@ -4,6 +4,7 @@ import type { CommandOf } from "../../daemon/core/commands.ts";
 import type { ViewedFile } from "../../daemon/core/declarations/commands.ts";
 import { missingIn } from "../../daemon/core/declarations/missing.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { trailOf } from "../../daemon/trail/from-events.ts";
 import { declarationExample } from "../../protocol/declaration-example.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
@@ -252,5 +253,97 @@ describe("an overlap", () => {
     w.declare(bob, { files: [file("a.ts")] });
     w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
     expect(w.declare(ann, { files: [file("a.ts")] })).toMatchObject({ overlaps: [] });
+  });
+});
+
+describe("what the client says of an agent", () => {
+  const named = (w: Declaring, who: Actor, name: string, team = "red") =>
+    w.do({ type: "teammate_named", session: who.session, agent: who.agent, name, team });
+  const typed = (w: Declaring, name: string | null) =>
+    w.do({ type: "agent_begin", session: "ann", agent: "child", name });
+  /** What the last step wrote into the trail of mismatches. */
+  const trail = (w: Declaring) =>
+    trailOf(w.steps.at(-1)?.events ?? [], 0).flatMap(({ event, why }) => (event === "declared" ? [why] : []));
+  const role = "identity.role: declared implementer, but the client calls this agent reviewer";
+  const team = "identity.team: declared blue, but the client says its team is red";
+
+  it("is compared with what it declares: a teammate's name and team", () => {
+    const w = world();
+    named(w, ann, "reviewer");
+    expect(w.declare(ann, { role: "implementer", team: "blue" })).toMatchObject({
+      mismatches: [role, team],
+      declaration: { mismatches: [role, team] },
+    });
+    expect(trail(w)).toEqual([role, team]);
+    expect(w.declare(ann, { team: " Red " })).toMatchObject({ mismatches: [role] });
+    expect(trail(w)).toEqual([]);
+    expect(w.declare(ann, { role: "code reviewer" })).toMatchObject({ mismatches: [] });
+  });
+
+  it("is compared again when it becomes known, or another", () => {
+    const w = world();
+    w.declare(ann, { role: "implementer", team: "blue" });
+    named(w, ann, "reviewer");
+    expect(w.of(ann)?.mismatches).toEqual([role, team]);
+    expect(trail(w)).toEqual([role, team]);
+    named(w, ann, "reviewer", "blue");
+    expect(w.of(ann)?.mismatches).toEqual([role]);
+    expect(trail(w)).toEqual([]);
+  });
+
+  it.each([
+    ["Explore", "implementer", true],
+    ["Explore-2", "researcher", false],
+    ["CodeReviewer", "tester", true],
+    ["qa-developer", "tester", false],
+    ["alice", "lead", false],
+    ["general-purpose", "implementer", false],
+    ["reviewer", "the one who knows", false],
+    ["team-lead", "planner", true],
+  ])("a subagent of type %s that declares %s: a mismatch is %s", (type, declared, differs) => {
+    const w = world();
+    typed(w, null);
+    w.declare(child, { role: declared });
+    typed(w, type);
+    expect(w.of(child)?.mismatches).toHaveLength(differs ? 1 : 0);
+  });
+
+  it("is nothing if the name is only made of the agent's id", () => {
+    const w = world();
+    w.do({ type: "agent_begin", session: "ann", agent: "reviewer-1", name: null });
+    expect(w.declare({ ...ann, agent: "reviewer-1" }, { role: "lead" })).toMatchObject({ mismatches: [] });
+    expect(w.declare(bob, { role: "lead", team: "blue" })).toMatchObject({ mismatches: [] });
+  });
+
+  it("ends with the agent; what it declared keeps what did not fit", () => {
+    const w = world();
+    typed(w, "helper");
+    named(w, child, "reviewer");
+    w.declare(child, { role: "implementer" });
+    w.do({ type: "agent_end", actor: child });
+    expect([...w.state.declarations.ended.values()].map(one => one.mismatches)).toEqual([[role]]);
+    typed(w, "helper");
+    expect(w.declare(child, { role: "implementer" })).toMatchObject({ mismatches: [] });
+  });
+
+  it("is of agents that the session has, and of no session that is not there", () => {
+    const w = world();
+    named(w, child, "reviewer");
+    expect(w.state.sessions.live.get("ann")?.teammates.size).toBe(0);
+    expect(named(w, actor("eve"), "reviewer")).toEqual({ ok: true });
+    expect(w.state.sessions.live.has("eve")).toBe(false);
+  });
+
+  it("outlives a snapshot, and a process that goes on under another id", () => {
+    const w = world();
+    const anchor = { pid: 7, startTime: "1" };
+    w.begin("cyd", { anchor });
+    named(w, actor("cyd"), "reviewer");
+    w.declare(actor("cyd"), { role: "implementer" });
+    expect(readState(writeState(w.state)).sessions).toEqual(w.state.sessions);
+    w.do({ type: "session_suspend", session: "cyd" });
+    w.begin("dan", { anchor });
+    expect(w.of(actor("dan"))?.mismatches).toEqual([role]);
+    expect(w.declare(actor("dan"), { task: "go on" })).toMatchObject({ mismatches: [role] });
   });
 });

@@ -17,6 +17,7 @@ const filled: Declaration = {
   ...{ role: "implementer", team: "", task: "paging", confidence: 0.5, reason: "read it", plan: ["test"] },
   files: [{ key: "n:/p/src", path: "/p/src", dir: true, sees: "a list", will: "pages", touched: true }],
   uncertainties: [],
+  mismatches: [],
   ...{ declaredAt: 0, updatedAt: 0, endedAt: null },
 };
 

@@ -293,7 +293,16 @@ describe("rows", () => {
     ["PostToolUse--Bash", [result("Bash"), shellEnd("toolu_main_6_0_7", 50), wentOn, notes]],
     ["PostToolUse--Agent-foreground", [result("Agent"), ...gone("a0954b2b04fdf61ec"), wentOn, notes]],
     ["PostToolUse--Agent-background", [result("Agent"), wentOn, notes]],
-    ["PostToolUse--Agent-spawn-in-process-teammate", [result("Agent"), wentOn, notes]],
+    [
+      "PostToolUse--Agent-spawn-in-process-teammate",
+      [
+        result("Agent"),
+        { do: "heartbeat", agent: alice, teammate: { name: "alice", team: "session-6de28969" } },
+        wentOn,
+        notes,
+      ],
+    ],
+    ["PostToolUse--Agent-spawn-pane-teammate", [result("Agent"), wentOn, notes]],
     ["PostToolUse--TaskStop", [result("TaskStop"), ...gone("a51d5ab064a282b91"), wentOn, notes]],
     [
       "PostToolUseFailure--Agent-api-error",
@@ -354,15 +363,39 @@ describe("rows", () => {
     ["Stop--background-agent-running", [begin(), gateStop(), ...over(), inbox(false)]],
     ["StopFailure--in-subagent", gone("aa0469b4b25f04c03")],
     ["StopFailure--invalid-request", over()],
-    ["TeammateIdle--in-process", [begin(), gateStop(bob), ...over(bob), inbox(false, bob)]],
-    ["TeammateIdle--pane", [begin(), gateStop(), ...over(), inbox(false)]],
+    [
+      "TeammateIdle--in-process",
+      [
+        begin(),
+        { do: "heartbeat", agent: bob, teammate: { name: "bob", team: "session-6de28969" } },
+        gateStop(bob),
+        ...over(bob),
+        inbox(false, bob),
+      ],
+    ],
+    [
+      "TeammateIdle--pane",
+      [
+        begin(),
+        { do: "heartbeat", teammate: { name: "alice", team: "session-7f4090af" } },
+        gateStop(),
+        ...over(),
+        inbox(false),
+      ],
+    ],
+    ["TaskCreated--by-lead", [begin(), { do: "heartbeat" }]],
     ["SessionEnd--clear", [{ do: "suspend" }]],
     ["SessionEnd--print-other", [{ do: "end", cause: "other" }]],
     ["SessionEnd--prompt-input-exit", [{ do: "end", cause: "prompt_input_exit" }]],
     ["Notification--permission-prompt", [{ do: "heartbeat" }]],
     [
       "TaskCompleted--by-in-process-teammate",
-      [begin(), { do: "heartbeat" }, { do: "gate_complete", agent: alice }],
+      [
+        begin(),
+        { do: "heartbeat" },
+        { do: "heartbeat", agent: alice, teammate: { name: "alice", team: "session-6de28969" } },
+        { do: "gate_complete", agent: alice },
+      ],
     ],
     ["PreCompact--manual", [{ do: "heartbeat" }]],
   ])("%s", (name, actions) => {

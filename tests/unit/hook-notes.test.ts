@@ -20,6 +20,7 @@ const session = (id: string, ...begun: number[]): Session => ({
   lostAt: null,
   suspendedUntil: null,
   incarnations: begun.map((entry, ordinal) => ({ ordinal, begun: entry, anchor: null })),
+  teammates: new Map(),
   agents: new Map<string, string>(),
 });
 

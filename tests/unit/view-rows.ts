@@ -70,6 +70,7 @@ export function declaration(name: string, more: Partial<DeclarationRow> = {}): D
     plan: [],
     files: [],
     uncertainties: [],
+    mismatches: [],
     declaredAt: now - 600_000,
     updatedAt: now - 60_000,
     endedMs: null,

@@ -217,7 +217,7 @@ Refused lately
         task: { id: "t-1", description: "claimed" },
       }),
       session("bob", { declared: { role: "a reviewer of everything that comes", task: "" }, locks: 1 }),
-      session("cyd", { declared: { role: "", task: "\u001b[31mevil" }, agents: explorer }),
+      session("cyd", { declared: { role: "", task: "\u001b[31mevil", mismatched: true }, agents: explorer }),
       session("dan", { task: { id: "t-2", description: "Write tests" } }),
     ];
     expect(statusView({ ...one, sessions, locks: [] }, screen(80)).slice(3, -2)).toEqual(text`
@@ -225,7 +225,7 @@ Refused lately
     ann         main  active  now
       implementer on "Page the list of orders by a cursor, as the oth…"
     bob         main  active  now  a reviewer of everythin…, holds 1 lock
-    cyd         main  active  now  on "[31mevil"
+    cyd         main  active  now  on "[31mevil", identity mismatch
     └ a1b2c3d4        active       tester on "Look"
     dan         main  active  now  on "Write tests"
 `);

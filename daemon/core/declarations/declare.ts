@@ -13,6 +13,7 @@ import { actorRow, pathOf } from "../locks/replies.ts";
 import { noteKey } from "../messages/notice-table.ts";
 import { noSession } from "../sessions/end.ts";
 import type { Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
+import { compared, declaredEvent } from "./compare.ts";
 import { missingIn } from "./missing.ts";
 import { overlapsOf, tellOverlaps } from "./overlaps.ts";
 import { declarationRow } from "./rows.ts";
@@ -29,11 +30,12 @@ export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   const known = declarations.live.get(noteKey(actor));
   const name = actorRow(state, actor).name;
   const before = known === undefined || command.anew ? blank(command, name, session.project) : known;
-  const after = merged(before, command, name, session.project);
-  if ("code" in after) {
-    step.reply = after;
+  const changed = merged(before, command, name, session.project);
+  if ("code" in changed) {
+    step.reply = changed;
     return;
   }
+  const after = compared(state, changed);
   if (known !== undefined && command.anew) endDeclaration(declarations, known, state.t);
   addDeclaration(declarations, after);
   for (const oldest of declarations.live.values()) {
@@ -43,18 +45,16 @@ export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   const overlaps = overlapsOf(state, after);
   const isNew = ({ key }: DeclaredFile) => !before.files.some(file => file.key === key);
   tellOverlaps(state, actor, after, after.files.filter(isNew), step);
-  const { role, task: text, files, project } = after;
-  const by = actorRow(state, actor);
-  const event = { event: "declared" as const, by, project, role, text, fileCount: files.length };
-  step.events.push({ event, about: [actor.session], project });
+  step.events.push(declaredEvent(state, before, after));
   const declaration = declarationRow(after, state.t);
-  step.reply = { ok: true, declaration, overlaps, missing: missingIn(after) };
+  const { mismatches } = after;
+  step.reply = { ok: true, declaration, overlaps, mismatches, missing: missingIn(after) };
 };
 
 function blank({ actor, ancestors, wallMs }: Declare, name: string, project: string): Declaration {
   const { session, agent } = actor;
   const texts = { role: "", team: "", task: "", reason: "" };
-  const parts = { confidence: null, plan: [], files: [], uncertainties: [] };
+  const parts = { confidence: null, plan: [], files: [], uncertainties: [], mismatches: [] };
   const times = { declaredAt: wallMs, updatedAt: wallMs, endedAt: null };
   return { session, agent, name, project, ancestors, ...texts, ...parts, ...times };
 }

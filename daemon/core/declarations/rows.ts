@@ -20,6 +20,7 @@ export function declarationRow(declaration: Declaration, now: number): Declarati
 export function declaredField({ declarations }: State, whose: Whose): { readonly declared?: DeclaredBrief } {
   const declaration = declarations.live.get(noteKey(whose));
   if (declaration === undefined) return {};
-  const { role, task } = declaration;
-  return { declared: { role, task: task.slice(0, limits.quoteChars) } };
+  const { role, task, mismatches } = declaration;
+  const differs = mismatches.length > 0 ? ({ mismatched: true } as const) : {};
+  return { declared: { role, task: task.slice(0, limits.quoteChars), ...differs } };
 }

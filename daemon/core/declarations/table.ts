@@ -41,6 +41,8 @@ export interface Declaration extends Whose {
   readonly plan: readonly string[];
   readonly files: readonly DeclaredFile[];
   readonly uncertainties: readonly UncertaintyRow[];
+  /** Where its client says otherwise, a sentence each. */
+  readonly mismatches: readonly string[];
   /** Wall time in milliseconds. */
   readonly declaredAt: number;
   readonly updatedAt: number;
@@ -74,6 +76,15 @@ export function addDeclaration(table: Declarations, declaration: Declaration): v
 export function touch(table: Declarations, declaration: Declaration, keys: ReadonlySet<string>): void {
   const files = declaration.files.map(file => (keys.has(file.key) ? { ...file, touched: true } : file));
   table.live.set(noteKey(declaration), { ...declaration, files });
+}
+
+/** Replaces the mismatches of a declaration. It keeps its position: the agent itself declared nothing. */
+export function setMismatches(
+  table: Declarations,
+  declaration: Declaration,
+  mismatches: readonly string[],
+): void {
+  table.live.set(noteKey(declaration), { ...declaration, mismatches });
 }
 
 /** Moves a declaration to the history at `endedAt` (core time, ms). */

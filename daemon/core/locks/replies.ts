@@ -6,7 +6,7 @@ import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Reply } from "../outcome.ts";
-import { agentName } from "../sessions/agents.ts";
+import { agentName } from "../sessions/agent-names.ts";
 import type { State, Token, Waiter } from "../state.ts";
 import { type Blocker, lentBy } from "./blockers.ts";
 import type { CycleStep } from "./deadlock.ts";

@@ -85,6 +85,14 @@ export interface AgentBegin {
   readonly name: string | null;
 }
 
+/** The client named an agent as a teammate; with `agent: null` the session itself is one. */
+export interface TeammateNamed {
+  readonly session: string;
+  readonly agent: string | null;
+  readonly name: string;
+  readonly team: string;
+}
+
 /** An agent within a session ended: its inbox and its freezes end too. */
 export interface AgentEnd {
   readonly actor: Actor;
@@ -109,5 +117,6 @@ export interface TalkCommands {
   broadcast: Broadcast;
   resume: Resume;
   agent_begin: AgentBegin;
+  teammate_named: TeammateNamed;
   agent_end: AgentEnd;
 }

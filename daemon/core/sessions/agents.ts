@@ -5,19 +5,11 @@
  * a session keeps at most `limits.agentsPerSessionMax` agents.
  */
 import { limits } from "../../../protocol/limits.ts";
+import { compareAgain } from "../declarations/compare.ts";
 import type { Handler } from "../handler.ts";
-import type { Session, State } from "../state.ts";
+import type { Session } from "../state.ts";
+import { isShortId, shortId } from "./agent-names.ts";
 import { nameAgent } from "./table.ts";
-
-/** Returns an unnamed agent's name: the first 8 characters of its id. */
-function shortId(id: string): string {
-  return id.slice(0, 8);
-}
-
-/** Returns the agent's name, without its session's. */
-export function agentName(state: State, session: string, agent: string): string {
-  return state.sessions.live.get(session)?.agents.get(agent) ?? shortId(agent);
-}
 
 /** Whether an `agent_begin` with this name would change anything. */
 export function needsName({ agents }: Session, agent: string, name: string | null): boolean {
@@ -32,11 +24,8 @@ export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, 
   const session = state.sessions.live.get(id);
   if (session === undefined || !needsName(session, agent, name)) return;
   nameAgent(state.sessions, session, agent, freeName(session, name ?? shortId(agent)));
+  compareAgain(state, { session: id, agent }, step);
 };
-
-function isShortId(name: string, agent: string): boolean {
-  return name === shortId(agent) || name.startsWith(`${shortId(agent)}-`);
-}
 
 /** Returns `name`, or `name-2`, `name-3`... if other agents of the session have it. */
 function freeName(session: Session, name: string): string {

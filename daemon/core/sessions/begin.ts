@@ -77,6 +77,8 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   moveDeclaration(state, before.id, command.session);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
+  const teammate = before.teammates.get(null);
+  if (teammate !== undefined) state.sessions.live.get(command.session)?.teammates.set(null, teammate);
   renameWriters(state, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...hold, actor });
 }
@@ -128,6 +130,7 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
     suspendedUntil: null,
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
     agents: new Map(),
+    teammates: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
 }

@@ -51,6 +51,14 @@ export interface Session {
   incarnations: Incarnation[];
   /** The names of the agents within it, by agent id, in the order they began; `nameAgent` sets them. */
   readonly agents: Map<string, string>;
+  /** The teammates among its agents by agent id; null is its main agent, which may be a teammate of another session. */
+  readonly teammates: Map<string | null, Teammate>;
+}
+
+/** A member of a team, as its client names it. */
+export interface Teammate {
+  readonly name: string;
+  readonly team: string;
 }
 
 export interface Incarnation {
@@ -113,6 +121,7 @@ export function nameAgent(sessions: Sessions, session: Session, agent: string, n
 export function removeAgent(sessions: Sessions, session: Session, agent: string): void {
   unlistAgent(sessions, session, agent);
   session.agents.delete(agent);
+  session.teammates.delete(agent);
 }
 
 /** Sets until when its process may continue the session under another id (core time, ms); null: it is not suspended. */

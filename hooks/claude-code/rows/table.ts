@@ -4,7 +4,7 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import type { Row } from "../plan-parts.ts";
-import { otherEvent, sessionEnd, sessionStart, userPromptSubmit, waitingEvent } from "./session.ts";
+import { otherEvent, sessionEnd, sessionStart, userPromptSubmit } from "./session.ts";
 import * as tool from "./tool.ts";
 import * as turn from "./turn.ts";
 import { wakingStop } from "./wake.ts";
@@ -90,7 +90,7 @@ export const eventTable: readonly EventRow[] = [
   // It ends a turn as Stop does, so it must not come after the next turn began.
   waits("StopFailure", turn.stopFailure),
   waits("TeammateIdle", turn.teammateIdle),
-  waits("TaskCreated", waitingEvent),
+  waits("TaskCreated", turn.taskCreated),
   waits("TaskCompleted", turn.taskCompleted),
   waits("SessionEnd", sessionEnd),
   observed("Setup"),

@@ -8,7 +8,7 @@ import { changedLines } from "../answers/changed-lines.ts";
 import { withGate } from "../answers/gate.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
-import { type Event, field, innerId, inputPath, isId, within } from "../payload.ts";
+import { type Event, field, innerId, inputPath, isId, responseLabel, within } from "../payload.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { preShell } from "./bash.ts";
 import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
@@ -61,7 +61,7 @@ export const postToolUse: Row = (event, actor) => {
   const tool = toolOf(event);
   const plan = writes.has(tool)
     ? written(event, actor, true)
-    : { actions: [...shellEnd(event, actor), ...endOfAgent(event, tool, actor), wentOn(actor)] };
+    : { actions: [...shellEnd(event, actor), ...agentOf(event, tool, actor), wentOn(actor)] };
   const done = { ...plan, actions: [resultOf(event, actor, null), ...plan.actions] };
   return withNotes("PostToolUse", actor, field(event, "cwd") ?? "", done);
 };
@@ -146,6 +146,20 @@ function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
   const ran = event["duration_ms"];
   const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
   return [{ do: "shell_end", ...actor, toolUseId, cwd, ranMs, ancestors: ancestorsOf(actor.agent) }];
+}
+
+/** What the end of a call says of another agent: it is a teammate, or has ended. */
+function agentOf(event: Event, tool: string, actor: Actor): readonly HookAction[] {
+  return [...newTeammate(event, tool, actor), ...endOfAgent(event, tool, actor)];
+}
+
+/** A teammate of the same process has begun. One in a pane is a session of its own, which this event does not name. */
+function newTeammate(event: Event, tool: string, { session }: Actor): readonly HookAction[] {
+  if (tool !== "Agent" || within(event["tool_response"], "status") !== "teammate_spawned") return [];
+  const agent = innerId(event, "tool_response", "agentId");
+  const [name, team] = [responseLabel(event, "name"), responseLabel(event, "team_name")];
+  if (agent === null || !isAgent(agent) || name === null || team === null) return [];
+  return [heartbeat({ session, agent }, { teammate: { name, team } })];
 }
 
 /** A subagent that gave its result, or was stopped, has ended, whether or not it reported that itself. */

@@ -4,7 +4,7 @@ import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { completionAnswer, stopAnswer } from "../answers/gate.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import type { Event } from "../payload.ts";
-import { agentOver, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
+import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { waitingEvent } from "./session.ts";
 
 export const stop: Row = (event, actor) => {
@@ -43,12 +43,24 @@ export const subagentStop: Row = (event, actor, context) => {
 
 /** A teammate in a pane is a session of its own. */
 export const teammateIdle: Row = (event, actor) => ({
-  actions: [...begin(event, actor), ...gate(event, actor), ...turnOver(actor), readSoFar(actor)],
+  actions: [
+    ...begin(event, actor),
+    ...asTeammate(event, actor),
+    ...gate(event, actor),
+    ...turnOver(actor),
+    readSoFar(actor),
+  ],
   answer: stopAnswer,
 });
 
+/** A task of the client's own list: the event says which teammate adds it. */
+export const taskCreated: Row = (event, actor, context) => {
+  const { actions } = waitingEvent(event, actor, context);
+  return { actions: [...actions, ...asTeammate(event, actor)] };
+};
+
 /** The client calls a task of its own list completed. It says so at each idle of the task's owner, too. */
 export const taskCompleted: Row = (event, actor, context) => {
-  const { actions } = waitingEvent(event, actor, context);
+  const { actions } = taskCreated(event, actor, context);
   return { actions: [...actions, { do: "gate_complete", ...actor }], answer: completionAnswer };
 };

@@ -1,0 +1,50 @@
+/** Whether what an agent declared fits what its client says of it. Where either says nothing, nothing is compared. */
+
+/** Words for roles, by kind: two roles of one kind do not contradict each other. Words that fit several are left out. */
+const kinds: readonly (readonly string[])[] = [
+  ["lead", "leader", "coordinator", "orchestrator"],
+  ["implementer", "implementor", "developer", "coder", "programmer", "builder"],
+  ["reviewer", "review", "critic", "auditor"],
+  ["tester", "test", "qa"],
+  ["researcher", "research", "explorer", "explore", "investigator"],
+  ["planner", "plan", "architect", "designer"],
+  ["writer", "documenter", "docs"],
+];
+
+const kindOf: ReadonlyMap<string, number> = new Map(
+  kinds.flatMap((words, kind) => words.map(word => [word, kind] as const)),
+);
+
+interface Declared {
+  readonly role: string;
+  readonly team: string;
+}
+
+interface Said {
+  readonly name: string | null;
+  readonly team: string | null;
+}
+
+/** Returns a sentence for the role and one for the team, if the client says otherwise. */
+export function mismatchesIn({ role, team }: Declared, { name, team: saidTeam }: Said): string[] {
+  const [declared, said] = [kindsIn(role), kindsIn(name ?? "")];
+  const isOtherRole = declared.size > 0 && said.size > 0 && [...declared].every(kind => !said.has(kind));
+  const isOtherTeam = saidTeam !== null && team.trim() !== "" && plain(team) !== plain(saidTeam);
+  return [
+    ...(isOtherRole ? [`identity.role: declared ${role}, but the client calls this agent ${name}`] : []),
+    ...(isOtherTeam ? [`identity.team: declared ${team}, but the client says its team is ${saidTeam}`] : []),
+  ];
+}
+
+/** The kinds of roles that a text names: `code-reviewer` and `CodeReviewer` name that of a reviewer. */
+function kindsIn(text: string): ReadonlySet<number> {
+  const words = text
+    .replace(/(?<=[a-z])(?=[A-Z])/gu, " ")
+    .toLowerCase()
+    .split(/[^a-z]+/u);
+  return new Set(words.flatMap(word => kindOf.get(word) ?? []));
+}
+
+function plain(text: string): string {
+  return text.trim().toLowerCase();
+}
