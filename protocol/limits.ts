@@ -1,6 +1,6 @@
+import { checkLimits } from "./limits-checks.ts";
 import { debateLimits } from "./limits-debate.ts";
 import { gateLimits } from "./limits-gates.ts";
-import { checkLimits } from "./limits-checks.ts";
 import { guardLimits } from "./limits-guard.ts";
 
 /**

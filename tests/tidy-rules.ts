@@ -11,8 +11,8 @@ interface Allowed {
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
 const plainProtocol =
-  /^protocol\/(?:codes|declaration-example|limits(?:-debate|-gates|-guard)?|gates|paths|request-traits|text|wire|nearest)\.ts$/;
-  /^protocol\/(?:codes|limits(?:-(?:guard|checks))?|paths|request-traits|text|wire|nearest)\.ts$/;
+  /^protocol\/(?:codes|declaration-example|limits(?:-checks|-debate|-gates|-guard)?|gates|paths|request-traits|text|wire|nearest)\.ts$/;
+/^protocol\/(?:codes|limits(?:-(?:guard|checks))?|paths|request-traits|text|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;

@@ -6,8 +6,8 @@ import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { readSmall } from "../facts/prober.ts";
-import { gatesSchema } from "./gates-setting.ts";
 import { type Check, checksIn } from "./checks.ts";
+import { gatesSchema } from "./gates-setting.ts";
 import { globProblem } from "./glob.ts";
 import { objectIn, textOf } from "./object-file.ts";
 

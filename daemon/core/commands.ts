@@ -5,9 +5,9 @@
 
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Actor, Anchor } from "./actor.ts";
+import type { CheckRecord } from "./checks/table.ts";
 import type { DebateCommands } from "./debates/commands.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";
-import type { CheckRecord } from "./checks/table.ts";
 import type { FileName, FileRef, Written } from "./file-ref.ts";
 import type { TalkCommands } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";

@@ -102,8 +102,7 @@ export interface Copy {
 
 /** Copies the state, which is far cheaper than writing it, so that writing can happen later. */
 export function copyOf(state: State): Copy {
-  const { locks, tasks, writes, notes, declarations, context, debates, messages, freezes } = state;
-  const { locks, tasks, writes, notes, context, messages, freezes, checks } = state;
+  const { locks, tasks, writes, notes, declarations, checks, context, debates, messages, freezes } = state;
   const header: Header = {
     format,
     rules: state.rules,

@@ -87,7 +87,7 @@ function decided(
   if (verdict !== "allow") {
     delivery.whenSettled(heard => (heard ? services.gateMemory.told(actor, findings) : undefined));
     const said = {
-      gate: findings.map(({ gate }) => gate).join(","),
+      rule: findings.map(({ gate }) => gate).join(","),
       why: findings.flatMap(({ missing }) => missing).join("; "),
       decision: verdict === "deny" ? "deny" : "note",
     } as const;

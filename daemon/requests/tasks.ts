@@ -54,7 +54,7 @@ export const taskUpdate: RequestHandler<"task_update", HookServices> = (services
     if (missing.length === 0) return update(services, request, call, by, missingOf(findings, "warn"));
     const error = `the task is not done yet; it needs: ${missing.join("; ")}`;
     const refusal = refuse("not_complete", error, { missing });
-    noteReply(services, call.type, by, refusal, { why: request.task, gate: "quality" });
+    noteReply(services, call.type, by, refusal, { task: request.task, rule: "quality" });
     call.reply(refusal);
     return undefined;
   });
@@ -179,18 +179,11 @@ function propose(
 ): undefined {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   call.propose(command, reply => {
-    noteReply(services, call.type, by, reply, { why: named(reply) });
-    return reply.ok && warnings.length > 0 ? { ...reply, warnings } : reply;
-    noteReply(services, call.type, by, reply, {
-      rule: "task",
-      why: named(reply),
-      task: taskIn(command, reply),
-    });
     const moved = command.type === "task_update" ? command.status : null;
     const type = moved === null ? call.type : moved;
     const task = taskIn(command, reply);
     noteReply(services, call.type, by, reply, { rule: "task", type, task, why: named(reply) });
-    return reply;
+    return reply.ok && warnings.length > 0 ? { ...reply, warnings } : reply;
   });
   return undefined;
 }

@@ -35,49 +35,6 @@ const freezeEnds: ReadonlyMap<string, string> = new Map([
 /** Returns the trail lines for the events of one step. */
 export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {
   const lines: TrailLine[] = [];
-  for (const { event, project } of events) {
-    if (event.event === "lock_released") {
-      const why = causes.get(event.cause);
-      if (why === undefined) continue;
-      const line = { at, event: event.event, ...event.holder, project, type: event.cause } as const;
-      for (const file of event.paths) lines.push({ ...line, file, decision: "note", why });
-    } else if (event.event === "lost_update") {
-      const whose = event.holder === null ? "" : `; ${event.holder.name} has it now`;
-      const why = `wrote after its lock had passed on${whose}`;
-      const line = { at, event: event.event, ...event.writer, project, type: null } as const;
-      lines.push({ ...line, file: event.path, decision: "note", why });
-    } else if (event.event === "bypassed") {
-      const whose = event.held ? "holds it" : "has work in it that is not committed";
-      const why = `changed by a shell command while ${event.holder.name} ${whose}`;
-      const line = { at, event: event.event, ...event.writer, project, type: "shell" } as const;
-      lines.push({ ...line, file: event.path, decision: "note", why });
-    } else if (event.event === "work_taken") {
-      const { how, command, commit, owner, by } = event;
-      const did = how === "committed" ? "committed" : "taken out of the working tree";
-      const why = `${did}${commit === null ? "" : ` as ${commit}`}: it was uncommitted work of ${owner.name}`;
-      const line = { at, event: event.event, ...by, project, type: command } as const;
-      for (const file of event.paths) lines.push({ ...line, file, decision: "note", why });
-    } else if (event.event === "declared") {
-      const line = { at, event: event.event, ...event.by, project, type: null, file: null } as const;
-      for (const why of event.mismatches) lines.push({ ...line, decision: "note", why });
-    } else if (event.event === "declarations_overlap") {
-      const [a, b] = event.sides;
-      const why = `${a.name} declared it, ${b.name} had declared it before`;
-      const line = { at, event: event.event, ...a, project, type: null } as const;
-      lines.push({ ...line, file: event.paths[0], decision: "note", why });
-    } else if (event.event === "merge_risk") {
-      const [a, b] = event.sides;
-      const why = `${a.name} has work in it in ${a.worktree}, ${b.name} in ${b.worktree}`;
-      const line = { at, event: event.event, ...a, project, type: null } as const;
-      lines.push({ ...line, file: event.file, decision: "note", why });
-    } else if (event.event === "task_released" || event.event === "task_failed") {
-      const { cause, by, task } = event;
-      const ended = cause === undefined ? undefined : sessionEnds.get(cause);
-      if (ended === undefined || cause === undefined || by === null) continue;
-      const now = event.event === "task_failed" ? "has failed: too many attempts" : "can be claimed again";
-      const line = { at, event: event.event, ...by, project, type: cause } as const;
-      lines.push({ ...line, file: null, decision: "note", why: `${ended}, ${task} ${now}` });
-    }
   for (const one of events) {
     const { event, project, to } = one;
     // The copy for one connection.
@@ -169,6 +126,15 @@ function toldBy(event: KiteEvent): readonly Told[] {
       const did = how === "committed" ? "committed" : "taken out of the working tree";
       const why = `${did}${commit === null ? "" : ` as ${commit}`}: it was uncommitted work of ${owner.name}`;
       return paths.map(file => ({ by, rule: "guard", type, file, why }));
+    }
+    case "declared": {
+      const { by } = event;
+      return event.mismatches.map(why => ({ by, rule: "declaration", why }));
+    }
+    case "declarations_overlap": {
+      const [by, other] = event.sides;
+      const why = `${by.name} declared it, ${other.name} had declared it before`;
+      return [{ by, rule: "declaration", file: event.paths[0], why }];
     }
     case "merge_risk": {
       const [a, b] = event.sides;

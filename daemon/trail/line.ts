@@ -28,12 +28,10 @@ export interface TrailLine {
   /** A real path; in lines of earlier versions also one as typed, relative to the project. */
   readonly file: string | null;
   readonly decision: TrailDecision;
-  /** The rule that decided: `lock`, `freeze`, `guard`, `task`, `message`, or the name of a gate. Of a note, its topic. */
+  /** The rule that decided: `lock`, `freeze`, `guard`, `task`, `message`, or the names of gates with commas between. Of a note, its topic. */
   readonly rule?: string;
   /** The refusal's code. */
   readonly code?: string;
-  /** The gates that decided, with commas between. */
-  readonly gate?: string;
   /** A short reason, for a person. */
   readonly why?: string;
   /** The id of the task that the line is about, or its name in a refused request. */
@@ -87,7 +85,6 @@ export function encode(line: TrailLine): string {
     decision: line.decision,
     rule: clip(line.rule),
     code: line.code,
-    gate: line.gate,
     why: clip(line.why),
     task: clip(line.task),
     ms: line.ms,

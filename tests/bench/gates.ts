@@ -75,6 +75,6 @@ function fullDeclaration(): Declaration {
   return {
     ...{ session: "s", agent: null, name: "s", project: "/project", ancestors: [] },
     ...{ role: "implementer", team: "", task: words, confidence: 0.5, reason: words, plan },
-    ...{ files, uncertainties, declaredAt: 0, updatedAt: 0, endedAt: null },
+    ...{ files, uncertainties, mismatches: [], declaredAt: 0, updatedAt: 0, endedAt: null },
   };
 }

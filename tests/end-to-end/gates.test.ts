@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { gateNames } from "../../protocol/gates.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;
@@ -66,7 +67,8 @@ async function trail(): Promise<Message[]> {
   await home.daemon.exited;
   const files = readdirSync(home.paths.trail).sort();
   const lines = files.flatMap(name => readFileSync(join(home.paths.trail, name), "utf8").split("\n"));
-  return lines.filter(line => line.includes('"gate"')).map(line => JSON.parse(line));
+  const all: Message[] = lines.filter(line => line !== "").map(line => JSON.parse(line));
+  return all.filter(({ rule }) => gateNames.some(gate => String(rule).split(",").includes(gate)));
 }
 
 describe("with strict gates", () => {
@@ -89,7 +91,7 @@ describe("with strict gates", () => {
     expect(first).toMatchObject({
       name: "ann",
       decision: "deny",
-      gate: "identity,understanding,codeView",
+      rule: "identity,understanding,codeView",
       type: "Edit",
     });
   });

@@ -9,11 +9,6 @@ import { beforeCompletion, beforeWrite } from "../../daemon/core/gates/table.ts"
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { gatePresets } from "../../protocol/gates.ts";
- * What simulated agents declare, and what their client says of them. The core's own invariants tell what is wrong; notices
- * have an oracle in `notes.ts`.
- */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, CommandOf } from "../../daemon/core/commands.ts";
 import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";
 
@@ -35,8 +30,6 @@ export class DeclareLives {
 
   /** The next declaration, or null if nobody declares anything now. */
   next(state: State, sessions: readonly string[]): Declare | null {
-  /** The next declaration or word of a client with the agent that it is about, or null if there is none now. */
-  next(sessions: readonly string[]): { readonly actor: Actor; readonly command: Command } | null {
     const random = this.#random;
     if (!random.chance(0.04)) return null;
     const agent = random.pick([null, null, "child", "mate"]);
@@ -50,25 +43,6 @@ export class DeclareLives {
       role: random.pick(["lead", "tester", "?"]),
       task: random.pick(texts),
       plan: [random.pick(texts)],
-    return { actor, command: random.chance(0.25) ? this.#teammate(actor) : this.#declaration(actor) };
-  }
-
-  #teammate({ session, agent }: Actor): CommandOf<"teammate_named"> {
-    const [name, team] = [this.#random.pick(["tester", "team-lead"]), this.#random.pick(["red", "blue"])];
-    return { type: "teammate_named", session, agent, name, team };
-  }
-
-  #declaration(actor: Actor): CommandOf<"declare"> {
-    const random = this.#random;
-    const evidence = random.pick(["", "a test"]);
-    const uncertainty = { question: random.pick(questions), evidence, resolved: random.chance(0.5) };
-    return {
-      type: "declare",
-      actor,
-      ancestors: ancestorsOf(actor.agent),
-      anew: random.chance(0.1),
-      role: random.pick(["lead", "tester"]),
-      team: random.pick(["", "red"]),
       files: files.filter(() => random.chance(0.3)).map(file => this.#viewed(file)),
       uncertainties: random.chance(0.3) ? [uncertainty] : [],
     };

@@ -15,8 +15,8 @@ import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
-import { DeclareLives } from "./declares.ts";
 import { CheckLives } from "./checks.ts";
+import { DeclareLives } from "./declares.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
@@ -29,6 +29,7 @@ import { RoomLives } from "./room.ts";
 import { StepTimes } from "./step-times.ts";
 import { TalkLives } from "./talk.ts";
 import { TaskLives, type TasksBefore, tasksBefore } from "./tasks.ts";
+import { TeammateLives } from "./teammates.ts";
 import { textsOf, touchedBy, untold } from "./touched.ts";
 import { WorkLives } from "./work.ts";
 
@@ -120,6 +121,7 @@ export class World {
   readonly #late: LateWrites;
   readonly #room: RoomLives;
   readonly #declares: DeclareLives;
+  readonly #teammates: TeammateLives;
   readonly #checks: CheckLives;
   readonly #replies = new ReadReplies();
   /** The last entry that a client heard of as safe on disk. */
@@ -138,6 +140,7 @@ export class World {
     this.#notes = new NoteLives(new Random(~seed));
     this.#room = new RoomLives(new Random(seed ^ 0x400e));
     this.#declares = new DeclareLives(new Random(seed ^ 0xdec1));
+    this.#teammates = new TeammateLives(new Random(seed ^ 0x7ea3));
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
     this.#checks = new CheckLives(new Random(seed ^ 0xc4ec));
   }
@@ -384,8 +387,11 @@ export class World {
     const { random } = this;
     const declare = this.#declares.next(this.#running().state, sessions);
     if (declare !== null) this.#submit(this.#connect(declare.actor), declare);
-    const declares = this.#declares.next(sessions);
-    if (declares !== null) this.#submit(this.#connect(declares.actor), declares.command);
+    const named = this.#teammates.next(sessions);
+    if (named !== null) {
+      const { session, agent } = named;
+      this.#submit(this.#connect({ session, agent, incarnation: 0 }), named);
+    }
     const roll = random.int(1, 152);
     this.#check();
     if (roll > 132) this.#speak();

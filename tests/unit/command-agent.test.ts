@@ -168,11 +168,11 @@ describe("kite agent", () => {
       "  messages    1 unread",
       "",
       "Latest decisions",
-      "  13:59:54  allow  alice             PreToolUse Edit  src/2.ts",
-      "  13:59:55  allow  alice             PreToolUse Edit  src/3.ts",
-      "  13:59:56  allow  alice             PreToolUse Edit  src/4.ts",
-      "  13:59:57  allow  alice             PreToolUse Edit  src/5.ts",
-      "  13:59:58  deny   alice             PreToolUse Edit  src/6.ts",
+      "  13:59:54  allow  alice             Edit          src/2.ts",
+      "  13:59:55  allow  alice             Edit          src/3.ts",
+      "  13:59:56  allow  alice             Edit          src/4.ts",
+      "  13:59:57  allow  alice             Edit          src/5.ts",
+      "  13:59:58  deny   alice             Edit          src/6.ts",
       "",
     ]);
   });
@@ -290,7 +290,7 @@ describe("kite agent --history", () => {
       "  13:58:00  failed  t-1 Page the list: no server",
       "",
       "Latest decisions",
-      "  13:59:55  allow  carol             SessionEnd Edit",
+      "  13:59:55  allow  carol             SessionEnd",
       "",
     ]);
   });
@@ -304,6 +304,6 @@ describe("kite agent --history", () => {
     const live = world(busy, decisions);
     expect(await agent(live, "alice", { history: true })).toBe(0);
     expect(live.out()).toMatch(/^alice {2}live {2}alice-0000-4000\n\nLatest decisions\n/);
-    expect(live.out().match(/PreToolUse/g)).toHaveLength(7);
+    expect(live.out().match(/ Edit /g)).toHaveLength(7);
   });
 });

@@ -77,6 +77,7 @@ function taskRow(more: Partial<TaskRow> = {}): TaskRow {
     updatedAt: now - 3_800_000,
     result: null,
     attempts: 1,
+    debate: null,
     ...more,
   };
 }

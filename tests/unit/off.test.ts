@@ -86,7 +86,17 @@ describe("what is silenced", () => {
     const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions };
     const kept = withoutWaits({ ...plan, answer: () => ({ output: "" }) }).actions.map(a => a.do);
     const gone = Object.keys(actionTraits).filter(name => !kept.some(one => one === name));
-    expect(gone.sort()).toEqual(["await_release", "guard", "inbox", "list_peers", "lock", "notes"]);
+    expect(gone.sort()).toEqual([
+      "await_release",
+      "gate_complete",
+      "gate_stop",
+      "gate_write",
+      "guard",
+      "inbox",
+      "list_peers",
+      "lock",
+      "notes",
+    ]);
   });
 
   it.each(["", "{}", "[]", '{"projects":{},"sessions":{"a":1}}', '{"projects":{"/a":{}},"sessions":{}}'])(
