@@ -100,6 +100,10 @@ const commands: Readonly<Record<string, Entry>> = {
     description: "say who has a file, what an agent waits for or what blocks a task, and why",
     load: () => import("./commands/explain.ts"),
   },
+  stats: {
+    description: "count decisions, waits and denials, and time hooks",
+    load: () => import("./commands/stats.ts"),
+  },
   doctor: {
     description: "check the installation, and say what to do",
     load: () => import("./commands/doctor.ts"),

@@ -18,10 +18,11 @@ and --file say which is meant. Explain reads the trail; a running daemon adds wh
 last.
 
 --json: {"about":"task"|"agent"|"file", "name", "also":[...], "daemon":true|false, "now":{...}, "explained":[{"at":MS,
-"who", "what":"took"|"waits"|"waited"|"denied"|"released"|"not_released"|"began"|"ended"|"task"|"noted", "event", "type",
-"file", "project", "command", "task", "isRefused", "waitedMs", "heldMs", "again", "until", "before":{"who","at"}|null,
-"code", "why"}]}. "now" is, of a file: {"path", "holders", "waiters", "freezes", "lastWrite"}; of an agent: {"name",
-"session", "holds", "waits", "refusal", "lastSeenAt", "ended"}; of a task: {"id", "task", "blockers"}.
+"who", "what":"took"|"waits"|"waited"|"denied"|"released"|"not_released"|"began"|"ended"|"task"|"noted", "event",
+"type", "file", "project", "command", "task", "isRefused", "waitedMs", "heldMs", "again", "until",
+"before":{"who","at"}|null, "code", "why"}]}
+"now" of a file: {"path", "holders", "waiters", "freezes", "lastWrite"}; of an agent: {"name", "session", "holds",
+"waits", "refusal", "lastSeenAt", "ended"}; of a task: {"id", "task", "blockers"}
 
 Exit codes: 0 done, 1 failed, or nothing is known of it.
 

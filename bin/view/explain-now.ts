@@ -19,9 +19,9 @@ const sentencesMax = 10;
 export function fileNow(now: FileNow, isLive: boolean, screen: Screen): string[] {
   const nameOf = (file: string, project: string | null) => fileName(file, project, screen.home);
   const free = isLive ? "Nobody holds it or waits for it." : "As far as the trail tells, nobody holds it.";
-  const holders = some(now.holders, "lock", one => holderSentence(one, screen));
-  const waiters = some(now.waiters, "waiter", one => waiterSentence(one, screen));
-  const freezes = some(now.freezes, "freeze", ({ file, project, who, leftMs }) => {
+  const holders = some(now.holders, "lock", isLive, one => holderSentence(one, screen));
+  const waiters = some(now.waiters, "waiter", isLive, one => waiterSentence(one, screen));
+  const freezes = some(now.freezes, "freeze", isLive, ({ file, project, who, leftMs }) => {
     return `${who === null ? person : clean(who)} froze ${nameOf(file, project)} for another ${duration(leftMs)}: others may not edit it.`;
   });
   const write = now.lastWrite;
@@ -60,8 +60,8 @@ function waiterSentence(
 /** Sentences about an agent; `isLive`: a daemon runs. */
 export function agentNow(now: AgentNow, isLive: boolean, screen: Screen): string[] {
   const name = clean(now.session?.name ?? now.name);
-  const holds = some(now.holds, "lock", one => holderSentence(one, screen));
-  const waits = some(now.waits, "wait", one => waiterSentence(one, screen));
+  const holds = some(now.holds, "lock", isLive, one => holderSentence(one, screen));
+  const waits = some(now.waits, "wait", isLive, one => waiterSentence(one, screen));
   const nothing = isLive && now.session !== null ? [`${name} holds nothing and waits for nothing.`] : [];
   return [
     lifeSentence(now, name, isLive, screen),
@@ -157,9 +157,8 @@ function blockerSentence({ id, status, assigneeName }: BlockerNow): string {
   return `It waits for ${clean(id)}: ${state}.`;
 }
 
-function some<T>(all: readonly T[], noun: string, sentence: (one: T) => string): string[] {
+function some<T>(all: readonly T[], noun: string, isLive: boolean, sentence: (one: T) => string): string[] {
   const shown = all.slice(0, sentencesMax).map(sentence);
-  return all.length > shown.length
-    ? [...shown, `And ${counted(all.length - shown.length, noun)} more: kite locks`]
-    : shown;
+  const more = `And ${counted(all.length - shown.length, noun)} more${isLive ? ": kite locks" : "."}`;
+  return all.length > shown.length ? [...shown, more] : shown;
 }

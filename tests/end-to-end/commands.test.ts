@@ -373,15 +373,24 @@ describe("help", () => {
     expect(await run(["help", "resume"])).toEqual(await run(["help", "thaw"]));
   });
 
-  test.each(["status", "sessions", "locks", "lock", "unlock", "task", "log", "doctor", "config"])(
-    "%s documents its JSON, its exit codes and an example",
-    async name => {
-      const { code, out } = await run([name, "--help"]);
-      expect(code).toBe(0);
-      expect(out).toContain("--json");
-      expect(out).toContain("Exit codes: ");
-      expect(out).toMatch(new RegExp(`Examples?:\\n {2}\\$ kite ${name}`));
-      for (const line of out.split("\n")) expect(line.length, line).toBeLessThanOrEqual(120);
-    },
-  );
+  test.each([
+    "status",
+    "sessions",
+    "locks",
+    "lock",
+    "unlock",
+    "task",
+    "log",
+    "explain",
+    "stats",
+    "doctor",
+    "config",
+  ])("%s documents its JSON, its exit codes and an example", async name => {
+    const { code, out } = await run([name, "--help"]);
+    expect(code).toBe(0);
+    expect(out).toContain("--json");
+    expect(out).toContain("Exit codes: ");
+    expect(out).toMatch(new RegExp(`Examples?:\\n {2}\\$ kite ${name}`));
+    for (const line of out.split("\n")) expect(line.length, line).toBeLessThanOrEqual(120);
+  });
 });

@@ -1,0 +1,62 @@
+import type { Command } from "commander";
+import type { ProcessContext } from "../process-context.ts";
+
+interface StatsFlags {
+  readonly since?: string;
+  readonly json?: boolean;
+}
+
+const help = `
+Stats counts what the trail tells: decisions by the rule that made them, how long agents waited for others, who was
+denied most, which locks were held longest, and how long the daemon took to answer hooks. It needs no daemon. A lock
+counts when it ends: kite locks shows those that are held now. The time of a hook's own process is not in the trail.
+
+--json: {"since":MS|null, "lines", "from":MS|null, "until":MS|null, "decisions":[{"rule", "allow", "deny", "wait",
+"note"}], "waits":{"count", "medianMs", "p95Ms", "maxMs"}, "denials":[{"who", "count", "rules":{RULE:count}}],
+"holders":[{"file", "project", "who", "heldMs", "at":MS, "why"}], "hooks":[{"event", "count", "p50Ms", "p95Ms", "p99Ms",
+"maxMs"}]}
+
+Exit codes: 0 done, 1 failed.
+
+Examples:
+  $ kite stats
+  $ kite stats --since 2h`;
+
+export function add(program: Command): void {
+  program
+    .command("stats")
+    .description("count decisions, waits and denials, and time hooks")
+    .option("--since <time>", "only since then: 10m, 2h, 14:30, 2026-11-22T10:00; by default all")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (flags: StatsFlags) => {
+      const { processWorld } = await import("../process-context.ts");
+      process.exitCode = await stats(processWorld(), flags);
+    });
+}
+
+/** Columns of an output that is no terminal. */
+const pipeColumns = 80;
+
+/** Returns the exit code. */
+export async function stats(world: ProcessContext, flags: StatsFlags): Promise<number> {
+  const { exitCodes, fail } = await import("../with-daemon.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
+  const { sinceForms, sinceTime } = await import("../trail/since.ts");
+  const { TrailCounter } = await import("../trail/stats.ts");
+  const { statsView } = await import("../view/stats.ts");
+  const { readForward, startBefore } = await import("../../daemon/trail/forward.ts");
+  const json = flags.json === true;
+  const since = flags.since === undefined ? Number.NEGATIVE_INFINITY : sinceTime(flags.since, world.now());
+  if (since === null) {
+    fail(world, json, "usage", `--since takes ${sinceForms}, not ${flags.since}`);
+    return exitCodes.failed;
+  }
+  const counter = new TrailCounter();
+  const { trail } = world.paths;
+  for await (const { lines } of readForward(trail, await startBefore(trail, since)))
+    for (const line of lines) if (line.at >= since) counter.add(line);
+  if (json) printJson(world, { since: flags.since === undefined ? null : since, ...counter.stats });
+  else printFramed(world, statsView(counter.stats, screenOf(world, pipeColumns)));
+  return exitCodes.done;
+}

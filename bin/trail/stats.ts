@@ -1,0 +1,174 @@
+/** Numbers of the trail, for `kite stats`. */
+import type { TrailDecision, TrailLine } from "../../daemon/trail/line.ts";
+import { pathIn } from "./filter.ts";
+import { actorIn } from "./lock-history.ts";
+
+/** How often a rule decided what; a rule is whatever the trail's lines name. */
+export type RuleCounts = { readonly rule: string } & Readonly<
+  Record<Exclude<TrailDecision, "event">, number>
+>;
+
+export interface HookTimes {
+  readonly event: string;
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+/** Times are milliseconds; `from`, `until` and `at` are wall time. */
+export interface TrailStats {
+  readonly lines: number;
+  readonly from: number | null;
+  readonly until: number | null;
+  /** The busiest rule first. */
+  readonly decisions: readonly RuleCounts[];
+  /** Waits that ended, with a grant or a refusal. */
+  readonly waits: {
+    readonly count: number;
+    readonly medianMs: number | null;
+    readonly p95Ms: number | null;
+    readonly maxMs: number | null;
+  };
+  /** The most denied agents first. */
+  readonly denials: readonly {
+    readonly who: string;
+    readonly count: number;
+    readonly rules: Readonly<Record<string, number>>;
+  }[];
+  /** The longest held locks that ended. */
+  readonly holders: readonly {
+    readonly file: string;
+    readonly project: string | null;
+    readonly who: string;
+    readonly heldMs: number;
+    readonly at: number;
+    readonly why: string | null;
+  }[];
+  /** By event; hooks that waited for others are not counted here. */
+  readonly hooks: readonly HookTimes[];
+}
+
+/** Agents, and locks, in the result. */
+const shownMax = 10;
+/** In lines of earlier versions, shorter waits than this, in milliseconds, are only the time of an answer. */
+const noticedMs = 100;
+
+/** Counts lines one by one; it keeps numbers only, and the trail's own bound is theirs. */
+export class TrailCounter {
+  readonly #rules = new Map<string, Record<Exclude<TrailDecision, "event">, number>>();
+  readonly #waits: number[] = [];
+  readonly #denials = new Map<string, Map<string, number>>();
+  readonly #hooks = new Map<string, number[]>();
+  #holders: TrailStats["holders"] = [];
+  #lines = 0;
+  #from: number | null = null;
+  #until: number | null = null;
+
+  add(line: TrailLine): void {
+    this.#lines += 1;
+    this.#from ??= line.at;
+    this.#until = line.at;
+    if (line.decision === "event") {
+      if (line.ms !== undefined) listIn(this.#hooks, line.event).push(line.ms);
+      return;
+    }
+    const rule = ruleOf(line);
+    const counts = this.#rules.get(rule) ?? { allow: 0, deny: 0, wait: 0, note: 0 };
+    this.#rules.set(rule, counts);
+    counts[line.decision] += 1;
+    const waitedMs = waitIn(line);
+    if (waitedMs !== null) this.#waits.push(waitedMs);
+    if (line.decision === "deny") this.#deny(actorIn(line), rule);
+    if (line.heldMs !== undefined) this.#hold(line, line.heldMs);
+  }
+
+  #deny(who: string, rule: string): void {
+    const rules = this.#denials.get(who) ?? new Map<string, number>();
+    this.#denials.set(who, rules);
+    rules.set(rule, (rules.get(rule) ?? 0) + 1);
+  }
+
+  #hold(line: TrailLine, heldMs: number): void {
+    const least = this.#holders[shownMax - 1];
+    if (least !== undefined && least.heldMs >= heldMs) return;
+    const { at, project, why = null } = line;
+    const held = { file: pathIn(line) ?? "", project, who: actorIn(line), heldMs, at, why };
+    this.#holders = [...this.#holders, held].sort((a, b) => b.heldMs - a.heldMs).slice(0, shownMax);
+  }
+
+  get stats(): TrailStats {
+    const decisions = [...this.#rules].map(([rule, counts]) => ({ rule, ...counts }));
+    const waits = sorted(this.#waits);
+    const denials = [...this.#denials].map(([who, rules]) => {
+      const busiest = [...rules].sort((a, b) => b[1] - a[1]);
+      return { who, count: sum(rules.values()), rules: Object.fromEntries(busiest) };
+    });
+    return {
+      lines: this.#lines,
+      from: this.#from,
+      until: this.#until,
+      decisions: decisions.sort((a, b) => total(b) - total(a)),
+      waits: {
+        count: waits.length,
+        medianMs: percentile(waits, 0.5),
+        p95Ms: percentile(waits, 0.95),
+        maxMs: waits.at(-1) ?? null,
+      },
+      denials: denials.sort((a, b) => b.count - a.count).slice(0, shownMax),
+      holders: this.#holders,
+      hooks: [...this.#hooks].map(timesOf).sort((a, b) => b.count - a.count),
+    };
+  }
+}
+
+function listIn(map: Map<string, number[]>, key: string): number[] {
+  const list = map.get(key) ?? [];
+  map.set(key, list);
+  return list;
+}
+
+function timesOf([event, all]: readonly [string, readonly number[]]): HookTimes {
+  const ms = sorted(all);
+  const at = (share: number) => percentile(ms, share) ?? 0;
+  return { event, count: ms.length, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99), maxMs: at(1) };
+}
+
+function total({ allow, deny, wait, note }: RuleCounts): number {
+  return allow + deny + wait + note;
+}
+
+function sum(numbers: Iterable<number>): number {
+  let all = 0;
+  for (const number of numbers) all += number;
+  return all;
+}
+
+function sorted(numbers: readonly number[]): readonly number[] {
+  return [...numbers].sort((a, b) => a - b);
+}
+
+/** Returns the least of the sorted numbers that the share of them does not exceed; null if there are none. */
+export function percentile(ascending: readonly number[], share: number): number | null {
+  return ascending[Math.max(0, Math.ceil(ascending.length * share) - 1)] ?? null;
+}
+
+/** Returns the rule that a line names. Lines of earlier versions name none. */
+function ruleOf({ rule, event, type, code }: TrailLine): string {
+  if (rule !== undefined) return rule;
+  if (code === "edits_held") return "freeze";
+  if (type?.startsWith("git ") === true) return "guard";
+  if (event.startsWith("task_")) return "task";
+  if (/^(?:message_|broadcast$|resume$)/.test(event)) return "message";
+  if (event === "SessionEnd") return "session";
+  return /^(?:file_(?:un)?lock|lock_\w+|PreToolUse|Stop)$/.test(event) ? "lock" : "write";
+}
+
+/** Returns how long the actor waited for others before the decision; null if it did not. */
+function waitIn(line: TrailLine): number | null {
+  const { rule, waitedMs, ms = 0, decision, file } = line;
+  if (waitedMs !== undefined) return waitedMs;
+  const isOld = rule === undefined && file !== null && (decision === "allow" || decision === "deny");
+  return isOld && ms >= noticedMs && ruleOf(line) === "lock" ? ms : null;
+}

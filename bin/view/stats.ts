@@ -1,0 +1,111 @@
+/** The output of `kite stats`. */
+import type { TrailStats } from "../trail/stats.ts";
+import { paint } from "./color.ts";
+import { fileName } from "./explain.ts";
+import { type Cell, type Column, table } from "./table.ts";
+import { clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+
+/** Returns a table for each kind of number. Omits kinds of which the trail has none. */
+export function statsView(stats: TrailStats, screen: Screen): string[] {
+  const { from, until, lines } = stats;
+  if (from === null || until === null) return wrap("The trail has no lines of that time.", screen.width);
+  const noun = lines === 1 ? "line" : "lines";
+  const span = `${grouped(lines)} ${noun} of the trail, from ${clock(from, screen.now)} to ${clock(until, screen.now)}`;
+  return [
+    ...wrap(span, screen.width),
+    ...decisionLines(stats, screen),
+    ...waitLines(stats, screen),
+    ...denialLines(stats, screen),
+    ...holderLines(stats, screen),
+    ...hookLines(stats, screen),
+  ];
+}
+
+const right: Column = { align: "right" };
+
+function decisionLines({ decisions }: TrailStats, screen: Screen): string[] {
+  const rows = decisions.map(({ rule, allow, deny, wait, note }) => [
+    { text: clean(rule), style: "bold" as const },
+    ...[allow, deny, wait, note].map(count),
+  ]);
+  const head = ["rule", "allowed", "denied", "waits", "notes"];
+  return section("Decisions", head, rows, [{ min: 6 }, right, right, right, right], screen);
+}
+
+function waitLines({ waits }: TrailStats, screen: Screen): string[] {
+  const { count: ended, medianMs, p95Ms, maxMs } = waits;
+  if (medianMs === null || p95Ms === null || maxMs === null) return [];
+  const times = `median ${fine(medianMs)}, p95 ${fine(p95Ms)}, longest ${fine(maxMs)}`;
+  const said = wrap(`${counted(ended, "wait")} ended: ${times}`, screen.width - 2);
+  return ["", paint(screen, "bold", "Waits for others"), ...said.map(line => `  ${line}`)];
+}
+
+function denialLines({ denials }: TrailStats, screen: Screen): string[] {
+  const rows = denials.map(({ who, count: times, rules }) => [
+    { text: clean(who), style: "bold" as const },
+    grouped(times),
+    {
+      text: Object.entries(rules)
+        .map(([rule, n]) => `${clean(rule)} ${grouped(n)}`)
+        .join(", "),
+      style: "dim" as const,
+    },
+  ]);
+  return section("Denied most", null, rows, [{ min: 8 }, right, { min: 8 }], screen);
+}
+
+function holderLines({ holders }: TrailStats, screen: Screen): string[] {
+  const rows = holders.map(({ file, project, who, heldMs, at, why }) => [
+    { text: fileName(file, project, screen.home), style: "bold" as const },
+    clean(who),
+    fine(heldMs),
+    { text: `until ${clock(at, screen.now)}${why === null ? "" : `: ${clean(why)}`}`, style: "dim" as const },
+  ]);
+  return section(
+    "Held longest",
+    null,
+    rows,
+    [{ min: 16, cut: "start" }, { min: 8 }, right, { min: 14 }],
+    screen,
+  );
+}
+
+function hookLines({ hooks }: TrailStats, screen: Screen): string[] {
+  const rows = hooks.map(({ event, count: answers, p50Ms, p95Ms, p99Ms, maxMs }) => [
+    { text: clean(event), style: "bold" as const },
+    grouped(answers),
+    ...[p50Ms, p95Ms, p99Ms, maxMs].map(ms => ms.toFixed(1)),
+  ]);
+  const head = ["event", "answers", "p50", "p95", "p99", "max"];
+  const columns = [{ min: 10 }, right, right, right, right, right];
+  return section("Hooks, in ms in the daemon, without waits for others", head, rows, columns, screen);
+}
+
+function section(
+  title: string,
+  head: readonly string[] | null,
+  rows: readonly (readonly Cell[])[],
+  columns: readonly Column[],
+  screen: Screen,
+): string[] {
+  if (rows.length === 0) return [];
+  const top = head === null ? [] : [head.map(text => ({ text, style: "dim" as const }))];
+  const titles = wrap(title, screen.width).map(line => paint(screen, "bold", line));
+  return ["", ...titles, ...table([...top, ...rows], columns, screen, 2)];
+}
+
+/** A count in a table; none is a dash. */
+function count(n: number): string {
+  return n === 0 ? "-" : grouped(n);
+}
+
+/** `1,234`, in any locale. */
+function grouped(n: number): string {
+  return n.toString().replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/** A duration that may be short: `12ms`, `3.2s`, `2m`. */
+function fine(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  return ms < 60_000 ? `${(Math.floor(ms / 100) / 10).toFixed(1)}s` : duration(ms);
+}

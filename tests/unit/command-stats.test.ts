@@ -1,0 +1,229 @@
+/** kite stats: what is counted, and how it is shown. */
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { stats } from "../../bin/commands/stats.ts";
+import { percentile, TrailCounter, type TrailStats } from "../../bin/trail/stats.ts";
+import { unpainted } from "../../bin/view/color.ts";
+import { statsView } from "../../bin/view/stats.ts";
+import { widthOf } from "../../bin/view/text.ts";
+import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
+import { fakeWorld } from "./command-world.ts";
+import { now, screen } from "./view-rows.ts";
+
+const shop = "/home/ana/code/shop";
+
+function line(name: string, secondsAgo: number, more: Partial<TrailLine> = {}): TrailLine {
+  return {
+    at: now - secondsAgo * 1000,
+    event: "PreToolUse",
+    id: `${name}-0000-4000`,
+    agent: null,
+    name,
+    project: `${shop}/.git`,
+    type: "Edit",
+    file: `${shop}/src/auth.ts`,
+    decision: "allow",
+    rule: "lock",
+    ms: 2,
+    ...more,
+  };
+}
+
+const deny = { decision: "deny", code: "lock_timeout", why: "lock queue timeout (50s)" } as const;
+const ended = { event: "lock_released", decision: "note", ms: undefined } as const;
+
+function hook(event: string, ms: number): TrailLine {
+  const { rule: _, ...bare } = line("alice", 1, { event, type: null, file: null, decision: "event", ms });
+  return bare;
+}
+
+const lines: readonly TrailLine[] = [
+  line("alice", 7_200),
+  line("bob", 7_000, { decision: "wait", event: "lock_queued" }),
+  line("bob", 6_950, { ...deny, waitedMs: 50_000 }),
+  line("bob", 6_900, { waitedMs: 320 }),
+  line("carol", 6_800, { waitedMs: 4_250 }),
+  line("bob", 6_700, { rule: "guard", type: "git stash", decision: "deny", file: null }),
+  // A gate of a later version.
+  line("carol", 6_600, { rule: "code_view", decision: "deny" }),
+  line("alice", 300, { ...ended, why: "its turn ended", heldMs: 6_900_000 }),
+  line("bob", 200, { ...ended, why: "its holder unlocked it", heldMs: 900, file: `${shop}/README.md` }),
+  ...[1, 2, 3, 4].map(ms => hook("PreToolUse", ms)),
+  hook("Stop", 1.5),
+  line("alice", 1, { event: "PostToolUse", decision: "event", rule: "write", ms: undefined }),
+];
+
+function counted(all: readonly TrailLine[]): TrailStats {
+  const counter = new TrailCounter();
+  for (const one of all) counter.add(one);
+  return counter.stats;
+}
+
+/** The lines between the backquotes. */
+function text(strings: TemplateStringsArray): string[] {
+  return (strings[0] ?? "").split("\n").slice(1, -1);
+}
+
+describe("the numbers", () => {
+  it("count decisions by whatever rule the lines name, waits, denials, holds and hooks", () => {
+    const { decisions, waits, denials, holders, hooks, ...rest } = counted(lines);
+    expect(rest).toEqual({ lines: 15, from: now - 7_200_000, until: now - 1_000 });
+    expect(decisions).toEqual([
+      { rule: "lock", allow: 3, deny: 1, wait: 1, note: 2 },
+      { rule: "guard", allow: 0, deny: 1, wait: 0, note: 0 },
+      { rule: "code_view", allow: 0, deny: 1, wait: 0, note: 0 },
+    ]);
+    expect(waits).toEqual({ count: 3, medianMs: 4_250, p95Ms: 50_000, maxMs: 50_000 });
+    expect(denials).toEqual([
+      { who: "bob", count: 2, rules: { lock: 1, guard: 1 } },
+      { who: "carol", count: 1, rules: { code_view: 1 } },
+    ]);
+    expect(holders.map(({ file, who, heldMs }) => [file, who, heldMs])).toEqual([
+      [`${shop}/src/auth.ts`, "alice", 6_900_000],
+      [`${shop}/README.md`, "bob", 900],
+    ]);
+    expect(hooks).toEqual([
+      { event: "PreToolUse", count: 4, p50Ms: 2, p95Ms: 4, p99Ms: 4, maxMs: 4 },
+      { event: "Stop", count: 1, p50Ms: 1.5, p95Ms: 1.5, p99Ms: 1.5, maxMs: 1.5 },
+    ]);
+  });
+
+  it("take the rule and the wait of an earlier version's line from what it tells", () => {
+    const old = (more: Partial<TrailLine>) => {
+      const { rule: _, ...bare } = line("bob", 9, more);
+      return bare;
+    };
+    const { decisions, waits } = counted([
+      old({ ms: 3_000 }),
+      old({ ms: 99 }),
+      old({ ...deny, code: "edits_held", ms: 500 }),
+      old({ type: "git add -A", file: null, ms: 5_000 }),
+      old({ event: "task_claim", type: "task_claim", file: null }),
+      old({ event: "broadcast", type: "broadcast", file: null }),
+      old({ event: "SessionEnd", type: "hook", file: null, decision: "note" }),
+      old({ event: "bypassed", type: "shell", decision: "note" }),
+    ]);
+    expect(decisions.map(({ rule }) => rule)).toEqual([
+      "lock",
+      "freeze",
+      "guard",
+      "task",
+      "message",
+      "session",
+      "write",
+    ]);
+    expect(waits).toMatchObject({ count: 1, maxMs: 3_000 });
+  });
+
+  it("show the ten that count most", () => {
+    const many = Array.from({ length: 30 }, (_, i) => [
+      ...Array.from({ length: i }, () => line(`s${i}`, 9, deny)),
+      line(`s${i}`, 9, { ...ended, heldMs: i }),
+    ]).flat();
+    const { denials, holders } = counted(many);
+    expect(denials.map(({ count }) => count)).toEqual([29, 28, 27, 26, 25, 24, 23, 22, 21, 20]);
+    expect(holders.map(({ heldMs }) => heldMs)).toEqual([29, 28, 27, 26, 25, 24, 23, 22, 21, 20]);
+  });
+
+  it("give the percentile that so many do not exceed", () => {
+    const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
+    const shares = [0.5, 0.95, 0.99, 1];
+    expect(shares.map(share => percentile(hundred, share))).toEqual([50, 95, 99, 100]);
+    expect(percentile([7], 0.5)).toBe(7);
+    expect(percentile([], 0.5)).toBeNull();
+  });
+});
+
+describe("the output", () => {
+  it("is a table for each kind", () => {
+    expect(statsView(counted(lines), screen(80))).toEqual(text`
+15 lines of the trail, from 12:00:00 to 13:59:59
+
+Decisions
+  rule       allowed  denied  waits  notes
+  lock             3       1      1      2
+  guard            -       1      -      -
+  code_view        -       1      -      -
+
+Waits for others
+  3 waits ended: median 4.2s, p95 50.0s, longest 50.0s
+
+Denied most
+  bob    2  lock 1, guard 1
+  carol  1  code_view 1
+
+Held longest
+  src/auth.ts  alice  1h 55m  until 13:55:00: its turn ended
+  README.md    bob     900ms  until 13:56:40: its holder unlocked it
+
+Hooks, in ms in the daemon, without waits for others
+  event       answers  p50  p95  p99  max
+  PreToolUse        4  2.0  4.0  4.0  4.0
+  Stop              1  1.5  1.5  1.5  1.5
+`);
+  });
+
+  it("leaves out what the trail does not tell of", () => {
+    expect(statsView(counted([]), screen(80))).toEqual(["The trail has no lines of that time."]);
+    expect(statsView(counted([line("bob", 0)]), screen(80))).toEqual(text`
+1 line of the trail, from 14:00:00 to 14:00:00
+
+Decisions
+  rule  allowed  denied  waits  notes
+  lock        1       -      -      -
+`);
+  });
+
+  const hostile = "\u001b[31mred\u202e日本語のとても長い".repeat(8);
+  const wild = lines.map(one => ({
+    ...one,
+    name: hostile,
+    rule: hostile,
+    file: `${shop}/${hostile}.ts`,
+    ...(one.why === undefined ? {} : { why: hostile }),
+    ...(one.decision === "event" ? { event: hostile } : {}),
+  }));
+
+  it.each([80, 40, 20])("fits %d columns, whatever names there are", width => {
+    for (const all of [lines, wild])
+      for (const one of statsView(counted(all), screen(width, { color: true }))) {
+        expect(widthOf(unpainted(one)), one).toBeLessThanOrEqual(width);
+        expect(unpainted(one)).not.toMatch(/[\p{Cc}\u202e]/u);
+      }
+  });
+});
+
+describe("kite stats", () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "kite-stats-"));
+    mkdirSync(join(root, "trail"));
+    lines.forEach((one, i) => {
+      appendFileSync(join(root, "trail", fileName(1 + Math.floor(i / 4))), encode(one));
+    });
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  it("reads all files, or those since a time, on 80 columns unless told", async () => {
+    const world = fakeWorld({ home: root });
+    expect(await stats(world, {})).toBe(0);
+    expect(world.out()).toBe(`${statsView(counted(lines), screen(80)).join("\n")}\n`);
+    const json = fakeWorld({ home: root });
+    expect(await stats(json, { since: "10m", json: true })).toBe(0);
+    const { since, decisions, hooks } = JSON.parse(json.out());
+    expect(since).toBe(now - 600_000);
+    expect(decisions).toEqual([{ rule: "lock", allow: 0, deny: 0, wait: 0, note: 2 }]);
+    expect(hooks).toHaveLength(2);
+    const narrow = fakeWorld({ home: root, env: { COLUMNS: "40" } });
+    await stats(narrow, {});
+    for (const one of narrow.out().split("\n")) expect(one.length, one).toBeLessThanOrEqual(40);
+  });
+
+  it("refuses a time that is none", async () => {
+    const world = fakeWorld({ home: root });
+    expect(await stats(world, { since: "soon" })).toBe(1);
+    expect(world.err()).toMatch(/^kite: --since takes a time like 90s, .*, not soon\n$/);
+  });
+});
