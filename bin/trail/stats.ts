@@ -59,7 +59,7 @@ const noticedMs = 100;
 export class TrailCounter {
   readonly #rules = new Map<string, Record<Exclude<TrailDecision, "event">, number>>();
   readonly #waits: number[] = [];
-  readonly #denials = new Map<string, Map<string, number>>();
+  readonly #denials = new Map<string, { count: number; readonly rules: Map<string, number> }>();
   readonly #hooks = new Map<string, number[]>();
   #holders: TrailStats["holders"] = [];
   #lines = 0;
@@ -74,20 +74,24 @@ export class TrailCounter {
       if (line.ms !== undefined) listIn(this.#hooks, line.event).push(line.ms);
       return;
     }
-    const rule = ruleOf(line);
-    const counts = this.#rules.get(rule) ?? { allow: 0, deny: 0, wait: 0, note: 0 };
-    this.#rules.set(rule, counts);
-    counts[line.decision] += 1;
+    // Several gates may decide at once.
+    const rules = ruleOf(line).split(",");
+    for (const rule of rules) {
+      const counts = this.#rules.get(rule) ?? { allow: 0, deny: 0, wait: 0, note: 0 };
+      this.#rules.set(rule, counts);
+      counts[line.decision] += 1;
+    }
     const waitedMs = waitIn(line);
     if (waitedMs !== null) this.#waits.push(waitedMs);
-    if (line.decision === "deny") this.#deny(actorIn(line), rule);
+    if (line.decision === "deny") this.#deny(actorIn(line), rules);
     if (line.heldMs !== undefined) this.#hold(line, line.heldMs);
   }
 
-  #deny(who: string, rule: string): void {
-    const rules = this.#denials.get(who) ?? new Map<string, number>();
-    this.#denials.set(who, rules);
-    rules.set(rule, (rules.get(rule) ?? 0) + 1);
+  #deny(who: string, by: readonly string[]): void {
+    const denials = this.#denials.get(who) ?? { count: 0, rules: new Map<string, number>() };
+    this.#denials.set(who, denials);
+    denials.count += 1;
+    for (const rule of by) denials.rules.set(rule, (denials.rules.get(rule) ?? 0) + 1);
   }
 
   #hold(line: TrailLine, heldMs: number): void {
@@ -101,9 +105,9 @@ export class TrailCounter {
   get stats(): TrailStats {
     const decisions = [...this.#rules].map(([rule, counts]) => ({ rule, ...counts }));
     const waits = sorted(this.#waits);
-    const denials = [...this.#denials].map(([who, rules]) => {
+    const denials = [...this.#denials].map(([who, { count, rules }]) => {
       const busiest = [...rules].sort((a, b) => b[1] - a[1]);
-      return { who, count: sum(rules.values()), rules: Object.fromEntries(busiest) };
+      return { who, count, rules: Object.fromEntries(busiest) };
     });
     return {
       lines: this.#lines,
@@ -137,12 +141,6 @@ function timesOf([event, all]: readonly [string, readonly number[]]): HookTimes 
 
 function total({ allow, deny, wait, note }: RuleCounts): number {
   return allow + deny + wait + note;
-}
-
-function sum(numbers: Iterable<number>): number {
-  let all = 0;
-  for (const number of numbers) all += number;
-  return all;
 }
 
 function sorted(numbers: readonly number[]): readonly number[] {

@@ -47,7 +47,7 @@ const lines: readonly TrailLine[] = [
   line("carol", 6_800, { waitedMs: 4_250 }),
   line("bob", 6_700, { rule: "guard", type: "git stash", decision: "deny", file: null }),
   // A gate of a later version.
-  line("carol", 6_600, { rule: "code_view", decision: "deny" }),
+  line("carol", 6_600, { rule: "identity,codeView", decision: "deny" }),
   line("alice", 300, { ...ended, why: "its turn ended", heldMs: 6_900_000 }),
   line("bob", 200, { ...ended, why: "its holder unlocked it", heldMs: 900, file: `${shop}/README.md` }),
   ...[1, 2, 3, 4].map(ms => hook("PreToolUse", ms)),
@@ -73,12 +73,13 @@ describe("the numbers", () => {
     expect(decisions).toEqual([
       { rule: "lock", allow: 3, deny: 1, wait: 1, note: 2 },
       { rule: "guard", allow: 0, deny: 1, wait: 0, note: 0 },
-      { rule: "code_view", allow: 0, deny: 1, wait: 0, note: 0 },
+      { rule: "identity", allow: 0, deny: 1, wait: 0, note: 0 },
+      { rule: "codeView", allow: 0, deny: 1, wait: 0, note: 0 },
     ]);
     expect(waits).toEqual({ count: 3, medianMs: 4_250, p95Ms: 50_000, maxMs: 50_000 });
     expect(denials).toEqual([
       { who: "bob", count: 2, rules: { lock: 1, guard: 1 } },
-      { who: "carol", count: 1, rules: { code_view: 1 } },
+      { who: "carol", count: 1, rules: { identity: 1, codeView: 1 } },
     ]);
     expect(holders.map(({ file, who, heldMs }) => [file, who, heldMs])).toEqual([
       [`${shop}/src/auth.ts`, "alice", 6_900_000],
