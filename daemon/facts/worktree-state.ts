@@ -89,20 +89,24 @@ export class StateFacts {
     left: Left,
   ): Promise<ReadonlyMap<string, string | null>> {
     const suspects = new Map<string, string | null>(staged);
-    const groups = groupsOf([...tracked].filter(([file]) => !staged.has(file)));
-    await this.#each(groups, limits.stateGroupsMax, left, async ({ folder, files }, budget) => {
-      const directory = folder === "." ? worktree : join(worktree, folder);
-      const names = files.map(([file]) => basename(file));
-      const stats = await this.#outside.lstats(directory, names, budget);
-      for (const [i, [file, entry]] of files.entries()) {
-        const { mode, oid, isSkipped, isUnmerged, mtimeNs } = entry;
-        const stat = stats[i] ?? null;
-        const isSame = stat !== null && statText(stat) === entry.stat && mtimeNs < indexMtimeNs;
-        if (isUnmerged) suspects.set(file, null);
-        else if (mode === submodule || !(isSame || (stat === null && isSkipped)))
-          suspects.set(file, `${mode} ${oid}`);
-      }
-    });
+    await this.#each(
+      groupsOf(tracked, staged),
+      limits.stateGroupsMax,
+      left,
+      async ({ folder, files }, budget) => {
+        const directory = folder === "." ? worktree : join(worktree, folder);
+        const names = files.map(([file]) => basename(file));
+        const stats = await this.#outside.lstats(directory, names, budget);
+        for (const [i, [file, entry]] of files.entries()) {
+          const { mode, oid, isSkipped, isUnmerged, mtimeNs } = entry;
+          const stat = stats[i] ?? null;
+          const isSame = stat !== null && statText(stat) === entry.stat && mtimeNs < indexMtimeNs;
+          if (isUnmerged) suspects.set(file, null);
+          else if (mode === submodule || !(isSame || (stat === null && isSkipped)))
+            suspects.set(file, `${mode} ${oid}`);
+        }
+      },
+    );
     for (const file of untracked) if (!suspects.has(file)) suspects.set(file, null);
     if (suspects.size > limits.stateChangedMax) {
       const error = `more than ${limits.stateChangedMax} files differ from the commit; let .gitignore name what is made`;
@@ -145,14 +149,13 @@ export class StateFacts {
 
   /** Does the work for `width` items at a time, under one budget. */
   async #each<T>(
-    items: readonly T[],
+    items: Iterable<T>,
     width: number,
     { allowance }: Left,
     work: (item: T, budget: Budget) => Promise<void>,
   ): Promise<void> {
-    for (let at = 0; at < items.length; at += width) {
+    for (const batch of batchesOf(items, width)) {
       if (allowance.isOver) throw new NotTold(`it took longer than ${limits.stateMs} ms of work`);
-      const batch = items.slice(at, at + width);
       const done = await this.#outside.fact(budget => Promise.all(batch.map(item => work(item, budget))));
       if ("unreachable" in done) throw new NotTold(done.unreachable);
     }
@@ -170,16 +173,36 @@ interface Group {
   readonly files: (readonly [string, Staged])[];
 }
 
-/** Groups files by folder, `limits.stateGroupFilesMax` in a group at most. */
-function groupsOf(tracked: readonly (readonly [string, Staged])[]): Group[] {
-  const groups: Group[] = [];
+/**
+ * Yields the files that are not in `staged` by folder, `limits.stateGroupFilesMax` in a group at most. Lazily: of a large
+ * worktree all groups at once would hold other requests up.
+ */
+function* groupsOf(
+  tracked: ReadonlyMap<string, Staged>,
+  staged: ReadonlyMap<string, unknown>,
+): Generator<Group, void> {
+  let group: Group = { folder: ".", files: [] };
   for (const one of tracked) {
+    if (staged.has(one[0])) continue;
     const folder = dirname(one[0]);
-    const last = groups.at(-1);
-    if (last?.folder === folder && last.files.length < limits.stateGroupFilesMax) last.files.push(one);
-    else groups.push({ folder, files: [one] });
+    if (folder !== group.folder || group.files.length === limits.stateGroupFilesMax) {
+      if (group.files.length > 0) yield group;
+      group = { folder, files: [] };
+    }
+    group.files.push(one);
   }
-  return groups;
+  if (group.files.length > 0) yield group;
+}
+
+function* batchesOf<T>(items: Iterable<T>, width: number): Generator<readonly T[], void> {
+  let batch: T[] = [];
+  for (const item of items) {
+    batch.push(item);
+    if (batch.length < width) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }
 
 const gone = "gone";
