@@ -91,6 +91,15 @@ const commands: Readonly<Record<string, Entry>> = {
     load: () => import("./commands/thaw.ts"),
     acts: true,
   },
+  check: {
+    description: "run the project's checks, and keep the results for this state",
+    load: () => import("./commands/check.ts"),
+    acts: true,
+  },
+  trust: {
+    description: "read a project's checks, and let kite check run them",
+    load: () => import("./commands/trust.ts"),
+  },
   log: { description: "show each decision, and its reason", load: () => import("./commands/log.ts") },
   risk: {
     description: "show which files of live branches would conflict if merged today",

@@ -38,6 +38,17 @@ export function escaped(json: string): string {
   return json.replace(unseen, found => escapesOf(found)).replace(/[<>]/g, c => escapesOf(c));
 }
 
+/**
+ * Returns `text` so that a person sees every character of it, to decide on: what is no printable ASCII as `‹U+202E›`, and
+ * more than two blanks in a row as `‹9 blanks›`. Different texts look different. Commands keep their `<` and `>`, so this
+ * is for a person's terminal only.
+ */
+export function visible(text: string): string {
+  return text
+    .replace(/[^ -~]/gu, c => `‹U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`)
+    .replace(/ {3,}/g, blanks => `‹${blanks.length} blanks›`);
+}
+
 function escapesOf(text: string): string {
   return Array.from({ length: text.length }, (_, i) => text.charCodeAt(i).toString(16).padStart(4, "0"))
     .map(code => `\\u${code}`)

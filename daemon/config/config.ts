@@ -86,7 +86,7 @@ const oldKeys: Readonly<Record<string, ConfigKey>> = { hold: "keepLockUntil" };
 const oldVariables: Readonly<Record<string, ConfigKey>> = { KITE_HOLD: "keepLockUntil" };
 
 /** Kite's variables that are no settings. */
-const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT"];
+const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT", "KITE_CHECK"];
 
 /** Settings of a project: stricter gates, more globs to ignore, how long its turn locks are kept, and a shorter wait. */
 const projectKeys: ReadonlySet<string> = new Set<ConfigKey>([

@@ -143,17 +143,18 @@ describe("the output", () => {
 15 lines of the trail, from 12:00:00 to 13:59:59
 
 Decisions
-  rule       allowed  denied  waits  notes
-  lock             3       1      1      2
-  guard            -       1      -      -
-  code_view        -       1      -      -
+  rule      allowed  denied  waits  notes
+  lock            3       1      1      2
+  guard           -       1      -      -
+  identity        -       1      -      -
+  codeView        -       1      -      -
 
 Waits for others
   3 waits ended: median 4.2s, p95 50.0s, longest 50.0s
 
 Denied most
   bob    2  lock 1, guard 1
-  carol  1  code_view 1
+  carol  1  identity 1, codeView 1
 
 Held longest
   src/auth.ts  alice  1h 55m  until 13:55:00: its turn ended

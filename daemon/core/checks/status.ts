@@ -2,8 +2,7 @@
  * Whether a worktree's checks are green for its present state. Pure and without bounds of its own: it looks up one
  * result for each wanted check.
  */
-import type { State } from "../state.ts";
-import { resultKey } from "./table.ts";
+import { type CheckResult, resultKey } from "./table.ts";
 
 /**
  * - `green`, `red`: the latest run was of this command, in this state of the worktree.
@@ -19,6 +18,13 @@ export interface WantedCheck {
   readonly command: string;
 }
 
+/** The parts of the state, and of a result, that a status depends on. */
+export interface KnownResults {
+  readonly checks: {
+    readonly results: ReadonlyMap<string, Pick<CheckResult, "command" | "exit" | "commit" | "dirty">>;
+  };
+}
+
 /** The present state of a worktree; `dirty` is null if it could not be told. */
 export interface PresentState {
   readonly commit: string | null;
@@ -27,7 +33,7 @@ export interface PresentState {
 
 /** Returns the status of each wanted check by its name, in their order. */
 export function checkStatuses(
-  { checks }: Pick<State, "checks">,
+  { checks }: KnownResults,
   { project, worktree }: { readonly project: string; readonly worktree: string },
   wanted: readonly WantedCheck[],
   present: PresentState,

@@ -1,0 +1,125 @@
+/** `kite trust`: a person reads the text of a project's checks, and trusts it. */
+import { resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { checksHash } from "../../daemon/config/checks.ts";
+import type { Repository } from "../../daemon/facts/repositories.ts";
+import { shellArgument, visible } from "../../protocol/text.ts";
+import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
+import type { FindRepository } from "../project.ts";
+import { tilde } from "../view/places.ts";
+import { clean, wrap } from "../view/text.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
+import { isAgents } from "./person.ts";
+import { checksAt, type NamedChecks } from "./read.ts";
+import { setTrusted } from "./trusted-store.ts";
+
+export interface TrustFlags {
+  readonly yes?: boolean;
+  readonly list?: boolean;
+  readonly revoke?: boolean;
+  readonly json?: boolean;
+}
+
+/** What a test replaces: the terminal, the search for a repository, and who runs the command. */
+export interface Surroundings {
+  /** Asks a person and returns what was typed; null: there is no terminal to ask on. */
+  readonly ask?: ((question: string) => Promise<string>) | null;
+  readonly find?: FindRepository;
+  readonly isAgents?: (world: ProcessContext) => Promise<boolean>;
+}
+
+/** Returns the exit code, as all functions here do. */
+export async function trust(
+  world: ProcessContext,
+  directory: string,
+  flags: TrustFlags,
+  around: Surroundings = {},
+): Promise<number> {
+  const { paths } = world;
+  const json = flags.json === true;
+  const path = resolve(world.cwd, directory);
+  if (await (around.isAgents ?? isAgents)(world)) return refuseAgent(world, json, path, flags);
+  const named = await checksAt(world, path, around.find);
+  const { repository, file, checks, problems } = named;
+  if (flags.revoke === true) {
+    const was = await setTrusted(paths.trusted, file, null);
+    if (json) printJson(world, { ok: true, file, revoked: was });
+    else print(world, [`${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`]);
+    return exitCodes.done;
+  }
+  if (!json) show(world, named);
+  if (checks.length === 0) {
+    const error = `${file} names no checks; kite check --help shows how to name some`;
+    fail(world, json, "no_checks", error);
+    return exitCodes.failed;
+  }
+  const isNew = named.trust !== "trusted";
+  if (isNew) {
+    const ask = around.ask === undefined ? terminal() : around.ask;
+    if (flags.yes !== true && (ask === null || json)) {
+      const error = `there is no terminal to ask on; a person runs kite trust ${shellArgument(path)}, or passes --yes`;
+      fail(world, json, "not_asked", error);
+      return exitCodes.failed;
+    }
+    if (flags.yes !== true && !/^y(es)?$/i.test(((await ask?.("Trust them? [y/N] ")) ?? "").trim())) {
+      print(world, ["Not trusted; nothing was changed."]);
+      return exitCodes.failed;
+    }
+    await setTrusted(paths.trusted, file, { hash: checksHash(checks), at: world.now() });
+  }
+  if (json) printJson(world, { ok: true, file, checks, problems, was: named.trust });
+  else print(world, [isNew ? "Trusted: kite check runs them." : "They are trusted already."]);
+  return exitCodes.done;
+}
+
+function refuseAgent(
+  world: ProcessContext,
+  json: boolean,
+  path: string,
+  { revoke = false }: TrustFlags,
+): number {
+  const command = `kite trust ${revoke ? "--revoke " : ""}${shellArgument(path)}`;
+  const error = `only a person ${revoke ? "revokes trust in" : "trusts"} checks, and this shell is a session's; ask your user to run in a terminal of their own: ${command}`;
+  fail(world, json, "not_a_person", error);
+  return exitCodes.failed;
+}
+
+/** Prints what would be run. No line is cut, and nothing in it is invisible. */
+function show(world: ProcessContext, { repository, file, checks, problems, trust: now }: NamedChecks): void {
+  const { home, width } = screenOf(world);
+  const names = Math.max(0, ...checks.map(({ name }) => name.length));
+  const lines = checks.flatMap(({ name, command, when }) => [
+    `  ${name.padEnd(names)}  ${visible(command)}`,
+    ...(when === null ? [] : [`  ${" ".repeat(names)}  only after a change of ${visible(when.join(", "))}`]),
+  ]);
+  print(
+    world,
+    problems.flatMap(problem => wrap(`! ${clean(problem)}`, width, 2)),
+  );
+  if (checks.length === 0) return;
+  print(world, [`Checks of ${place(world, repository)}, from ${clean(tilde(file, home))}:`, ...lines]);
+  if (now === "changed") print(world, ["! They have changed since you trusted them."]);
+  const what =
+    "kite check runs these lines in a shell with your rights. What they call (scripts, make, npm) may change later: only the lines themselves are trusted.";
+  print(world, wrap(what, width));
+}
+
+function place(world: ProcessContext, { project }: Repository): string {
+  return clean(tilde(project, screenOf(world).home));
+}
+
+/** Returns how to ask at this process's terminal, or null if it has none. */
+function terminal(): ((question: string) => Promise<string>) | null {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY) return null;
+  return async question => {
+    const reader = createInterface({ input: stdin, output: stdout });
+    // A closed terminal is no answer.
+    const closed = new Promise<string>(done => reader.once("close", () => done("")));
+    try {
+      return await Promise.race([reader.question(question), closed]);
+    } finally {
+      reader.close();
+    }
+  };
+}
