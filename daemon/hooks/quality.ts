@@ -1,15 +1,21 @@
 /** Asks the quality gate whether an agent may call a task done. */
 import type { GateFinding } from "../../protocol/gates.ts";
+import { commandHash, concerns } from "../config/checks.ts";
 import type { Actor } from "../core/actor.ts";
+import { checkStatuses } from "../core/checks/status.ts";
+import type { CheckFact } from "../core/gates/facts.ts";
 import { beforeCompletion } from "../core/gates/table.ts";
 import { noteKey } from "../core/messages/notice-table.ts";
+import type { Session } from "../core/sessions/table.ts";
 import { openDebateOf } from "../core/tasks/debate.ts";
 import { findTask, isTask } from "../core/tasks/replies.ts";
 import type { HookServices } from "./hook-services.ts";
 
+type Needed = Pick<HookServices, "engine" | "rules" | "checks" | "facts">;
+
 /** Returns what is missing; `task` is a task of Kite's queue, null for one of the client's own list. */
 export async function completionFindings(
-  services: Pick<HookServices, "engine" | "rules">,
+  services: Needed,
   actor: Actor,
   task: string | null,
 ): Promise<GateFinding[]> {
@@ -21,5 +27,26 @@ export async function completionFindings(
   const declaration = state.declarations.live.get(noteKey(actor));
   const found = task === null ? null : findTask(state.tasks, task);
   const openDebate = found !== null && isTask(found) ? (openDebateOf(state, found)?.id ?? null) : null;
-  return beforeCompletion(gates, { declaration, checks: [], openDebate });
+  const checks = await checksFor(services, session);
+  return beforeCompletion(gates, { declaration, checks, openDebate });
+}
+
+/** The trusted checks that matter for what differs from the commit, and how each stands. */
+async function checksFor({ checks, engine, facts }: Needed, session: Session): Promise<CheckFact[]> {
+  const all = await checks.for(session.cwd);
+  if ("unreachable" in all || all.checks.length === 0) return [];
+  const { project, worktree } = all;
+  const repository = await facts.repository(session.cwd);
+  const gitDir = "unreachable" in repository ? null : repository.gitDir;
+  // What Kite cannot find out holds nobody back.
+  if (gitDir === null) return [];
+  const state = await facts.worktreeState({ worktree, gitDir });
+  if ("unreachable" in state) return [];
+  const { commit, dirty, changed } = state;
+  const files = [...changed.keys()];
+  // After a commit nothing differs, and every check matters.
+  const wanted = all.checks.filter(check => files.length === 0 || concerns(check, files));
+  const named = wanted.map(({ name, command }) => ({ name, command: commandHash(command) }));
+  const statuses = checkStatuses(engine.state, { project, worktree }, named, { commit, dirty });
+  return [...statuses].map(([name, status]) => ({ name, state: status }));
 }

@@ -179,6 +179,47 @@ describe("a task", () => {
     expect(await done(task, "ann")).toMatchObject({ ok: true, task: { status: "done" } });
   });
 
+  test("is done when the project's checks are green for what is in the worktree now", async () => {
+    const who = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+    mkdirSync(join(home.work, ".kite"));
+    const checks = { test: { command: "grep -q new a.ts" }, docs: { command: "false", when: "*.rst" } };
+    writeFileSync(join(home.work, ".kite/config.json"), JSON.stringify({ checks }));
+    execFileSync("git", ["add", "."], { cwd: home.work });
+    execFileSync("git", [...who, "commit", "-qm", "first"], { cwd: home.work });
+    const task = await claimed();
+    await declare({ understanding });
+    const missing = async () => (await done(task, "ann"))["missing"];
+    writeFileSync(join(home.work, "a.ts"), "newer\n");
+    await home.kite("trust", "--yes");
+    expect(await missing()).toEqual([
+      expect.stringMatching(/^checks: test was not run; run: kite check test/),
+    ]);
+    writeFileSync(join(home.work, "a.ts"), "red\n");
+    await expect(home.kite("check", "test")).rejects.toThrow();
+    expect(await missing()).toEqual([expect.stringMatching(/^checks: test failed; mend what it found/)]);
+    writeFileSync(join(home.work, "a.ts"), "new\n");
+    expect(await missing()).toEqual([expect.stringMatching(/^checks: files changed since test ran/)]);
+    await home.kite("check", "test");
+    expect(await done(task, "ann")).toMatchObject({ ok: true, task: { status: "done" } });
+  });
+
+  test("is done after the verdict of the debate that it requires", async () => {
+    await edit("a.ts");
+    const hypotheses = ["race", "leak"].map(name => ({ name, claim: `a ${name}` }));
+    const opened = await client.ask({ type: "debate_open", id: "ann", question: "Why?", hypotheses });
+    const { task } = await client.ask({
+      ...{ type: "task_create", id: "ann", description: "paging", debate: opened["debate"] },
+    });
+    const { id } = task as Message;
+    await client.ask({ type: "task_claim", id: "ann", task: id });
+    await declare({ understanding });
+    expect((await done(id, "ann"))["missing"]).toEqual([expect.stringMatching(/^debate: d-.* is open/)]);
+    const said = { debate: opened["debate"], id: "ann" };
+    await client.ask({ type: "debate_concede", ...said, hypothesis: "leak" });
+    await client.ask({ type: "debate_close", ...said, verdict: "race", because: "it is gone on one core" });
+    expect(await done(id, "ann")).toMatchObject({ ok: true });
+  });
+
   test("is done if a person says so", async () => {
     expect(await done(await claimed())).toMatchObject({ ok: true, task: { status: "done" } });
   });
