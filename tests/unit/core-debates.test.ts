@@ -400,6 +400,18 @@ describe("the participants", () => {
     w.challenge("ann", "race");
     expect(w.inbox("next")).toHaveLength(2);
   });
+
+  it("are none of them twice where a process goes on under the id of one that has ended", () => {
+    w.begin("dan", { anchor: { pid: 7, startTime: "1" } });
+    w.open("ann", { participants: ["dan", "bob"] });
+    w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
+    w.do({ type: "session_suspend", session: "dan" });
+    w.begin("bob", { anchor: { pid: 7, startTime: "1" } });
+    expect(w.known.participants.map(one => one.row)).toEqual([
+      row("ann"),
+      { id: "bob", agent: null, name: "dan" },
+    ]);
+  });
 });
 
 describe("bounds", () => {

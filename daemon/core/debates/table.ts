@@ -105,8 +105,11 @@ export function putDebate(debates: Debates, next: Debate): void {
 export function moveParticipant(debates: Debates, before: string, after: string): void {
   for (const id of [...(debates.bySession.get(before) ?? [])]) {
     const debate = debateOf(debates, id);
-    const participants = debate.participants.map(one =>
-      one.row.id === before && one.row.agent === null ? { ...one, row: { ...one.row, id: after } } : one,
+    const isMain = ({ row }: Participant, session: string) => row.id === session && row.agent === null;
+    // An ended session had the other id, if any participant has it.
+    const others = debate.participants.filter(one => !isMain(one, after));
+    const participants = others.map(one =>
+      isMain(one, before) ? { ...one, row: { ...one.row, id: after } } : one,
     );
     putDebate(debates, { ...debate, participants });
   }
