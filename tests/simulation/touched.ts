@@ -18,12 +18,15 @@ const all: ReadonlySet<Slice> = new Set<Slice>([
   "talk",
   "talk",
   "checks",
+  "talk",
+  "debates",
 ]);
 const none: ReadonlySet<Slice> = new Set<Slice>();
 // Whether a session makes room depends on most of what it has: it is looked at with everything else.
 const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions"]);
 const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "tasks"]);
 const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk"]);
+const debates: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk", "debates"]);
 const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks"]);
 const checks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "checks"]);
 const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes"]);
@@ -44,6 +47,9 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
   ["declare", declarations],
   ["check_record", checks],
   ["teammate_named", declarations],
+  ["debate_open", debates],
+  ["debate_enter", debates],
+  ["debate_close", debates],
   ["context_set", talk],
   ["context_delete", talk],
   ["message_send", talk],
@@ -120,6 +126,7 @@ function partsOf(
     ["notes", [lists.notes, lists.conflicts, header.noteCount]],
     ["declarations", [lists.declarations, lists.endedDeclarations, header.endedDeclarations]],
     ["checks", [lists.checks]],
+    ["debates", [lists.debates, header.debateCount]],
     [
       "talk",
       [

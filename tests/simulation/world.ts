@@ -16,6 +16,7 @@ import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
 import { limits } from "../../protocol/limits.ts";
 import { CheckLives } from "./checks.ts";
+import { DebateLives, type DebatesBefore, debatesBefore } from "./debates.ts";
 import { DeclareLives } from "./declares.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
@@ -60,6 +61,7 @@ interface Before {
   readonly yielding: readonly string[] | undefined;
   readonly holds: readonly Hold[];
   readonly tasks: TasksBefore;
+  readonly debates: DebatesBefore;
   readonly notes: ReturnType<typeof notesBefore>;
   readonly flying: ReturnType<typeof flyingBefore>;
   readonly kept: KeptReply | undefined;
@@ -114,6 +116,7 @@ export class World {
   /** Where the entries stored so far came from, and their places. */
   readonly #stored = new Map<string, number>();
   readonly #tasks: TaskLives;
+  readonly #debates: DebateLives;
   readonly #work: WorkLives;
   readonly #talk: TalkLives;
   readonly #times = new StepTimes();
@@ -138,6 +141,7 @@ export class World {
     this.#work = new WorkLives(this.random.fork());
     this.#talk = new TalkLives(this.random.fork());
     this.#notes = new NoteLives(new Random(~seed));
+    this.#debates = new DebateLives(new Random(seed ^ 0xdeba7e));
     this.#room = new RoomLives(new Random(seed ^ 0x400e));
     this.#declares = new DeclareLives(new Random(seed ^ 0xdec1));
     this.#teammates = new TeammateLives(new Random(seed ^ 0x7ea3));
@@ -257,6 +261,7 @@ export class World {
     this.#shadow = whole.state;
     this.#times.restart();
     this.#tasks.restarted(entries, this.#shadow);
+    this.#debates.restarted(entries, this.#shadow);
     this.#work.restarted(this.#shadow);
     this.#notes.restarted(this.#shadow);
     this.#late.restarted(this.#shadow);
@@ -267,6 +272,7 @@ export class World {
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#checks.lost(this.#shadow)) throw new Violation(wrong);
+    for (const wrong of this.#debates.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
     for (const { token, actor } of this.#shadow.locks.holds.values()) {
       this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, JSON.stringify(actor));
@@ -329,6 +335,7 @@ export class World {
       yielding: this.#yielding(state, entry),
       holds: [...state.locks.holds.values()],
       tasks: tasksBefore(state, entry),
+      debates: debatesBefore(state, entry),
       notes: notesBefore(state),
       flying: flyingBefore(state),
       kept: keptBefore(state, entry),
@@ -348,6 +355,7 @@ export class World {
     if (before.yielding?.length && step.reply?.ok) yield `a hold yielded with ${before.yielding} in flight`;
     yield* notReturned(state, before.holds, entry.command);
     yield* this.#tasks.observe(state, before.tasks, entry, step.reply, touched);
+    yield* this.#debates.observe(state, entry, step, before.debates, before.tasks, touched);
     yield* this.#work.observe(state, entry, step, touched);
     yield* notUnbound(state, entry);
     yield* this.#late.observe(state, entry, step, before.flying, touched);
@@ -392,6 +400,7 @@ export class World {
       const { session, agent } = named;
       this.#submit(this.#connect({ session, agent, incarnation: 0 }), named);
     }
+    if (this.#debates.isNext()) this.#debate();
     const roll = random.int(1, 152);
     this.#check();
     if (roll > 132) this.#speak();
@@ -502,7 +511,14 @@ export class World {
 
   #task(): void {
     const client = this.#client();
-    this.#submit(client, this.#tasks.command(this.#running().state, client.actor));
+    const { state } = this.#running();
+    this.#submit(client, this.#debates.required(state, this.#tasks.command(state, client.actor)));
+  }
+
+  #debate(): void {
+    const client = this.#client();
+    const { state } = this.#running();
+    for (const command of this.#debates.commands(state, client.actor)) this.#submit(client, command);
   }
 
   /** A check is recorded besides: by a client that is there, so that all else happens as it would without it. */
@@ -698,6 +714,7 @@ export class World {
           this.#safeSeq = Math.max(this.#safeSeq, seq ?? 0);
           if (client.state === "open") this.#tasks.heard(command, reply);
           this.#checks.heard(command, reply, seq ?? 0);
+          if (client.state === "open") this.#debates.heard(this.#shadow, command, reply);
         }
         const next = this.#talk.heard(this.#shadow, command, reply, client.state === "open");
         if (next !== null) engine.submitWithRetry(next);
@@ -858,6 +875,7 @@ function isSafe(command: Command): boolean {
   if (type === "context_set") return command.durable;
   return (
     type.startsWith("task_") ||
+    type.startsWith("debate_") ||
     ["message_send", "message_ack", "broadcast", "context_delete", "check_record"].includes(type)
   );
 }
@@ -875,7 +893,7 @@ function words(command: Command): string {
       : "";
   const what = "files" in rest && Array.isArray(rest.files) ? rest.files.map(f => f.file).join("+") : "";
   const more =
-    type === "elapse" || type === "daemon_started" || type.startsWith("task_") || "session" in rest
+    type === "elapse" || type === "daemon_started" || /^(?:task|debate)_/.test(type) || "session" in rest
       ? JSON.stringify(rest)
       : "";
   return [type, who, what, "kind" in rest ? rest.kind : "", more].filter(Boolean).join(" ");
