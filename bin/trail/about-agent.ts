@@ -13,6 +13,8 @@ import { actorIn, type LockHistory } from "./lock-history.ts";
 export interface RefusalNow {
   readonly at: number;
   readonly who: string;
+  readonly event: string;
+  readonly task: string | null;
   readonly rule: string | null;
   readonly code: string | null;
   readonly why: string | null;
@@ -107,7 +109,8 @@ function isRoutine({ event, type }: TrailLine): boolean {
 }
 
 function refusalIn(line: TrailLine): RefusalNow {
-  const { at, rule = null, code = null, why = null, type, project } = line;
+  const { at, event, task = null, rule = null, code = null, why = null, type, project } = line;
   const command = type?.startsWith("git ") === true ? type : null;
-  return { at, who: actorIn(line), rule, code, why, file: pathIn(line), project, command, resolvedAt: null };
+  const what = { event, task, file: pathIn(line), project, command };
+  return { at, who: actorIn(line), ...what, rule, code, why, resolvedAt: null };
 }

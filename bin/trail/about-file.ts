@@ -93,7 +93,9 @@ export class AboutFile implements About {
     const isMine = (other: string) => isWithin(other, path) || isWithin(path, other);
     const lastWrite = this.#written();
     if (client === null) {
-      const taken = history.holders(({ file }) => this.#paths.some(one => isWithin(file, one)));
+      const taken = history.holders(({ file }) =>
+        this.#paths.some(one => isWithin(file, one) || isWithin(one, file)),
+      );
       const holders = taken.map(one => takenNow(one, nowMs));
       return { path, holders, waiters: [], freezes: [], lastWrite };
     }

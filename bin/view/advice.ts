@@ -11,7 +11,7 @@ const byCode: ReadonlyMap<string, string> = new Map([
   ["lock_timeout", waitsForHolder],
   ["lock_given_up", "try again if it still needs the file"],
   ["lock_deadlock", "release what it holds by ending its turn or with kite unlock, then try again"],
-  ["edits_held", "work on something else until the freeze ends; a person ends it with kite thaw"],
+  ["edits_held", "a person can end the freeze: kite thaw"],
   ["session_ended", "begin again: its next prompt registers the session"],
   ["unknown_session", "begin again: its next prompt registers the session"],
   ["task_claimed", otherTask],

@@ -5,6 +5,7 @@ import type { FileNow, HolderNow, WaiterNow } from "../trail/about-file.ts";
 import type { BlockerNow, TaskNow } from "../trail/about-task.ts";
 import { adviceFor } from "./advice.ts";
 import { ended, fileName } from "./explain.ts";
+import { eventWords } from "./log.ts";
 import { tilde } from "./places.ts";
 import { person } from "./talk.ts";
 import { standing } from "./tasks.ts";
@@ -67,7 +68,7 @@ export function agentNow(now: AgentNow, isLive: boolean, screen: Screen): string
     lifeSentence(now, name, isLive, screen),
     ...(now.session?.task ? [`${name} works on ${clean(now.session.task.id)}.`] : []),
     ...(holds.length + waits.length === 0 ? nothing : [...holds, ...waits]),
-    refusalSentence(now.refusal, screen),
+    refusalSentence(now, screen),
   ];
 }
 
@@ -94,23 +95,23 @@ function lifeSentence(
   return isLive ? `${name} is not live${seen}.` : `${name} may be live or not: no daemon tells${seen}.`;
 }
 
-function refusalSentence(refusal: RefusalNow | null, screen: Screen): string {
+function refusalSentence({ refusal, ended: end }: AgentNow, screen: Screen): string {
   if (refusal === null) return "The trail tells of no refusal.";
-  const { at, who, file, project, command, why, resolvedAt } = refusal;
-  const what =
-    command !== null
-      ? ` \`${clean(command)}\``
-      : file === null
-        ? ""
-        : ` ${fileName(file, project, screen.home)}`;
+  const { at, who, why, resolvedAt } = refusal;
   const reason = why === null ? "" : `: ${clean(why)}`;
   const said = ended(
-    `${clean(who)} was last denied${what === "" ? " something" : what} at ${clock(at, screen.now)}${reason}`,
+    `${clean(who)} was last denied ${deniedIn(refusal, screen)} at ${clock(at, screen.now)}${reason}`,
   );
   if (resolvedAt !== null)
     return `${said} It got it at ${clock(resolvedAt, screen.now)}: nothing is left to do.`;
-  const advice = adviceFor(refusal);
+  const advice = end === null ? adviceFor(refusal) : null;
   return advice === null ? said : `${said} To do: ${advice}`;
+}
+
+function deniedIn({ file, project, command, event, task }: RefusalNow, screen: Screen): string {
+  if (command !== null) return `\`${clean(command)}\``;
+  if (file !== null) return fileName(file, project, screen.home);
+  return `a ${clean(eventWords(event))}${task === null ? "" : ` of ${clean(task)}`}`;
 }
 
 /** Sentences about a task; `isLive`: a daemon runs. */

@@ -1,8 +1,9 @@
 /** What happened, as sentences. */
 import type { Explained } from "../trail/explained.ts";
 import { nobody } from "../trail/lock-history.ts";
+import { eventWords } from "./log.ts";
 import { projectRoot, tilde } from "./places.ts";
-import { clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+import { clean, clock, counted, precise, type Screen, wrap } from "./text.ts";
 
 /** Shorter times, in milliseconds, are only the time of an answer. */
 const noticedMs = 100;
@@ -19,7 +20,7 @@ function sentence(one: Explained, screen: Screen, it?: string): string {
   const who = clean(one.who);
   const file = one.file === null ? "" : fileName(one.file, one.project, screen.home);
   const command = one.command === null ? null : `\`${clean(one.command)}\``;
-  const waited = one.waitedMs >= noticedMs ? ` after ${duration(one.waitedMs)}` : "";
+  const waited = one.waitedMs >= noticedMs ? ` after ${precise(one.waitedMs)}` : "";
   const why = one.why === null ? "" : `: ${clean(one.why)}`;
   const again =
     one.again === 0 ? "" : `, and again ${counted(one.again, "time")} until ${clock(one.until, screen.now)}`;
@@ -29,7 +30,7 @@ function sentence(one: Explained, screen: Screen, it?: string): string {
     case "waits":
       return ended(`${who} began to wait for ${file}${again}${why}`);
     case "waited":
-      return `${who} waited ${duration(one.waitedMs)} for ${file}, then had it.${earlier(one, screen)}`;
+      return `${who} waited ${precise(one.waitedMs)} for ${file}, then had it.${earlier(one, screen)}`;
     case "denied":
       return `${who} was denied ${command ?? file}${waited}${again}${ended(why)}${earlier(one, screen)}`;
     case "released":
@@ -44,14 +45,14 @@ function sentence(one: Explained, screen: Screen, it?: string): string {
       return taskSentence(one, who, it);
     case "noted":
       if (command !== null) return `${who} ran ${command}${waited}${again}${ended(why)}`;
-      if (file === "" && why === "") return `${who}: ${one.event.replaceAll("_", " ")}${again}.`;
+      if (file === "" && why === "") return `${who}: ${clean(eventWords(one.event))}${again}.`;
       return `${[one.who === nobody ? "" : who, file].filter(part => part !== "").join(", ")}${again}${ended(why)}`;
   }
 }
 
 /** A lock's end; an unlock needs no reason. */
 function releaseOf({ heldMs, type, why }: Explained, who: string, file: string, again: string): string {
-  const held = heldMs === null ? "" : ` after ${duration(heldMs)}`;
+  const held = heldMs === null ? "" : ` after ${precise(heldMs)}`;
   if (why === null || type === "unlocked") return `${who} released ${file}${held}${again}.`;
   return `${who}'s lock on ${file} ended${held}${again}${ended(`: ${clean(why)}`)}`;
 }

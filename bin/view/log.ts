@@ -4,7 +4,7 @@ import { type Code, codes } from "../../protocol/codes.ts";
 import { actorIn, nobody } from "../trail/lock-history.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
-import { clean, clock, duration, pad, type Screen, wrap } from "./text.ts";
+import { clean, clock, pad, precise, type Screen, wrap } from "./text.ts";
 
 const styles: Readonly<Record<TrailLine["decision"], Style>> = {
   allow: "green",
@@ -43,11 +43,23 @@ function whoOf(line: TrailLine): string {
   return who === nobody ? "-" : clean(who);
 }
 
+/** The events whose names on the wire are not the words of people. */
+const words: ReadonlyMap<string, string> = new Map([
+  ["hold_began", "freeze"],
+  ["hold_ended", "thaw"],
+  ["resume", "thaw"],
+]);
+
+/** Returns an event or a request in words: `task claim`. */
+export function eventWords(event: string): string {
+  return words.get(event) ?? event.replaceAll("_", " ");
+}
+
 /** Returns the tool or the git command if there is one, because it says more than the hook's event. */
 function whatOf({ event, type, decision }: TrailLine): string {
   if (decision === "event") return type === null ? event : `${event} ${type}`;
   const isTool = type !== null && (type.startsWith("git ") || event === "PreToolUse");
-  return isTool ? type : event.replaceAll("_", " ");
+  return isTool ? type : eventWords(event);
 }
 
 /** Returns the reason as a sentence; the code alone is for programs. */
@@ -63,10 +75,10 @@ function isCode(code: string | undefined): code is Code {
 
 /** Returns how long it took, if that is worth a word. */
 function timeOf({ decision, ms, waitedMs, heldMs }: TrailLine): string {
-  if (heldMs !== undefined) return `held ${duration(heldMs)}`;
+  if (heldMs !== undefined) return `held ${precise(heldMs)}`;
   if (decision === "event") return ms === undefined ? "" : `${ms} ms`;
   const took = waitedMs ?? ms ?? 0;
-  return took >= shownMs ? `after ${duration(took)}` : "";
+  return took >= shownMs ? `after ${precise(took)}` : "";
 }
 
 function fileOf(line: TrailLine, home: string): string {

@@ -3,7 +3,7 @@ import type { TrailStats } from "../trail/stats.ts";
 import { paint } from "./color.ts";
 import { fileName } from "./explain.ts";
 import { type Cell, type Column, table } from "./table.ts";
-import { clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
+import { clean, clock, counted, precise, type Screen, wrap } from "./text.ts";
 
 /** Returns a table for each kind of number. Omits kinds of which the trail has none. */
 export function statsView(stats: TrailStats, screen: Screen): string[] {
@@ -35,7 +35,7 @@ function decisionLines({ decisions }: TrailStats, screen: Screen): string[] {
 function waitLines({ waits }: TrailStats, screen: Screen): string[] {
   const { count: ended, medianMs, p95Ms, maxMs } = waits;
   if (medianMs === null || p95Ms === null || maxMs === null) return [];
-  const times = `median ${fine(medianMs)}, p95 ${fine(p95Ms)}, longest ${fine(maxMs)}`;
+  const times = `median ${precise(medianMs)}, p95 ${precise(p95Ms)}, longest ${precise(maxMs)}`;
   const said = wrap(`${counted(ended, "wait")} ended: ${times}`, screen.width - 2);
   return ["", paint(screen, "bold", "Waits for others"), ...said.map(line => `  ${line}`)];
 }
@@ -58,7 +58,7 @@ function holderLines({ holders }: TrailStats, screen: Screen): string[] {
   const rows = holders.map(({ file, project, who, heldMs, at, why }) => [
     { text: fileName(file, project, screen.home), style: "bold" as const },
     clean(who),
-    fine(heldMs),
+    precise(heldMs),
     { text: `until ${clock(at, screen.now)}${why === null ? "" : `: ${clean(why)}`}`, style: "dim" as const },
   ]);
   return section(
@@ -102,10 +102,4 @@ function count(n: number): string {
 /** `1,234`, in any locale. */
 function grouped(n: number): string {
   return n.toString().replace(/\B(?=(?:\d{3})+$)/g, ",");
-}
-
-/** A duration that may be short: `12ms`, `3.2s`, `2m`. */
-function fine(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)}ms`;
-  return ms < 60_000 ? `${(Math.floor(ms / 100) / 10).toFixed(1)}s` : duration(ms);
 }

@@ -101,6 +101,12 @@ export function duration(ms: number): string {
   return pair(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
+/** A duration that may be short: `12ms`, `3.2s`, then as `duration`. */
+export function precise(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  return ms < 10_000 ? `${Math.floor(ms / 100) / 10}s` : duration(ms);
+}
+
 function pair(large: number, largeUnit: string, small: number, smallUnit: string): string {
   return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit} ${small}${smallUnit}`;
 }

@@ -134,21 +134,21 @@ export function noteWrite(services: Services, event: string, type: string, actor
   services.recorder.note(line);
 }
 
-/** Writes a line for a hook's answer that was sent after `ms` milliseconds. */
-export function noteHook(
-  services: Services,
-  { event, tool, session, agent }: HookAnswered,
-  ms: number,
-): void {
-  const actor = session === null ? null : { session, agent, incarnation: 0 };
-  const { at, id, name, project } = decidedBy(services, actor);
-  const line = { at, event, id, agent, name, project, type: tool, file: null, decision: "event" } as const;
-  services.recorder.note({ ...line, ms: Math.round(ms * 10) / 10 });
-}
-
+/** The fields of a hook's event that its line shows. */
 export interface HookAnswered {
   readonly event: string;
   readonly tool: string | null;
   readonly session: string | null;
   readonly agent: string | null;
+}
+
+/** Writes a line for a hook's answer that was sent after `ms` milliseconds. A session that has ended has no name. */
+export function noteHook(services: Services, hook: HookAnswered, ms: number): void {
+  const { event, tool: type, session: id, agent } = hook;
+  const isLive = id !== null && services.engine.state.sessions.live.has(id);
+  const { at, name, project } = isLive
+    ? decidedBy(services, { session: id, agent, incarnation: 0 })
+    : { at: services.clock.wall(), name: null, project: null };
+  const line = { at, event, id, agent, name, project, type, file: null, decision: "event" } as const;
+  services.recorder.note({ ...line, ms: Math.round(ms * 10) / 10 });
 }

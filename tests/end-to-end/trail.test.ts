@@ -47,7 +47,7 @@ async function logged(...args: readonly string[]): Promise<TrailLine[]> {
 async function shown(...args: readonly string[]): Promise<string[]> {
   const text = (await home.kite(...args)).trimEnd();
   for (const line of text.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
-  const timeless = text.replace(/\d\d:\d\d:\d\d/g, "TIME").replace(/\b\d+s\b/g, "AGE");
+  const timeless = text.replace(/\d\d:\d\d:\d\d/g, "TIME").replace(/\b[\d.]+m?s\b/g, "AGE");
   return timeless.replace(/\n {2,}/g, " ").split("\n");
 }
 
@@ -78,9 +78,9 @@ beforeAll(async () => {
 
   const { pid } = await home.bystander();
   const client = await home.session("dave", { pid, name: "dave", project: join(home.work, ".git") });
-  expect(await client.ask({ type: "file_lock", id: "dave", file: "a.ts", waitMs: 0 })).toMatchObject({
-    code: "lock_held",
-  });
+  expect(
+    await client.ask({ type: "file_lock", id: "dave", files: ["b.ts", "a.ts"], waitMs: 0 }),
+  ).toMatchObject({ code: "lock_held" });
   expect(
     await client.ask({ type: "file_lock", id: "dave", files: ["b.ts", "c.ts"], waitMs: 0 }),
   ).toMatchObject({ ok: true });

@@ -224,6 +224,16 @@ Latest decisions
     );
   });
 
+  it("is told which task it was refused, and what to do", async () => {
+    const denied = { decision: "deny", code: "task_blocked", why: "blocked by t-mhx3-2b" } as const;
+    const claim = { ...task, ...denied, event: "task_claim", task: "t-mhx3-1a" } as const;
+    appendFileSync(join(root, "trail", fileName(1)), encode(line("alice", 4, claim)));
+    expect((await run("alice", { lines: "1" })).out.replace(/\s+/g, " ")).toContain(
+      "alice was last denied a task claim of t-mhx3-1a at 13:59:56: blocked by t-mhx3-2b. " +
+        "To do: finish the tasks that it waits for first: kite task graph",
+    );
+  });
+
   it("may have ended, and how is said", async () => {
     expect((await run("dave")).out).toBe(text`
 dave's session ended at 12:56:40 (its process ended).

@@ -150,7 +150,7 @@ Decisions
   codeView        -       1      -      -
 
 Waits for others
-  3 waits ended: median 4.2s, p95 50.0s, longest 50.0s
+  3 waits ended: median 4.2s, p95 50s, longest 50s
 
 Denied most
   bob    2  lock 1, guard 1

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Place, readForward, startBefore } from "../../daemon/trail/forward.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { Trail, type TrailLine } from "../../daemon/trail/trail.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -188,6 +189,18 @@ describe("reading", () => {
     expect(await readTrail(dir, { limit: 5000 })).toEqual(lines);
   });
 
+  test("stops before a time, without reading what is older", async () => {
+    const dir = fresh();
+    mkdirSync(dir);
+    const lines = range(0, 50).map(at => `${JSON.stringify(line(at))}\n`);
+    writeFileSync(join(dir, "trail-1.ndjson"), lines.slice(0, 30).join(""));
+    writeFileSync(join(dir, "trail-2.ndjson"), lines.slice(30).join(""));
+    const seen: number[] = [];
+    const filter = ({ at }: TrailLine) => seen.push(at) > 0;
+    expect(times(await readTrail(dir, { limit: 100, since: 45, filter }))).toEqual(range(45, 50));
+    expect(seen).toEqual(range(45, 50).reverse());
+  });
+
   test("passes over what is no line", async () => {
     const dir = fresh();
     mkdirSync(dir);
@@ -211,5 +224,66 @@ describe("reading", () => {
     writeFileSync(join(dir, "trail-x.ndjson"), good(4));
     writeFileSync(join(dir, "notes.txt"), good(5));
     expect(times(await readTrail(dir, { limit: 10 }))).toEqual([1, 2, 3]);
+  });
+});
+
+describe("reading forward", () => {
+  const start: Place = { n: 0, offset: 0 };
+
+  async function forward(dir: string, from: Place = start): Promise<{ lines: TrailLine[]; end: Place }> {
+    const lines: TrailLine[] = [];
+    let end = from;
+    for await (const chunk of readForward(dir, from)) {
+      lines.push(...chunk.lines);
+      end = chunk.end;
+    }
+    return { lines, end };
+  }
+
+  test("finds every line wherever the pieces it reads begin, over several files in their order", async () => {
+    const dir = fresh();
+    mkdirSync(dir);
+    const lines = range(0, 3000).map(at => line(at, { why: "é".repeat(at % 97) }));
+    const text = (some: readonly TrailLine[]) => some.map(l => `${JSON.stringify(l)}\n`).join("");
+    writeFileSync(join(dir, "trail-9.ndjson"), text(lines.slice(0, 1000)));
+    writeFileSync(join(dir, "trail-10.ndjson"), text(lines.slice(1000)));
+    expect((await forward(dir)).lines).toEqual(lines);
+    expect(await forward(join(dir, "nowhere"))).toEqual({ lines: [], end: start });
+  });
+
+  test("goes on where it stood, with a line that was not whole before", async () => {
+    const dir = fresh();
+    mkdirSync(dir);
+    const path = join(dir, "trail-1.ndjson");
+    const next = `${JSON.stringify(line(2))}\n`;
+    writeFileSync(path, `${JSON.stringify(line(1))}\n${next.slice(0, 30)}`);
+    const first = await forward(dir);
+    expect(times(first.lines)).toEqual([1]);
+    appendFileSync(path, next.slice(30));
+    writeFileSync(join(dir, "trail-2.ndjson"), `${JSON.stringify(line(3))}\n`);
+    const second = await forward(dir, first.end);
+    expect(times(second.lines)).toEqual([2, 3]);
+    expect((await forward(dir, second.end)).lines).toEqual([]);
+  });
+
+  test("passes over what is no line, however long it is", async () => {
+    const dir = fresh();
+    mkdirSync(dir);
+    const overlong = `{"at":9,"why":"${"x".repeat(limits.trailLineBytes * 3)}"}`;
+    const wrong = JSON.stringify({ ...line(8), ms: "slow" });
+    const good = (at: number) => JSON.stringify(line(at));
+    const text = ["", overlong, good(1), "null", "{", wrong, good(2), overlong, good(3), "{"].join("\n");
+    writeFileSync(join(dir, "trail-1.ndjson"), text);
+    expect(times((await forward(dir)).lines)).toEqual([1, 2, 3]);
+  });
+
+  test("begins with the last file that begins before a time", async () => {
+    const dir = fresh();
+    mkdirSync(dir);
+    for (const n of range(1, 4))
+      writeFileSync(join(dir, `trail-${n}.ndjson`), `{\n${JSON.stringify(line(n * 10))}\n`);
+    writeFileSync(join(dir, "trail-4.ndjson"), "");
+    const files = await Promise.all([5, 10, 11, 21, 99].map(async at => (await startBefore(dir, at)).n));
+    expect(files).toEqual([0, 0, 1, 2, 3]);
   });
 });

@@ -10,6 +10,7 @@ import {
   cut,
   duration,
   pad,
+  precise,
   widthOf,
   wrap,
 } from "../../bin/view/text.ts";
@@ -89,6 +90,16 @@ describe("durations, sizes, times", () => {
   ])("%i ms is %s", (ms, shown) => {
     expect(duration(ms)).toBe(shown);
   });
+
+  it.each([
+    [0.4, "0ms"],
+    [999, "999ms"],
+    [1_000, "1s"],
+    [4_290, "4.2s"],
+    [9_999, "9.9s"],
+    [10_000, "10s"],
+    [90_000, "1m"],
+  ])("%d ms is precisely %s", (ms, shown) => expect(precise(ms)).toBe(shown));
 
   it.each([
     [0, "0 B"],
