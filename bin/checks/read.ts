@@ -1,12 +1,21 @@
 /** The checks of the project around a directory, with whether a person trusts them. */
+import { realpath } from "node:fs/promises";
+import { LocalError } from "../../client/errors.ts";
 import { type Check, checksIn } from "../../daemon/config/checks.ts";
 import { objectIn, textOf } from "../../daemon/config/object-file.ts";
+import { strangeWorktree } from "../../daemon/config/own-worktree.ts";
 import { projectFile, type Trust, type TrustedFiles, trustOf } from "../../daemon/config/trusted-file.ts";
 import { readSmall } from "../../daemon/facts/prober.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
+import { isCode } from "../../hooks/install/file.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type FindRepository, findRepository, ProjectUnknown } from "../project.ts";
 import { readTrusted } from "./trusted-store.ts";
+
+/** The directory names a repository that is not its own. */
+class StrangeWorktree extends LocalError {
+  override readonly name = "StrangeWorktree";
+}
 
 export interface NamedChecks {
   readonly repository: Repository;
@@ -18,7 +27,7 @@ export interface NamedChecks {
   readonly trust: Trust;
 }
 
-/** Reads the project's file once. Throws `ProjectUnknown`, or `InstallFailed` if `trusted.json` is damaged. */
+/** Reads the project's file once. Throws a `LocalError` if the project or what is trusted of it is not known. */
 export async function checksAt(
   { paths }: Pick<ProcessContext, "paths">,
   directory: string,
@@ -28,6 +37,11 @@ export async function checksAt(
   if ("unreachable" in repository) {
     throw new ProjectUnknown(`could not determine the project of ${directory}: ${repository.unreachable}`);
   }
+  const strange = await strangeWorktree(repository, {
+    text: path => readSmall(path).catch(absent),
+    real: path => realpath(path).catch(absent),
+  });
+  if (strange !== null) throw new StrangeWorktree(strange);
   const file = projectFile(repository.project);
   // In the home directory, the user's file and the project's are the same.
   const { checks, problems } = file === paths.config ? { checks: [], problems: [] } : await checksOf(file);
@@ -44,4 +58,9 @@ async function checksOf(file: string): Promise<Pick<NamedChecks, "checks" | "pro
   const text = await textOf(file, readSmall, problems);
   const fields = text === null ? new Map<string, unknown>() : objectIn(text, file, problems);
   return { checks: checksIn(fields.get("checks"), file, problems), problems };
+}
+
+function absent(error: unknown): null {
+  if (isCode(error, "ENOENT") || isCode(error, "ENOTDIR")) return null;
+  throw error;
 }

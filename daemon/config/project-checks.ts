@@ -3,6 +3,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";
 import { type Check, concerns } from "./checks.ts";
+import { strangeWorktree } from "./own-worktree.ts";
 import type { ProjectRules } from "./project-rules.ts";
 import { parseTrusted, projectFile, type Trust, type TrustedFiles, trustOf } from "./trusted-file.ts";
 
@@ -44,6 +45,8 @@ export class ProjectChecks {
     const { project, worktree } = found;
     const file = projectFile(project);
     if (file === configFile) return { project, worktree, file, trust: "none", checks: [] };
+    const strange = await this.#strange(found);
+    if (strange !== null) return { unreachable: strange };
     const { checks, unread } = await rules.at({ project, worktree });
     if (unread !== null) return { unreachable: unread };
     const trusted = await this.#trusted();
@@ -57,6 +60,20 @@ export class ProjectChecks {
     const found = await this.for(directory);
     if ("unreachable" in found) return found;
     return { ...found, checks: found.checks.filter(check => concerns(check, files)) };
+  }
+
+  /** Returns why the worktree's project is not known to be its own, or null. */
+  async #strange(found: Repository): Promise<string | null> {
+    const { outside } = this.#options;
+    const how = { maybeElsewhere: true };
+    const why = await outside.fact(budget =>
+      strangeWorktree(found, {
+        text: path =>
+          outside.look(path, null, budget, (prober, p) => prober.readSmall(p, limits.smallFileBytes), how),
+        real: path => outside.look(path, null, budget, (prober, p) => prober.realpath(p), how),
+      }),
+    );
+    return why === null || typeof why === "string" ? why : why.unreachable;
   }
 
   #trusted(): Promise<TrustedFiles | Unreachable> {

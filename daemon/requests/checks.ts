@@ -5,9 +5,11 @@ import { isAbsolute } from "node:path";
 import type { WorktreeStateReply } from "../../protocol/check.ts";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { Reply } from "../core/outcome.ts";
 import { retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
+import { noteReply } from "../trail/decisions.ts";
 import { callerOf, projectOf } from "./caller.ts";
 import type { RequestHandler } from "./handler.ts";
 
@@ -21,21 +23,16 @@ export const worktreeState: RequestHandler<"worktree_state"> = (services, { id, 
 export const checkRecord: RequestHandler<"check_record"> = (services, request, call) => {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   const { worktree, name, command, exit, ranMs, commit, dirty, files } = request;
-  call.propose({
-    type: "check_record",
-    actor: callerOf(services, request, call),
-    project: projectOf(services, request, call),
-    worktree,
-    name,
-    command,
-    exit,
-    ranMs,
-    commit,
-    dirty,
-    files,
-    wallMs: services.clock.wall(),
-    ...retryOf(request, call),
-  });
+  const actor = callerOf(services, request, call);
+  const project = projectOf(services, request, call);
+  const noted = (reply: Reply) => {
+    const why = `the check ${name} is ${exit === 0 ? "green" : `red, exit code ${exit}`}`;
+    noteReply(services, "check_record", actor, reply, { project, file: worktree, ms: ranMs, why });
+    return reply;
+  };
+  const result = { project, worktree, name, command, exit, ranMs, commit, dirty, files };
+  const wallMs = services.clock.wall();
+  call.propose({ type: "check_record", actor, ...result, wallMs, ...retryOf(request, call) }, noted);
   return undefined;
 };
 

@@ -158,6 +158,7 @@ describe("a check", () => {
     await client.ask({ type: "register", id: "s-1", cwd: repo, name: "alice" });
     await client.ask({ type: "subscribe", events: ["check_recorded"] });
     await kite(["check", "-q"], { CLAUDE_CODE_SESSION_ID: "s-1" });
+    expect((await kite(["log"])).out).toContain("the check test is red, exit code 4");
     expect(await client.event("check_recorded")).toMatchObject({
       project: repo,
       worktree: repo,
@@ -281,6 +282,16 @@ describe("trust", () => {
       err: expect.stringContaining("not trusted yet"),
     });
     expect(existsSync(join(inner, "ran"))).toBe(false);
+    // A folder from an archive that names the repository around it.
+    const strange = join(repo, "strange");
+    mkdirSync(strange);
+    writeFileSync(join(strange, ".git"), "gitdir: ../.git\n");
+    for (const command of [["check"], ["check", "--list"], ["trust", "--yes"]])
+      expect(await kite(command, {}, strange)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining("does not know it as a worktree"),
+      });
+    expect(existsSync(join(strange, "ran"))).toBe(false);
     const folder = join(repo, "folder");
     mkdirSync(join(folder, ".kite"), { recursive: true });
     writeFileSync(join(folder, ".kite", "config.json"), '{"checks":{"evil":{"command":"touch evil"}}}');

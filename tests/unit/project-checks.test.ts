@@ -341,10 +341,39 @@ describe("a project's checks count", () => {
     writeFileSync(`${gitDir}/commondir`, "../..\n");
     writeFileSync(`${gitDir}/HEAD`, "ref: refs/heads/other\n");
     mkdirSync(`${tree}/.kite`, { recursive: true });
+    writeFileSync(`${gitDir}/gitdir`, `${tree}/.git\n`);
     writeFileSync(`${tree}/.git`, `gitdir: ${gitDir}\n`);
     w.write({ test: { command: "true" } }, `${tree}/.kite/config.json`);
     expect(await w.service.for(tree)).toMatchObject({ worktree: tree, file: w.file, trust: "trusted" });
     expect(await w.names(tree)).toEqual(["test", "docs"]);
+  });
+
+  test("not where a folder only says that it is a worktree of the project", async () => {
+    const w = world();
+    w.write(two);
+    w.trust(two);
+    const gitDir = `${w.project}/.git/worktrees/tree`;
+    mkdirSync(gitDir, { recursive: true });
+    writeFileSync(`${gitDir}/commondir`, "../..\n");
+    writeFileSync(`${gitDir}/HEAD`, "ref: refs/heads/other\n");
+    const tree = `${w.project}-tree`;
+    writeFileSync(`${gitDir}/gitdir`, `${tree}/.git\n`);
+    for (const [folder, target] of [
+      ["main", `${w.project}/.git`],
+      ["linked", gitDir],
+    ]) {
+      const strange = `${w.project}/${folder}`;
+      mkdirSync(strange);
+      writeFileSync(`${strange}/.git`, `gitdir: ${target}\n`);
+      expect(await w.service.for(strange)).toEqual({
+        unreachable: `${strange} names the repository of ${w.project}, which does not know it as a worktree; no checks count in it`,
+      });
+    }
+    const link = `${w.project}/link`;
+    mkdirSync(link);
+    symlinkSync(`${w.project}/.git`, `${link}/.git`);
+    expect(await w.service.for(link)).toHaveProperty("unreachable");
+    expect(await w.trustAt()).toBe("trusted");
   });
 
   test("not in the user's own directory, whose file is the user's", async () => {
