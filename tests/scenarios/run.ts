@@ -11,6 +11,7 @@
  *     alice: debate_open a,b why?           also debate_challenge, _answer, _evidence, _concede, _close; `as=person`
  *     debates                                where each hypothesis stands
  *     committed src/a.ts                     git is asked, and nothing uncommitted is left in it
+ *     checks test lint commit=c1 dirty=d1    which of them are green in this state
  *     work                                   whose uncommitted work is in which file
  *
  * Behind the dashes: what each one hears (`bob: ...`) and what everybody may see (`* ...`), in order. Tokens are
@@ -27,6 +28,7 @@ import { microtasks } from "../journal/commands.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { lockOf } from "../unit/core-world.ts";
 import { MemoryPlace } from "../unit/engine-world.ts";
+import { checkCommand, shownChecks } from "./checks.ts";
 import { debateCommand, shownDebates } from "./debates.ts";
 import { shownTalk, talkCommand } from "./talk.ts";
 import { shownTasks, taskCommand, taskTold, type Words } from "./tasks.ts";
@@ -126,6 +128,11 @@ class Scene {
       this.#lines.push(...shownTalk(this.#state));
       return;
     }
+    if (line.startsWith("checks ")) {
+      const { plain, named } = wordsOf(line.split(" ").slice(1));
+      this.#lines.push(...shownChecks(this.#state, plain, named));
+      return;
+    }
     if (line !== "locks") throw new Error(`nobody understands "${line}"`);
     this.#lines.push(...shown(this.#state));
   }
@@ -163,11 +170,7 @@ class Scene {
 
   #ask(speaker: Speaker, asked: string): void {
     const [verb = "", ...rest] = asked.split(" ");
-    const isNamed = (word: string) => /^\w+=/.test(word);
-    const given: Words = {
-      plain: rest.filter(word => !isNamed(word)),
-      named: new Map(rest.filter(isNamed).map(word => [word.replace(/=.*/, ""), word.replace(/^\w+=/, "")])),
-    };
+    const given = wordsOf(rest);
     if (verb === "close") {
       this.#close(speaker);
       return;
@@ -182,6 +185,7 @@ class Scene {
     const said =
       taskCommand(this.#state, actor, verb, given) ??
       debateCommand(this.#state, actor, verb, given) ??
+      checkCommand(actor, verb, given) ??
       talkCommand(actor, verb, given, this.#clock.now());
     if (said !== null) return said;
     const { session } = actor;
@@ -342,6 +346,15 @@ class Scene {
     }
     await microtasks();
   }
+}
+
+/** Words with a name before an equals sign, and the others. */
+function wordsOf(all: readonly string[]): Words {
+  const isNamed = (word: string) => /^\w+=/.test(word);
+  return {
+    plain: all.filter(word => !isNamed(word)),
+    named: new Map(all.filter(isNamed).map(word => [word.replace(/=.*/, ""), word.replace(/^\w+=/, "")])),
+  };
 }
 
 /** What was written, in the worktree where everything is. */
