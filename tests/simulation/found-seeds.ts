@@ -18,6 +18,7 @@ type Row = readonly [host: "file" | "remote", seed: number, steps: number, found
 export const foundSeeds = seedsOf([
   ["remote", 1, 444, "a lock request ends the writes before it, and is refused: that touches locks"],
   ["file", 3, 588, "the same, of a request that a full line refuses"],
+  ["file", 1021, 400, "a request repeated long after, and taken by a power cut, may be carried out again"],
 ]);
 
 /** The soonest of many seeds for each planted bug, by the bug's name; `plant.ts` tries them first. */

@@ -103,9 +103,13 @@ export class TaskLives {
 
   /** A life has ended: what it removed without anybody hearing of it may be gone, what it did undone. */
   restarted(entries: readonly Entry[], state: State): void {
-    const kept = new Set([...state.replies.keys()].map(key => key.slice(key.indexOf("\n") + 1)));
-    for (const requestId of this.#carriedOut.keys())
-      if (!kept.has(requestId)) this.#carriedOut.delete(requestId);
+    const kept = new Map([...state.replies].map(([key, { at }]) => [key.slice(key.indexOf("\n") + 1), at]));
+    for (const requestId of this.#carriedOut.keys()) {
+      // Of several times, long apart, a power cut may have taken the last.
+      const at = kept.get(requestId);
+      if (at === undefined) this.#carriedOut.delete(requestId);
+      else this.#carriedOut.set(requestId, at);
+    }
     if (entries.some(({ command }) => command.type === "task_remove"))
       for (const id of [...this.#acknowledged]) this.#forget(state, id);
   }
