@@ -14,6 +14,16 @@ export const gateLimits = {
   /** Overlaps that one declaration reports. */
   overlapsMax: 20,
 
+  // What an agent is told at its start.
+  /** All of it, in UTF-16 units. */
+  startChars: 1_500,
+  /** Tasks that were finished lately, and how long ago that may be, in milliseconds. */
+  startTasksMax: 3,
+  startTasksMs: 86_400_000,
+  /** Keys of shared context, and files of one agent, that are named. */
+  startKeysMax: 10,
+  startFilesMax: 4,
+
   // Gates.
   /** Agents whose latest failed call, or whose latest findings of gates, the daemon remembers. */
   gatedActorsMax: 10_000,

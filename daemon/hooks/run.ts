@@ -11,12 +11,12 @@ import { gateComplete, gateStop, gateWrite } from "./gates.ts";
 import { guard, releaseIndex } from "./git-guard.ts";
 import type { HookServices } from "./hook-services.ts";
 import { inbox, notes } from "./inbox.ts";
+import { listPeers } from "./peers.ts";
 import {
   awaitRelease,
   begin,
   end,
   heartbeat,
-  listPeers,
   promptSubmitted,
   reconcile,
   recordResult,

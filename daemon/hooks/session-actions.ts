@@ -1,18 +1,14 @@
-/** The actions on a session's life and turns, and on what it knows of the others. */
+/** The actions on a session's life and turns. */
 
-import type { LockNote } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
-import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { needsTeammate } from "../core/sessions/teammates.ts";
 import type { Session } from "../core/state.ts";
-import { listOf } from "../core/tasks/table.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
-import { lockRows, sessionRows, workedOn } from "../views/sessions-and-locks.ts";
 import { type ActionOf, actorOfAction, isLive, propose, type Run, refused } from "./action.ts";
-import { agentGone, unreadOf } from "./inbox.ts";
+import { agentGone } from "./inbox.ts";
 
 export async function begin({ services }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
   const { session, cwd, pid = null, revive } = action;
@@ -154,26 +150,3 @@ export async function end(
     ? refused("end", reply)
     : { did: "end", ok: true };
 }
-
-export function listPeers({ services }: Run, { session }: ActionOf<"list_peers">): HookOutcome {
-  const { engine } = services;
-  const { state } = engine;
-  const self = state.sessions.live.get(session);
-  if (self === undefined) return { did: "list_peers", ok: true, self: session.slice(0, 8), ...nobody };
-  const sessions = [...sessionRows(services)].map(r => r.row());
-  const locks: LockNote[] = [];
-  for (const { row: make } of lockRows(services)) {
-    if (locks.length === limits.rowsDefault) break;
-    const row = make();
-    if (row.project !== self.project || row.holder === null || row.holder.id === session) continue;
-    const { path: file, holder, heldMs, waiters } = row;
-    const more = { doing: null, edited: [], yieldsInMs: null };
-    locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, ...more });
-  }
-  const others = sessions.filter(s => s.project === self.project && s.id !== session);
-  const readyTasks = listOf(state.tasks, "ready", self.project).size;
-  const work = { readyTasks, ownTasks: workedOn(state, session), unread: unreadOf(state, session) };
-  return { did: "list_peers", ok: true, self: self.name, sessions: others, locks, ...work };
-}
-
-const nobody = { sessions: [], locks: [], readyTasks: 0, ownTasks: [], unread: 0 } as const;

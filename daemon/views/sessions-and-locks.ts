@@ -29,14 +29,15 @@ export interface Keyed<Row> {
   readonly row: () => Row;
 }
 
-export function* sessionRows({ engine, presence }: RowSource): Generator<Keyed<SessionRow>, void> {
-  const { state, now } = engine;
-  for (const session of state.sessions.live.values()) {
-    yield { place: session.begun, key: session.id, row: () => sessionRow(state, session, presence, now) };
+export function* sessionRows(source: RowSource): Generator<Keyed<SessionRow>, void> {
+  for (const session of source.engine.state.sessions.live.values()) {
+    yield { place: session.begun, key: session.id, row: () => sessionRow(source, session) };
   }
 }
 
-function sessionRow(state: State, session: Session, presence: PresenceTable, now: number): SessionRow {
+/** Returns the row of one session. */
+export function sessionRow({ engine, presence }: RowSource, session: Session): SessionRow {
+  const { state, now } = engine;
   const seen = presence.of(session.id);
   const shares = lockShares(state, session.id);
   const own = shares.get(null) ?? noShare;

@@ -214,7 +214,11 @@ export type HookAction =
       readonly promptId: string | null;
     }
   | {
-      /** List the sessions that are live in the session's project. */
+      /**
+       * List who works in the session's project, and what is known there. With `agent` for an agent that starts, before
+       * any other action names it: if the daemon knows the agent already, there is nothing to tell.
+       */
       readonly do: "list_peers";
       readonly session: string;
+      readonly agent?: string;
     };

@@ -43,6 +43,24 @@ export interface PastLockNote {
   readonly other: string | null;
 }
 
+/** The files that an agent declared that it will change. */
+export interface CodeViewNote {
+  readonly id: string;
+  readonly agent: string | null;
+  /** Absolute; folders end with a slash. At most `limits.startFilesMax`. */
+  readonly files: readonly string[];
+  /** The number of files besides these. */
+  readonly more: number;
+}
+
+/** A task that was finished. */
+export interface FinishedNote {
+  readonly description: string;
+  /** Who finished it; null: a person. */
+  readonly by: string | null;
+  readonly result: string | null;
+}
+
 /** Another agent declared a file that this one declared, too, or a folder with it or in it. */
 export interface OverlapNote {
   readonly what: "overlap";

@@ -8,7 +8,7 @@ import type { MessageRow } from "../../protocol/message.ts";
 import type { SessionRow, WorkedOn } from "../../protocol/session.ts";
 import type { PlainAction } from "./action-traits.ts";
 import type { HookAction } from "./actions.ts";
-import type { FileNote, FreedFile, LockNote, MergeNote } from "./notices.ts";
+import type { CodeViewNote, FileNote, FinishedNote, FreedFile, LockNote, MergeNote } from "./notices.ts";
 
 /**
  * Whether the tool of an event runs: the daemon decides it, an adapter words it. `deny`: it does not run, and its agent
@@ -35,8 +35,18 @@ export type HookOutcome =
       readonly ok: true;
       /** The session's own name. */
       readonly self: string;
+      /** The other sessions of the project, the nearest first: those in the same worktree, then those seen last. */
       readonly sessions: readonly SessionRow[];
+      /** The session of an agent that starts within it, with the agents that were there; null: a session starts. */
+      readonly own: SessionRow | null;
+      /** What agents of these sessions will change, as far as they declared it. */
+      readonly views: readonly CodeViewNote[];
       readonly locks: readonly LockNote[];
+      /** Tasks of the project that were finished lately, the latest first. */
+      readonly finished: readonly FinishedNote[];
+      /** Keys of the project's context by name, and the number of further ones. */
+      readonly keys: readonly string[];
+      readonly moreKeys: number;
       /** The number of tasks of the project that could be claimed now. */
       readonly readyTasks: number;
       /** The tasks that the session has claimed, the latest first. */

@@ -4,7 +4,7 @@ import { check } from "../../daemon/core/check.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { claimerOf } from "../../daemon/core/tasks/table.ts";
+import { claimerOf, latestFinished } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskStatus } from "../../protocol/task.ts";
 import { claimOf, createOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
@@ -467,4 +467,36 @@ it("a snapshot brings back every task, and everything derived from them", () => 
   expect([...back.tasks.lists.keys()].sort()).toEqual([...w.state.tasks.lists.keys()].sort());
   expect(back.tasks.open).toEqual(w.state.tasks.open);
   expect(back.tasks.chars).toBe(w.state.tasks.chars);
+});
+
+describe("what was finished lately", () => {
+  const finish = (task: string, wallMs: number) =>
+    w.do(updateOf("ann", w.id(task), { status: "done" }, wallMs));
+  const latest = (max = 9) => latestFinished(w.state.tasks, "/p", max).map(({ description }) => description);
+
+  it("is by the latest change, however old the task is, and of one project", () => {
+    w.create("one", "two", "three", "four");
+    finish("two", 2_000);
+    finish("three", 10_000);
+    finish("one", 30_000);
+    expect(latest()).toEqual(["one", "three", "two"]);
+    expect(latest(2)).toEqual(["one", "three"]);
+    expect(latestFinished(w.state.tasks, "/q", 9)).toEqual([]);
+  });
+
+  it("is what is done now: neither what is tried again, nor what failed, nor what is gone", () => {
+    w.create("one", "two", "three");
+    finish("one", 1_000);
+    finish("two", 2_000);
+    finish("three", 3_000);
+    set("ann", "three", "pending");
+    set("ann", "two", "pending");
+    set("ann", "two", "failed");
+    expect(latest()).toEqual(["one"]);
+    w.do(updateOf("ann", w.id("one"), { result: "better" }, 9_000));
+    finish("three", 5_000);
+    expect(latest()).toEqual(["one", "three"]);
+    w.do({ type: "task_remove", by: null, tasks: [w.id("one")] });
+    expect(latest()).toEqual(["three"]);
+  });
 });

@@ -343,6 +343,7 @@ describe("rows", () => {
       "SubagentStart--in-process-teammate",
       [
         begin(),
+        { do: "list_peers", agent: alice },
         { do: "heartbeat", agent: alice, active: true, attention: null, agentName: "alice" },
         inbox(false, alice),
       ],

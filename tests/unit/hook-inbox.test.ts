@@ -200,7 +200,7 @@ describe("an inbox", () => {
       contextOf(answerOf(start, begun, { ...looked, unread: 2 }))
         .split("\n")
         .at(-1),
-    ).toBe(line);
+    ).toBe(`Kite: ${line}`);
     expect(contextOf(answerOf(start, begun, { ...looked, unread: 1 }))).toMatch(
       /1 message for you is unread/,
     );

@@ -95,8 +95,7 @@ export function activate(
   step: Step,
 ): void {
   if (by !== null) ensureSession(state, { actor: by, ...rest }, meta, step);
-  setState(state.tasks, task, { status: "active", claimer: by });
-  task.updatedAt = rest.wallMs;
+  setState(state.tasks, task, { status: "active", claimer: by }, rest.wallMs);
   tell(step, task, "task_claimed", whoOf(state, by));
 }
 

@@ -60,8 +60,7 @@ export interface Leaving {
 /** Returns the task to pending. */
 export function giveBack(state: State, task: Task, cause: string, left: Leaving, step: Step): void {
   const before = assigneeOf(state, task);
-  const ready = setState(state.tasks, task, { status: "pending" });
-  task.updatedAt = left.wallMs;
+  const ready = setState(state.tasks, task, { status: "pending" }, left.wallMs);
   task.attempts = left.attempts;
   tell(step, task, { event: "task_released", cause }, whoOf(state, left.by), before);
   tellReady(step, ready);
@@ -74,8 +73,7 @@ export function finish(
   ended: TaskState & { readonly status: "done" | "failed" },
   left: Pick<Leaving, "wallMs" | "attempts">,
 ): Task[] {
-  const ready = setState(state.tasks, task, ended);
-  task.updatedAt = left.wallMs;
+  const ready = setState(state.tasks, task, ended, left.wallMs);
   task.attempts = left.attempts;
   return ready;
 }

@@ -69,8 +69,8 @@ export function noTasks(touched: Set<string>): Tasks {
   return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, touched, chars: 0 };
 }
 
-/** The names of the lists of tasks. */
-export type ListName = "all" | TaskState["status"] | "ready" | "blocked";
+/** The names of the lists of tasks. `finished`: the done ones of a project, by their latest change. */
+export type ListName = "all" | TaskState["status"] | "ready" | "blocked" | "finished";
 
 /** Returns a list of one project, or with null of all projects; `label` selects a part of the ready list. */
 export function listOf(tasks: Tasks, name: ListName, project: string | null, label = ""): SortedKeys {
@@ -126,12 +126,13 @@ export function removeTask(tasks: Tasks, task: Task): void {
   tasks.all.delete(task.id);
 }
 
-/** Changes a task's state, and returns the tasks that this made ready, in order. */
-export function setState(tasks: Tasks, task: Task, next: TaskState): Task[] {
+/** Changes a task's state at `wallMs`, and returns the tasks that this made ready, in order. */
+export function setState(tasks: Tasks, task: Task, next: TaskState, wallMs: number): Task[] {
   const wasDone = task.state.status === "done";
   const wasReady = classOf(tasks, task) === "ready";
   revise(tasks, task, () => {
     task.state = next;
+    task.updatedAt = wallMs;
   });
   const ready = !wasReady && classOf(tasks, task) === "ready" ? [task] : [];
   if (wasDone === (next.status === "done")) return ready;
@@ -175,7 +176,7 @@ export function resultOf(state: TaskState): string | null {
   return state.status === "failed" ? state.reason : null;
 }
 
-export function classOf(tasks: Tasks, task: Task): Exclude<ListName, "all" | "pending"> {
+export function classOf(tasks: Tasks, task: Task): Exclude<ListName, "all" | "pending" | "finished"> {
   if (task.state.status !== "pending") return task.state.status;
   return tasks.open.has(task.id) ? "blocked" : "ready";
 }
@@ -195,6 +196,23 @@ function sortKeyOf({ n, id }: Task): string {
   return `${n.toString(36).padStart(8, "0")} ${id}`;
 }
 
+/** Returns the done tasks of a project that changed last, the latest first; it costs what it returns. */
+export function latestFinished(tasks: Tasks, project: string, max: number): Task[] {
+  const list = listOf(tasks, "finished", project);
+  const found: Task[] = [];
+  for (
+    let place = list.before(afterAll);
+    place !== undefined && found.length < max;
+    place = list.before(place)
+  )
+    found.push(taskAt(tasks, place.slice(timeDigits)));
+  return found;
+}
+
+/** Digits of a time in a sort key: enough for every safe integer. */
+const timeDigits = 11;
+const afterAll = "~";
+
 /** Visits every list that the task belongs to by its status, with its sort key there. */
 function eachList(tasks: Tasks, task: Task, visit: (key: string, place: string) => void): void {
   const { project } = task;
@@ -207,6 +225,10 @@ function eachList(tasks: Tasks, task: Task, visit: (key: string, place: string) 
   const ranked = own === "ready" ? ranks[task.priority] + place : place;
   visit(listKey(own, null, ""), ranked);
   visit(listKey(own, project, ""), ranked);
+  if (own === "done") {
+    const at = Math.max(0, task.updatedAt).toString(36).padStart(timeDigits, "0");
+    visit(listKey("finished", project, ""), at + place);
+  }
   if (own === "ready") for (const label of task.labels) visit(listKey(own, project, label), ranked);
 }
 

@@ -24,7 +24,10 @@ export function block(reason: string): Output {
 export type LateEvent = "PostToolUse" | "PostToolUseFailure";
 
 /** The model reads `text` with the event; with a `LateEvent` it reads it with the next message. */
-export function context(event: "PreToolUse" | "SessionStart" | LateEvent, text: string): Output {
+export function context(
+  event: "PreToolUse" | "SessionStart" | "SubagentStart" | LateEvent,
+  text: string,
+): Output {
   return specific(event, { additionalContext: text });
 }
 

@@ -1,34 +1,41 @@
-/** Words what a session is told at its start. */
+/** Words what a session, or an agent within it, is told at its start. */
 import { limits } from "../../../protocol/limits.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
-import { duration, frame, nearPath, quote, shellWord } from "../../../protocol/text.ts";
-import type { LockNote } from "../../seam/notices.ts";
+import type { WorkedOn } from "../../../protocol/session.ts";
+import { quote, shellWord } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import { alsoTellPerson, context, nothing, type Output, tellPerson } from "./output.ts";
+import { lengthOf, type Peers, peerLines } from "./peers.ts";
 
 type Begun = Extract<HookOutcome, { did: "begin"; ok: true }>;
-type Looked = Extract<HookOutcome, { did: "list_peers"; ok: true }>;
 
-/** What a session is told at its start: the other sessions, their locks, and tasks to claim; else nothing. */
-export function startAnswer(
-  { session, cwd }: { readonly session: string; readonly cwd: string },
-  socket: string,
-  outcomes: readonly HookOutcome[],
-): Output {
+interface Start {
+  readonly session: string;
+  readonly cwd: string;
+}
+
+/** Longest list of claimed tasks, in UTF-16 units. */
+const ownTasksChars = 600;
+
+/** What a session is told at its start: who else is there, what is known of the project, its own tasks; else nothing. */
+export function startAnswer(start: Start, socket: string, outcomes: readonly HookOutcome[]): Output {
   const refused = outcomes.find(o => !o.ok);
   if (refused?.did === "begin") {
     return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
   }
-  const looked = outcomes.find((o): o is Looked => o.did === "list_peers" && o.ok);
   const begun = outcomes.find((o): o is Begun => o.did === "begin" && o.ok);
-  const told = looked === undefined ? [] : [others(session, cwd, looked), tasks(looked)];
-  const text = told.filter(part => part !== null).join("\n") || null;
-  const said = text === null ? nothing : context("SessionStart", text);
+  const text = startText(start, outcomes);
+  const said = text === "" ? nothing : context("SessionStart", text);
   const unplaced = begun?.unplaced ?? null;
   return {
     ...(unplaced === null ? said : alsoTellPerson(said, unplacedText(unplaced))),
-    env: envLines(session, socket),
+    env: envLines(start.session, socket),
   };
+}
+
+/** The same for an agent that starts within a session. */
+export function agentStartAnswer(start: Start, outcomes: readonly HookOutcome[]): Output {
+  const text = startText(start, outcomes);
+  return text === "" ? nothing : context("SubagentStart", text);
 }
 
 /** The session may be coordinated with no other one until its next event that waits. */
@@ -36,75 +43,40 @@ function unplacedText(why: string): string {
   return `Kite could not find the repository of this session in time and tries again with its next prompt: ${quote(why)}`;
 }
 
-function others(session: string, cwd: string, looked: Looked): string | null {
-  const unread = unreadLine(looked.unread);
-  const live = looked.sessions.filter(s => s.id !== session && s.status !== "lost");
-  if (live.length === 0) return unread === null ? null : `Kite: ${unread}`;
-  const held = looked.locks.filter(l => !isOf(looked.self, l.holder));
-  const count = `${live.length} other ${live.length === 1 ? "session works" : "sessions work"}`;
-  return [
-    `Kite: ${count} in this project. When you edit a file, you hold its lock until your turn ends.`,
-    frame,
-    ...rows(
-      live.map(s => sessionLine(s, cwd)),
-      "sessions",
-    ),
-    ...rows(
-      held.map(l => lockLine(l, cwd)),
-      "files",
-    ),
-    ...(unread === null ? [] : [unread]),
-  ].join("\n");
+/** Returns all that is told, at most `limits.startChars` long: what concerns the session itself, then what fits. */
+function startText({ session, cwd }: Start, outcomes: readonly HookOutcome[]): string {
+  const looked = outcomes.find((o): o is Peers => o.did === "list_peers" && o.ok);
+  if (looked === undefined) return "";
+  const own = [...unreadLines(looked), ...taskLines(looked)];
+  const others = peerLines(session, cwd, looked, limits.startChars - lengthOf(own));
+  return [...others, ...own].join("\n");
 }
 
-function unreadLine(count: number): string | null {
-  if (count === 0) return null;
-  const what = count === 1 ? "1 message for you is" : `${count} messages for you are`;
-  return `${what} unread. Some come with your next prompt or edit. To read all: kite message inbox`;
+function unreadLines({ unread }: Peers): string[] {
+  if (unread === 0) return [];
+  const what = unread === 1 ? "1 message for you is" : `${unread} messages for you are`;
+  return [`Kite: ${what} unread. Some come with your next prompt or edit. To read all: kite message inbox`];
 }
 
 /** The tasks that the session has claimed, and the number of tasks to claim. */
-function tasks({ readyTasks, ownTasks }: Looked): string | null {
-  const own = ownTasks
-    .slice(0, limits.noteRowsMax)
-    .map(({ id, description }) => `${id} ${quote(description)}`);
+function taskLines({ readyTasks, ownTasks }: Peers): string[] {
+  const own = claimed(ownTasks);
   const more = ownTasks.length > own.length ? ` and ${ownTasks.length - own.length} more` : "";
   const mine = own.length === 0 ? [] : [`Kite: you have claimed ${own.join(", ")}${more}.`];
   const one = readyTasks === 1;
   const count = `${readyTasks} ${one ? "task" : "tasks"}`;
   const ready = `Kite: ${count} of this project ${one ? "is" : "are"} ready to be claimed (kite task ready).`;
-  return [...mine, ...(readyTasks === 0 ? [] : [ready])].join("\n") || null;
+  return [...mine, ...(readyTasks === 0 ? [] : [ready])];
 }
 
-function rows(lines: readonly string[], what: string): string[] {
-  const shown = lines.slice(0, limits.noteRowsMax).map(line => `- ${line}`);
-  const more = lines.length - shown.length;
-  return more === 0 ? shown : [...shown, `- and ${more} more ${what}`];
-}
-
-function sessionLine(s: SessionRow, cwd: string): string {
-  const branch = s.branch === null ? "" : `, branch ${quote(s.branch, limits.nameBytes)}`;
-  const waiting = s.agents.find(a => a.waitingForPath !== null);
-  const near = (path: string) => quote(nearPath(path, cwd));
-  const waits =
-    s.waitingForPath !== null
-      ? `, waits for ${near(s.waitingForPath)}`
-      : waiting?.waitingForPath
-        ? `, its agent ${quote(waiting.name, limits.nameBytes)} waits for ${near(waiting.waitingForPath)}`
-        : "";
-  const task = s.task === null ? "" : `, works on ${quote(s.task.description)}`;
-  return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}${task}`;
-}
-
-function lockLine(l: LockNote, cwd: string): string {
-  const waiters = l.waiters === 0 ? "" : `, ${l.waiters} in the queue`;
-  const who = quote(l.holder, limits.nameBytes);
-  return `${quote(nearPath(l.file, cwd))} is held by ${who}, for ${duration(l.heldMs)} now${waiters}`;
-}
-
-/** A session's own locks are those of its name, its agents (`name/...`) and its other terminals (`name#2`). */
-function isOf(name: string, holder: string): boolean {
-  return holder === name || holder.startsWith(`${name}/`) || holder.startsWith(`${name}#`);
+function claimed(tasks: readonly WorkedOn[]): string[] {
+  const shown: string[] = [];
+  for (const { id, description } of tasks.slice(0, limits.noteRowsMax)) {
+    const text = `${id} ${quote(description)}`;
+    if (shown.length > 0 && lengthOf([...shown, text]) > ownTasksChars) break;
+    shown.push(text);
+  }
+  return shown;
 }
 
 /** Lines for the environment of the session's shell commands. A value that would break its line is left out. */

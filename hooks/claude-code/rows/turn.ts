@@ -3,7 +3,8 @@ import type { HookAction } from "../../seam/actions.ts";
 import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { completionAnswer, stopAnswer } from "../answers/gate.ts";
 import { readSoFar } from "../answers/inbox.ts";
-import type { Event } from "../payload.ts";
+import { agentStartAnswer } from "../answers/start.ts";
+import { type Event, field } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { waitingEvent } from "./session.ts";
 
@@ -26,10 +27,14 @@ export const stopFailure: Row = (_event, actor) => {
   return { actions: agentOver({ ...actor, agent }) };
 };
 
-/** Comes each time a teammate wakes. No field marks the first time, so the event answers nothing. */
+/** Comes each time a teammate wakes. No field marks the first time: the daemon knows whether the agent is new to it. */
 export const subagentStart: Row = (event, actor, context) => {
-  if (actor.agent === undefined) return waitingEvent(event, actor, context);
-  return { actions: [...begin(event, actor), atWork(event, actor), readSoFar(actor)] };
+  const { session, agent } = actor;
+  if (agent === undefined) return waitingEvent(event, actor, context);
+  const peers: HookAction = { do: "list_peers", session, agent };
+  const actions = [...begin(event, actor), peers, atWork(event, actor), readSoFar(actor)];
+  const cwd = field(event, "cwd") ?? "";
+  return { actions, answer: outcomes => agentStartAnswer({ session, cwd }, outcomes) };
 };
 
 /** A turn has ended, not the agent: it may go on, and teammates come back. */

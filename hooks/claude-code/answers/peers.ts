@@ -1,0 +1,150 @@
+/** Words who else works in a project and what is known there, in little room. */
+import { limits } from "../../../protocol/limits.ts";
+import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../../protocol/session.ts";
+import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
+import type { FinishedNote, LockNote } from "../../seam/notices.ts";
+import type { HookOutcome } from "../../seam/plan.ts";
+
+export type Peers = Extract<HookOutcome, { did: "list_peers"; ok: true }>;
+
+/** Longest quote of a task, of a result, and of a role or a file, in UTF-16 units. */
+const taskChars = 120;
+const shortChars = 60;
+
+/** Lines about one kind of things, the nearest first; `what` names the rest of them. */
+interface Section {
+  readonly lines: readonly string[];
+  readonly what: string;
+}
+
+/** Returns the lines about the others and about the project, of at most `room` UTF-16 units; none if there is nothing. */
+export function peerLines(session: string, cwd: string, peers: Peers, room: number): string[] {
+  const live = peers.sessions.filter(s => s.id !== session && s.status !== "lost");
+  const fellows = fellowLines(peers, cwd);
+  const others = [
+    ...fellows,
+    ...live.flatMap(s => [sessionLine(s, peers, cwd), ...agentLines(s, peers, cwd)]),
+  ];
+  const held = peers.locks.filter(lock => !isOf(peers.self, lock.holder));
+  const sections: Section[] = [
+    { lines: others, what: others.length > live.length ? "agents" : "sessions" },
+    { lines: others.length === 0 ? [] : held.map(lock => lockLine(lock, cwd)), what: "files" },
+    { lines: peers.finished.map(finishedLine), what: "finished tasks" },
+    { lines: keyLines(peers), what: "keys" },
+  ];
+  if (sections.every(({ lines }) => lines.length === 0)) return [];
+  const head = [headline(fellows.length, live.length), frame];
+  return [...head, ...within(sections, room - lengthOf(head))];
+}
+
+/** Returns the length of lines, each with its end. */
+export function lengthOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length + 1, 0);
+}
+
+function headline(fellows: number, sessions: number): string {
+  const own = `${fellows} other ${fellows === 1 ? "agent works" : "agents work"} in your session`;
+  const far = `${sessions} other ${sessions === 1 ? "session works" : "sessions work"} in this project`;
+  if (fellows + sessions === 0) return "Kite: nobody else works in this project now. From earlier work:";
+  const who = fellows === 0 ? far : sessions === 0 ? own : `${own}, and ${far}`;
+  return `Kite: ${who}. When you edit a file, you hold its lock until your turn ends.`;
+}
+
+/** Returns what fits: of each section the first lines, and how many there are besides. */
+function within(sections: readonly Section[], room: number): string[] {
+  const shown: string[] = [];
+  for (const { lines, what } of sections) {
+    let count = 0;
+    for (const line of lines.slice(0, limits.noteRowsMax)) {
+      const rest = lines.length - count - 1;
+      const end = rest === 0 ? [] : [`- and ${rest} more ${what}`];
+      if (lengthOf([...shown, `- ${line}`, ...end]) > room) break;
+      shown.push(`- ${line}`);
+      count += 1;
+    }
+    const more = `- and ${lines.length - count} more ${what}`;
+    if (count < lines.length && lengthOf([...shown, more]) <= room) shown.push(more);
+  }
+  return shown;
+}
+
+/** The agents beside one that starts within a session: the main agent if it is known what it does, then the others. */
+function fellowLines(peers: Peers, cwd: string): string[] {
+  const { own } = peers;
+  if (own === null) return [];
+  const isMainKnown = own.declared !== undefined || own.task !== null;
+  const main = workText(own.declared, own.task) + filesText(peers, own.id, null, cwd);
+  return [
+    ...(isMainKnown ? [`${quote(own.name, limits.nameBytes)}, the main agent${main}`] : []),
+    ...own.agents
+      .filter(one => one.status === "active" || one.declared !== undefined)
+      .map(one => agentLine(own, one, peers, cwd)),
+  ];
+}
+
+/** The agents within another session that declared something. */
+function agentLines(s: SessionRow, peers: Peers, cwd: string): string[] {
+  return s.agents.filter(one => one.declared !== undefined).map(one => agentLine(s, one, peers, cwd));
+}
+
+function agentLine({ id, name }: SessionRow, one: AgentRow, peers: Peers, cwd: string): string {
+  const who = quote(`${name}/${one.name}`, limits.nameBytes);
+  const waits = one.waitingForPath === null ? "" : `, waits for ${near(one.waitingForPath, cwd)}`;
+  return `${who}, ${one.status}${waits}${workText(one.declared, null)}${filesText(peers, id, one.agent, cwd)}`;
+}
+
+function sessionLine(s: SessionRow, peers: Peers, cwd: string): string {
+  const branch = s.branch === null ? "" : `, branch ${quote(s.branch, limits.nameBytes)}`;
+  const waiting = s.agents.find(a => a.waitingForPath !== null);
+  const waits =
+    s.waitingForPath !== null
+      ? `, waits for ${near(s.waitingForPath, cwd)}`
+      : waiting?.waitingForPath
+        ? `, its agent ${quote(waiting.name, limits.nameBytes)} waits for ${near(waiting.waitingForPath, cwd)}`
+        : "";
+  const work = workText(s.declared, s.task) + filesText(peers, s.id, null, cwd);
+  return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}${work}`;
+}
+
+/** What an agent declared of its role and its task, else the task that it claimed. */
+function workText(declared: DeclaredBrief | undefined, claimed: WorkedOn | null): string {
+  const role = declared?.role ?? "";
+  const task = declared?.task || (claimed?.description ?? "");
+  const is = role === "" ? "" : `, role ${quote(role, shortChars)}`;
+  return task === "" ? is : `${is}, works on ${quote(task, taskChars)}`;
+}
+
+function filesText({ views }: Peers, id: string, agent: string | null, cwd: string): string {
+  const view = views.find(one => one.id === id && one.agent === agent);
+  if (view === undefined) return "";
+  const rest = view.more === 0 ? [] : [`${view.more} more`];
+  return `, will change ${[...view.files.map(file => quote(nearPath(file, cwd), shortChars)), ...rest].join(", ")}`;
+}
+
+function lockLine(l: LockNote, cwd: string): string {
+  const waiters = l.waiters === 0 ? "" : `, ${l.waiters} in the queue`;
+  const who = quote(l.holder, limits.nameBytes);
+  return `${near(l.file, cwd)} is held by ${who}, for ${duration(l.heldMs)} now${waiters}`;
+}
+
+function finishedLine({ description, by, result }: FinishedNote): string {
+  const who = by === null ? "" : ` by ${quote(by, limits.nameBytes)}`;
+  const what = result === null ? "" : `: ${quote(result, taskChars)}`;
+  return `finished${who}: ${quote(description, taskChars)}${what}`;
+}
+
+function keyLines({ keys, moreKeys }: Peers): string[] {
+  if (keys.length === 0) return [];
+  const rest = moreKeys === 0 ? [] : [`${moreKeys} more`];
+  const names = [...keys.map(key => quote(key, shortChars)), ...rest].join(", ");
+  return [`shared values, to be read with kite context get KEY: ${names}`];
+}
+
+/** A session's own locks are those of its name, its agents (`name/...`) and its other terminals (`name#2`). */
+function isOf(name: string, holder: string): boolean {
+  return holder === name || holder.startsWith(`${name}/`) || holder.startsWith(`${name}#`);
+}
+
+function near(path: string, cwd: string): string {
+  return quote(nearPath(path, cwd));
+}
