@@ -10,6 +10,9 @@
  *     tasks                                  what each one is, and why
  *     alice: debate_open a,b why?           also debate_challenge, _answer, _evidence, _concede, _close; `as=person`
  *     debates                                where each hypothesis stands
+ *     alice: declare a.ts src/ will=split    also role=x team=x task=x reason=x confidence=x plan=a,b question=x drop=a.ts
+ *     alice: teammate name=bob team=red      what the client says of her
+ *     declared                               what each one declared, and what they are to be told of it
  *     committed src/a.ts                     git is asked, and nothing uncommitted is left in it
  *     checks test lint commit=c1 dirty=d1    which of them are green in this state
  *     work                                   whose uncommitted work is in which file
@@ -30,6 +33,7 @@ import { lockOf } from "../unit/core-world.ts";
 import { MemoryPlace } from "../unit/engine-world.ts";
 import { checkCommand, shownChecks } from "./checks.ts";
 import { debateCommand, shownDebates } from "./debates.ts";
+import { declareCommand, declareTold, shownDeclarations } from "./declares.ts";
 import { shownTalk, talkCommand } from "./talk.ts";
 import { shownTasks, taskCommand, taskTold, type Words } from "./tasks.ts";
 import { words } from "./words.ts";
@@ -120,6 +124,10 @@ class Scene {
       this.#lines.push(...shownTasks(this.#state));
       return;
     }
+    if (line === "declared") {
+      this.#lines.push(...shownDeclarations(this.#state));
+      return;
+    }
     if (line === "debates") {
       this.#lines.push(...shownDebates(this.#state));
       return;
@@ -186,6 +194,7 @@ class Scene {
       taskCommand(this.#state, actor, verb, given) ??
       debateCommand(this.#state, actor, verb, given) ??
       checkCommand(actor, verb, given) ??
+      declareCommand(actor, verb, given, this.#clock.now()) ??
       talkCommand(actor, verb, given, this.#clock.now());
     if (said !== null) return said;
     const { session } = actor;
@@ -397,6 +406,8 @@ function told(reply: Reply): string {
   if (!reply.ok) return `${reply.code}: ${reply.error}`;
   const task = taskTold(reply);
   if (task !== null) return `ok ${task}`;
+  const declared = declareTold(reply);
+  if (declared !== null) return `ok, ${declared}`;
   const { ok: _ok, ...fields } = reply;
   return `ok ${words(fields)}`.trimEnd();
 }
