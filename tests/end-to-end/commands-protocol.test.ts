@@ -49,7 +49,7 @@ function normal(line: string): unknown {
     .replaceAll(shop, "/home/ana/shop")
     .replace(/"[0-9a-f]{10}\.(\d+)\.(\d+)"/g, '"TOKEN.$1.$2"')
     .replace(/\b([td])-[0-9a-z]{8}-/g, "$1-TIME-")
-    .replace(/"(createdAt|updatedAt)":\d+/g, '"$1":0');
+    .replace(/"(createdAt|updatedAt|declaredAt)":\d+/g, '"$1":0');
   return JSON.parse(text);
 }
 
