@@ -376,10 +376,12 @@ describe("help", () => {
   test.each([
     "status",
     "sessions",
+    "agent",
     "locks",
     "lock",
     "unlock",
     "task",
+    "declare",
     "log",
     "explain",
     "stats",
