@@ -9,7 +9,7 @@ import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
-import type { TaskRow } from "../protocol/task.ts";
+import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { type Client, type ProcessContext, printJson } from "./process-context.ts";
 import { clean } from "./view/text.ts";
@@ -96,6 +96,7 @@ interface Rows {
   readonly tasks: TaskRow;
   readonly task_ready: TaskRow;
   readonly task_blocked: TaskRow;
+  readonly client_tasks: ClientTaskRow;
   readonly messages: PostedRow;
   readonly holds: HoldRow;
   readonly declarations: DeclarationRow;
@@ -118,6 +119,7 @@ const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = 
   tasks: isTask,
   task_ready: isTask,
   task_blocked: isTask,
+  client_tasks: (row): row is ClientTaskRow => has(row, "list", "task", "subject", "state", "resting"),
   messages: (row): row is PostedRow => has(row, "id", "from", "to", "text", "thread"),
   holds: (row): row is HoldRow => has(row, "hold", "files", "by", "leftMs"),
   declarations: isDeclaration,

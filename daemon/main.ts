@@ -13,6 +13,7 @@ import { BudgetedFs } from "./facts/filesystem.ts";
 import { GitChild } from "./facts/git-process.ts";
 import { GitProgram } from "./facts/git-program.ts";
 import { AnchorWatch, processAnchor } from "./facts/processes.ts";
+import { forgetEndedLists } from "./hooks/client-task-actions.ts";
 import { HookFailures } from "./hooks/failures-file.ts";
 import { hookServices } from "./hooks/hook-services.ts";
 import { writeDaemonFile } from "./instance/daemon-file.ts";
@@ -116,6 +117,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
       for (const { event } of events) if ("id" in event) life.follow(event.id);
     },
     ({ command }, { events }) => hookWakes.stepped(command.type, events),
+    (_entry, { events }) => forgetEndedLists(services, events),
   );
 
   server.serve({

@@ -12,6 +12,7 @@ export const queryTargets = [
   "tasks",
   "task_ready",
   "task_blocked",
+  "client_tasks",
   "declarations",
   "declarations_ended",
   "context",

@@ -33,4 +33,16 @@ export const gateLimits = {
   sentOnMax: 2,
   /** Agents that a lead is told it may delegate to. */
   delegatesMax: 5,
+
+  // Task lists of agent clients.
+  /** Lists that the daemon knows; the one that began longest ago is forgotten. */
+  clientListsMax: 100,
+  /** Tasks that the daemon knows of one list; the oldest is forgotten. */
+  clientTasksPerListMax: 500,
+  /** Sessions that count as reporting one list. */
+  clientListSessionsMax: 100,
+  /** Longest piece of a client's task that is kept, in UTF-16 units. */
+  clientSubjectChars: 200,
+  /** Agents whose ended turn the daemon remembers. */
+  clientTurnsMax: 10_000,
 } as const;

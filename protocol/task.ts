@@ -149,6 +149,22 @@ export interface TaskRow {
   readonly debate: string | null;
 }
 
+/** A task of a client's own list, as the client's hooks report it; nobody can claim it here. */
+export interface ClientTaskRow {
+  readonly list: string;
+  /** Its id in that list. */
+  readonly task: string;
+  readonly subject: string;
+  /** The teammate that has it or completed it, as far as an event said; null if none did. */
+  readonly owner: string | null;
+  readonly state: "open" | "completed";
+  /** It is open while its owner is in no turn. */
+  readonly resting: boolean;
+  /** Wall time in milliseconds. */
+  readonly updatedAt: number;
+  readonly project: string;
+}
+
 export interface TaskReply {
   readonly ok: true;
   readonly task: TaskRow;

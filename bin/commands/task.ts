@@ -13,8 +13,10 @@ this terminal. Tasks belong to the project of the working directory.
 A task is ready when every task that it needs is done. A claim ends with its session. The command ends when the change
 is safe on disk.
 
+kite task list without filters also shows the tasks of Claude Code's own lists. Nobody can claim these here.
+
 --json: commands that change a task print {"ok":true, "task":{...}}, lists {"tasks":[...]} with rows as \`query\` gives
-them, a refusal {"ok":false, "code", "error", ...}.
+them, and list without filters "clientTasks", too; a refusal {"ok":false, "code", "error", ...}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 

@@ -10,6 +10,7 @@ import {
   screenOf,
 } from "../process-context.ts";
 import { projectOf } from "../project.ts";
+import { clientTasksView } from "../view/client-tasks.ts";
 import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
@@ -30,7 +31,10 @@ export interface ListFlags extends ScopeFlags {
   readonly blocked?: boolean;
 }
 
-/** Lists tasks; without `--status` it only counts the done ones. */
+/**
+ * Lists tasks; without `--status` it only counts the done ones. Without a filter the tasks of the clients' own lists
+ * follow.
+ */
 export async function list(world: ProcessContext, flags: ListFlags): Promise<number> {
   const { status, label, assignee, text } = flags;
   const wanted = Object.fromEntries(
@@ -40,9 +44,11 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
   return withDaemon(world, flags.json === true, async client => {
     const target = flags.blocked === true ? "task_blocked" : "tasks";
     const rows = await rowsOf(client, target, { ...scope, ...wanted });
+    const isWhole = target === "tasks" && Object.keys(wanted).length === 0;
+    const clientTasks = isWhole ? await rowsOf(client, "client_tasks", scope) : [];
     const shown = status === undefined ? rows.filter(row => row.status !== "done") : rows;
     if (flags.json === true) {
-      printJson(world, { tasks: rows });
+      printJson(world, { tasks: rows, ...(isWhole ? { clientTasks } : {}) });
       return exitCodes.done;
     }
     const screen = screenOf(world);
@@ -54,6 +60,7 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
     printFramed(world, [
       ...tasksView({ tasks: shown, none }, screen),
       ...more.flatMap(m => wrap(m, screen.width)),
+      ...clientTasksView(clientTasks, screen),
     ]);
     return exitCodes.done;
   });

@@ -19,7 +19,7 @@ import { workedOn } from "../views/sessions-and-locks.ts";
 import { type ActionOf, actorOfAction, type Run, rulesFor } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { completionFindings } from "./quality.ts";
-import { gateVerdict } from "./verdict.ts";
+import { gateVerdict, isHeldBack } from "./verdict.ts";
 
 export async function gateWrite(run: Run, action: ActionOf<"gate_write">): Promise<HookOutcome> {
   const { services } = run;
@@ -49,6 +49,7 @@ export async function gateStop(run: Run, action: ActionOf<"gate_stop">): Promise
   const { gates } = await services.rules.at(session);
   const findings = beforeStop(gates, { failure });
   const outcome = decided(run, "gate_stop", actor, findings, null);
+  if (isHeldBack(outcome)) services.clientTasks.atWork(actor);
   if (findings.length > 0)
     run.delivery.whenSettled(heard => (heard ? services.toolFailures.told(actor) : undefined));
   return outcome;

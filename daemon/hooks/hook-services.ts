@@ -11,6 +11,7 @@ import { ProjectRules } from "../config/project-rules.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { Services } from "../services.ts";
+import { ClientTasks } from "../sessions/client-tasks.ts";
 import { Baselines } from "../worktree/baselines.ts";
 import { Writers } from "../worktree/writers.ts";
 import { HookLocks } from "./edit-lock.ts";
@@ -42,6 +43,7 @@ export interface HookServices extends Services {
   readonly toolUses: ToolUses;
   readonly toolFailures: ToolFailures;
   readonly gateMemory: GateMemory;
+  readonly clientTasks: ClientTasks;
   readonly baselines: Baselines;
   readonly guardConfirmations: GuardConfirmations;
   readonly runningGitCommands: RunningGitCommands;
@@ -82,6 +84,7 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     toolUses: new ToolUses(),
     toolFailures: new ToolFailures(),
     gateMemory: new GateMemory(),
+    clientTasks: new ClientTasks(),
     baselines: new Baselines(facts),
     guardConfirmations: new GuardConfirmations(),
     runningGitCommands: new RunningGitCommands(),

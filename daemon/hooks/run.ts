@@ -5,6 +5,7 @@ import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import type { Call } from "../server/call.ts";
 import { type ActionOf, actorOfAction, propose, type Run } from "./action.ts";
+import { clientIdle, clientTask } from "./client-task-actions.ts";
 import type { Delivery } from "./delivery.ts";
 import { lock } from "./edit-action.ts";
 import { gateComplete, gateStop, gateWrite } from "./gates.ts";
@@ -39,6 +40,8 @@ const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   gate_write: gateWrite,
   gate_stop: gateStop,
   gate_complete: gateComplete,
+  client_task: clientTask,
+  client_idle: clientIdle,
   record_result: recordResult,
   guard,
   flight_end: flightEnd,

@@ -46,10 +46,12 @@ export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): Hoo
   if (known !== undefined && descends !== undefined) known.descends = descends;
   if (known !== undefined && active !== undefined) known.active = active;
   if (active !== undefined && agent === null) row.active = active;
+  if (active === true) services.clientTasks.atWork({ session, agent });
   if (typeof attention === "string") row.attention = { text: attention, agent };
   if (attention === null && row.attention?.agent === agent) row.attention = null;
   if (ended && agent !== null) {
     row.agents.delete(agent);
+    services.clientTasks.idle({ session, agent });
     agentGone(services, session, agent);
   }
   return { did: "heartbeat", ok: true };
@@ -78,6 +80,7 @@ export function recordResult({ services }: Run, action: ActionOf<"record_result"
 export async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> {
   if (!isLive(run, action.session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
+  if (action.keepPrompt === undefined) run.services.clientTasks.turnEnded(actor);
   return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt: action.keepPrompt ?? null });
 }
 

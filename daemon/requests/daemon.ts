@@ -13,6 +13,7 @@ import { isRefusal } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
 import { checkRows } from "../views/checks.ts";
+import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
 import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
 import { riskRows, type WorkStates, workStates, writeRows } from "../views/dirty-files.ts";
@@ -97,6 +98,9 @@ function* rowsFor(
       return yield* pageOf(endedDeclarationRows(engine), row => isOf(row.id));
     case "holds":
       return yield* pageOf(holdRows(engine), row => isOf(row.by?.id));
+    case "client_tasks":
+      // A row belongs to a list, and a list to no one session: `id` does not filter.
+      return yield* pageOf(clientTaskRows(services.clientTasks), () => true);
     case "checks":
       return yield* pageOf(checkRows(engine.state), row => isOf(row.by?.id));
   }

@@ -4,6 +4,7 @@ import type { EventHub } from "../events/hub.ts";
 import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Services } from "../services.ts";
+import type { ClientTasks } from "../sessions/client-tasks.ts";
 
 /** Services for requests about the daemon itself. */
 export interface DaemonServices extends Services {
@@ -14,6 +15,7 @@ export interface DaemonServices extends Services {
   readonly counters: Counters;
   /** Number of each hook event since the daemon started. */
   readonly hookCounts: ReadonlyMap<string, number>;
+  readonly clientTasks: ClientTasks;
   connections(): Iterable<Connection>;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */
   journal(): { readonly bytes: number; readonly full: boolean };

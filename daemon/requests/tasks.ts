@@ -1,10 +1,11 @@
 /** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import. */
 
-import { refuse } from "../../protocol/codes.ts";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { GateFinding } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { ImportedTask, NewTaskParams } from "../../protocol/task.ts";
+import { quote } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command, NewTask, TaskImport } from "../core/commands.ts";
 import type { Reply } from "../core/outcome.ts";
@@ -14,6 +15,7 @@ import type { HookServices } from "../hooks/hook-services.ts";
 import { completionFindings } from "../hooks/quality.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
+import type { ClientTasks } from "../sessions/client-tasks.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { type Asking, actorOfId, callerOf, projectOf } from "./caller.ts";
@@ -94,17 +96,31 @@ export const taskGet: RequestHandler<"task_get"> = (services, request, call) =>
     call.reply(isTask(found) ? { ok: true, task: taskRow(state, found) } : found);
   });
 
-export const taskClaim: RequestHandler<"task_claim"> = (services, request, call) => {
+export const taskClaim: RequestHandler<"task_claim", HookServices> = (services, request, call) => {
   const actor = actorOfId(services, request.id, request.agent, call);
-  return propose(services, request, call, actor, {
+  const place = placeOf(services, request, call);
+  const command = {
     type: "task_claim",
     actor,
     task: request.task ?? null,
     labels: once(request.labels),
-    ...placeOf(services, request, call),
+    ...place,
     ...retryOf(request, call),
-  });
+  } as const;
+  const { task } = request;
+  const worded = (reply: Reply) =>
+    task === undefined || reply.ok ? reply : withClientList(services.clientTasks, reply, task, place.project);
+  return propose(services, request, call, actor, command, [], worded);
 };
+
+/** Says of an unknown task that a client's own list has one of this id, if so. */
+function withClientList(tasks: ClientTasks, refusal: Refusal, task: string, project: string): Refusal {
+  const [found] = refusal.code === "unknown_task" ? tasks.named(task, project) : [];
+  if (found === undefined) return refusal;
+  const { list, subject } = found;
+  const error = `no task ${task} in the queue; ${quote(subject)} is task ${task} of the client's own list ${list}, which only the client gives out; to have it in the queue: kite task add`;
+  return refuse("unknown_task", error, { task, nearest: null, list });
+}
 
 export const taskRelease: RequestHandler<"task_release"> = (services, request, call) => {
   const by = callerOf(services, request, call);
@@ -176,9 +192,11 @@ function propose(
   by: Actor | null,
   command: Command,
   warnings: readonly string[] = [],
+  worded: (reply: Reply) => Reply = reply => reply,
 ): undefined {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
-  call.propose(command, reply => {
+  call.propose(command, made => {
+    const reply = worded(made);
     const moved = command.type === "task_update" ? command.status : null;
     const type = moved === null ? call.type : moved;
     const task = taskIn(command, reply);

@@ -38,7 +38,10 @@ export function field(event: Event, name: Field): string | null {
 }
 
 /** A name that only people read; null if there is none that can be used. */
-export function label(event: Event, name: "agent_type" | "teammate_name" | "team_name"): string | null {
+export function label(
+  event: Event,
+  name: "agent_type" | "teammate_name" | "team_name" | "task_id",
+): string | null {
   const value = event[name];
   return isText(value, limits.nameBytes) ? value : null;
 }

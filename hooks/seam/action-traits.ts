@@ -23,6 +23,8 @@ export const actionTraits = {
   gate_write: telling,
   gate_stop: telling,
   gate_complete: telling,
+  client_task: plain,
+  client_idle: plain,
   record_result: plain,
   // A session that cannot be registered may wipe others' work like any other.
   guard: { waits: true, tells: "also", afterRefusal: true },

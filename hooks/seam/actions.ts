@@ -72,6 +72,26 @@ export type HookAction =
       readonly pid?: number;
     }
   | {
+      /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */
+      readonly do: "client_task";
+      readonly session: string;
+      readonly agent?: string;
+      readonly list: string;
+      /** The list is the session's own: it ends with the session. */
+      readonly isOwnList: boolean;
+      readonly task: string;
+      readonly subject: string;
+      /** The teammate that has the task, by its name; null if the event does not say. */
+      readonly owner: string | null;
+      readonly state: "created" | "completed";
+    }
+  | {
+      /** A teammate is idle, and the client has said which of its tasks are in progress. */
+      readonly do: "client_idle";
+      readonly session: string;
+      readonly agent?: string;
+    }
+  | {
       /** A call of the actor succeeded, or with `error` failed; `tool` is its name. */
       readonly do: "record_result";
       readonly session: string;

@@ -226,7 +226,9 @@ describe("a task", () => {
 
   test("of the client's own list is not completed either, and at rest nobody is asked", async () => {
     await edit("a.ts");
-    const completed = { hook_event_name: "TaskCompleted", task_id: "1", task_subject: "paging" };
+    const task = { task_id: "1", task_subject: "paging", teammate_name: "ann", team_name: "session-1" };
+    const completed = { hook_event_name: "TaskCompleted", ...task };
+    const listed = () => client.ask({ type: "query", target: "client_tasks" });
     expect(await hook(completed)).toMatchObject({
       decision: "block",
       reason: expect.stringContaining("- understanding.task"),
@@ -234,8 +236,16 @@ describe("a task", () => {
     expect(await hook(completed)).toMatchObject({
       reason: expect.stringContaining("for the same reasons as before"),
     });
+    expect(await listed()).toMatchObject({ rows: [] });
     await hook({ hook_event_name: "Stop", stop_hook_active: false });
     expect(await hook(completed)).toEqual({});
+    expect(await listed()).toMatchObject({
+      rows: [{ task: "1", owner: "ann", state: "open", resting: true }],
+    });
+    await hook({ hook_event_name: "UserPromptSubmit", prompt: "go" });
+    await declare({ identity, understanding });
+    expect(await hook(completed)).toEqual({});
+    expect(await listed()).toMatchObject({ rows: [{ state: "completed", resting: false }] });
   });
 });
 

@@ -65,7 +65,15 @@ export const sequences = [
   "p-bypass-denied",
 ] as const;
 
-type Sequence = (typeof sequences)[number];
+/** Recorded teams that other tests do not replay: hooks refuse what they do, or a teammate is killed. */
+type Team = "r-team-hooks-refuse" | "r-team-panes-teammate-killed";
+
+export type Sequence = (typeof sequences)[number] | Team;
+
+/** The client names a team after its lead's session. */
+export function teamOf(session: string): string {
+  return `session-${session.slice(0, 8)}`;
+}
 
 function recordedSequence(name: Sequence): readonly Payload[] {
   return readFileSync(new URL(`sequence-${name}.ndjson`, folder), "utf8")
@@ -177,7 +185,8 @@ export class Replay {
         .replaceAll("/home/dev/project", world.repo)
         .replaceAll("/home/dev/.claude", join(world.root, "claude"))
         .replaceAll("toolu_", `toolu_${first}_`);
-      for (const [recordedId, id] of ids) text = text.replaceAll(recordedId, id);
+      for (const [recordedId, id] of ids)
+        text = text.replaceAll(recordedId, id).replaceAll(teamOf(recordedId), teamOf(id));
       return JSON.parse(text);
     });
     let before: ChildProcess | undefined;

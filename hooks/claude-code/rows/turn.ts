@@ -1,11 +1,13 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
 import type { HookAction } from "../../seam/actions.ts";
+import type { HookContext } from "../../seam/plan.ts";
 import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { completionAnswer, stopAnswer } from "../answers/gate.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { agentStartAnswer } from "../answers/start.ts";
 import { type Event, field } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
+import { clientTask } from "./client-task.ts";
 import { waitingEvent } from "./session.ts";
 
 export const stop: Row = (event, actor) => {
@@ -53,19 +55,31 @@ export const teammateIdle: Row = (event, actor) => ({
     ...asTeammate(event, actor),
     ...gate(event, actor),
     ...turnOver(actor),
+    {
+      do: "client_idle",
+      session: actor.session,
+      ...(actor.agent === undefined ? {} : { agent: actor.agent }),
+    },
     readSoFar(actor),
   ],
   answer: stopAnswer,
 });
 
-/** A task of the client's own list: the event says which teammate adds it. */
-export const taskCreated: Row = (event, actor, context) => {
-  const { actions } = waitingEvent(event, actor, context);
-  return { actions: [...actions, ...asTeammate(event, actor)] };
-};
+/** A task of the client's own list: the event says which teammate adds it. A new task has no owner. */
+export const taskCreated: Row = (event, actor, context) => ({
+  actions: [...byTeammate(event, actor, context), ...clientTask(event, actor, "created")],
+});
 
 /** The client calls a task of its own list completed. It says so at each idle of the task's owner, too. */
-export const taskCompleted: Row = (event, actor, context) => {
-  const { actions } = taskCreated(event, actor, context);
-  return { actions: [...actions, { do: "gate_complete", ...actor }], answer: completionAnswer };
-};
+export const taskCompleted: Row = (event, actor, context) => ({
+  actions: [
+    ...byTeammate(event, actor, context),
+    { do: "gate_complete", ...actor },
+    ...clientTask(event, actor, "completed"),
+  ],
+  answer: completionAnswer,
+});
+
+function byTeammate(event: Event, actor: Actor, context: HookContext): readonly HookAction[] {
+  return [...waitingEvent(event, actor, context).actions, ...asTeammate(event, actor)];
+}
