@@ -454,7 +454,7 @@ describe("a check's process", () => {
   it("is killed at its time limit with everything that it started, even if that ignores a request to end", async () => {
     const left = join(top, "left");
     const stubborn = `sh -c 'trap "" TERM; echo $$ > ${left}; while :; do sleep 0.05; done' & wait`;
-    const ran = await run(stubborn, { timeoutMs: 1000 }).done;
+    const ran = await run(stubborn, { timeoutMs: 4000 }).done;
     expect(ran).toMatchObject({ exit: 124, timedOut: true });
     const pid = readFileSync(left, "utf8").trim();
     // A zombie may wait for the system to collect it; nothing of it runs.
