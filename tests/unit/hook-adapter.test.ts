@@ -760,7 +760,7 @@ describe("the entries that are installed", () => {
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
       "PostToolUse Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, async, 5000 of 7",
-      "PostToolUseFailure Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, async, 5000 of 7",
+      "PostToolUseFailure Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, 1000 of 3",
       "PermissionRequest, async, 5000 of 7",
       "SubagentStart, 1000 of 3",
       "SubagentStop, 1000 of 3",

@@ -20,7 +20,7 @@ export function block(reason: string): Output {
   return { output: JSON.stringify({ decision: "block", reason }) };
 }
 
-/** Events whose answer the client reads although it does not wait for it. */
+/** Events after a call. The client reads their answers, even if it did not wait for them. */
 export type LateEvent = "PostToolUse" | "PostToolUseFailure";
 
 /** The model reads `text` with the event; with a `LateEvent` it reads it with the next message. */

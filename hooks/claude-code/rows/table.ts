@@ -81,7 +81,8 @@ export const eventTable: readonly EventRow[] = [
     { matcher: "mcp__(plugin_.+_)?kite__.*", ...brief },
   ),
   observed("PostToolUse", tool.postToolUse, { matcher: ends }),
-  observed("PostToolUseFailure", tool.postToolUseFailure, { matcher: ends }),
+  // A stop right behind it must find it: the recovery gate asks whether the last call failed.
+  waits("PostToolUseFailure", tool.postToolUseFailure, { matcher: ends, ...brief }),
   observed("PermissionRequest", tool.permissionRequest),
   waits("SubagentStart", turn.subagentStart),
   waits("SubagentStop", turn.subagentStop),
