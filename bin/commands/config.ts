@@ -6,8 +6,8 @@ import type { FindRepository } from "../project.ts";
 const help = `
 Each value comes from the first of these that has it: a KITE_* variable, config.json in Kite's directory, the default. A
 running daemon keeps the values it started with. The .kite/config.json of the project around the working directory may
-add to ignore, set keepLockUntil, lower lockWaitMs, make gates stricter and name checks (kite check --list shows them); the
-daemon reads that file again when it changes. An unset yieldMs is 0.3 of lockWaitMs.
+add to ignore, set keepLockUntil, lower lockWaitMs, make gates stricter and name checks (kite check --list shows them).
+The daemon reads that file again when it changes. An unset yieldMs is 0.3 of lockWaitMs.
 
 --json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
 

@@ -62,9 +62,7 @@ export async function gateStop(run: Run, action: ActionOf<"gate_stop">): Promise
 export async function gateComplete(run: Run, action: ActionOf<"gate_complete">): Promise<HookOutcome> {
   const { services } = run;
   const actor = actorOfAction(run, action);
-  const { active, agents } = services.presence.of(action.session);
-  const isAtWork = actor.agent === null ? active : agents.get(actor.agent)?.active === true;
-  if (!isAtWork) return passed("gate_complete");
+  if (services.clientTasks.isAtRest(actor)) return passed("gate_complete");
   const findings = await completionFindings(services, actor, null);
   return decided(run, "gate_complete", actor, findings, null);
 }

@@ -1,6 +1,7 @@
 /** Asks the quality gate whether an agent may call a task done. */
 import type { GateFinding } from "../../protocol/gates.ts";
 import { commandHash, concerns } from "../config/checks.ts";
+import type { FoundChecks } from "../config/project-checks.ts";
 import type { Actor } from "../core/actor.ts";
 import { checkStatuses } from "../core/checks/status.ts";
 import type { CheckFact } from "../core/gates/facts.ts";
@@ -27,14 +28,15 @@ export async function completionFindings(
   const declaration = state.declarations.live.get(noteKey(actor));
   const found = task === null ? null : findTask(state.tasks, task);
   const openDebate = found !== null && isTask(found) ? (openDebateOf(state, found)?.id ?? null) : null;
-  const checks = await checksFor(services, session);
-  return beforeCompletion(gates, { declaration, checks, openDebate });
+  const all = await services.checks.for(session.cwd);
+  const checksChanged = !("unreachable" in all) && all.trust === "changed";
+  const checks = "unreachable" in all ? [] : await statesOf(services, session, all);
+  return beforeCompletion(gates, { declaration, checks, checksChanged, openDebate });
 }
 
 /** The trusted checks that matter for what differs from the commit, and how each stands. */
-async function checksFor({ checks, engine, facts }: Needed, session: Session): Promise<CheckFact[]> {
-  const all = await checks.for(session.cwd);
-  if ("unreachable" in all || all.checks.length === 0) return [];
+async function statesOf({ engine, facts }: Needed, session: Session, all: FoundChecks): Promise<CheckFact[]> {
+  if (all.checks.length === 0) return [];
   const { project, worktree } = all;
   const repository = await facts.repository(session.cwd);
   const gitDir = "unreachable" in repository ? null : repository.gitDir;

@@ -60,7 +60,7 @@ export class ClientTasks {
 
   report(said: TaskReport): void {
     const { actor, task, subject, owner, project, wallMs } = said;
-    const isAtRest = owner !== null && this.#turns.get(noteKey(actor)) === "ended";
+    const isAtRest = owner !== null && this.isAtRest(actor);
     const list = this.#listOf(said);
     const known = list.tasks.get(task);
     if (!isAtRest) this.atWork(actor);
@@ -89,6 +89,11 @@ export class ClientTasks {
   /** The client calls the agent idle, or the agent has ended. What it reports completed from now on is completed. */
   idle(actor: Whose): void {
     this.#turns.set(noteKey(actor), "idle");
+  }
+
+  /** Whether the agent's turn has ended and the client may still report its tasks in progress. */
+  isAtRest(actor: Whose): boolean {
+    return this.#turns.get(noteKey(actor)) === "ended";
   }
 
   /** Whether the task is open while its owner is in no turn. */

@@ -19,7 +19,12 @@ export async function gates(): Promise<void> {
   const write: WriteFacts = { declaration, lead: null, file: { ...last, isCode: true } };
   const bare: WriteFacts = { ...write, declaration: undefined };
   const stop: StopFacts = { failure: { tool: "Bash", error: "Exit code 3" } };
-  const done: CompletionFacts = { declaration, checks: [{ name: "unit", state: "red" }], openDebate: null };
+  const done: CompletionFacts = {
+    declaration,
+    checks: [{ name: "unit", state: "red" }],
+    checksChanged: true,
+    openDebate: null,
+  };
   print("gates: the whole table, processor time an event", [
     figure(
       "a write, all declared",

@@ -183,7 +183,8 @@ describe("a task", () => {
     const who = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
     mkdirSync(join(home.work, ".kite"));
     const checks = { test: { command: "grep -q new a.ts" }, docs: { command: "false", when: "*.rst" } };
-    writeFileSync(join(home.work, ".kite/config.json"), JSON.stringify({ checks }));
+    const settings = join(home.work, ".kite/config.json");
+    writeFileSync(settings, JSON.stringify({ checks }));
     execFileSync("git", ["add", "."], { cwd: home.work });
     execFileSync("git", [...who, "commit", "-qm", "first"], { cwd: home.work });
     const task = await claimed();
@@ -199,6 +200,14 @@ describe("a task", () => {
     expect(await missing()).toEqual([expect.stringMatching(/^checks: test failed; mend what it found/)]);
     writeFileSync(join(home.work, "a.ts"), "new\n");
     expect(await missing()).toEqual([expect.stringMatching(/^checks: files changed since test ran/)]);
+    writeFileSync(settings, JSON.stringify({ checks: { test: { command: "true" } } }));
+    await expect
+      .poll(missing, { timeout: 20_000 })
+      .toEqual([expect.stringMatching(/^checks: they changed since a person trusted/)]);
+    writeFileSync(settings, JSON.stringify({ checks }));
+    await expect
+      .poll(missing, { timeout: 20_000 })
+      .toEqual([expect.stringMatching(/^checks: files changed since test ran/)]);
     await home.kite("check", "test");
     expect(await done(task, "ann")).toMatchObject({ ok: true, task: { status: "done" } });
   });

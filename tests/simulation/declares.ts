@@ -65,7 +65,12 @@ export class DeclareLives {
     const missing: unknown = reply["missing"];
     const isAll = Array.isArray(missing) && missing.length === 0;
     const { understanding } = gatePresets.strict;
-    const done = beforeCompletion(gatePresets.strict, { declaration, checks: [], openDebate: null });
+    const done = beforeCompletion(gatePresets.strict, {
+      declaration,
+      checks: [],
+      checksChanged: false,
+      openDebate: null,
+    });
     const said = done.flatMap(found => found.missing).some(sentence => sentence.startsWith("understanding"));
     if (isAll && understanding === "enforce" && said)
       yield `${nameOf(command.actor)} was told that nothing is missing, and is not done for its understanding`;

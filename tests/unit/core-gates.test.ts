@@ -80,7 +80,7 @@ describe("before a stop", () => {
 });
 
 describe("before a task is done", () => {
-  const done: CompletionFacts = { declaration: filled, checks: [], openDebate: null };
+  const done: CompletionFacts = { declaration: filled, checks: [], checksChanged: false, openDebate: null };
 
   test.each<[string, CompletionFacts, RegExp]>([
     ["no declaration", { ...done, declaration: undefined }, /^understanding\.task/],
@@ -110,6 +110,11 @@ describe("before a task is done", () => {
       /files changed since unit ran/,
     ],
     ["a check that never ran", { ...done, checks: [{ name: "unit", state: "never_run" }] }, /was not run/],
+    [
+      "checks that changed",
+      { ...done, checksChanged: true },
+      /ask your user to read them and run: kite trust/,
+    ],
     ["an open debate", { ...done, openDebate: "d-1" }, /^debate: d-1 is open/],
   ])("%s is named", (_, facts, sentence) => {
     expect(said(beforeCompletion(team, facts))[0]).toMatch(sentence);

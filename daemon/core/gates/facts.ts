@@ -26,6 +26,8 @@ export interface StopFacts {
 export interface CompletionFacts {
   readonly declaration: Declaration | undefined;
   readonly checks: readonly CheckFact[];
+  /** The checks' text is no longer the one that a person trusted. */
+  readonly checksChanged: boolean;
   /** The task's debate, if it is still open. */
   readonly openDebate: string | null;
 }

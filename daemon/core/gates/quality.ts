@@ -2,7 +2,12 @@ import { understandingMissing, viewMissing } from "../declarations/missing.ts";
 import type { CheckFact, CompletionFacts } from "./facts.ts";
 
 /** A task is done when it is understood, its files are written, its questions are answered and its checks are green. */
-export function quality({ declaration, checks, openDebate }: CompletionFacts): readonly string[] {
+export function quality({
+  declaration,
+  checks,
+  checksChanged,
+  openDebate,
+}: CompletionFacts): readonly string[] {
   const files = declaration?.files ?? [];
   const open = (declaration?.uncertainties ?? []).filter(({ resolved }) => !resolved);
   return [
@@ -18,10 +23,15 @@ export function quality({ declaration, checks, openDebate }: CompletionFacts): r
       const by = settledBy === "" ? "" : ` (${settledBy} settles it)`;
       return `uncertainties: "${question}" is open${by}; resolve it with evidence`;
     }),
+    ...(checksChanged ? [changed] : []),
     ...checks.flatMap(missingCheck),
     ...(openDebate === null ? [] : [`debate: ${openDebate} is open; close it with a verdict`]),
   ];
 }
+
+/** An agent may write the file that names them: to change a check is no way around it. */
+const changed =
+  "checks: they changed since a person trusted them; ask your user to read them and run: kite trust";
 
 function missingCheck({ name, state }: CheckFact): readonly string[] {
   switch (state) {
