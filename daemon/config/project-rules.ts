@@ -43,6 +43,8 @@ export interface RulesPlace {
 export interface Rules {
   /** Whether the file, an absolute real path, needs no lock. */
   ignores(path: string): boolean;
+  /** The same without what the project's own settings ignore: any agent may write these, and gates count all the same. */
+  ignoresAnyway(path: string): boolean;
   readonly lockWaitMs: number;
   /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;
@@ -128,10 +130,14 @@ export class ProjectRules {
     const problems: string[] = [];
     const { values, checks } = tighten(this.#options.config, path, config, problems);
     for (const problem of problems) this.#options.onProblem(problem);
-    const isIgnored = anyGlob([...alwaysIgnored, ...builtGlobs(gitignore ?? ""), ...values.ignore]);
+    const built = [...alwaysIgnored, ...builtGlobs(gitignore ?? "")];
+    const isIgnored = anyGlob([...built, ...values.ignore]);
+    const isIgnoredAnyway = anyGlob([...built, ...this.#options.config.values.ignore]);
     const { worktree } = place;
     const rules = {
       ignores: (file: string) => isBelow(file, worktree) && isIgnored(file.slice(withSlash(worktree).length)),
+      ignoresAnyway: (file: string) =>
+        isBelow(file, worktree) && isIgnoredAnyway(file.slice(withSlash(worktree).length)),
       lockWaitMs: values.lockWaitMs,
       // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.
       yieldMs: values.keepLockUntil === "edit" ? 1 : values.yieldMs,

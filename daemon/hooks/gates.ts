@@ -18,7 +18,7 @@ import { decidedBy } from "../trail/decisions.ts";
 import { workedOn } from "../views/sessions-and-locks.ts";
 import { type ActionOf, actorOfAction, type Run, rulesFor } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
-import { completionFindings } from "./quality.ts";
+import { completionFindings, fieldsOf } from "./quality.ts";
 import { gateVerdict, isHeldBack } from "./verdict.ts";
 
 export async function gateWrite(run: Run, action: ActionOf<"gate_write">): Promise<HookOutcome> {
@@ -31,7 +31,7 @@ export async function gateWrite(run: Run, action: ActionOf<"gate_write">): Promi
   if (session === undefined || file === undefined) return passed("gate_write");
   const rules = await rulesFor(services, action.session, file);
   const path = pathOf(file);
-  if (!gatesWrites(rules.gates) || rules.ignores(path) || path.includes("/.kite/"))
+  if (!gatesWrites(rules.gates) || rules.ignoresAnyway(path) || isKites(session, path))
     return passed("gate_write");
   if (!(await isInProject(services, session, file))) return passed("gate_write");
   const declaration = services.engine.state.declarations.live.get(noteKey(actor));
@@ -87,13 +87,21 @@ function decided(
     delivery.whenSettled(heard => (heard ? services.gateMemory.told(actor, findings) : undefined));
     const said = {
       rule: findings.map(({ gate }) => gate).join(","),
-      why: findings.flatMap(({ missing }) => missing).join("; "),
+      why: `missing: ${fieldsOf(findings.flatMap(({ missing }) => missing))}`,
       decision: verdict === "deny" ? "deny" : "note",
     } as const;
     const by = { ...decidedBy(services, actor), event: plan.event, type: plan.tool, file };
     services.recorder.note({ ...by, ...said });
   }
   return { did, ok: true, verdict, findings, isRepeated, task: task?.description ?? null };
+}
+
+/** Whether the file lies in Kite's own folder of the project. */
+function isKites(
+  { project, worktree }: { readonly project: string; readonly worktree: string },
+  path: string,
+) {
+  return path.startsWith(`${project}/.kite/`) || path.startsWith(`${worktree}/.kite/`);
 }
 
 /** Whether the file belongs to the session's project: what an agent keeps elsewhere is its own. */
@@ -109,7 +117,16 @@ async function isInProject(
 }
 
 /** Roles that lead, as agents write them. */
-const leads: ReadonlySet<string> = new Set(["coordinator", "lead", "orchestrator", "team lead", "team-lead"]);
+const leads: ReadonlySet<string> = new Set([
+  "coordinator",
+  "lead",
+  "leader",
+  "orchestrator",
+  "team lead",
+  "team-lead",
+  "tech lead",
+  "tech-lead",
+]);
 
 /**
  * An agent leads if it declares so. A main agent that declared no role leads while agents work that it began.

@@ -12,6 +12,11 @@ import { openDebateOf } from "../core/tasks/debate.ts";
 import { findTask, isTask } from "../core/tasks/replies.ts";
 import type { HookServices } from "./hook-services.ts";
 
+/** The names of the fields that sentences of gates ask for: the trail keeps these, and no text of an agent. */
+export function fieldsOf(missing: readonly string[]): string {
+  return [...new Set(missing.map(sentence => sentence.split(":", 1)[0] ?? ""))].join(", ");
+}
+
 type Needed = Pick<HookServices, "engine" | "rules" | "checks" | "facts">;
 
 /** Returns what is missing; `task` is a task of Kite's queue, null for one of the client's own list. */

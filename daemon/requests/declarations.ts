@@ -91,7 +91,7 @@ function whatOf({
   const questions = uncertainties.length;
   const parts = [
     identity?.role === undefined ? null : `role ${identity.role}`,
-    understanding?.task === undefined ? null : `task: ${understanding.task}`,
+    understanding === undefined ? null : "understanding",
     codeView.length === 0 ? null : `${codeView.length} ${codeView.length === 1 ? "file" : "files"}`,
     questions === 0 ? null : `${questions} ${questions === 1 ? "uncertainty" : "uncertainties"}`,
   ];

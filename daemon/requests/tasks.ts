@@ -12,7 +12,7 @@ import type { Reply } from "../core/outcome.ts";
 import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { TaskState } from "../core/tasks/table.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
-import { completionFindings } from "../hooks/quality.ts";
+import { completionFindings, fieldsOf } from "../hooks/quality.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
@@ -56,7 +56,8 @@ export const taskUpdate: RequestHandler<"task_update", HookServices> = (services
     if (missing.length === 0) return update(services, request, call, by, missingOf(findings, "warn"));
     const error = `the task is not done yet; it needs: ${missing.join("; ")}`;
     const refusal = refuse("not_complete", error, { missing });
-    noteReply(services, call.type, by, refusal, { task: request.task, rule: "quality" });
+    const told = { ...refusal, error: `missing: ${fieldsOf(missing)}` };
+    noteReply(services, call.type, by, told, { task: request.task, rule: "quality" });
     call.reply(refusal);
     return undefined;
   });

@@ -82,7 +82,8 @@ describe("with strict gates", () => {
     expect(denied).toContain("kite declare - <<'EOF'");
     expect((await edit("a.ts")).denied).toBe(
       "Kite: this Edit did not run, for the same reasons as before: identity.role, understanding.task, " +
-        "understanding.confidence, understanding.reason, understanding.plan, codeView.",
+        "understanding.confidence, understanding.reason, understanding.plan, codeView. " +
+        "Supply them with the tool kite_declare, or: kite declare --example",
     );
     await declare({ identity, understanding, codeView: [{ file: "a.ts", sees: "a list", will: "pages" }] });
     expect(await edit("a.ts")).toEqual({ denied: null, told: null });
@@ -334,7 +335,8 @@ describe("which gates count", () => {
   test("a project makes them stricter, and cannot switch one off", async () => {
     mkdirSync(join(home.work, ".kite"));
     const settings = join(home.work, ".kite/config.json");
-    writeFileSync(settings, JSON.stringify({ gates: { identity: "enforce", delegation: "off" } }));
+    const gates = { identity: "enforce", delegation: "off" };
+    writeFileSync(settings, JSON.stringify({ gates, ignore: ["*"] }));
     await start({ delegation: "enforce" });
     expect((await edit("a.ts")).denied).toContain("identity.role");
     await declare({ identity: { role: "lead" } });

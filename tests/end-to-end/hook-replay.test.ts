@@ -59,6 +59,7 @@ describe("with the daemon", () => {
       ["PreToolUse", "Write"],
       ["PreToolUse", "Edit"],
       ["PreToolUse", "NotebookEdit"],
+      ["PostToolUseFailure", "Bash"],
       ["Stop", undefined],
       ["SessionEnd", undefined],
     ]);

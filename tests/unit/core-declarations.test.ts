@@ -206,6 +206,15 @@ describe("the code view", () => {
     expect(w.of(ann)?.files[0]?.touched).toBe(true);
   });
 
+  it("knows what was written before it was declared and is not committed", () => {
+    const w = world();
+    wrote(w, ann, "a.ts");
+    wrote(w, child, "src/b.ts", [null]);
+    wrote(w, bob, "c.ts");
+    w.declare(ann, { files: [file("a.ts"), file("src/"), file("c.ts"), file("d.ts")] });
+    expect(w.of(ann)?.files.map(({ touched }) => touched)).toEqual([true, true, false, false]);
+  });
+
   it("knows what was written under a lock outside of every repository", () => {
     const w = world();
     w.declare(ann, { files: [file("a.ts")] });

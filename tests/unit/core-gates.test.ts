@@ -226,6 +226,15 @@ describe("modes", () => {
 test("documents are known by their names", () => {
   for (const path of ["README.md", "/p/docs/a.rst", "LICENSE", "notes.TXT"])
     expect(isDocument(path)).toBe(true);
-  for (const path of ["a.ts", "Makefile", ".md", "/p/readme.md/a.py", "package.json"])
+  for (const path of [
+    "a.ts",
+    "Makefile",
+    ".md",
+    "CMakeLists.txt",
+    "/p/requirements.txt",
+    "a.htm",
+    "/p/readme.md/a.py",
+    "package.json",
+  ])
     expect(isDocument(path)).toBe(false);
 });

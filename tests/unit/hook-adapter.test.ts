@@ -472,6 +472,7 @@ describe("rows", () => {
     for (const [file_path, isOwn] of [
       ["/home/dev/.claude/plans/a.md", true],
       ["/home/dev/project/.claude/settings.json", false],
+      ["/home/dev/.claude/plans/../../project/a.ts", false],
     ] as const)
       expect(acts({ ...write, tool_input: { file_path, content: "" } })[2]).toMatchObject({ isOwn });
   });

@@ -8,10 +8,13 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { UncertaintyRow } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
+import type { Actor } from "../actor.ts";
+import type { FileRef } from "../file-ref.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow, pathOf } from "../locks/replies.ts";
 import { noteKey } from "../messages/notice-table.ts";
 import { noSession } from "../sessions/end.ts";
+import type { State } from "../state.ts";
 import type { Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
 import { compared, declaredEvent } from "./compare.ts";
 import { missingIn } from "./missing.ts";
@@ -30,7 +33,7 @@ export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   const known = declarations.live.get(noteKey(actor));
   const name = actorRow(state, actor).name;
   const before = known === undefined || command.anew ? blank(command, name, session.project) : known;
-  const changed = merged(before, command, name, session.project);
+  const changed = merged(state, before, command, name, session.project);
   if ("code" in changed) {
     step.reply = changed;
     return;
@@ -59,8 +62,14 @@ function blank({ actor, ancestors, wallMs }: Declare, name: string, project: str
   return { session, agent, name, project, ancestors, ...texts, ...parts, ...times };
 }
 
-function merged(before: Declaration, command: Declare, name: string, project: string): Declaration | Refusal {
-  const files = mergedFiles(before.files, command.files);
+function merged(
+  state: State,
+  before: Declaration,
+  command: Declare,
+  name: string,
+  project: string,
+): Declaration | Refusal {
+  const files = mergedFiles(state, command.actor, before.files, command.files);
   if ("code" in files) return files;
   const uncertainties = mergedUncertainties(before.uncertainties, command.uncertainties);
   if ("code" in uncertainties) return uncertainties;
@@ -82,6 +91,8 @@ function merged(before: Declaration, command: Declare, name: string, project: st
 }
 
 function mergedFiles(
+  state: State,
+  actor: Actor,
   before: readonly DeclaredFile[],
   parts: readonly ViewedFile[],
 ): DeclaredFile[] | Refusal {
@@ -100,12 +111,25 @@ function mergedFiles(
         dir: ref.dir || known?.dir === true,
         sees: sees ?? known?.sees ?? "",
         will: will ?? known?.will ?? "",
-        touched: known?.touched ?? false,
+        touched: known?.touched ?? hasWork(state, actor, ref),
       });
   }
   if (files.size <= limits.declaredFilesMax) return [...files.values()];
   const error = `a code view has at most ${limits.declaredFilesMax} files and folders; declare a folder instead of its files, or strike some off (drop)`;
   return refuse("declaration_full", error, { files: files.size });
+}
+
+/** Whether the actor, or an agent that works for it, has uncommitted work in the file, or in one below the folder. */
+function hasWork({ writes }: State, { session, agent }: Actor, { key, dir }: FileRef): boolean {
+  const isOwn = (written: string) =>
+    writes.files
+      .get(written)
+      ?.writers.some(
+        ({ actor, ancestors }) =>
+          actor.session === session && (actor.agent === agent || ancestors.includes(agent)),
+      ) === true;
+  if (!dir) return isOwn(key);
+  return [...(writes.byWriter.get(session) ?? [])].some(one => one.startsWith(`${key}/`) && isOwn(one));
 }
 
 function mergedUncertainties(

@@ -3,7 +3,6 @@
 const endings: ReadonlySet<string> = new Set([
   "adoc",
   "asciidoc",
-  "htm",
   "log",
   "markdown",
   "md",
@@ -26,8 +25,17 @@ const names: ReadonlySet<string> = new Set([
   "todo",
 ]);
 
+/** Programs read these, whatever their endings say. */
+const code: ReadonlySet<string> = new Set([
+  "cmakelists.txt",
+  "constraints.txt",
+  "requirements.txt",
+  "robots.txt",
+]);
+
 export function isDocument(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+  if (code.has(name)) return false;
   const dot = name.lastIndexOf(".");
   return dot <= 0 ? names.has(name) : endings.has(name.slice(dot + 1));
 }

@@ -16,7 +16,9 @@ export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () 
   if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
   const held = gated.findings.filter(({ mode }) => mode === "enforce");
   if (gated.isRepeated) {
-    return deny(`Kite: this ${edit.tool} did not run, for the same reasons as before: ${fields(held)}.`);
+    return deny(
+      `Kite: this ${edit.tool} did not run, for the same reasons as before: ${fields(held)}. ${supply}`,
+    );
   }
   return deny(
     [
@@ -25,6 +27,8 @@ export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () 
     ].join("\n"),
   );
 }
+
+const supply = "Supply them with the tool kite_declare, or: kite declare --example";
 
 /** The agent goes on instead of stopping. */
 export function stopAnswer(outcomes: readonly HookOutcome[]): Output {

@@ -206,7 +206,7 @@ function resultOf(event: Event, { session, agent }: Actor, error: string | null)
 
 /** The client's own plans and memories, which are nobody's code. */
 function isOwnFile(file: string): boolean {
-  return /\/\.claude\/(?:plans|projects|agent-memory|tasks|teams)\//.test(file);
+  return /\/\.claude\/(?:plans|projects|agent-memory|tasks|teams)\//.test(file) && !file.includes("/../");
 }
 
 function toolOf(event: Event): string {
