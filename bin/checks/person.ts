@@ -13,6 +13,8 @@ const depthMax = 64;
  * runs to say so. A program that wants to hide from this can; Kite is a seat belt.
  */
 export async function isAgents(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
+  // A check's program is what agents write.
+  if (world.env["KITE_CHECK"] !== undefined) return true;
   if (world.env["CLAUDECODE"] === "1" || actingSession(world.env) !== null) return true;
   const sessions = await sessionProcesses(world);
   let at = parentOf(pid);

@@ -16,12 +16,16 @@ export async function strangeWorktree(
   { project, worktree, gitDir }: Repository,
   reader: WorktreeReader,
 ): Promise<string | null> {
-  if (gitDir === null || gitDir === worktree || gitDir === join(worktree, ".git")) return null;
+  const strange = `${worktree} names the repository of ${project}, which does not know it as a worktree; no checks count in it`;
+  if (gitDir === null) return null;
+  // A git directory in its place that shares another repository's objects is no worktree that git made.
+  if (gitDir === worktree || gitDir === join(worktree, ".git"))
+    return (await reader.text(join(gitDir, "commondir"))) === null ? null : strange;
   const back = await reader.text(join(gitDir, "gitdir"));
   const named = back === null ? null : resolve(gitDir, back.replace(/\n+$/, ""));
   if (named !== null && basename(named) === ".git" && (await reader.real(dirname(named))) === worktree)
     return null;
   // A submodule, or a git directory that was put elsewhere: a project of its own, whose file is in that directory.
-  if (named === null && project === gitDir) return null;
-  return `${worktree} names the repository of ${project}, which does not know it as a worktree; no checks count in it`;
+  const isBare = /^\s*bare\s*=\s*true\s*$/im.test((await reader.text(join(gitDir, "config"))) ?? "");
+  return named === null && project === gitDir && !isBare ? null : strange;
 }

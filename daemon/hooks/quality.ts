@@ -1,9 +1,10 @@
 /** Asks the quality gate whether an agent may call a task done. */
 import type { GateFinding } from "../../protocol/gates.ts";
-import { commandHash, concerns } from "../config/checks.ts";
+import { type Check, commandHash, concerns } from "../config/checks.ts";
 import type { FoundChecks } from "../config/project-checks.ts";
 import type { Actor } from "../core/actor.ts";
 import { checkStatuses } from "../core/checks/status.ts";
+import { resultKey } from "../core/checks/table.ts";
 import type { CheckFact } from "../core/gates/facts.ts";
 import { beforeCompletion } from "../core/gates/table.ts";
 import { noteKey } from "../core/messages/notice-table.ts";
@@ -51,8 +52,13 @@ async function statesOf({ engine, facts }: Needed, session: Session, all: FoundC
   if ("unreachable" in state) return [];
   const { commit, dirty, changed } = state;
   const files = [...changed.keys()];
-  // After a commit nothing differs, and every check matters.
-  const wanted = all.checks.filter(check => files.length === 0 || concerns(check, files));
+  // Nothing differs after a commit: then every check matters, and one that ran for another commit matters anyhow.
+  const ranElsewhere = ({ name }: Check) => {
+    const result = engine.state.checks.results.get(resultKey({ project, worktree, name }));
+    return result !== undefined && result.commit !== commit;
+  };
+  const isWanted = (check: Check) => files.length === 0 || ranElsewhere(check) || concerns(check, files);
+  const wanted = all.checks.filter(isWanted);
   const named = wanted.map(({ name, command }) => ({ name, command: commandHash(command) }));
   const statuses = checkStatuses(engine.state, { project, worktree }, named, { commit, dirty });
   return [...statuses].map(([name, status]) => ({ name, state: status }));

@@ -31,7 +31,7 @@ export function quality({
 
 /** An agent may write the file that names them: to change a check is no way around it. */
 const changed =
-  "checks: they changed since a person trusted them; ask your user to read them and run: kite trust";
+  "checks: they changed since a person trusted them; ask your user to read them and run: kite trust (kite trust --revoke, if they are gone for good)";
 
 function missingCheck({ name, state }: CheckFact): readonly string[] {
   switch (state) {
