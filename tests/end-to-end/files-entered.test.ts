@@ -26,7 +26,7 @@ type Built = typeof import("../../daemon/config/config.ts") &
 const bounds = { edit: 88, lock: 61 };
 
 /** Of so many requests, the one that enters the fewest files counts: timers of the daemon run beside some. */
-const rounds = 8;
+const rounds = 40;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const home = new Home();
