@@ -158,6 +158,8 @@ function ruleOf({ rule, event, type, code }: TrailLine): string {
   if (code === "edits_held") return "freeze";
   if (type?.startsWith("git ") === true) return "guard";
   if (event.startsWith("task_")) return "task";
+  if (event.startsWith("debate_")) return "debate";
+  if (event === "declare") return "declaration";
   if (/^(?:message_|broadcast$|resume$)/.test(event)) return "message";
   if (event === "SessionEnd") return "session";
   return /^(?:file_(?:un)?lock|lock_\w+|PreToolUse|Stop)$/.test(event) ? "lock" : "write";

@@ -4,6 +4,7 @@ import type { GateOutcome, HookOutcome } from "../../hooks/seam/plan.ts";
 import type { GateFinding } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
+import { isLeadRole } from "../core/declarations/mismatches.ts";
 import type { Declaration } from "../core/declarations/table.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import type { Lead } from "../core/gates/facts.ts";
@@ -116,26 +117,15 @@ async function isInProject(
   return !("unreachable" in repository) && repository.project === project;
 }
 
-/** Roles that lead, as agents write them. */
-const leads: ReadonlySet<string> = new Set([
-  "coordinator",
-  "lead",
-  "leader",
-  "orchestrator",
-  "team lead",
-  "team-lead",
-  "tech lead",
-  "tech-lead",
-]);
-
 /**
  * An agent leads if it declares so. A main agent that declared no role leads while agents work that it began.
  */
 function leadOf(services: HookServices, actor: Actor, declaration: Declaration | undefined): Lead | null {
-  const role = declaration?.role.trim().toLowerCase() ?? "";
+  const role = declaration?.role.trim() ?? "";
+  const isDeclared = isLeadRole(role);
   const { agents } = services.presence.of(actor.session);
   const working = [...agents].filter(([agent, { active }]) => active && agent !== actor.agent);
-  const isLead = leads.has(role) || (role === "" && actor.agent === null && working.length > 0);
+  const isLead = isDeclared || (role === "" && actor.agent === null && working.length > 0);
   if (!isLead) return null;
   const { state } = services.engine;
   const own = working.map(([agent]) => actorRow(state, { ...actor, agent }).name);
@@ -145,5 +135,5 @@ function leadOf(services: HookServices, actor: Actor, declaration: Declaration |
     if (delegates.length >= limits.delegatesMax) break;
     if (id !== actor.session) delegates.push(name);
   }
-  return { why: leads.has(role) ? "declared" : "leads", delegates: delegates.slice(0, limits.delegatesMax) };
+  return { why: isDeclared ? "declared" : "leads", delegates: delegates.slice(0, limits.delegatesMax) };
 }

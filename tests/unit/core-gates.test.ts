@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import type { CommandOf } from "../../daemon/core/commands.ts";
+import { isLeadRole } from "../../daemon/core/declarations/mismatches.ts";
 import type { Declaration } from "../../daemon/core/declarations/table.ts";
 import type { CheckFact, CompletionFacts, WriteFacts } from "../../daemon/core/gates/facts.ts";
 import { isDocument } from "../../daemon/core/gates/files.ts";
@@ -221,6 +222,12 @@ describe("modes", () => {
     expect([off, team, strict].map(gatesText)).toEqual(["off", "team", "strict"]);
     expect(gatesText({ ...off, quality: "warn" }).split(" ")).toHaveLength(gateNames.length);
   });
+});
+
+test("a lead is known by its role, however it is written", () => {
+  for (const role of ["lead", "Team Lead", "tech-lead", "coordinator"]) expect(isLeadRole(role)).toBe(true);
+  for (const role of ["", "implementer", "lead developer", "leading edge"])
+    expect(isLeadRole(role)).toBe(false);
 });
 
 test("documents are known by their names", () => {

@@ -11,6 +11,8 @@ const kinds: readonly (readonly string[])[] = [
   ["writer", "documenter", "docs"],
 ];
 
+const leadKind = kinds.findIndex(words => words.includes("lead"));
+
 const kindOf: ReadonlyMap<string, number> = new Map(
   kinds.flatMap((words, kind) => words.map(word => [word, kind] as const)),
 );
@@ -34,6 +36,12 @@ export function mismatchesIn({ role, team }: Declared, { name, team: saidTeam }:
     ...(isOtherRole ? [`identity.role: declared ${role}, but the client calls this agent ${name}`] : []),
     ...(isOtherTeam ? [`identity.team: declared ${team}, but the client says its team is ${saidTeam}`] : []),
   ];
+}
+
+/** Whether a role is that of a lead and of nothing else: `team lead` is, `lead developer` is not. */
+export function isLeadRole(role: string): boolean {
+  const named = kindsIn(role);
+  return named.size === 1 && named.has(leadKind);
 }
 
 /** The kinds of roles that a text names: `code-reviewer` and `CodeReviewer` name that of a reviewer. */
