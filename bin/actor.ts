@@ -22,7 +22,7 @@ export function actingSession(env: Env): Acting | null {
 
 /** Returns a name for the person at this terminal: `ana@pts/3`. */
 export function terminalName(env: Env): string {
-  const user = env["USER"] || env["LOGNAME"] || userInfo().username;
+  const user = userOf(env);
   const found = spawnSync("tty", [], {
     stdio: ["inherit", "pipe", "ignore"],
     encoding: "utf8",
@@ -30,6 +30,20 @@ export function terminalName(env: Env): string {
   });
   const name = found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
   return name === "" ? `${user}@terminal` : `${user}@${name}`;
+}
+
+/** Returns the session of a command that holds locks for a terminal. */
+export function commandSession(pid: number): string {
+  return `terminal-${pid}`;
+}
+
+/** Whether the session is a terminal's own, or that of a command at one: a person's. */
+export function isTerminalSession(env: Env, id: string): boolean {
+  return id.startsWith(`${userOf(env)}@`) || /^terminal-\d+$/.test(id);
+}
+
+function userOf(env: Env): string {
+  return env["USER"] || env["LOGNAME"] || userInfo().username;
 }
 
 /** Returns the session leader's pid, which ends when the terminal closes (Linux); else null. */

@@ -2,7 +2,7 @@
 //
 // A build never swaps `dist` as a whole, because a running kite may load one of its chunks any time. Chunks carry the
 // hash of their content in their names; the build adds them beside old ones, then replaces each program by a rename.
-// It keeps unused files for another day. The daemon and the hook are one file each.
+// It keeps unused files for another day. The daemon, the hook and each frequent command are one file.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import {
@@ -20,7 +20,7 @@ import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { runInNewContext } from "node:vm";
+import { bundleInto } from "./bundle.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
@@ -158,7 +158,6 @@ async function install() {
 
 async function bundle() {
   const began = performance.now();
-  const { build } = await import("esbuild");
   const fresh = join(dist, ".fresh");
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh);
@@ -167,84 +166,17 @@ async function bundle() {
   // A source from the future (clocks differ) must not stay newer for ever. Rounded up, because file times are coarse.
   const begunAt = Math.ceil(Math.max(changedAt(join(fresh, ".built")), newest(sources.map(at)))) + 1;
 
-  const common = {
-    absWorkingDir: root,
-    bundle: true,
-    platform: "node",
-    // Prefers a package's modules to its CommonJS form, so that unused code stays out.
-    mainFields: ["module", "main"],
-    target: "node20",
-    logLevel: "warning",
-    legalComments: "none",
-    metafile: true,
-    outdir: fresh,
-  };
-  // Some packages are CommonJS inside and call require for Node's own modules.
-  const requireForEsm = 'import{createRequire as __cr}from"node:module";const require=__cr(import.meta.url);';
-  const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
-  const [limits, ...built] = await Promise.all([
-    readLimits(build),
-    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"] }),
-    build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
-    build({
-      ...common,
-      format: "cjs",
-      outExtension: { ".js": ".cjs" },
-      minify: true,
-      entryPoints: ["hooks/client/hook.ts"],
-    }),
-  ]);
-  // Files that need no bundling.
-  for (const name of readdirSync(join(root, "hooks/client"))) {
-    if (!name.endsWith(".pl")) continue;
-    const text = readFileSync(join(root, "hooks/client", name), "utf8");
-    writeFileSync(join(fresh, name), perlOf(text, limits), { mode: 0o755 });
-  }
-  writeFileSync(join(fresh, ".built"), JSON.stringify(describe(built), null, 2));
+  writeFileSync(join(fresh, ".built"), JSON.stringify(await bundleInto(fresh), null, 2));
   utimesSync(join(fresh, ".built"), begunAt / 1000, begunAt / 1000);
   publish(fresh);
   say(`built in ${((performance.now() - began) / 1000).toFixed(1)} s`);
 }
 
-/** Returns the protocol's bounds, for programs that cannot import them. */
-async function readLimits(build) {
-  const entry = { absWorkingDir: root, entryPoints: ["protocol/limits.ts"], bundle: true, write: false };
-  const { outputFiles } = await build({ ...entry, format: "iife", globalName: "protocol" });
-  return runInNewContext(`${outputFiles[0].text};protocol.limits`);
-}
-
-/**
- * Returns a perl program with the numbers of `limits` filled in, and without `use strict`: loading it takes a tenth
- * of a hook's time.
- */
-function perlOf(text, limits) {
-  return text.replace(/^(?:use strict|our %limits);\n/gm, "").replace(/\$limits\{(\w+)\}/g, (_, name) => {
-    if (typeof limits[name] !== "number") throw new Failed(`limits hold no number ${name}`);
-    return String(limits[name]);
-  });
-}
-
-/** Returns the size of each file and the packages in it. */
-function describe(built) {
-  const files = {};
-  for (const { metafile } of built) {
-    for (const [path, { bytes, inputs }] of Object.entries(metafile.outputs)) {
-      const packages = Object.keys(inputs).map(
-        input => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1],
-      );
-      const unique = [...new Set(packages.filter(name => name !== undefined))].sort();
-      files[path.split("/").at(-1)] = { bytes, packages: unique };
-    }
-  }
-  return files;
-}
-
-/** Writes chunks, then the programs that need them, then the stamp; then removes files unused for a day. */
+/** Writes chunks, then programs, then `kite` that loads them, then the stamp; then removes files unused for a day. */
 function publish(fresh) {
-  const programs = ["kite.mjs", "daemon.mjs", "hook.cjs"];
   const names = readdirSync(fresh).filter(name => name !== ".built");
   const before = existsSync(stamp) ? Object.keys(JSON.parse(readFileSync(stamp, "utf8"))) : [];
-  const rank = name => (programs.includes(name) ? 1 : 0);
+  const rank = name => (name === "kite.mjs" ? 2 : /^(?:frequent-|daemon\.|hook\.)/.test(name) ? 1 : 0);
   for (const name of names.sort((a, b) => rank(a) - rank(b))) renameSync(join(fresh, name), join(dist, name));
   renameSync(join(fresh, ".built"), stamp);
   const now = new Date();

@@ -2,12 +2,25 @@
 // report what is wrong.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
+/** Commands that agents and people call often. The build makes each one file, which loads faster than many. */
+const frequent = new Map([
+  ["lock", () => import("./frequent/lock.ts")],
+  ["status", () => import("./frequent/status.ts")],
+  ["task", () => import("./frequent/task.ts")],
+]);
+
 if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(
     `kite: needs Node 20.19 or newer, but this is ${process.versions.node}; install a newer Node\n`,
   );
   process.exitCode = 1;
 } else {
-  const { run } = await import("./program.ts");
-  await run(process.argv);
+  const load = frequent.get(process.argv[2] ?? "");
+  if (load !== undefined) {
+    const { start } = await load();
+    await start(process.argv);
+  } else {
+    const [{ run }, { commands }] = await Promise.all([import("./program.ts"), import("./command-table.ts")]);
+    await run(process.argv, commands);
+  }
 }

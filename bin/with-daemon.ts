@@ -6,10 +6,13 @@ import type { RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
+import type { MergeRow } from "../protocol/merge.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
+import type { SpawnRow } from "../protocol/spawn.ts";
 import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
+import type { TeamRow } from "../protocol/team.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { type Client, type ProcessContext, printJson } from "./process-context.ts";
 import { clean } from "./view/text.ts";
@@ -36,7 +39,7 @@ export function granted<R extends { readonly ok: true }>(answer: R | Refusal): R
 
 /** Sends a request and returns the reply. Throws Refused if the daemon refuses. */
 export async function ask<T extends RequestType>(
-  client: Client,
+  client: Pick<Client, "request">,
   type: T,
   params: ParamsOf<T>,
 ): Promise<ReplyOf<T>> {
@@ -52,6 +55,8 @@ export function fail(world: ProcessContext, json: boolean, code: string, error: 
 export interface AskOptions {
   /** Reconnect after a lost connection. */
   readonly reconnect?: boolean;
+  /** How long an absence may last, in milliseconds. */
+  readonly reconnectMs?: number;
   /** Reports in the command's own way that no daemon runs. */
   readonly absent?: () => void;
 }
@@ -68,7 +73,9 @@ export async function withDaemon(
 ): Promise<number> {
   let client: Client;
   try {
-    client = await world.connect({ name: "kite", reconnect: options.reconnect ?? false });
+    const { reconnect = false, reconnectMs } = options;
+    const lasts = reconnectMs === undefined ? {} : { reconnectMs };
+    client = await world.connect({ name: "kite", reconnect, ...lasts });
   } catch (error) {
     if (!(error instanceof NotRunning)) throw error;
     if (options.absent !== undefined) options.absent();
@@ -76,14 +83,25 @@ export async function withDaemon(
     return exitCodes.notRunning;
   }
   try {
-    return await work(client);
+    return await reported(world, json, () => work(client));
+  } finally {
+    client.close();
+  }
+}
+
+/** Returns the exit code of `work`; if it throws `Refused`, prints the refusal and returns `exitCodes.failed`. */
+export async function reported(
+  world: ProcessContext,
+  json: boolean,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (json) printJson(world, error.refusal);
     else fail(world, false, error.refusal.code, error.message);
     return exitCodes.failed;
-  } finally {
-    client.close();
   }
 }
 
@@ -96,17 +114,21 @@ interface Rows {
   readonly tasks: TaskRow;
   readonly task_ready: TaskRow;
   readonly task_blocked: TaskRow;
+  readonly task_watched: TaskRow;
   readonly client_tasks: ClientTaskRow;
+  readonly teams: TeamRow;
   readonly messages: PostedRow;
   readonly holds: HoldRow;
   readonly declarations: DeclarationRow;
   readonly declarations_ended: DeclarationRow;
   readonly checks: CheckRow;
+  readonly merges: MergeRow;
+  readonly spawns: SpawnRow;
 }
 
 const isDeclaration = (row: unknown): row is DeclarationRow =>
   has(row, "id", "role", "task", "files", "endedMs");
-const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy");
+const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy", "risk");
 
 /** Tests whether a row has the fields of this version; one without them comes from a daemon of another version. */
 const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = {
@@ -119,11 +141,15 @@ const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = 
   tasks: isTask,
   task_ready: isTask,
   task_blocked: isTask,
+  task_watched: isTask,
   client_tasks: (row): row is ClientTaskRow => has(row, "list", "task", "subject", "state", "resting"),
+  teams: (row): row is TeamRow => has(row, "team", "kind", "members", "tasks", "problems"),
   messages: (row): row is PostedRow => has(row, "id", "from", "to", "text", "thread"),
   holds: (row): row is HoldRow => has(row, "hold", "files", "by", "leftMs"),
   declarations: isDeclaration,
   declarations_ended: isDeclaration,
+  merges: (row): row is MergeRow => has(row, "id", "base", "branch", "state", "runs", "reason"),
+  spawns: (row): row is SpawnRow => has(row, "id", "name", "state", "backend", "handle", "attempts"),
   checks: (row): row is CheckRow => has(row, "project", "worktree", "name", "command", "exit", "dirty"),
 };
 
@@ -136,7 +162,7 @@ export type RowFilter = Pick<ParamsOf<"query">, "id" | "project" | "status" | "a
 
 /** Returns all rows, fetched page by page, at most `max`. Throws `Refused`. */
 export async function rowsOf<T extends keyof Rows>(
-  client: Client,
+  client: Pick<Client, "request" | "daemon">,
   target: T,
   filter: RowFilter = {},
   max: number = limits.rowsShownMax,

@@ -304,6 +304,7 @@ export class KiteClient {
     const lostAgain = () => {};
     // If a registration is refused, the daemon refuses that session's requests, too.
     for (const params of this.#remembered.registrations()) tell("register", params).catch(lostAgain);
+    for (const params of this.#remembered.runners()) tell("merge_attach", params).catch(lostAgain);
     for (const bound of this.#remembered.locks()) {
       tell("file_lock", bound.request).then(answer => this.#rebound(bound, answer), lostAgain);
     }

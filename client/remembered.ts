@@ -3,11 +3,12 @@ import type { RequestType } from "../protocol/requests.ts";
 import type { Message } from "./transport.ts";
 
 /**
- * The requests that a client repeats on a new connection: its registered sessions, its bound locks, and the cursor of
- * its event stream. It records only requests that succeeded.
+ * The requests that a client repeats on a new connection: its registered sessions, its bound locks and merges, and the
+ * cursor of its event stream. It records only requests that succeeded.
  */
 export class Remembered {
   readonly #registered = new Map<unknown, Message>();
+  readonly #runners = new Map<unknown, Message>();
   readonly #bound = new Map<string, Bound>();
   #subscription: Message | null = null;
   #cursor: unknown;
@@ -17,6 +18,7 @@ export class Remembered {
     if (type === "register") this.#registered.set(request["id"], request);
     else if (type === "deregister") this.#forget(request["id"]);
     else if (type === "file_lock" && request["bind"] === true) this.#hold(request, reply);
+    else if (type === "merge_attach") this.#runners.set(request["runner"], request);
     else if (type === "file_unlock") this.#release(request);
     else if (type === "subscribe") {
       this.#subscription = request;
@@ -37,6 +39,11 @@ export class Remembered {
   /** Requests for the bound locks without a wait; a holder that kept its lock gets the same token. */
   locks(): Bound[] {
     return [...this.#bound.values()];
+  }
+
+  /** Requests that tie the merges of this client's runners to the connection. */
+  runners(): Message[] {
+    return [...this.#runners.values()];
   }
 
   subscription(): Message | null {

@@ -30,6 +30,11 @@ export class BoundedMap<K, V> {
     return this.#entries.get(key);
   }
 
+  /** Keys with their values, oldest first. */
+  entries(): IterableIterator<[K, V]> {
+    return this.#entries.entries();
+  }
+
   /** Values, oldest first. */
   values(): IterableIterator<V> {
     return this.#entries.values();

@@ -78,14 +78,15 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
   const outside = options.outside ?? new BudgetedFs();
   const gitChild = options.git ?? new GitChild(process.env, git);
-  const facts = outsideFacts(outside, gitChild, adapter?.agentFile ?? null);
+  const facts = outsideFacts(outside, gitChild, adapter);
   const presence = new PresenceTable(clock);
   const recorder = new Recorder(trail);
   const onProblem = (problem: string) => log.warn(problem);
   const base = { node, engine, clock, facts, presence, recorder };
   const services: HandlerServices = {
-    ...hookServices(base, { adapter, paths, config, outside, onProblem }),
+    ...hookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem }),
     version,
+    spawnBounds: { liveMax: config.values.spawnMax, depthMax: config.values.spawnDepth },
     startedAt: clock.now(),
     events,
     counters: { requests: 0, refused: 0 },
@@ -93,7 +94,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     journal: () => journal.health,
     stop,
   };
-  const { counters, hookWakes } = services;
+  const { counters, hookWakes, health } = services;
   const failures = new HookFailures(paths.hookFailures, onTrouble);
   const life = new Life({
     services,
@@ -106,7 +107,11 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
       server.checkDescriptors();
     },
     isConnected: () => server.connections.size > 0,
-    forget: session => hookWakes.forget(session),
+    forget: session => {
+      hookWakes.forget(session);
+      health.forget(session);
+    },
+    stopped: (session, isStopped) => health.stopped(session, isStopped),
     stop,
   });
   listeners.push(

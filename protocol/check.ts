@@ -1,5 +1,5 @@
 /** The wire of a project's checks: the state of a worktree, results, and their rows. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ActorRow } from "./lock.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
@@ -26,6 +26,13 @@ export const checkRecordSchema = z.object({
   commit: hexSchema("a commit's id").nullable(),
   dirty: hexSchema("a SHA-256"),
   files: z.number().int().min(0),
+  /**
+   * `commit` and `dirty` of the `worktree_state` before the run, if files changed meanwhile. The result then counts for no
+   * state and is not kept; the daemon remembers a green one, to tell whose changes came after it.
+   */
+  began: z
+    .object({ commit: hexSchema("a commit's id").nullable(), dirty: hexSchema("a SHA-256") })
+    .optional(),
 });
 
 export interface WorktreeStateReply {
@@ -53,6 +60,8 @@ export interface ChangedFileRow {
 export interface CheckRecordReply {
   readonly ok: true;
   readonly green: boolean;
+  /** False: files changed during the run, so the result counts for no state. */
+  readonly kept?: false;
 }
 
 /** The latest result of one check in one worktree. */

@@ -1,5 +1,5 @@
 /** The wire of context: requests, replies and rows. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema } from "./session.ts";
 
@@ -22,7 +22,7 @@ const versionSchema = z.number().int().min(0);
 const byShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
 const keyShape = { key: idSchema };
 
-/** Sets a key of the project; refused by `context_too_large`, `context_full`, `context_conflict`. */
+/** Sets a key of the project; refused by `context_too_large`, `context_full`, `context_conflict`, `context_reserved`. */
 export const contextSetSchema = z.object({
   ...byShape,
   ...keyShape,

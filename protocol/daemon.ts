@@ -1,5 +1,5 @@
 /** The wire of the daemon itself: hello, query, subscribe, stats, shutdown. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 import { taskFilterShape } from "./task.ts";
@@ -12,13 +12,17 @@ export const queryTargets = [
   "tasks",
   "task_ready",
   "task_blocked",
+  "task_watched",
   "client_tasks",
+  "teams",
   "declarations",
   "declarations_ended",
   "context",
   "messages",
   "holds",
   "checks",
+  "spawns",
+  "merges",
   "refusals",
   "stats",
 ] as const;

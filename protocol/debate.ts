@@ -1,5 +1,5 @@
 /** The wire of debates: requests, replies and rows. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
 import { baseShape, idSchema } from "./session.ts";
@@ -54,14 +54,21 @@ export const debateEvidenceSchema = z.object({
   against: z.boolean().optional(),
 });
 
-/** Answers a challenge, named by the number of its entry. */
+/**
+ * Answers a challenge, named by the number of its entry. An agent does not answer its own (`debate_state`), unless it is
+ * alone in the project.
+ */
 export const debateAnswerSchema = z.object({
   ...inDebateShape,
   challenge: z.number().int().min(1),
   text: textSchema,
 });
 
-/** Gives a hypothesis up: it needs no challenge any more and cannot be chosen. The last one left cannot be conceded. */
+/**
+ * Gives a hypothesis up: it needs no challenge any more and cannot be chosen. The last one left cannot be conceded. An
+ * agent concedes what it introduced or supports (by evidence or an answer) and no other actor supports; else
+ * `debate_state`.
+ */
 export const debateConcedeSchema = z.object({
   ...inDebateShape,
   hypothesis: nameSchema,
@@ -70,7 +77,7 @@ export const debateConcedeSchema = z.object({
 
 /**
  * Closes the debate with a verdict, which becomes durable context of the project under `debate/<id>`. Refused by
- * `debate_unsettled` (with `missing`), `debate_state`, `person_only`, `context_full`.
+ * `debate_unsettled` (with `missing`), `debate_state`, `person_only`.
  */
 export const debateCloseSchema = z.object({
   ...inDebateShape,
@@ -99,7 +106,7 @@ export interface HypothesisRow {
   readonly name: string;
   readonly claim: string;
   readonly conceded: boolean;
-  /** The number of its challenges, and the entries of those that nobody answered. */
+  /** The number of its challenges, and the entries of those that no other actor answered. */
   readonly challenges: number;
   readonly unanswered: readonly number[];
 }
@@ -112,6 +119,8 @@ export interface VerdictRow {
   readonly by: ActorRow | null;
   /** Whether a person closed it although something was missing. */
   readonly forced: boolean;
+  /** Whether an agent closed it that was alone in the project: no other agent answered or challenged it. */
+  readonly alone: boolean;
   /** Wall time in milliseconds. */
   readonly at: number;
 }
@@ -147,13 +156,18 @@ export interface DebateEntryRow {
   readonly at: number;
 }
 
-/** What a debate lacks before it can close: an answer to a challenge, or a challenge to a rival. */
+/**
+ * What a debate lacks before it can close: an answer to a challenge, a challenge to a rival, or, for the chosen
+ * hypothesis, the challenge of another actor to any hypothesis.
+ */
 export interface MissingRow {
   readonly hypothesis: string;
-  /** The challenge that is unanswered; null: the hypothesis was never challenged. */
+  /** The challenge that is unanswered; null: a challenge is missing. */
   readonly challenge: number | null;
   /** What to do: `answer` the challenge; `challenge` the hypothesis, or concede it. */
   readonly next: "answer" | "challenge";
+  /** Whether another actor has to do it: what the caller says would not count. */
+  readonly others: boolean;
 }
 
 export interface DebateOpenReply {

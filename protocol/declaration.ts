@@ -1,7 +1,8 @@
 /** The wire of declarations: what an agent says of itself, of its task and of the files it will change. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
+import type { Role } from "./roles.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 const wordSchema = idSchema.max(limits.nameBytes);
@@ -138,4 +139,8 @@ export interface DeclareReply {
   readonly mismatches: readonly string[];
   /** What is still missing, one sentence each; placeholders count as missing. */
   readonly missing: readonly string[];
+  /** The role that the agent has now. */
+  readonly role: Role;
+  /** What was declared and does not count, one sentence each: a role beside the one that the agent was given. */
+  readonly warnings?: readonly string[];
 }

@@ -1,6 +1,9 @@
 /** The wire's events, but for `lagged` and `bookmark`, which a subscription makes for itself (`daemon/events/hub.ts`). */
 import type { DebateEntryKind } from "./debate.ts";
 import type { ActorRow } from "./lock.ts";
+import type { MergeState } from "./merge.ts";
+import type { Role, RoleSource } from "./roles.ts";
+import type { SpawnState } from "./spawn.ts";
 import type { TaskStatus } from "./task.ts";
 import type { MergeSideRow } from "./write.ts";
 
@@ -81,7 +84,8 @@ export type KiteEvent =
       readonly holder: ActorRow | null;
     }
   | ({ readonly event: "task_created" } & TaskNews)
-  | ({ readonly event: "task_claimed" } & TaskNews)
+  /** With `cause` if `by` is an agent spawned for the task, whose session began. */
+  | ({ readonly event: "task_claimed"; readonly cause?: "registered" } & TaskNews)
   | ({ readonly event: "task_completed" } & TaskNews)
   /** With `cause` if the task failed because its session ended, after the last attempt. */
   | ({ readonly event: "task_failed"; readonly cause?: string } & TaskNews)
@@ -203,6 +207,14 @@ export type KiteEvent =
       readonly project: string;
     }
   | {
+      /** A person gave the actor a role, or took it back. */
+      readonly event: "role_changed";
+      readonly agent: ActorRow;
+      readonly project: string;
+      readonly role: Role;
+      readonly by: RoleSource;
+    }
+  | {
       /** A check ran in a worktree whose state stayed the same; `exit` 0 is green. */
       readonly event: "check_recorded";
       readonly project: string;
@@ -214,11 +226,54 @@ export type KiteEvent =
       readonly by: ActorRow | null;
     }
   | {
+      /** A spawned agent is recorded, or changed its state. */
+      readonly event: "spawn_changed";
+      readonly spawn: string;
+      readonly name: string;
+      readonly project: string;
+      readonly state: SpawnState;
+      /** Null: it has not registered. */
+      readonly session: string | null;
+    }
+  | {
+      /** A merge was queued, began or ended; `state` queued after running: its runner is gone. */
+      readonly event: "merge_changed";
+      readonly merge: string;
+      readonly project: string;
+      readonly base: string;
+      readonly branch: string;
+      readonly state: MergeState;
+      /** The commit that the base is at; null unless merged. */
+      readonly commit: string | null;
+      /** Why it came back or was cancelled; else null. */
+      readonly reason: string | null;
+      /** Null: a person. */
+      readonly by: ActorRow | null;
+    }
+  | {
       readonly event: "file_conflict";
       readonly file: string;
       readonly path: string;
       readonly sessions: readonly [string, string];
-    };
+    }
+  | {
+      /** An agent gives no sign of life, or a signal has stopped its process. Sent once, without a cursor. */
+      readonly event: "agent_stalled";
+      readonly agent: ActorRow;
+      readonly project: string;
+      readonly state: "stalled" | "stopped";
+      /** For how long, in milliseconds. */
+      readonly forMs: number;
+      /** Empty if there is nothing to say. */
+      readonly why: string;
+      /** The ids of the tasks that it has, at most 20, and how many locks. */
+      readonly tasks: readonly string[];
+      readonly locks: number;
+      /** Commands that show the agent, and that give back what it has. */
+      readonly todo: readonly string[];
+    }
+  /** A sign of life came after `agent_stalled`. Without a cursor. */
+  | { readonly event: "agent_recovered"; readonly agent: ActorRow; readonly project: string };
 
 /** The fields of every event of one task. */
 export interface TaskNews {

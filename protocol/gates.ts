@@ -4,6 +4,7 @@
  */
 
 export const gateNames = [
+  "role",
   "identity",
   "understanding",
   "codeView",
@@ -22,8 +23,9 @@ export type Gates = { readonly [G in GateName]: GateMode };
 
 export const gatePresets = {
   off: all("off"),
-  /** Nobody is held back before its first edit; a lead delegates, errors are dealt with, and done means checked. */
+  /** Nobody is held back before its first edit but for its role; a lead delegates, errors are dealt with, and done means checked. */
   team: {
+    role: "enforce",
     identity: "warn",
     understanding: "warn",
     codeView: "warn",
@@ -36,6 +38,7 @@ export const gatePresets = {
 
 function all(mode: GateMode): Gates {
   return {
+    role: mode,
     identity: mode,
     understanding: mode,
     codeView: mode,
@@ -57,6 +60,7 @@ export function stricter(a: Gates, b: Gates): Gates {
   const of = (gate: GateName) =>
     gateModes.indexOf(a[gate]) < gateModes.indexOf(b[gate]) ? b[gate] : a[gate];
   return {
+    role: of("role"),
     identity: of("identity"),
     understanding: of("understanding"),
     codeView: of("codeView"),

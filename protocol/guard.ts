@@ -130,3 +130,13 @@ export interface GuardFinding {
   /** Why git gave no status in time; all known writes of others there then count as in reach. */
   readonly unseen?: string;
 }
+
+/** A program of a shell line that a role may forbid. */
+export interface ShellUse {
+  /** `git`: a git command that writes. `run`: tests, or a build. */
+  readonly does: "git" | "run";
+  /** Its name for people: `git commit`, `npm test`. */
+  readonly name: string;
+  /** Where it runs, absolute; null: only the shell knows. */
+  readonly dir: string | null;
+}

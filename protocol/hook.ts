@@ -1,5 +1,5 @@
 /** The wire of hooks: the request and its reply. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
 import { baseShape } from "./session.ts";
 import { isObject } from "./wire.ts";

@@ -17,8 +17,12 @@ export const checkLimits = {
   /** The end of a check's output that is kept, in bytes, and the lines of it that are shown. */
   checkOutputBytes: 64 * 1024,
   checkLinesShown: 20,
-  /** Steps that matching one check's globs against the changed files may take; with more the check applies. */
-  checkGlobSteps: 20_000_000,
+  /**
+   * Steps that matching the globs of all checks against the changed files may take, and those in one turn of the event
+   * loop (about 1 ms); a check that is beyond the first bound applies.
+   */
+  checkGlobSteps: 50_000_000,
+  checkGlobTurnSteps: 500_000,
   /** Trusted files, and the longest file of them that is read. */
   trustedFilesMax: 1_000,
   trustedBytes: 1024 * 1024,
@@ -36,7 +40,7 @@ export const checkLimits = {
   /** Files of a folder whose stats are read at once, and such groups under one budget. */
   stateGroupFilesMax: 200,
   stateGroupsMax: 16,
-  /** Submodules within submodules. */
+  /** Submodules and other repositories within each other. */
   stateDepthMax: 4,
   /** Tries to tell a state while git's index changes. */
   stateTriesMax: 3,

@@ -1,7 +1,9 @@
 /** Bounds of debates: a part of `limits`. */
 export const debateLimits = {
-  /** Debates of all projects together; a new one drops the oldest closed one. */
-  debatesMax: 100,
+  /** Debates of all projects together; a new one drops the oldest closed one, with its verdict. */
+  debatesMax: 200,
+  /** Debates of one project; a new one drops the project's oldest closed one. More than may be open. */
+  debatesPerProjectMax: 20,
   /** Open debates of one project. */
   debatesOpenMax: 10,
   /** Hypotheses of one debate; it has two at least. */

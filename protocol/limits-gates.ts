@@ -27,10 +27,22 @@ export const gateLimits = {
   // Gates.
   /** Agents whose latest failed call, or whose latest findings of gates, the daemon remembers. */
   gatedActorsMax: 10_000,
+  /** Warnings of gates that the daemon remembers of one agent. */
+  gateWarningsMax: 100,
   /** Longest piece of a failed call's error, in UTF-16 units. */
   failureChars: 300,
   /** How often in a row an agent that stops on a failed call is sent on. */
   sentOnMax: 2,
+  /**
+   * How often an agent that did what the quality gate asked for is held back for one reason that it cannot end: files
+   * change again after each green run, or the worktree cannot be looked at.
+   */
+  completionRefusalsMax: 3,
+  /** States and green runs of checks that are compared with the present one, and files of them all. */
+  comparedStatesMax: 200,
+  comparedFilesMax: 50_000,
+  /** Files of others, changed after a green run, that an agent is told by name. */
+  overtakenFilesMax: 5,
   /** Agents that a lead is told it may delegate to. */
   delegatesMax: 5,
 

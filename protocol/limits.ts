@@ -1,51 +1,21 @@
+import { callerLimits } from "./limits-callers.ts";
 import { checkLimits } from "./limits-checks.ts";
 import { debateLimits } from "./limits-debate.ts";
 import { gateLimits } from "./limits-gates.ts";
 import { guardLimits } from "./limits-guard.ts";
+import { healthLimits } from "./limits-health.ts";
+import { mergeLimits } from "./limits-merges.ts";
+import { roleLimits } from "./limits-roles.ts";
+import { spawnLimits } from "./limits-spawn.ts";
+import { teamLimits } from "./limits-teams.ts";
+import { wireLimits } from "./limits-wire.ts";
 
 /**
  * Every bound of Kite. Durations end in `Ms`, sizes in `Bytes`, counts in `Max`.
  * Invariant: a client that exceeds a bound gets a refusal with its own code; other clients are not affected.
  */
 export const limits = {
-  // The wire.
-  /** Longest request or reply line. */
-  lineBytes: 1024 * 1024,
-  /** Longest line that begins `{"type":"hook"`: an edit's payload holds the whole file. */
-  hookLineBytes: 32 * 1024 * 1024,
-  /** Lines that wait for their newline or their turn, over all connections together. */
-  unfinishedBytes: 128 * 1024 * 1024,
-  /** Nesting of a request, the outermost object counted. */
-  nestingMax: 32,
-  /** Nesting inside the `event` of a `hook` request. */
-  hookNestingMax: 128,
-  /** Objects and lists in a line longer than `lineBytes`: parsing many costs far more than its length. */
-  containersMax: 200_000,
-  /** Requests in flight on one connection before reading pauses; waiting locks do not count. */
-  inFlightMax: 256,
-  /** Requests taken from one connection before the next connection's turn. */
-  batchMax: 64,
-  /** Unread replies of a client before the daemon closes its connection. */
-  unreadReplyBytes: 4 * 1024 * 1024,
-  /** Unread bytes of a client before its next long answer waits. */
-  unreadAnswerBytes: 64 * 1024,
-  /** About as much of a long answer as one turn of the event loop makes before other requests' turn. */
-  turnBytes: 64 * 1024,
-  /** Unread events of a subscriber before its stream stops until it drains. */
-  unreadEventBytes: 1024 * 1024,
-  /** Pending connections in the kernel's listen queue. */
-  backlog: 4096,
-  /** Answers sent in one turn of the event loop; further ones leave in the next turns. */
-  turnAnswersMax: 500,
-  /** Events of one step sent in one turn of the event loop; further ones leave in the next turns. */
-  turnEventsMax: 100,
-  /** File descriptors reserved for hooks, and the free ones below which the daemon gives up this reserve. */
-  descriptorsReserved: 64,
-  descriptorsSpare: 16,
-  /** With fewer connections than this, the daemon does not check for free descriptors. */
-  connectionsUnchecked: 8,
-  /** Longest socket path: Node 20 and 22 cut longer ones without an error. */
-  socketPathBytes: 103,
+  ...wireLimits,
 
   // Strings and lists of a request.
   idBytes: 200,
@@ -117,6 +87,7 @@ export const limits = {
   tasksScannedMax: 20_000,
 
   ...debateLimits,
+  ...roleLimits,
 
   // Sessions.
   /** Sessions before an idle one without a process must end to make room for the next. */
@@ -159,10 +130,6 @@ export const limits = {
   refusedFilesMax: 100,
 
   // Calls through a shared process.
-  /** Longest time that a command asks for its caller. */
-  whoamiMs: 5_000,
-  /** Length kept of a running shell line, in UTF-16 units. */
-  typedChars: 4_096,
   /** Sessions, and locks, shown to an agent that asks. */
   mcpRowsMax: 50,
   /** Longest that `kite doctor` waits for the tools' program. */
@@ -171,17 +138,21 @@ export const limits = {
   mcpInboxMax: 20,
   /** Interval of a waiting call's progress notices. */
   mcpProgressMs: 5_000,
-  /** Latest tool uses whose actors are kept. */
-  toolUsesMax: 1_000,
 
   // Trial merges.
   /** Pairs of branches tried in one run, and the run's longest time. */
   riskPairsMax: 200,
   riskMs: 30_000,
 
+  ...callerLimits,
+
   ...guardLimits,
   ...gateLimits,
+  ...teamLimits,
   ...checkLimits,
+  ...spawnLimits,
+  ...mergeLimits,
+  ...healthLimits,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */

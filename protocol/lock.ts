@@ -1,5 +1,5 @@
 /** The wire of locks: requests, replies and rows. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 

@@ -1,5 +1,5 @@
 /** The wire of messages and freezes: requests, replies and rows. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";

@@ -14,6 +14,8 @@ export interface KitePaths {
   readonly events: string;
   readonly log: string;
   readonly bin: string;
+  /** Worktrees in which `kite merge` tries merges, one each. */
+  readonly merges: string;
   readonly config: string;
   /** Which projects' checks a person has trusted. */
   readonly trusted: string;
@@ -47,6 +49,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     events: join(home, "events.ndjson"),
     log: join(home, "daemon.log"),
     bin: join(home, "bin"),
+    merges: join(home, "merges"),
     config: join(home, "config.json"),
     trusted: join(home, "trusted.json"),
     downFile: join(home, "down"),

@@ -54,6 +54,18 @@ import {
   fileUnlockSchema,
 } from "./lock.ts";
 import {
+  type MergeAttachReply,
+  type MergeCancelReply,
+  type MergeQueueReply,
+  type MergeReply,
+  type MergeTakeReply,
+  mergeAttachSchema,
+  mergeCancelSchema,
+  mergeQueueSchema,
+  mergeReportSchema,
+  mergeTakeSchema,
+} from "./merge.ts";
+import {
   type BroadcastReply,
   broadcastSchema,
   type MessageAckReply,
@@ -65,6 +77,8 @@ import {
   type ResumeReply,
   resumeSchema,
 } from "./message.ts";
+import { type AgentReleaseReply, agentReleaseSchema } from "./release.ts";
+import { type RoleSetReply, roleSetSchema } from "./role-set.ts";
 import {
   deregisterSchema,
   type HelloReply,
@@ -76,12 +90,19 @@ import {
   type WhoamiReply,
   whoamiSchema,
 } from "./session.ts";
-
+import {
+  type SpawnRemoveReply,
+  type SpawnReply,
+  spawnCreateSchema,
+  spawnRemoveSchema,
+  spawnUpdateSchema,
+} from "./spawn.ts";
 import {
   type TaskCreateReply,
   type TaskImportReply,
   type TaskRemoveReply,
   type TaskReply,
+  taskApproveSchema,
   taskClaimSchema,
   taskCreateSchema,
   taskGetSchema,
@@ -117,6 +138,8 @@ export const requests = {
   task_release: request<typeof taskReleaseSchema, TaskReply>(taskReleaseSchema),
   task_remove: request<typeof taskRemoveSchema, TaskRemoveReply>(taskRemoveSchema),
   task_import: request<typeof taskImportSchema, TaskImportReply>(taskImportSchema),
+  task_approve: request<typeof taskApproveSchema, TaskReply>(taskApproveSchema),
+  role_set: request<typeof roleSetSchema, RoleSetReply>(roleSetSchema),
   declare: request<typeof declareSchema, DeclareReply>(declareSchema),
   context_set: request<typeof contextSetSchema, ContextSetReply>(contextSetSchema),
   context_get: request<typeof contextGetSchema, ContextGetReply>(contextGetSchema),
@@ -135,8 +158,17 @@ export const requests = {
   message_ack: request<typeof messageAckSchema, MessageAckReply>(messageAckSchema),
   broadcast: request<typeof broadcastSchema, BroadcastReply>(broadcastSchema),
   resume: request<typeof resumeSchema, ResumeReply>(resumeSchema),
+  agent_release: request<typeof agentReleaseSchema, AgentReleaseReply>(agentReleaseSchema),
   worktree_state: request<typeof worktreeStateSchema, WorktreeStateReply>(worktreeStateSchema),
   check_record: request<typeof checkRecordSchema, CheckRecordReply>(checkRecordSchema),
+  spawn_create: request<typeof spawnCreateSchema, SpawnReply>(spawnCreateSchema),
+  spawn_update: request<typeof spawnUpdateSchema, SpawnReply>(spawnUpdateSchema),
+  spawn_remove: request<typeof spawnRemoveSchema, SpawnRemoveReply>(spawnRemoveSchema),
+  merge_queue: request<typeof mergeQueueSchema, MergeQueueReply>(mergeQueueSchema),
+  merge_take: request<typeof mergeTakeSchema, MergeTakeReply>(mergeTakeSchema),
+  merge_attach: request<typeof mergeAttachSchema, MergeAttachReply>(mergeAttachSchema),
+  merge_report: request<typeof mergeReportSchema, MergeReply>(mergeReportSchema),
+  merge_cancel: request<typeof mergeCancelSchema, MergeCancelReply>(mergeCancelSchema),
   hook: request<typeof hookSchema, HookReply>(hookSchema),
   subscribe: request<typeof subscribeSchema, SubscribeReply>(subscribeSchema),
   query: request<typeof querySchema, QueryReply>(querySchema),

@@ -1,6 +1,8 @@
 /** The wire of sessions, and the fields that every request shares. */
-import { z } from "zod";
+import * as z from "zod";
+import type { HealthRow } from "./health.ts";
 import { limits } from "./limits.ts";
+import type { RoleBrief } from "./roles.ts";
 
 /** Text on one line: an id, a name. A bound in characters bounds the bytes too: at most four per character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern excludes them, because they join keys.
@@ -36,6 +38,8 @@ export const registerSchema = z.object({
   name: z.string().min(1).max(limits.nameBytes).optional(),
   worktree: pathSchema.optional(),
   branch: z.string().max(limits.pathBytes).optional(),
+  /** The record of the spawned agent that this session is. The first session that names a record is its agent's. */
+  spawn: idSchema.optional(),
 });
 
 export const heartbeatSchema = z.object({ ...baseShape, id: idSchema });
@@ -57,8 +61,12 @@ export const whoamiSchema = z.object({
   id: idSchema.optional(),
   /** The words of the command after its name, separated by single blanks. */
   typed: z.string().max(limits.typedChars).optional(),
+  /** The command lines of the processes that run it, up to the agent's client: they tell equal commands apart. */
+  shells: z.array(z.string().max(limits.shellChars)).max(limits.shellsMax).optional(),
   /** The process of the agent's client, in the daemon's own pid namespace. */
   pid: z.number().int().positive().optional(),
+  /** The processes above the caller, the nearest first: the nearest that anchors a session counts. */
+  pids: z.array(z.number().int().positive()).max(limits.ancestorsMax).optional(),
 });
 
 /** A session as a query shows it. Times are milliseconds before the answer (`...Ms`) or wall time (`...At`). */
@@ -82,12 +90,20 @@ export interface SessionRow {
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
   readonly attention: string | null;
+  /** Its main agent's state; absent if no event of it came since the daemon started, or the session is lost. */
+  readonly health?: HealthRow;
   /** Why the daemon could not read its repository; it tries again with the session's next event. */
   readonly unplaced?: string;
   /** The active task that it claimed last. */
   readonly task: WorkedOn | null;
   /** What its main agent declared; absent if it declared nothing. */
   readonly declared?: DeclaredBrief;
+  /** Its role and who gave it; absent if it has the default one. */
+  readonly role?: RoleBrief;
+  /** Its place in a team of its client; absent if it is no teammate. `lead` is the session that leads it, if known. */
+  readonly teammate?: { readonly name: string; readonly team: string; readonly lead: string | null };
+  /** Its record if it is a spawned agent, and the name of the agent that spawned it; null: a person. */
+  readonly spawn?: { readonly id: string; readonly parent: string | null };
 }
 
 export interface WorkedOn {
@@ -113,7 +129,10 @@ export interface AgentRow {
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
   /** As in `SessionRow`. */
+  readonly health?: HealthRow;
   readonly declared?: DeclaredBrief;
+  /** Its role and who gave it; absent if it has the default one. */
+  readonly role?: RoleBrief;
 }
 
 export interface HelloReply {

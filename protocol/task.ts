@@ -1,7 +1,8 @@
 /** The wire of tasks: requests, replies and rows. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "./limits.ts";
-import { baseShape, idSchema } from "./session.ts";
+import { type Risk, risks } from "./roles.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 export const taskPriorities = ["low", "normal", "high"] as const;
 export type TaskPriority = (typeof taskPriorities)[number];
@@ -9,6 +10,8 @@ export const taskStatuses = ["pending", "active", "done", "failed"] as const;
 export type TaskStatus = (typeof taskStatuses)[number];
 
 const prioritySchema = z.enum(taskPriorities);
+const riskSchema = z.enum(risks);
+const cwdSchema = pathSchema.regex(/^\//, { error: "give an absolute path" });
 const statusSchema = z.enum(taskStatuses);
 const textSchema = z.string().max(limits.taskTextChars);
 const descriptionSchema = textSchema.regex(/\S/u, { error: "a task needs a description" });
@@ -32,6 +35,8 @@ const newTaskShape = {
   dependsOn: dependsOnSchema.optional(),
   /** The debate that the task requires: its id, or a part of it as of a task's. */
   debate: refSchema.optional(),
+  /** The care that it needs; green by default. */
+  risk: riskSchema.optional(),
 };
 
 const namedTaskSchema = z.object({
@@ -64,6 +69,10 @@ export const taskUpdateSchema = z.object({
   labels: labelsSchema.optional(),
   /** Null: none. An agent keeps a debate that is open (`debate_state`). */
   debate: refSchema.nullable().optional(),
+  /** Any agent raises it; a person lowers it, or another agent that leads if it is not critical. */
+  risk: riskSchema.optional(),
+  /** The caller's directory, absolute: checks that a done task needs count in its worktree. Without it the session's. */
+  cwd: cwdSchema.optional(),
 });
 
 export const taskGetSchema = z.object({ ...actorShape, task: refSchema });
@@ -77,13 +86,16 @@ export const taskClaimSchema = z.object({
 
 export const taskReleaseSchema = z.object({ ...actorShape, task: refSchema });
 
+/** A person says yes to the next run of a red or critical task; an agent (`id`) is refused. */
+export const taskApproveSchema = z.object({ ...actorShape, task: refSchema });
+
 /** Removes finished tasks that no unfinished task depends on: all of them or, with a refusal, none. */
 export const taskRemoveSchema = z.object({
   ...actorShape,
   tasks: z.array(refSchema).min(1).max(limits.tasksPerRequestMax),
 });
 
-/** An exported task, without its debate. If the daemon has a task of this id already, that one stays as it is. */
+/** An exported task. If the daemon has a task of this id already, that one stays as it is. */
 const importedSchema = z.object({
   id: z.string().regex(/^t-[0-9a-z]{1,12}-[0-9a-z]{1,12}$/u, { error: "expected an id like t-mhx3k2p1-1" }),
   description: descriptionSchema,
@@ -97,10 +109,15 @@ const importedSchema = z.object({
   updatedAt: wallSchema.nullish(),
   result: textSchema.nullish(),
   attempts: z.number().int().min(0).max(limits.taskAttemptsMax).nullish(),
+  /** The id of its debate; dropped if the task's project has no such debate. */
+  debate: idSchema.nullish(),
+  risk: riskSchema.nullish(),
 });
 
 export const taskImportSchema = z.object({
   ...actorShape,
+  /** As of `task_update`: an agent imports done tasks as it may finish one. */
+  cwd: cwdSchema.optional(),
   tasks: z.array(importedSchema).min(1).max(limits.tasksPerRequestMax),
 });
 
@@ -147,6 +164,11 @@ export interface TaskRow {
   readonly attempts: number;
   /** The id of the debate that it requires, open or closed; or null. */
   readonly debate: string | null;
+  readonly risk: Risk;
+  /** A person said yes to the next run of the red or critical task, or to the present one. */
+  readonly approved: boolean;
+  /** Why nobody can claim the ready task now, and what to do; null: an agent whose role takes it can. */
+  readonly held: string | null;
 }
 
 /** A task of a client's own list, as the client's hooks report it; nobody can claim it here. */
@@ -177,6 +199,8 @@ export interface TaskCreateReply {
   readonly ok: true;
   readonly task?: TaskRow;
   readonly tasks?: readonly CreatedTask[];
+  /** As in `TaskReply`. */
+  readonly warnings?: readonly string[];
 }
 
 export interface CreatedTask {
@@ -195,4 +219,6 @@ export interface TaskImportReply {
   readonly imported: number;
   /** The ids that the daemon had already. */
   readonly skipped: readonly string[];
+  /** The imported tasks whose debate their project does not have: they require none now. */
+  readonly debatesDropped: readonly string[];
 }

@@ -11,8 +11,7 @@ interface Allowed {
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
 const plainProtocol =
-  /^protocol\/(?:codes|declaration-example|limits(?:-checks|-debate|-gates|-guard)?|gates|paths|request-traits|text|wire|nearest)\.ts$/;
-/^protocol\/(?:codes|limits(?:-(?:guard|checks))?|paths|request-traits|text|wire|nearest)\.ts$/;
+  /^protocol\/(?:codes|declaration-example|limits(?:-[a-z]+)?|gates|paths|request-traits|text|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;
@@ -28,7 +27,7 @@ const table: readonly Allowed[] = [
   { folder: /^protocol\//, values: [schemas, /^zod$/], types: [] },
   {
     folder: /^daemon\/core\//,
-    values: [/^daemon\/core\//, /^protocol\/(?:codes|declaration-example|limits|nearest)\.ts$/],
+    values: [/^daemon\/core\//, /^protocol\/(?:codes|declaration-example|limits|nearest|roles|text)\.ts$/],
     types: [schemas, /^hooks\/seam\//],
   },
   {
@@ -46,7 +45,7 @@ const table: readonly Allowed[] = [
     folder: adapters,
     values: [
       /^hooks\/(?:claude-code|git|seam|shell)\//,
-      /^protocol\/(?:codes|declaration-example|guard|limits|text)\.ts$/,
+      /^protocol\/(?:codes|declaration-example|guard|limits|roles|text)\.ts$/,
     ],
     types: [schemas],
   },
@@ -64,7 +63,8 @@ const table: readonly Allowed[] = [
     types: [schemas],
   },
   { folder: /^client\//, values: [/^client\//, plainProtocol, node], types: [schemas] },
-  { folder: /^bin\/build\.mjs$/, values: [node, /^esbuild$/], types: [] },
+  { folder: /^bin\/bundle\.mjs$/, values: [node, /^esbuild$/], types: [] },
+  { folder: /^bin\/(?:build|pack)\.mjs$/, values: [node, /^bin\/bundle\.mjs$/], types: [] },
   {
     folder: /^bin\/mcp\//,
     values: [
@@ -203,6 +203,13 @@ export function machinePaths(sources: readonly Source[]): string[] {
     if (hit !== null) found.push(`${path} names ${hit[0]}`);
   }
   return found;
+}
+
+/** Imports that bring a package's unused parts into the bundles: zod's object holds its error texts in all languages. */
+export function wholeImports(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, text }) =>
+    /^import (?:\w+|\{[^}]*\bz\b[^}]*\}) from "zod"/m.test(text) ? [`${path} imports zod's object`] : [],
+  );
 }
 
 /** Tests that do not run, or keep others from running. */

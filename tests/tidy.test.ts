@@ -17,6 +17,7 @@ import {
   tooLong,
   unrunTests,
   vagueNames,
+  wholeImports,
 } from "./tidy-rules.ts";
 import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 import { bannedNames } from "./tidy-words.ts";
@@ -235,6 +236,12 @@ describe("the core and the adapter", () => {
   ])("may contain: %s", text => {
     expect(impurities(file("daemon/core/a.ts", text))).toEqual([]);
   });
+});
+
+it("zod is imported as a namespace", () => {
+  expect(wholeImports(product)).toEqual([]);
+  expect(wholeImports(file("protocol/a.ts", 'import { z } from "zod";'))).toHaveLength(1);
+  expect(wholeImports(file("protocol/a.ts", 'import * as z from "zod";'))).toEqual([]);
 });
 
 describe("files", () => {

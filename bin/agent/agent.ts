@@ -18,6 +18,9 @@ const pastTasksMax = 20;
 
 export interface AgentFlags {
   readonly history?: boolean;
+  /** Of a spawned agent: what its client printed, or what it changed. */
+  readonly log?: boolean;
+  readonly diff?: boolean;
   readonly json?: boolean;
 }
 

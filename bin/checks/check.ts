@@ -64,7 +64,7 @@ export async function check(
 /** Returns why none of the checks may run, or null. */
 function refusal(world: ProcessContext, { checks, file, trust, repository }: NamedChecks): string | null {
   const { project } = repository;
-  if (checks.length === 0 && trust === "none")
+  if (checks.length === 0 && trust !== "changed")
     return `${file} names no checks; kite check --help shows how to name some`;
   if (trust === "trusted") return nestingProblem(world.env, project);
   const why = trust === "changed" ? "have changed since a person trusted them" : "are not trusted yet";
@@ -116,8 +116,10 @@ class CheckRuns {
     const progress = new Progress(this.#world, checks.length, this.#flags);
     const interrupts = new Interrupts();
     try {
-      let before = await stateAt(this.#client, this.#own?.id, worktree);
+      const look = () => interrupts.until(stateAt(this.#client, this.#own?.id, worktree));
+      let before = await look();
       for (const one of checks) {
+        if (before === null) break;
         progress.begin(one);
         const running = startCheck({
           command: one.command,
@@ -128,12 +130,15 @@ class CheckRuns {
         });
         interrupts.passTo(running);
         const ran = await running.done;
+        interrupts.passTo(null);
         progress.end();
-        if (interrupts.exit !== null) return interrupts.exit;
-        const after = await stateAt(this.#client, this.#own?.id, worktree);
-        this.outcomes.push(await this.#outcome(one, ran, before, after));
+        if (interrupts.exit !== null) break;
+        const after = await look();
+        const outcome = after && (await interrupts.until(this.#outcome(one, ran, before, after)));
+        if (outcome !== null) this.outcomes.push(outcome);
         before = after;
       }
+      if (interrupts.exit !== null) return interrupts.exit;
       const isGood = this.outcomes.every(({ green, isUnsure }) => green && !isUnsure);
       return isGood ? exitCodes.done : exitCodes.failed;
     } finally {
@@ -145,17 +150,27 @@ class CheckRuns {
   async #outcome({ name, command }: Check, ran: Ran, before: State, after: State): Promise<Outcome> {
     const why = whyUnrecorded(name, before, after);
     const isKnown = before.dirty !== null && after.dirty !== null;
-    const unrecorded = why ?? (await this.#record(name, command, ran, after));
+    const isUnsure = isKnown && why !== null;
+    const kept = isUnsure || why === null ? await this.#record(name, command, ran, after, before) : null;
+    const unrecorded = why ?? kept;
     const state = { commit: after.commit, files: after.files };
-    return { name, green: ran.exit === 0, ...ran, unrecorded, isUnsure: isKnown && why !== null, state };
+    return { name, green: ran.exit === 0, ...ran, unrecorded, isUnsure, state };
   }
 
-  /** Records the result, and returns why it is not kept, or null. */
-  async #record(name: string, command: string, ran: Ran, state: State): Promise<string | null> {
-    if (state.dirty === null) return "the state of the worktree is not known";
+  /** Records the result, and returns why it is not kept, or null. If files changed meanwhile, the daemon is told so. */
+  async #record(
+    name: string,
+    command: string,
+    ran: Ran,
+    state: State,
+    before: State,
+  ): Promise<string | null> {
+    if (state.dirty === null || before.dirty === null) return "the state of the worktree is not known";
     const { project, top: worktree, commit, dirty, files } = state;
     const { exit, ranMs } = ran;
+    const isSame = before.commit === commit && before.dirty === dirty;
     const result = {
+      ...(isSame ? {} : { began: { commit: before.commit, dirty: before.dirty } }),
       project,
       worktree,
       name,

@@ -8,16 +8,25 @@ export class Interrupts {
   /** The exit code after a signal; null: none came. */
   exit: number | null = null;
   #running: Running | null = null;
+  #tell: () => void = () => {};
+  readonly #came = new Promise<null>(resolve => {
+    this.#tell = () => resolve(null);
+  });
   readonly #listener = (signal: NodeJS.Signals) => this.#take(signal);
 
   constructor() {
     for (const signal of taken) process.on(signal, this.#listener);
   }
 
-  /** From now on signals are this check's. */
-  passTo(running: Running): void {
+  /** From now on signals are this check's; null: no check runs. */
+  passTo(running: Running | null): void {
     this.#running = running;
-    if (this.exit !== null) running.end("SIGTERM");
+    if (this.exit !== null) running?.end("SIGTERM");
+  }
+
+  /** Returns the work's result, or null as soon as a signal came: the work is not waited for. */
+  until<T>(work: Promise<T>): Promise<T | null> {
+    return Promise.race([work, this.#came]);
   }
 
   close(): void {
@@ -28,5 +37,6 @@ export class Interrupts {
   #take(signal: NodeJS.Signals): void {
     this.#running?.end(this.exit === null ? signal : "SIGKILL");
     this.exit ??= signalCode(signal);
+    this.#tell();
   }
 }

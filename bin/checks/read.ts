@@ -2,12 +2,20 @@
 import { realpath } from "node:fs/promises";
 import { LocalError } from "../../client/errors.ts";
 import { type Check, checksIn } from "../../daemon/config/checks.ts";
+import { gatesSchema } from "../../daemon/config/gates-setting.ts";
 import { objectIn, textOf } from "../../daemon/config/object-file.ts";
 import { strangeWorktree } from "../../daemon/config/own-worktree.ts";
-import { projectFile, type Trust, type TrustedFiles, trustOf } from "../../daemon/config/trusted-file.ts";
+import {
+  projectFile,
+  type Trust,
+  type TrustedFiles,
+  type TrustedText,
+  trustOf,
+} from "../../daemon/config/trusted-file.ts";
 import { readSmall } from "../../daemon/facts/prober.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
 import { isCode } from "../../hooks/install/file.ts";
+import type { Gates } from "../../protocol/gates.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type FindRepository, findRepository, ProjectUnknown } from "../project.ts";
 import { readTrusted } from "./trusted-store.ts";
@@ -22,9 +30,13 @@ export interface NamedChecks {
   /** The project's file, whether or not it exists. */
   readonly file: string;
   readonly checks: readonly Check[];
+  /** The gates that the file sets; null: none. */
+  readonly gates: Gates | null;
   /** A sentence for each part of the file that does not count. */
   readonly problems: readonly string[];
   readonly trust: Trust;
+  /** What a person trusted of the file at last; null: nothing. */
+  readonly trusted: TrustedText | null;
 }
 
 /** Reads the project's file once. Throws a `LocalError` if the project or what is trusted of it is not known. */
@@ -44,20 +56,27 @@ export async function checksAt(
   if (strange !== null) throw new StrangeWorktree(strange);
   const file = projectFile(repository.project);
   // In the home directory, the user's file and the project's are the same.
-  const { checks, problems } = file === paths.config ? { checks: [], problems: [] } : await checksOf(file);
-  return { repository, file, checks, problems, trust: trustOf(readTrusted(paths.trusted), file, checks) };
+  const nothing = { checks: [], gates: null, problems: [] };
+  const named = file === paths.config ? nothing : await checksOf(file);
+  const all = readTrusted(paths.trusted);
+  return { repository, file, ...named, trust: trustOf(all, file, named), trusted: all.get(file) ?? null };
 }
 
 /** Returns whether the text that a file has now is trusted. */
 export async function trustNow(file: string, trusted: TrustedFiles): Promise<Trust> {
-  return trustOf(trusted, file, (await checksOf(file)).checks);
+  return trustOf(trusted, file, await checksOf(file));
 }
 
-async function checksOf(file: string): Promise<Pick<NamedChecks, "checks" | "problems">> {
+async function checksOf(file: string): Promise<Pick<NamedChecks, "checks" | "gates" | "problems">> {
   const problems: string[] = [];
   const text = await textOf(file, readSmall, problems);
   const fields = text === null ? new Map<string, unknown>() : objectIn(text, file, problems);
-  return { checks: checksIn(fields.get("checks"), file, problems), problems };
+  const checks = checksIn(fields.get("checks"), file, problems);
+  const asked = fields.get("gates");
+  const gates = asked === undefined ? null : gatesSchema.safeParse(asked);
+  if (gates?.success === false)
+    problems.push(`${file}: gates is ignored: ${gates.error.issues[0]?.message ?? "it is invalid"}`);
+  return { checks, gates: gates?.data ?? null, problems };
 }
 
 function absent(error: unknown): null {

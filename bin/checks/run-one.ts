@@ -53,8 +53,8 @@ export function startCheck({ command, cwd, env, timeoutMs, streams }: CheckRun):
   let isStopped = false;
   const stop = (by: NodeJS.Signals) => {
     isStopped = true;
-    signal(child, by);
-    timers.push(setTimeout(() => signal(child, "SIGKILL"), limits.checkGraceMs));
+    signalGroup(child, by);
+    timers.push(setTimeout(() => signalGroup(child, "SIGKILL"), limits.checkGraceMs));
   };
   const late = () => {
     timedOut = true;
@@ -66,7 +66,7 @@ export function startCheck({ command, cwd, env, timeoutMs, streams }: CheckRun):
     child.once("exit", (code, by) => {
       for (const timer of timers) clearTimeout(timer);
       // Of a check that was ended, nothing goes on.
-      if (isStopped) signal(child, "SIGKILL");
+      if (isStopped) signalGroup(child, "SIGKILL");
       const ranMs = Math.round(performance.now() - began);
       const exit = timedOut ? timeoutExit : (code ?? signalCode(by));
       const ended = () => resolve({ exit, ranMs, timedOut, output: end.text });
@@ -88,8 +88,8 @@ export function startCheck({ command, cwd, env, timeoutMs, streams }: CheckRun):
 /** As timeout(1) exits. */
 const timeoutExit = 124;
 
-/** Signals the group of the check's shell, also after the shell itself has ended. */
-function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
+/** Signals the group of a child that leads one, also after the child itself has ended. */
+export function signalGroup({ pid }: ChildProcess, name: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, name);

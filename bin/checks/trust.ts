@@ -1,16 +1,17 @@
 /** `kite trust`: a person reads the text of a project's checks, and trusts it. */
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { checksHash } from "../../daemon/config/checks.ts";
+import { trustHash } from "../../daemon/config/checks.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
-import { shellArgument, visible } from "../../protocol/text.ts";
+import { shellArgument } from "../../protocol/text.ts";
+import { isAgents } from "../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 import { tilde } from "../view/places.ts";
-import { clean, wrap } from "../view/text.ts";
+import { clean } from "../view/text.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
-import { isAgents } from "./person.ts";
 import { checksAt, type NamedChecks } from "./read.ts";
+import { showTrust } from "./trust-text.ts";
 import { setTrusted } from "./trusted-store.ts";
 
 export interface TrustFlags {
@@ -40,15 +41,17 @@ export async function trust(
   const path = resolve(world.cwd, directory);
   if (await (around.isAgents ?? isAgents)(world)) return refuseAgent(world, json, path, flags);
   const named = await checksAt(world, path, around.find);
-  const { repository, file, checks, problems } = named;
+  const { repository, file, checks, gates, problems } = named;
   if (flags.revoke === true) {
     const was = await setTrusted(paths.trusted, file, null);
     if (json) printJson(world, { ok: true, file, revoked: was });
     else print(world, [`${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`]);
     return exitCodes.done;
   }
-  if (!json) show(world, named);
-  if (checks.length === 0) {
+  if (!json) showTrust(world, named);
+  const isGone = checks.length === 0 && gates === null;
+  // What cannot be read is not gone.
+  if (isGone && (named.trusted === null || problems.length > 0)) {
     const error = `${file} names no checks; kite check --help shows how to name some`;
     fail(world, json, "no_checks", error);
     return exitCodes.failed;
@@ -61,16 +64,25 @@ export async function trust(
       fail(world, json, "not_asked", error);
       return exitCodes.failed;
     }
-    if (flags.yes !== true && !/^y(es)?$/i.test(((await ask?.("Trust them? [y/N] ")) ?? "").trim())) {
-      print(world, ["Not trusted; nothing was changed."]);
+    const question = isGone ? "Accept that they are gone? [y/N] " : "Trust them? [y/N] ";
+    if (flags.yes !== true && !/^y(es)?$/i.test(((await ask?.(question)) ?? "").trim())) {
+      print(world, [isGone ? "Nothing was changed." : "Not trusted; nothing was changed."]);
       return exitCodes.failed;
     }
-    await setTrusted(paths.trusted, file, { hash: checksHash(checks), at: world.now() });
+    const text = { hash: trustHash(named), at: world.now(), gates, checks };
+    await setTrusted(paths.trusted, file, isGone ? null : text);
   }
-  if (json) printJson(world, { ok: true, file, checks, problems, was: named.trust });
-  else print(world, [isNew ? "Trusted: kite check runs them." : "They are trusted already."]);
+  if (json) printJson(world, { ok: true, file, checks, gates, problems, was: named.trust });
+  else print(world, [isNew ? (isGone ? accepted : trustedWords(named)) : already]);
   return exitCodes.done;
 }
+
+function trustedWords({ checks }: Pick<NamedChecks, "checks">): string {
+  return checks.length === 0 ? "Trusted." : "Trusted: kite check runs them.";
+}
+
+const accepted = "Accepted: nothing of this project is trusted any more.";
+const already = "They are trusted already.";
 
 function refuseAgent(
   world: ProcessContext,
@@ -82,26 +94,6 @@ function refuseAgent(
   const error = `only a person ${revoke ? "revokes trust in" : "trusts"} checks, and this shell is a session's; ask your user to run in a terminal of their own: ${command}`;
   fail(world, json, "not_a_person", error);
   return exitCodes.failed;
-}
-
-/** Prints what would be run. No line is cut, and nothing in it is invisible. */
-function show(world: ProcessContext, { repository, file, checks, problems, trust: now }: NamedChecks): void {
-  const { home, width } = screenOf(world);
-  const names = Math.max(0, ...checks.map(({ name }) => name.length));
-  const lines = checks.flatMap(({ name, command, when }) => [
-    `  ${name.padEnd(names)}  ${visible(command)}`,
-    ...(when === null ? [] : [`  ${" ".repeat(names)}  only after a change of ${visible(when.join(", "))}`]),
-  ]);
-  print(
-    world,
-    problems.flatMap(problem => wrap(`! ${clean(problem)}`, width, 2)),
-  );
-  if (checks.length === 0) return;
-  print(world, [`Checks of ${place(world, repository)}, from ${clean(tilde(file, home))}:`, ...lines]);
-  if (now === "changed") print(world, ["! They have changed since you trusted them."]);
-  const what =
-    "kite check runs these lines in a shell with your rights. What they call (scripts, make, npm) may change later: only the lines themselves are trusted.";
-  print(world, wrap(what, width));
 }
 
 function place(world: ProcessContext, { project }: Repository): string {

@@ -1,9 +1,16 @@
 /** Reads and writes `trusted.json`; daemon/config/trusted-file.ts says what it holds. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { parseTrusted, type TrustedFiles, type TrustedText } from "../../daemon/config/trusted-file.ts";
+import {
+  parseTrusted,
+  type TrustedFiles,
+  type TrustedText,
+  trustedText,
+} from "../../daemon/config/trusted-file.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
-import { readText, whileLocked, writeWhole } from "../../hooks/install/file.ts";
+import { writeWhole } from "../../hooks/install/file.ts";
+import { whileLocked } from "../../hooks/install/lock-file.ts";
+import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** Returns what is trusted. Throws InstallFailed if Kite did not write the file so. */
@@ -22,7 +29,9 @@ export async function setTrusted(path: string, file: string, text: TrustedText |
     const was = files.delete(file);
     if (text === null && !was) return false;
     if (text !== null) files.set(file, text);
-    const whole = `${JSON.stringify({ version: 1, files: Object.fromEntries(files) }, null, 2)}\n`;
+    // The checks themselves are kept only to show what changed.
+    const long = trustedText(files, false);
+    const whole = Buffer.byteLength(long) > limits.trustedBytes ? trustedText(files, true) : long;
     if (files.size > limits.trustedFilesMax || Buffer.byteLength(whole) > limits.trustedBytes) {
       throw new InstallFailed(
         `${path} has room for no further project; drop one: kite trust --list, kite trust --revoke DIR`,

@@ -6,6 +6,8 @@ const help = `
 NAME is a session's name, the name of an agent within it (alice/Explore), an id, or the beginning of one. Of an agent
 that has ended there is only a history: what it declared, which tasks it finished, and the latest decisions about it.
 
+Of a spawned agent, --log prints what its client printed last, and --diff what it changed since its branch began.
+
 --json: {"agent":{"id","agent","name","project"}, "session", "declaration", "locks":[...], "waits":[...], "tasks":[...],
 "unread", "decisions":[...]}; a history is {"agent", "isLive", "declarations":[...], "tasks":[...], "decisions":[...]}.
 
@@ -22,9 +24,16 @@ export function add(program: Command): void {
     .description("show one agent: what it declared, holds, waits for and works on")
     .argument("<name>", "the agent's name, its id, or the beginning of its id")
     .option("--history", "show what it declared and finished before")
+    .option("--log", "print what a spawned agent's client printed last")
+    .option("--diff", "print what a spawned agent changed in its worktree")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (name: string, flags: AgentFlags) => {
+      if (flags.log === true || flags.diff === true) {
+        const { showDiff, showLog } = await import("../spawn/look.ts");
+        const show = flags.diff === true ? showDiff : showLog;
+        return run(world => show(world, name, flags.json === true));
+      }
       const { agent } = await import("../agent/agent.ts");
       await run(world => agent(world, name, flags));
     });

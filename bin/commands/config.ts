@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import type { ConfigValues } from "../../daemon/config/config.ts";
+import type { HealthSetting } from "../../daemon/config/health-setting.ts";
 import type { Gates } from "../../protocol/gates.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
@@ -6,8 +8,9 @@ import type { FindRepository } from "../project.ts";
 const help = `
 Each value comes from the first of these that has it: a KITE_* variable, config.json in Kite's directory, the default. A
 running daemon keeps the values it started with. The .kite/config.json of the project around the working directory may
-add to ignore, set keepLockUntil, lower lockWaitMs, make gates stricter and name checks (kite check --list shows them).
-The daemon reads that file again when it changes. An unset yieldMs is 0.3 of lockWaitMs.
+add to ignore, set keepLockUntil, lower lockWaitMs, make gates and teams stricter and name checks (kite check --list
+shows them). The daemon reads that file again when it changes. Gates that you trusted (kite trust) stay in force if it
+changes or vanishes. An unset yieldMs is 0.3 of lockWaitMs.
 
 --json: {"settings":{NAME:{"value", "source"}}, "problems":[...]}
 
@@ -35,20 +38,28 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const { clean, wrap } = await import("../view/text.ts");
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config/config.ts");
-  const { gatesText } = await import("../../protocol/gates.ts");
+  const { healthText } = await import("../../daemon/config/health-setting.ts");
+  const { gatesText, stricter } = await import("../../protocol/gates.ts");
   const { env, paths } = world;
   const { findRepository } = await import("../project.ts");
   const repository = await (find ?? findRepository)(world.cwd);
   const isUnknown = "unreachable" in repository;
   const project = isUnknown ? {} : { projectDir: repository.project };
-  const { values, sources, problems: wrong } = await loadConfig({ env, paths, ...project });
+  const { values: own, sources, problems: wrong } = await loadConfig({ env, paths, ...project });
+  const trusted = await trustedGates(world, isUnknown ? null : repository.project);
+  const gates = trusted.gates === null ? own.gates : stricter(own.gates, trusted.gates);
+  const values = { ...own, gates };
+  const isTrusted = gatesText(gates) !== gatesText(own.gates);
   const left = "the project's .kite/config.json, if there is one, is left out here";
-  const problems = isUnknown ? [`${left}: ${repository.unreachable}`, ...wrong] : wrong;
-  const textOf = (value: string | number | readonly string[] | Gates): string => {
+  const unknown = isUnknown ? [`${left}: ${repository.unreachable}`] : [];
+  const problems = [...unknown, ...wrong, ...trusted.problems];
+  const textOf = (value: ConfigValues[keyof ConfigValues]): string => {
     if (typeof value !== "object") return String(value);
-    return "identity" in value ? gatesText(value) : value.join(":") || "-";
+    if (Array.isArray(value)) return value.join(":") || "-";
+    if (isHealth(value)) return healthText(value);
+    return isGates(value) ? gatesText(value) : Object.keys(value).join(", ") || "-";
   };
-  const sourceOf = new Map(Object.entries(sources));
+  const sourceOf = new Map(Object.entries(isTrusted ? { ...sources, gates: paths.trusted } : sources));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,
     value,
@@ -68,4 +79,37 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
     for (const problem of problems) print(world, wrap(`! ${clean(problem)}`, screen.width, 2));
   }
   return problems.length === 0 ? 0 : 1;
+}
+
+/** Clients to spawn have lists of words. */
+function isHealth(value: object): value is HealthSetting {
+  return "quietMs" in value && typeof value.quietMs === "number";
+}
+
+function isGates(value: object): value is Gates {
+  return "identity" in value && typeof value.identity === "string";
+}
+
+/** Returns the gates that a person trusted of the project, and says so if its file is another one by now. */
+async function trustedGates(
+  { paths }: ProcessContext,
+  project: string | null,
+): Promise<{ readonly gates: Gates | null; readonly problems: readonly string[] }> {
+  const nothing = { gates: null, problems: [] };
+  if (project === null) return nothing;
+  const { projectFile } = await import("../../daemon/config/trusted-file.ts");
+  const { readTrusted } = await import("../checks/trusted-store.ts");
+  const { trustNow } = await import("../checks/read.ts");
+  const { InstallFailed } = await import("../../hooks/install/failed.ts");
+  const file = projectFile(project);
+  try {
+    const all = readTrusted(paths.trusted);
+    const gates = all.get(file)?.gates ?? null;
+    if (gates === null || (await trustNow(file, all)) === "trusted") return { gates, problems: [] };
+    const changed = `${file} is not what you trusted: the trusted gates stay in force until you run kite trust`;
+    return { gates, problems: [changed] };
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return { gates: null, problems: [error.message] };
+  }
 }

@@ -5,7 +5,9 @@ import { run, subcommand } from "../subcommand.ts";
 
 const overview = `
 A debate keeps rival hypotheses apart until each was challenged. It closes with a verdict only after every challenge to the
-chosen hypothesis is answered, and every rival was challenged or conceded. Name a debate by its id, the beginning of its
+chosen hypothesis is answered, and every rival was challenged or conceded. No agent settles it with itself: another one than
+the challenger answers, and another one than who closes it challenges something. An agent alone in its project needs no other
+one; the verdict says so. An agent concedes what it introduced or supports; a person may do anything, and --force it. Name a debate by its id, the beginning of its
 id, or its last part alone (1a of d-mhx3k2p1-1a). The command acts for the session in KITE_SESSION or
 CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else for you at this terminal. It ends when the change is safe on disk.
 

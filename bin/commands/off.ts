@@ -43,6 +43,7 @@ export async function off(world: ProcessContext, flags: OffFlags): Promise<numbe
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { print, printJson } = await import("../process-context.ts");
   const { switchOff } = await import("../off/store.ts");
+  const { whatIsOff } = await import("../off/now.ts");
   const json = flags.json === true;
   const now = world.now();
   const forMs = flags.for === undefined ? null : durationOf(flags.for);
@@ -59,22 +60,8 @@ export async function off(world: ProcessContext, flags: OffFlags): Promise<numbe
   const until = forMs === null ? null : Math.ceil((now + forMs) / 1000) * 1000;
   await switchOff(world.paths.home, scope, until, now);
   if (json) printJson(world, { ok: true, scope: scope.is, name: nameOf(scope), until });
-  else print(world, await whatIsOff(world));
+  else print(world, whatIsOff(world));
   return exitCodes.done;
-}
-
-/** Returns a sentence for each scope in which Kite is off now. */
-export async function whatIsOff(world: ProcessContext): Promise<string[]> {
-  const { OffSwitchReader } = await import("../../daemon/config/off-switch.ts");
-  const { offSentences } = await import("../off/store.ts");
-  const { tilde } = await import("../view/places.ts");
-  const { clean, clock } = await import("../view/text.ts");
-  const now = world.now();
-  const shown = {
-    time: (at: number) => clock(at, now),
-    path: (path: string) => tilde(path, world.env["HOME"] ?? ""),
-  };
-  return offSentences(new OffSwitchReader(world.paths.home).read(), now, shown).map(clean);
 }
 
 export function nameOf(scope: Scope): string | null {

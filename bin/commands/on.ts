@@ -34,7 +34,8 @@ export async function on(world: ProcessContext, { json, ...flags }: OnFlags): Pr
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { print, printJson } = await import("../process-context.ts");
   const { switchOn } = await import("../off/store.ts");
-  const { nameOf, scopeOf, whatIsOff } = await import("./off.ts");
+  const { nameOf, scopeOf } = await import("./off.ts");
+  const { whatIsOff } = await import("../off/now.ts");
   // The session may have ended, so its name is looked up in the file that `kite off` wrote.
   const scope =
     flags.session === undefined || flags.project !== undefined
@@ -45,7 +46,7 @@ export async function on(world: ProcessContext, { json, ...flags }: OnFlags): Pr
     return exitCodes.failed;
   }
   const was = await switchOn(world.paths.home, scope, world.now());
-  const stillOff = await whatIsOff(world);
+  const stillOff = whatIsOff(world);
   if (json) {
     printJson(world, { ok: true, scope: scope.is, name: nameOf(scope), was: was ? "off" : "on", stillOff });
     return exitCodes.done;

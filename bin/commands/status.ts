@@ -4,25 +4,52 @@ import type { SessionRow } from "../../protocol/session.ts";
 import type { ProcessContext } from "../process-context.ts";
 
 const help = `
+With --lead: the agents of the working directory's project by state, the critical path of its tasks, who waits for whom,
+what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}.
+
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
-"risks":[...], "warnings":[...]}, rows as \`query\` gives them; without a daemon
+"risks":[...], "watched":[...], "warnings":[...]}, rows as \`query\` gives them; without a daemon
 {"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
-Example:
-  $ kite status`;
+Examples:
+  $ kite status
+  $ kite status --lead`;
 
 export function add(program: Command): void {
   program
     .command("status")
     .description("show the sessions, their locks and their waiters")
+    .option("--lead", "show what a lead of the project reads, with what is new in the last 15 minutes")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async ({ json }: { readonly json?: boolean }) => {
+    .action(async ({ json, lead }: { readonly json?: boolean; readonly lead?: boolean }) => {
       const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await status(processWorld(), json === true);
+      const world = processWorld();
+      process.exitCode =
+        lead === true ? await leadStatus(world, json === true) : await status(world, json === true);
     });
+}
+
+/** Shows one screen for the lead of the working directory's project. Returns the exit code. */
+async function leadStatus(world: ProcessContext, json: boolean): Promise<number> {
+  const { withDaemon } = await import("../with-daemon.ts");
+  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
+  const { leadData } = await import("../lead/look.ts");
+  const { leadView } = await import("../view/lead.ts");
+  const { actingSession } = await import("../actor.ts");
+  const { projectOf } = await import("../project.ts");
+  const { limits } = await import("../../protocol/limits.ts");
+  const project = await projectOf(world.cwd);
+  const acting = actingSession(world.env);
+  const reader = acting === null ? null : { id: acting.id, agent: acting.agent ?? null };
+  return withDaemon(world, json, async client => {
+    const data = await leadData(client, project, reader, world.now() - limits.leadNewsMs);
+    if (json) printJson(world, data);
+    else printFramed(world, leadView(data, screenOf(world)));
+    return 0;
+  });
 }
 
 /** Returns the exit code. */
@@ -32,8 +59,8 @@ export async function status(world: ProcessContext, json: boolean): Promise<numb
   const { notRunningView, statusView } = await import("../view/status.ts");
   const { existsSync } = await import("node:fs");
   const { socket, downFile } = world.paths;
-  const { whatIsOff } = await import("./off.ts");
-  const isOff = await whatIsOff(world);
+  const { whatIsOff } = await import("../off/now.ts");
+  const isOff = whatIsOff(world);
   const absent = () => {
     const told = isOff.length === 0 ? {} : { warnings: isOff };
     if (json) printJson(world, { running: false, socket, start: "kite up", ...told });
@@ -43,13 +70,14 @@ export async function status(world: ProcessContext, json: boolean): Promise<numb
     world,
     json,
     async client => {
-      const [stats, sessions, locks, holds, refusals, risks] = await Promise.all([
+      const [stats, sessions, locks, holds, refusals, risks, watched] = await Promise.all([
         client.request("stats", {}),
         rowsOf(client, "sessions"),
         rowsOf(client, "locks"),
         rowsOf(client, "holds"),
         rowsOf(client, "refusals"),
         rowsOf(client, "risks"),
+        rowsOf(client, "task_watched"),
       ]);
       if (!stats.ok) throw new Refused(stats);
       const { version } = await import("../version.ts");
@@ -62,7 +90,7 @@ export async function status(world: ProcessContext, json: boolean): Promise<numb
         directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
       );
       const all = [...isOff, ...warnings(stats, version), ...old, ...bare, ...unplaced(sessions)];
-      const data = { stats, socket, sessions, locks, holds, refusals, risks, warnings: all };
+      const data = { stats, socket, sessions, locks, holds, refusals, risks, watched, warnings: all };
       if (json) printJson(world, { running: true, ...data });
       else printFramed(world, statusView(data, screenOf(world)));
       return 0;

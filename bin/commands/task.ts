@@ -1,7 +1,8 @@
 import { type Command, Option } from "commander";
+import type { Risk } from "../../protocol/roles.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import { run, subcommand } from "../subcommand.ts";
-import type { AddFlags, ClaimFlags, Ending } from "../tasks/change.ts";
+import type { AddFlags, ClaimFlags, EditFlags, Ending } from "../tasks/change.ts";
 import type { GraphFlags, ListFlags, ScopeFlags } from "../tasks/look.ts";
 import type { RemoveFlags } from "../tasks/store.ts";
 
@@ -12,6 +13,10 @@ this terminal. Tasks belong to the project of the working directory.
 
 A task is ready when every task that it needs is done. A claim ends with its session. The command ends when the change
 is safe on disk.
+
+A task is green, yellow, red or critical. Which of these an agent claims depends on its role (kite role). Red and
+critical tasks run one at a time in a project. A red one begins while a lead is alive or after your yes, a critical one
+after your yes (kite task approve). A ready task that nobody can claim now says why.
 
 kite task list without filters also shows the tasks of Claude Code's own lists. Nobody can claim these here.
 
@@ -27,11 +32,17 @@ Examples:
   $ kite task done 1 "four tables"
   $ kite task graph`;
 
+const risks: readonly Risk[] = ["green", "yellow", "red", "critical"];
 const priorities: readonly TaskPriority[] = ["low", "normal", "high"];
 const statuses: readonly TaskStatus[] = ["pending", "active", "done", "failed"];
 
 interface JsonFlag {
   readonly json?: boolean;
+}
+
+interface ImportFlags extends JsonFlag {
+  readonly project?: string;
+  readonly fromTeam?: string | true;
 }
 
 export function add(program: Command): void {
@@ -52,12 +63,37 @@ function addChanges(task: Command): void {
     .option("--label <label>", "tag it, once or more", collect, [])
     .option("--needs <task>", "a task that must be done first, once or more", collect, [])
     .option("--debate <debate>", "the debate that it requires")
+    .addOption(new Option("--risk <risk>", "the care that it needs").choices(risks))
     .option("--project <project>", "another project than that of the working directory")
     .action(async (words: readonly string[], flags: AddFlags) => {
       const { add } = await import("../tasks/change.ts");
       await run(world => add(world, words.join(" "), flags));
     });
-  subcommand(task, "claim", "claim the most urgent ready task, or the named one", [
+  subcommand(task, "edit", "change a task", ["$ kite task edit 1a --risk red"])
+    .argument("<task>")
+    .option("--description <text>", "what the task is")
+    .addOption(new Option("--priority <priority>", "how urgent").choices(priorities))
+    .option("--label <label>", "its labels, once or more, instead of those before", collect, [])
+    .option("--needs <task>", "what must be done first, once or more, instead of before", collect, [])
+    .addOption(
+      new Option(
+        "--risk <risk>",
+        "the care that it needs: anybody raises it, a lead or you lower it",
+      ).choices(risks),
+    )
+    .action(async (name: string, flags: EditFlags) => {
+      const { edit } = await import("../tasks/change.ts");
+      await run(world => edit(world, name, flags));
+    });
+  subcommand(task, "approve", "say yes to the next run of a red or critical task; only a person may", [
+    "$ kite task approve 1a",
+  ])
+    .argument("<task>")
+    .action(async (name: string, { json }: JsonFlag) => {
+      const { approve } = await import("../tasks/change.ts");
+      await run(world => approve(world, name, json === true));
+    });
+  subcommand(task, "claim", "claim the most urgent ready task that your role takes, or the named one", [
     "$ kite task claim",
     "$ kite task claim --label web",
     "$ kite task claim 1a",
@@ -134,14 +170,25 @@ function addViews(task: Command): void {
 }
 
 function addStore(task: Command): void {
-  subcommand(task, "import", "import tasks from a tasks.json, keeping their ids", [
+  subcommand(task, "import", "import tasks from a tasks.json, keeping their ids, or from a team", [
     "$ kite task import tasks.json",
+    "$ kite task import --from-team",
   ])
-    .argument("<file>", "a list of tasks, or an object with tasks by id; - for standard input")
+    .argument("[file]", "a list of tasks, or an object with tasks by id; - for standard input")
     .option("--project <project>", "for tasks that name no project; by default the working directory's")
-    .action(async (file: string, flags: JsonFlag & { readonly project?: string }) => {
-      const { importTasks } = await import("../tasks/store.ts");
-      await run(world => importTasks(world, file, flags));
+    .option(
+      "--from-team [name]",
+      "the open tasks of Claude Code's own list, each once; by default the project's team",
+    )
+    .action(async (file: string | undefined, flags: ImportFlags) => {
+      const { importTasks, importTeam } = await import("../tasks/store.ts");
+      const { fromTeam } = flags;
+      if ((file === undefined) === (fromTeam === undefined))
+        task.error("kite: name a file, or give --from-team; see kite task import --help");
+      const name = typeof fromTeam === "string" ? fromTeam : undefined;
+      await run(world =>
+        file === undefined ? importTeam(world, name, flags) : importTasks(world, file, flags),
+      );
     });
   scoped(
     subcommand(task, "export", "write every task in the form that import reads", [

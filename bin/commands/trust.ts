@@ -3,11 +3,12 @@ import type { TrustFlags } from "../checks/trust.ts";
 import { run } from "../subcommand.ts";
 
 const help = `
-A project's .kite/config.json may name checks, and any agent may write that file. kite check runs a check only after a
-person has trusted the text of all the project's checks; after any change of it kite trust asks again. Trust is for you
+A project's .kite/config.json may name checks and set gates, and any agent may write that file. kite check runs a check only
+after a person has trusted the text of all the project's checks and of its gates; after any change of it, and after it is
+gone, kite trust shows what changed and asks again. Trusted gates stay in force until then, whatever the file says. Trust is for you
 alone, in ~/.kite/trusted.json, and for the project with all its worktrees. An agent's shell is refused.
 
---json: {"ok":true, "file", "checks":[{"name", "command", "when":[GLOB...] or null}], "problems":[...], "was": "untrusted",
+--json: {"ok":true, "file", "checks":[{"name", "command", "when":[GLOB...] or null}], "gates", "problems":[...], "was": "untrusted",
 "changed" or "trusted"}; with --list {"files":[{"file", "at":MS, "trust"}]}; with --revoke {"ok":true, "file", "revoked"}.
 
 Exit codes: 0 done, 1 refused, not trusted or failed.

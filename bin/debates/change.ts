@@ -3,6 +3,7 @@ import type { DebateEntryReply } from "../../protocol/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actingSession } from "../actor.ts";
 import { who } from "../messages/who.ts";
+import { hiddenAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
 import { clean, listed } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
@@ -103,12 +104,18 @@ export async function close(world: ProcessContext, debate: string, flags: CloseF
   const { verdict, because } = flags;
   const json = flags.json === true;
   const force = flags.force === true ? { force: true } : {};
+  const hidden = flags.force === true ? await hiddenAgent(world, "forces a debate to close") : null;
+  if (hidden !== null) {
+    fail(world, json, "not_a_person", hidden);
+    return exitCodes.failed;
+  }
   return withDaemon(world, json, async client => {
     const said = { ...actingSession(world.env), debate, verdict, because, ...force };
     const closed = await ask(client, "debate_close", said);
     if (json) printJson(world, closed);
     else {
-      const how = closed.verdict.forced ? " by force" : "";
+      const { forced, alone } = closed.verdict;
+      const how = forced ? " by force" : alone ? " alone" : "";
       const id = clean(closed.debate);
       print(world, [
         `${id} is closed${how} with ${clean(closed.verdict.name)}; shared as ${clean(closed.key)}`,

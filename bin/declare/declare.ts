@@ -1,9 +1,9 @@
 /** `kite declare`: sends parts of a declaration, and shows what is declared. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { DeclarationParts, DeclarationRow } from "../../protocol/declaration.ts";
+import type { DeclarationRow } from "../../protocol/declaration.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type Acting, absolute, actingSession } from "../actor.ts";
+import { type Acting, actingSession } from "../actor.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../agent/named.ts";
 import {
   type Client,
@@ -20,6 +20,7 @@ import { clean } from "../view/text.ts";
 import { ask, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 import { exampleOf, nothingKnown } from "./example.ts";
 import { type Flag, partsOf } from "./flags.ts";
+import { wholePaths } from "./folders.ts";
 import { partsIn, type Read } from "./read.ts";
 
 /** Declares what the flags or the file say; `-` is standard input. Returns the exit code, as all functions here do. */
@@ -42,7 +43,9 @@ export async function declare(
     fail(world, json, "usage", read.error);
     return exitCodes.failed;
   }
-  const parts = fromHere(world, read.parts);
+  const { codeView } = read.parts;
+  const files = codeView === undefined ? {} : { codeView: await wholePaths(world.cwd, codeView) };
+  const parts = { ...read.parts, ...files };
   return withDaemon(world, json, async client => {
     const reply = await ask(client, "declare", { ...acting, ...parts });
     if (json) printJson(world, reply);
@@ -139,11 +142,4 @@ function given(world: ProcessContext, file: string | undefined, flags: readonly 
     if (!(error instanceof Error && "code" in error)) throw error;
     return { error: `${file}: ${error.message}` };
   }
-}
-
-/** The shell may be in another directory than its session: files are sent with their whole paths. */
-function fromHere({ cwd }: ProcessContext, parts: DeclarationParts): DeclarationParts {
-  const { codeView } = parts;
-  if (codeView === undefined) return parts;
-  return { ...parts, codeView: codeView.map(one => ({ ...one, file: absolute(cwd, one.file) })) };
 }

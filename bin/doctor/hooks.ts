@@ -8,9 +8,9 @@ import { commandsIn, type HookCommand, settingsAt } from "../../hooks/claude-cod
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
-import { readText } from "../../hooks/install/file.ts";
 import { launcherPath } from "../../hooks/install/launcher.ts";
 import { clientFiles, launcherFor } from "../../hooks/install/program.ts";
+import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { Client, ProcessContext } from "../process-context.ts";

@@ -7,7 +7,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import { type Acting, absolute, actingSession, terminalName } from "../actor.ts";
+import { type Acting, absolute, actingSession, commandSession, terminalName } from "../actor.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { Signals, signalCode } from "../signals.ts";
 import { clean } from "../view/text.ts";
@@ -92,7 +92,7 @@ class Holding {
     this.#signals = signals;
     this.#say = say;
     const named = actingSession(world.env);
-    this.#own = named ?? { id: `terminal-${process.pid}` };
+    this.#own = named ?? { id: commandSession(process.pid) };
     this.#isTerminal = named === null;
   }
 

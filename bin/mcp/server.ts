@@ -14,6 +14,7 @@ import { declareTools } from "./tools-declare.ts";
 import { lockTools } from "./tools-lock.ts";
 import { lookTools } from "./tools-look.ts";
 import { messageTools } from "./tools-message.ts";
+import { spawnTools } from "./tools-spawn.ts";
 import { taskTools } from "./tools-task.ts";
 
 /** The key under which Claude Code sends the id of a call's tool use. */
@@ -30,6 +31,7 @@ const tools: readonly Tool[] = [
   ...declareTools,
   ...lockTools,
   ...taskTools,
+  ...spawnTools,
   ...debateTools,
   ...contextTools,
   ...messageTools,

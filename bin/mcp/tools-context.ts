@@ -1,5 +1,5 @@
 /** Tools of the shared notes: kite_context_set, kite_context_get. */
-import { z } from "zod";
+import * as z from "zod";
 import { type ContextRow, contextGetSchema, contextSetSchema } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";

@@ -1,5 +1,5 @@
 /** The tool of debates: kite_debate, with a verb for each step. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   type DebateEntryRow,
   type DebateRow,
@@ -45,8 +45,8 @@ const debateTool = tool({
   title: "Debate rival hypotheses",
   description:
     "Before you commit to an explanation or a design, open a debate with its rivals. It closes with a verdict only after " +
-    "every rival was challenged or conceded and every challenge to the chosen one is answered; a refusal says what is " +
-    "missing. All agents of the project can challenge, answer and bring evidence. The verdict is shared as debate/ID.",
+    "every rival was challenged or conceded, every challenge to the chosen one is answered, and another agent than you " +
+    "challenged a hypothesis; nobody answers its own challenge. A refusal says what is missing. All agents of the project can challenge, answer and bring evidence. The verdict is shared as debate/ID.",
   input,
   annotations: adds,
   run: (call, given) => verbs[given.verb](call, given),
@@ -148,20 +148,28 @@ type Refusal = Refused["refusal"];
 function withVerbs(refusal: Refusal): Refusal {
   const { missing, debate: id } = refusal;
   if (refusal.code !== "debate_unsettled" || !Array.isArray(missing)) return refusal;
-  const calls = missing.map(({ hypothesis: name, challenge, next }: MissingRow) =>
+  const callOf = ({ hypothesis: name, challenge, next }: MissingRow) =>
     next === "answer"
       ? `verb answer, challenge ${challenge}`
-      : `verb challenge or concede, hypothesis ${name}`,
+      : name === refusal["verdict"]
+        ? "verb challenge"
+        : `verb challenge or concede, hypothesis ${name}`;
+  const [own, others] = [false, true].map(isOthers =>
+    missing.filter((row: MissingRow) => row.others === isOthers).map(callOf),
   );
+  const calls = [
+    ...(own?.length ? [`you: ${own.join("; ")}`] : []),
+    ...(others?.length ? [`another agent: ${others.join("; ")}`] : []),
+  ];
   return {
     ...refusal,
-    error: `${refusal.error}. Next: kite_debate with debate ${String(id)} and ${calls.join("; ")}`,
+    error: `${refusal.error}. Next: kite_debate with debate ${String(id)}, ${calls.join("; ")}`,
   };
 }
 
 function stateOf({ status, verdict, openedBy }: DebateRow): string {
   if (verdict === null) return `${status}, by ${nameOf(openedBy)}`;
-  return `closed with ${quote(verdict.name)} by ${nameOf(verdict.by)}${verdict.forced ? ", by force" : ""}`;
+  return `closed with ${quote(verdict.name)} by ${nameOf(verdict.by)}${verdict.forced ? ", by force" : verdict.alone ? ", alone in the project" : ""}`;
 }
 
 function standing({ conceded, challenges, unanswered }: DebateRow["hypotheses"][number]): string {

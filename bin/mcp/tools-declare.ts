@@ -1,8 +1,8 @@
 /** The tool by which an agent says what it is about: kite_declare. */
-import { z } from "zod";
+import * as z from "zod";
 import { type DeclareReply, declarationShape, type Overlap } from "../../protocol/declaration.ts";
 import { frame, nearPath, plain, quote } from "../../protocol/text.ts";
-import { absolute } from "../actor.ts";
+import { wholePaths } from "../declare/folders.ts";
 import { granted } from "../with-daemon.ts";
 import { puts, type Tool, tool } from "./tool.ts";
 
@@ -29,8 +29,7 @@ const declare = tool({
   }),
   annotations: puts,
   run: async ({ client, actor, acting: { cwd } }, { codeView: view, ...rest }) => {
-    const files =
-      view === undefined ? {} : { codeView: view.map(one => ({ ...one, file: absolute(cwd, one.file) })) };
+    const files = view === undefined ? {} : { codeView: await wholePaths(cwd, view) };
     const reply = granted(await client.request("declare", { ...actor, ...rest, ...files }));
     return { text: textOf(reply, cwd), data: dataOf(reply, cwd) };
   },
@@ -38,12 +37,13 @@ const declare = tool({
 
 export const declareTools: readonly Tool[] = [declare];
 
-function textOf({ overlaps, mismatches, missing }: DeclareReply, cwd: string): string {
+function textOf({ overlaps, mismatches, missing, role, warnings = [] }: DeclareReply, cwd: string): string {
   const agree = overlaps.length === 0 ? [] : [frame, ...overlaps.map(one => `- ${overlapText(one, cwd)}`)];
   const lacks =
     missing.length === 0 ? ["Nothing is missing."] : ["Missing:", ...missing.map(one => `- ${one}`)];
   const differs = mismatches.map(one => `Your client says otherwise: ${plain(one)}`);
-  return [...agree, "Declared.", ...differs, ...lacks].join("\n");
+  const kept = warnings.map(one => plain(one));
+  return [...agree, `Declared; your role is ${role}.`, ...kept, ...differs, ...lacks].join("\n");
 }
 
 function overlapText({ path, with: other, will }: Overlap, cwd: string): string {
@@ -52,7 +52,7 @@ function overlapText({ path, with: other, will }: Overlap, cwd: string): string 
   return `${who} declared ${quote(nearPath(path, cwd))}, too${what}; agree with ${who} before you edit it (kite_message)`;
 }
 
-function dataOf({ declaration, overlaps, mismatches, missing }: DeclareReply, cwd: string) {
+function dataOf({ declaration, overlaps, mismatches, missing, role: has }: DeclareReply, cwd: string) {
   const { role, team, task, confidence, plan, files, uncertainties: questions } = declaration;
   const agree = overlaps.map(({ path, with: other, will }) => {
     return { file: nearPath(path, cwd), by: other.name, will };
@@ -60,5 +60,5 @@ function dataOf({ declaration, overlaps, mismatches, missing }: DeclareReply, cw
   const open = questions.filter(one => !one.resolved).map(one => one.question);
   const view = files.map(({ path, touched }) => ({ file: nearPath(path, cwd), touched }));
   const declared = { role, team, task, confidence, plan, files: view, open };
-  return { note: frame, overlaps: agree, declared, mismatches, missing };
+  return { note: frame, overlaps: agree, declared, mismatches, missing, role: has };
 }

@@ -1,6 +1,6 @@
 /** Tools that hold files: kite_lock, kite_unlock. */
 import { setInterval } from "node:timers";
-import { z } from "zod";
+import * as z from "zod";
 import type { KiteClient } from "../../client/client.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";

@@ -1,11 +1,16 @@
 /** Tools that show state: kite_status, kite_sessions. They show only the caller's own project. */
-import { z } from "zod";
+
+import { homedir } from "node:os";
+import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, DeclaredBrief, SessionRow } from "../../protocol/session.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
+import { LastLooks, leadData } from "../lead/look.ts";
+import { isLead } from "../lead/team.ts";
+import { leadView } from "../view/lead.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
-import { type Call, looks, type Tool, tool } from "./tool.ts";
+import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
 
 const nothing = z.object({});
 /** Number of a session's latest files shown. */
@@ -16,12 +21,18 @@ const status = tool({
   title: "Who works here",
   description:
     "Which other sessions work in this project now, which files they hold, and which sessions wait for them. Call this " +
-    "before you start on files that other sessions may be changing.",
+    "before you start on files that other sessions may be changing. A lead reads its agents by state, the critical path of " +
+    "the open tasks, who waits for whom, and what is new since its last call.",
   input: nothing,
   annotations: looks,
   run: async call => {
-    const [{ sessions, locks }, { ready, unread }] = await Promise.all([around(call), waiting(call)]);
     const { id, name, project, cwd } = call.acting;
+    const [{ sessions, locks }, { ready, unread }, spawns] = await Promise.all([
+      around(call),
+      waiting(call),
+      rowsOf(call.client, "spawns", { project }),
+    ]);
+    if (isLead(sessions, spawns, call.acting)) return forLead(call, unread);
     const others = sessions.filter(s => s.id !== id && s.status !== "lost");
     const text = [
       `You are ${quote(name)}, in project ${quote(project, limits.pathBytes)}.`,
@@ -61,6 +72,22 @@ const sessions = tool({
     return { text, data };
   },
 });
+
+const lastLooks = new LastLooks();
+
+/** One screen of text. */
+async function forLead({ client, acting }: Call, unread: number): Promise<Said> {
+  const { id, agent, name, project } = acting;
+  const now = Date.now();
+  const reader = { id, agent };
+  const data = await leadData(client, project, reader, lastLooks.next(reader, now));
+  const lines = leadView(data, { width: leadColumns, color: false, now, home: homedir() });
+  const mail = unread === 0 ? [] : [`Unread messages: ${unread}.`];
+  const text = [`You are ${quote(name)}, and lead.`, frame, ...lines, ...mail].join("\n");
+  return { text, data: { you: name, project, note: frame, screen: lines, unreadMessages: unread } };
+}
+
+const leadColumns = 100;
 
 export const lookTools: readonly Tool[] = [status, sessions];
 

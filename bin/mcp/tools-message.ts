@@ -1,5 +1,5 @@
 /** Tools for messages: kite_message, kite_inbox, kite_broadcast. */
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import {
   broadcastSchema,

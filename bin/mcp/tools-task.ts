@@ -1,5 +1,5 @@
-/** Tools of the shared plan: kite_task_create, _list, _claim, _complete, _fail. */
-import { z } from "zod";
+import * as z from "zod";
+/** Tools of the shared plan: kite_task_create, _list, _claim, _edit, _complete, _fail. */
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import {
@@ -9,12 +9,12 @@ import {
   taskFilterShape,
   taskUpdateSchema,
 } from "../../protocol/task.ts";
-import { duration, frame, quote } from "../../protocol/text.ts";
+import { duration, frame, plain, quote } from "../../protocol/text.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { adds, type Call, looks, puts, type Tool, tool } from "./tool.ts";
 
-const { description, priority, labels, dependsOn, debate, tasks } = taskCreateSchema.shape;
-const { task, result } = taskUpdateSchema.shape;
+const { description, priority, labels, dependsOn, debate, risk, tasks } = taskCreateSchema.shape;
+const { task, result, ...changes } = taskUpdateSchema.shape;
 
 const create = tool({
   name: "kite_task_create",
@@ -28,6 +28,9 @@ const create = tool({
     labels: labels.describe("Words by which agents choose, such as an area of the code"),
     dependsOn: dependsOn.describe("Ids of tasks that must be done first"),
     debate: debate.describe("The id of a debate that the task requires (see kite_debate)"),
+    risk: risk.describe(
+      "green (the default), yellow, red (a lead looks after it) or critical (a person says yes first)",
+    ),
     tasks: tasks.describe("Several tasks instead of one; Kite adds all or none"),
   }),
   annotations: adds,
@@ -36,7 +39,8 @@ const create = tool({
     const made = answer.task === undefined ? (answer.tasks ?? []) : [answer.task];
     const rows = made.map(row => ({ id: row.id, status: row.status, name: "name" in row ? row.name : null }));
     const ids = rows.map(({ id, name }) => (name === null ? id : `${id} (${quote(name)})`));
-    return { text: `Added ${ids.join(", ")}.`, data: { added: rows } };
+    const warned = (answer.warnings ?? []).map(one => `\n${plain(one)}`);
+    return { text: `Added ${ids.join(", ")}.${warned.join("")}`, data: { added: rows } };
   },
 });
 
@@ -68,7 +72,7 @@ const claim = tool({
   name: "kite_task_claim",
   title: "Take a task",
   description:
-    "Claim the most urgent ready task, or the named one. No other agent gets it while your session lives. Finish it " +
+    "Claim the most urgent ready task that your role may take, or the named one. No other agent gets it while your session lives. Finish it " +
     "with kite_task_complete or kite_task_fail before you take the next one.",
   input: z.object({
     task: taskClaimSchema.shape.task.describe("The id of the task to claim"),
@@ -80,6 +84,27 @@ const claim = tool({
     const words = quote(answer.task.description, limits.taskTextChars);
     const text = `You have task ${answer.task.id}.\n${frame}\n${words}\nFinish it with kite_task_complete or kite_task_fail.`;
     return { text, data: { note: frame, task: taskData(answer.task) } };
+  },
+});
+
+const edit = tool({
+  name: "kite_task_edit",
+  title: "Change a task",
+  description:
+    "Change what a task says, its priority, labels, dependencies or risk. Any agent may raise a risk; another agent that " +
+    "leads, or a person, lowers it.",
+  input: z.object({
+    task: task.describe("Its id"),
+    description: changes.description,
+    priority: changes.priority,
+    labels: changes.labels.describe("All of its labels"),
+    dependsOn: changes.dependsOn.describe("All tasks that must be done first"),
+    risk: changes.risk,
+  }),
+  annotations: puts,
+  run: async ({ client, actor }, given) => {
+    const { task: row } = granted(await client.request("task_update", { ...actor, ...given }));
+    return { text: `Changed: ${taskLine(row)}`, data: { note: frame, task: taskData(row) } };
   },
 });
 
@@ -110,13 +135,13 @@ const fail = tool({
   run: (call, given) => finish(call, { ...given, status: "failed" }),
 });
 
-export const taskTools: readonly Tool[] = [create, list, claim, complete, fail];
+export const taskTools: readonly Tool[] = [create, list, claim, edit, complete, fail];
 
 async function finish(
-  { client, actor }: Call,
+  { client, actor, acting: { cwd } }: Call,
   { task: id, status, result: came }: Pick<RequestOf<"task_update">, "task" | "status" | "result">,
 ) {
-  const given = { task: id, status, ...(came === undefined ? {} : { result: came }) };
+  const given = { task: id, status, cwd, ...(came === undefined ? {} : { result: came }) };
   const answer = granted(await client.request("task_update", { ...actor, ...given }));
   return { text: `Task ${answer.task.id} is ${answer.task.status}.`, data: { task: taskData(answer.task) } };
 }
@@ -147,14 +172,17 @@ function taskLine({
   assigneeName,
   blockedBy,
   updatedAt,
+  risk: care,
+  held,
 }: TaskRow): string {
   const who = status === "active" && assigneeName !== null ? ` by ${quote(assigneeName)}` : "";
   const waits =
     blockedBy.length === 0 || status !== "pending"
       ? ""
       : `, waits for ${blockedBy.map(b => b.task).join(", ")}`;
+  const cares = care === "green" ? "" : `, ${care}${held === null ? "" : `, not now: ${plain(held)}`}`;
   const since = status === "active" ? `, for ${duration(Date.now() - updatedAt)}` : "";
-  return `${id}: ${quote(words)}, ${status}${who}${since}${rank === "normal" ? "" : `, ${rank} priority`}${waits}`;
+  return `${id}: ${quote(words)}, ${status}${who}${since}${rank === "normal" ? "" : `, ${rank} priority`}${cares}${waits}`;
 }
 
 function taskData(row: TaskRow) {
@@ -168,6 +196,8 @@ function taskData(row: TaskRow) {
     blockedBy,
     result: came,
     debate: required,
+    risk: care,
+    held,
   } = row;
   const waitsFor = blockedBy.map(({ task: other, status: state }) => `${other} (${state})`);
   return {
@@ -180,5 +210,7 @@ function taskData(row: TaskRow) {
     waitsFor,
     result: came,
     debate: required,
+    risk: care,
+    held,
   };
 }

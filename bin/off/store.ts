@@ -4,14 +4,16 @@ import {
   isInForce,
   nothingOff,
   type OffSwitch,
-  type OffSwitches,
   OffSwitchReader,
   offFiles,
   parseOffSwitches,
 } from "../../daemon/config/off-switch.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
-import { readText, whileLocked, writeWhole } from "../../hooks/install/file.ts";
+import { writeWhole } from "../../hooks/install/file.ts";
+import { whileLocked } from "../../hooks/install/lock-file.ts";
+import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
+import { stillOff } from "./now.ts";
 
 export type Scope =
   | { readonly is: "all" }
@@ -73,7 +75,7 @@ async function change<T>(home: string, now: number, work: (named: Named) => T): 
     const text = readText(some, limits.settingsBytes);
     const read = text === null ? nothingOff : parseOffSwitches(text);
     if (read === null) throw new InstallFailed(`${some} cannot be read; remove it, then try again`);
-    const named = { projects: current(read.projects, now), sessions: current(read.sessions, now) };
+    const named = { projects: stillOff(read.projects, now), sessions: stillOff(read.sessions, now) };
     const result = work(named);
     if (named.projects.size + named.sessions.size === 0) {
       rmSync(some, { force: true });
@@ -88,34 +90,4 @@ async function change<T>(home: string, now: number, work: (named: Named) => T): 
     writeWhole(some, `${JSON.stringify(whole, null, 2)}\n`, 0o600);
     return result;
   });
-}
-
-function current<S extends OffSwitch>(all: ReadonlyMap<string, S>, now: number): Map<string, S> {
-  return new Map([...all].filter(([, silence]) => isInForce(silence, now)));
-}
-
-/** Returns a sentence for each scope that is off, with the command that switches it on. */
-export function offSentences(
-  silenced: OffSwitches,
-  now: number,
-  shown: { readonly time: (at: number) => string; readonly path: (path: string) => string },
-): string[] {
-  const until = (silence: OffSwitch) => (silence.until === null ? "" : ` until ${shown.time(silence.until)}`);
-  const said: string[] = [];
-  if (silenced.all !== null && isInForce(silenced.all, now)) {
-    said.push(
-      `Kite is off everywhere${until(silenced.all)}: edits are not coordinated. Switch it on: kite on`,
-    );
-  }
-  for (const [directory, silence] of current(silenced.projects, now)) {
-    const path = shown.path(directory);
-    said.push(`Kite is off in ${path}${until(silence)}. Switch it on: kite on --project ${path}`);
-  }
-  for (const [id, silence] of current(silenced.sessions, now)) {
-    const name = silence.name ?? id.slice(0, 8);
-    said.push(
-      `Kite is off for session ${name}${until(silence)}. Switch it on: kite on --session ${id.slice(0, 8)}`,
-    );
-  }
-  return said;
 }

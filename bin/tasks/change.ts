@@ -1,17 +1,21 @@
-/** Commands that change one task: add, claim, done, fail, release, retry, cancel. */
+/** Commands that change one task: add, edit, approve, claim, done, fail, release, retry, cancel. */
+import type { Refusal } from "../../protocol/codes.ts";
+import { isGrave, type Risk } from "../../protocol/roles.ts";
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
 import { actingSession, terminalName, terminalProcess } from "../actor.ts";
-import { type Client, type ProcessContext, printFramed, printJson } from "../process-context.ts";
+import { hiddenAgent, isAgents, refuseAgent } from "../person.ts";
+import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
-import { exitCodes, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;
   readonly label: readonly string[];
   readonly needs: readonly string[];
   readonly debate?: string;
+  readonly risk?: Risk;
   readonly project?: string;
   readonly json?: boolean;
 }
@@ -28,8 +32,55 @@ export async function add(world: ProcessContext, description: string, flags: Add
       dependsOn: [...flags.needs],
       ...(flags.priority === undefined ? {} : { priority: flags.priority }),
       ...(flags.debate === undefined ? {} : { debate: flags.debate }),
+      ...(flags.risk === undefined ? {} : { risk: flags.risk }),
     }),
   );
+}
+
+export interface EditFlags {
+  readonly description?: string;
+  readonly priority?: TaskPriority;
+  readonly label: readonly string[];
+  readonly needs: readonly string[];
+  readonly risk?: Risk;
+  readonly json?: boolean;
+}
+
+/** Changes what the flags name; labels and needs replace those before. */
+export async function edit(world: ProcessContext, task: string, flags: EditFlags): Promise<number> {
+  const json = flags.json === true;
+  const { description, priority, label, needs, risk } = flags;
+  const changes = {
+    ...(description === undefined ? {} : { description }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(label.length === 0 ? {} : { labels: [...label] }),
+    ...(needs.length === 0 ? {} : { dependsOn: [...needs] }),
+    ...(risk === undefined ? {} : { risk }),
+  };
+  if (Object.keys(changes).length === 0) {
+    fail(
+      world,
+      json,
+      "usage",
+      "nothing to change: give --description, --priority, --label, --needs or --risk",
+    );
+    return exitCodes.failed;
+  }
+  const own = actingSession(world.env);
+  if (own === null && (await isAgents(world)))
+    return refuseAgent(world, json, "changes a task without a session");
+  return change(world, json, client => client.request("task_update", { ...own, task, ...changes }));
+}
+
+/** A person says yes to the next run of a red or critical task. */
+export async function approve(
+  world: ProcessContext,
+  task: string,
+  json: boolean,
+  isAgent: (world: ProcessContext) => Promise<boolean> = isAgents,
+): Promise<number> {
+  if (await isAgent(world)) return refuseAgent(world, json, "says yes to a task");
+  return change(world, json, client => client.request("task_approve", { task }));
 }
 
 export interface ClaimFlags {
@@ -53,8 +104,33 @@ export async function claim(
     const pid = terminalProcess();
     const anchor = pid === null ? {} : { pid };
     const known = await client.request("register", { id, cwd: world.cwd, name: id, ...anchor });
-    return known.ok ? client.request("task_claim", { id, project, ...which }) : known;
+    if (!known.ok) return known;
+    const answer = await client.request("task_claim", { id, project, ...which });
+    const isHeldBack = !answer.ok && (answer.code === "role_limit" || answer.code === "risk_held");
+    if (answer.ok || !(isHeldBack || answer["beyond"] !== undefined) || (await isAgents(world)))
+      return answer;
+    const cleared = await clear(client, answer, { name: id, project: known.project });
+    return cleared.ok ? client.request("task_claim", { id, project, ...which }) : cleared;
   });
+}
+
+/**
+ * A person may take any task: this terminal gets the role that takes all of them, and a claim of a red or critical task by
+ * its name is the person's yes. Returns what still refuses it.
+ */
+async function clear(
+  client: Client,
+  refusal: Refusal,
+  terminal: { readonly name: string; readonly project: string },
+): Promise<Answered> {
+  if (refusal.code !== "risk_held") {
+    const given = await client.request("role_set", { ...terminal, role: "architect" });
+    if (!given.ok || refusal.code !== "role_limit") return given;
+  }
+  const { task, running } = refusal;
+  if (typeof task !== "string" || (running ?? null) !== null) return refusal;
+  const row = await client.request("task_get", { task });
+  return row.ok && isGrave(row.task.risk) ? client.request("task_approve", { task }) : row;
 }
 
 export async function release(world: ProcessContext, task: string, json: boolean): Promise<number> {
@@ -71,11 +147,17 @@ export async function set(
   result: string | null,
   json: boolean,
 ): Promise<number> {
+  const hidden = status === "done" ? await hiddenAgent(world, "finishes a task") : null;
+  if (hidden !== null) {
+    fail(world, json, "not_a_person", hidden);
+    return exitCodes.failed;
+  }
   return change(world, json, client =>
     client.request("task_update", {
       ...actingSession(world.env),
       task,
       status,
+      cwd: world.cwd,
       ...(result === null ? {} : { result }),
     }),
   );
@@ -94,6 +176,7 @@ async function change(
     if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
     else if ("task" in answer && answer.task !== undefined) printFramed(world, [sentence(answer.task)]);
+    if (!json && "warnings" in answer) print(world, (answer.warnings ?? []).map(clean));
     return exitCodes.done;
   });
 }
@@ -109,5 +192,7 @@ function sentence(task: TaskRow): string {
   const is = standing(task);
   const who = is === "active" && task.assigneeName !== null ? ` for ${clean(task.assigneeName)}` : "";
   const why = is === "blocked" ? ` by ${task.blockedBy.map(({ task: id }) => clean(id)).join(", ")}` : "";
-  return `${clean(task.id)} is ${is}${who}${why}: ${clean(task.description)}`;
+  const care = task.risk === "green" ? "" : `, ${task.risk}${task.approved ? " and approved" : ""}`;
+  const held = task.held === null ? "" : `; not claimable now: ${clean(task.held)}`;
+  return `${clean(task.id)} is ${is}${care}${who}${why}: ${clean(task.description)}${held}`;
 }

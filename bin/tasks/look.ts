@@ -10,6 +10,7 @@ import {
   screenOf,
 } from "../process-context.ts";
 import { projectOf } from "../project.ts";
+import { nativeTasks } from "../team/native-tasks.ts";
 import { clientTasksView } from "../view/client-tasks.ts";
 import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
@@ -45,7 +46,7 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
     const target = flags.blocked === true ? "task_blocked" : "tasks";
     const rows = await rowsOf(client, target, { ...scope, ...wanted });
     const isWhole = target === "tasks" && Object.keys(wanted).length === 0;
-    const clientTasks = isWhole ? await rowsOf(client, "client_tasks", scope) : [];
+    const clientTasks = isWhole ? await nativeTasks(client, scope) : [];
     const shown = status === undefined ? rows.filter(row => row.status !== "done") : rows;
     if (flags.json === true) {
       printJson(world, { tasks: rows, ...(isWhole ? { clientTasks } : {}) });

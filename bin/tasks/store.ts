@@ -2,17 +2,17 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { ParamsOf } from "../../protocol/requests.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { actingSession } from "../actor.ts";
+import { hiddenAgent } from "../person.ts";
 import { type Client, jsonLine, type ProcessContext, print, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
-import { clean, counted } from "../view/text.ts";
+import { openTasksOf, type Stored } from "../team/as-queue.ts";
+import { teamsNamed } from "../team/named.ts";
+import { clean, counted, listed } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
 import { everyTask, type ScopeFlags, scopeOf } from "./look.ts";
-
-type Stored = ParamsOf<"task_import">["tasks"][number];
 
 /** The file holds no tasks. */
 class NoTasks extends Error {}
@@ -36,23 +36,67 @@ export async function importTasks(
     fail(world, json, "invalid_request", `${file}: ${error.message}`);
     return exitCodes.failed;
   }
+  const isAnyDone = tasks.some(({ status }) => status === "done");
+  const hidden = isAnyDone ? await hiddenAgent(world, "imports tasks that are done") : null;
+  if (hidden !== null) {
+    fail(world, json, "not_a_person", hidden);
+    return exitCodes.failed;
+  }
+  const project = flags.project ?? (await projectOf(world.cwd));
+  return withDaemon(world, json, client => store(world, client, { project, json }, tasks));
+}
+
+/** Takes over the open tasks of a team's own list; those that were taken before stay as they are. */
+export async function importTeam(
+  world: ProcessContext,
+  name: string | undefined,
+  flags: { readonly project?: string; readonly json?: boolean },
+): Promise<number> {
+  const json = flags.json === true;
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, async client => {
-    const skipped: string[] = [];
-    let imported = 0;
-    for (const batch of batches(inOrder(tasks))) {
-      const params = { ...actingSession(world.env), project, tasks: batch };
-      const answer = await ask(client, "task_import", params);
-      imported += answer.imported;
-      skipped.push(...answer.skipped);
+    const named = await teamsNamed(client, name, name === undefined ? { project } : {});
+    const [team, ...others] = named;
+    if (team === undefined || others.length > 0) {
+      const which = named.map(row => row.team).join(", ");
+      const error =
+        team === undefined
+          ? `no live team of Claude Code ${name === undefined ? "in this project" : `is called ${name}`}; kite team lists them`
+          : `several teams fit: ${which}; name one of them`;
+      fail(world, json, "invalid_request", error);
+      return exitCodes.failed;
     }
-    if (json) printJson(world, { ok: true, imported, skipped });
-    else {
-      const before = skipped.length === 0 ? "" : `; ${skipped.length} already existed`;
-      print(world, [`imported ${counted(imported, "task")}${before}`]);
-    }
-    return exitCodes.done;
+    if (team.moreTasks > 0)
+      world.stderr.write(`kite: ${counted(team.moreTasks, "task")} of ${clean(team.team)} were not read\n`);
+    return store(world, client, { project, json }, openTasksOf(team));
   });
+}
+
+async function store(
+  world: ProcessContext,
+  client: Client,
+  { project, json }: { readonly project: string; readonly json: boolean },
+  tasks: readonly Stored[],
+): Promise<number> {
+  const skipped: string[] = [];
+  const debatesDropped: string[] = [];
+  let imported = 0;
+  for (const batch of batches(inOrder(tasks))) {
+    const params = { ...actingSession(world.env), project, cwd: world.cwd, tasks: batch };
+    const answer = await ask(client, "task_import", params);
+    imported += answer.imported;
+    skipped.push(...answer.skipped);
+    debatesDropped.push(...answer.debatesDropped);
+  }
+  if (json) printJson(world, { ok: true, imported, skipped, debatesDropped });
+  else {
+    const before = skipped.length === 0 ? "" : `; ${skipped.length} already existed`;
+    const of = debatesDropped.slice(0, limits.idsNamedMax);
+    const lost = `required debates that are not here, and were imported without: ${listed(of, debatesDropped.length - of.length)}`;
+    const dropped = of.length === 0 ? [] : [`${counted(debatesDropped.length, "task")} ${lost}`];
+    print(world, [`imported ${counted(imported, "task")}${before}`, ...dropped]);
+  }
+  return exitCodes.done;
 }
 
 /** Writes every task of the project, or of all projects with `--all-projects`, as a JSON list. */

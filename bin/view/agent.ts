@@ -8,8 +8,10 @@ import type { NamedAgent } from "../agent/named.ts";
 import { paint } from "./color.ts";
 import { declarationFields, summaryOf } from "./declarations.ts";
 import { type Field, fieldLines } from "./fields.ts";
+import { healthText } from "./health.ts";
 import { logLines } from "./log.ts";
 import { Places, projectName, tilde, whereabouts } from "./places.ts";
+import { sourceText } from "./roles.ts";
 import { standing } from "./tasks.ts";
 import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 
@@ -86,8 +88,9 @@ function heading({ name, id, agent }: NamedAgent, status: string, screen: Screen
 }
 
 function statusOf({ agent: { agent } }: AgentData, session: SessionRow): string {
-  const own = agent === null ? session.status : session.agents.find(one => one.agent === agent)?.status;
-  return own ?? "ended";
+  const own = agent === null ? session : session.agents.find(one => one.agent === agent);
+  if (own === undefined) return "ended";
+  return own.health === undefined ? own.status : healthText(own.health);
 }
 
 /** Where it works, and what it waits for a person for. */
@@ -101,8 +104,16 @@ function placeFields({ agent, session }: AgentData, screen: Screen): Field[] {
     ["project", projectName(session.project)],
     ["branch", whereabouts(session)],
     ["directory", tilde(session.cwd, screen.home)],
+    ["role", roleText(session, agent.agent)],
+    ["spawned by", session.spawn === undefined ? null : (session.spawn.parent ?? "a person")],
     ["needs you", agent.agent === null ? session.attention : null],
   ];
+}
+
+/** The agent's role, with who gave it; null: the default one. */
+function roleText(session: SessionRow, agent: string | null): string | null {
+  const own = agent === null ? session : session.agents.find(one => one.agent === agent);
+  return own?.role === undefined ? null : `${own.role.role}, ${sourceText(own.role.by)}`;
 }
 
 function lockFields({ session, locks, waits, agent }: AgentData, screen: Screen): Field[] {

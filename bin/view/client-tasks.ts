@@ -1,17 +1,20 @@
 /** Tasks of the clients' own lists as text. */
-import type { ClientTaskRow } from "../../protocol/task.ts";
+import type { NativeTaskRow } from "../team/native-tasks.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
 import { clean, type Screen, wrap } from "./text.ts";
 
-const styles = { open: "plain", resting: "yellow", completed: "dim" } as const satisfies Record<
-  string,
-  Style
->;
+const styles = {
+  open: "plain",
+  "in progress": "green",
+  waits: "blue",
+  resting: "yellow",
+  completed: "dim",
+} as const satisfies Record<string, Style>;
 
 /** The lists below those of `kite task list`; no line if there are none. */
-export function clientTasksView(tasks: readonly ClientTaskRow[], screen: Screen): string[] {
+export function clientTasksView(tasks: readonly NativeTaskRow[], screen: Screen): string[] {
   const lists = [...new Set(tasks.map(({ list }) => list))];
   const drawn = table(
     lists.flatMap(name => tasks.filter(({ list }) => list === name)).map(cellsOf),
@@ -32,8 +35,12 @@ export function clientTasksView(tasks: readonly ClientTaskRow[], screen: Screen)
   });
 }
 
-function cellsOf({ task, subject, owner, state, resting }: ClientTaskRow): Cell[] {
-  const shown = resting ? "resting" : state;
-  const by = owner === null ? "" : `${state === "completed" ? "by " : ""}${clean(owner)}`;
+function cellsOf({ task, subject, owner, state, resting, status, waitsFor = [] }: NativeTaskRow): Cell[] {
+  const isBegun = status === "in_progress";
+  const open = isBegun ? "in progress" : waitsFor.length > 0 ? "waits" : state;
+  const shown = resting ? "resting" : open;
+  const name = owner === null ? "" : `${state === "completed" ? "by " : ""}${clean(owner)}`;
+  const after = waitsFor.length === 0 ? "" : `after ${waitsFor.map(clean).join(", ")}`;
+  const by = [name, after].filter(text => text !== "").join(", ");
   return [clean(task), { text: shown, style: styles[shown] }, clean(subject), { text: by, style: "dim" }];
 }

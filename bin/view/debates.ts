@@ -28,7 +28,7 @@ export function debatesView(rows: readonly DebateRow[], screen: Screen): string[
 /** What an open debate waits for, or how a closed one ended. */
 function noteOf({ verdict, hypotheses, openedAt }: DebateRow, screen: Screen): string {
   if (verdict !== null)
-    return `${clean(verdict.name)}, by ${nameOf(verdict.by)}${verdict.forced ? ", forced" : ""}`;
+    return `${clean(verdict.name)}, by ${nameOf(verdict.by)}${verdict.forced ? ", forced" : verdict.alone ? ", alone" : ""}`;
   const left = hypotheses.filter(one => !one.conceded);
   const unanswered = left.reduce((sum, one) => sum + one.unanswered.length, 0);
   const unchallenged = left.filter(one => one.challenges === 0).length;
@@ -93,8 +93,8 @@ function saidIn({ kind, hypothesis, answers, against }: DebateEntryRow): string 
 }
 
 function verdictLines(verdict: NonNullable<DebateRow["verdict"]>, screen: Screen): string[] {
-  const { name, because, by, forced, at } = verdict;
-  const how = forced ? ", by force" : "";
+  const { name, because, by, forced, alone, at } = verdict;
+  const how = forced ? ", by force" : alone ? ", alone in the project" : "";
   const head = `verdict: ${clean(name)}, by ${nameOf(by)}${how}, ${clock(at, screen.now)}`;
   return [...block(head, 2, screen), ...indented(because, 4, screen)];
 }

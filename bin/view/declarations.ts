@@ -19,13 +19,18 @@ export function overlapLines(overlaps: readonly Overlap[], cwd: string, screen: 
 
 /** What the agent has declared now, in a few lines, what does not fit, and what is missing. */
 export function declaredView(
-  { declaration, mismatches, missing }: Pick<DeclareReply, "declaration" | "mismatches" | "missing">,
+  {
+    declaration,
+    mismatches,
+    missing,
+    warnings = [],
+  }: Pick<DeclareReply, "declaration" | "mismatches" | "missing" | "warnings">,
   screen: Screen,
 ): string[] {
   const list = missing.flatMap(one => wrap(`- ${clean(one)}`, screen.width - 2, 2).map(line => `  ${line}`));
   return [
     ...wrap(`${clean(declaration.name)} declared: ${summaryOf(declaration)}`, screen.width, 2),
-    ...mismatches
+    ...[...warnings, ...mismatches]
       .flatMap(one => wrap(`! ${clean(one)}`, screen.width, 2))
       .map(l => paint(screen, "yellow", l)),
     ...(missing.length === 0 ? ["Nothing is missing."] : ["Missing:", ...list]),

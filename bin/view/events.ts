@@ -1,5 +1,6 @@
 /** Events as lines for a person. */
 import type { EventLine, TaskNews } from "../../protocol/events.ts";
+import { sourceText } from "./roles.ts";
 import { clean, clock, duration, listed, type Screen } from "./text.ts";
 
 /** Returns an event about locks as one line for a person, or null for any other event. */
@@ -34,12 +35,27 @@ function workSentence(event: EventLine, file: FileName): string | null {
       const did = event.how === "committed" ? "committed" : "discarded";
       return `work      ${clean(event.by.name)} ${did} ${filesOf(event, file)} of ${clean(event.owner.name)}`;
     }
+    case "role_changed":
+      return `role      ${clean(event.agent.name)} is ${event.role} (${sourceText(event.by)})`;
     case "check_recorded": {
       const who = event.by === null ? "a person" : clean(event.by.name);
       return `${event.exit === 0 ? "green" : "red  "}     ${clean(event.check)} in ${file(event.worktree)}, run by ${who}`;
     }
+    case "spawn_changed":
+      return `agent     ${clean(event.name)}: ${event.state.replaceAll("_", " ")}`;
+    case "merge_changed": {
+      const [branch, base] = [event.branch, event.base].map(name =>
+        clean(name.replace(/^refs\/heads\//, "")),
+      );
+      const why = event.reason === null ? "" : `: ${clean(event.reason)}`;
+      return `merge     ${branch} into ${base} is ${event.state}${why}`;
+    }
     case "file_conflict":
       return `conflict  ${file(event.path)} is open in two sessions`;
+    case "agent_stalled":
+      return `${event.state.padEnd(9)} ${clean(event.agent.name)} for ${duration(event.forMs)}: ${event.todo.map(clean).join(", ")}`;
+    case "agent_recovered":
+      return `back      ${clean(event.agent.name)} gave a sign of life`;
     case "task_created":
       return `new task  ${taskOf(event)}`;
     case "task_claimed":

@@ -138,6 +138,8 @@ function standingOf(task: TaskRow, blockers: readonly BlockerNow[], screen: Scre
     case "failed":
       return [ended(`It failed at ${at}${result}`), `To try it again: kite task retry ${id}`];
     case "ready":
+      if (task.held !== null)
+        return [ended(`Nobody can claim it now. It is ${task.risk}: ${clean(task.held)}`)];
       return [`Nothing blocks it. To claim it: kite task claim ${id}`];
     case "blocked":
       return [

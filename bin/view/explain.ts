@@ -61,6 +61,7 @@ const taskVerbs: ReadonlyMap<string, readonly [did: string, could: string]> = ne
   ["task_create", ["created", "create"]],
   ["task_import", ["imported", "import"]],
   ["task_claim", ["claimed", "claim"]],
+  ["task_claimed", ["claimed", "claim"]],
   ["task_release", ["gave back", "give back"]],
   ["task_remove", ["removed", "remove"]],
   ["active", ["began", "begin"]],

@@ -2,6 +2,7 @@
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../protocol/session.ts";
 import { paint, type Style, unpainted } from "./color.ts";
+import { healthAdvice, healthText, needsLook, troubleOf } from "./health.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
 import { type Cell, table } from "./table.ts";
 import { bound, clean, clock, counted, cut, duration, pad, type Screen, widthOf, wrap } from "./text.ts";
@@ -44,11 +45,15 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
   const places = new Places(data.sessions, data.locks, screen.home);
   const crowded = options.condense && data.sessions.length >= crowdMin;
   const groups = byProject(data.sessions).map(([project, all]) => {
-    const sorted = [...all].sort(compare);
-    const quiet = sorted.filter(isQuiet);
+    const families = familiesOf(all);
+    const quiet = families.filter(family => family.every(isQuiet)).flat();
     const condensed = crowded && quiet.length > quietShownMax ? quiet : [];
-    const shown = sorted.filter(s => !condensed.includes(s));
-    return { project, condensed, blocks: shown.flatMap(s => blocksOf(s, data.locks, places, screen)) };
+    const shown = families.filter(([lead]) => lead !== undefined && !condensed.includes(lead));
+    const blocks = shown.flatMap(([lead, ...mates]) => [
+      ...(lead === undefined ? [] : blocksOf(lead, data.locks, places, screen)),
+      ...mates.flatMap(mate => blocksOf(mate, data.locks, places, screen, "└ ")),
+    ]);
+    return { project, condensed, blocks };
   });
   const rows = groups.flatMap(g => g.blocks);
   const columns = [{ min: 8 }, { min: 6 }, {}, { align: "right" as const }];
@@ -76,6 +81,24 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
     }
   }
   return lines;
+}
+
+/** Each session with its teammates that are sessions of their own behind it; the most urgent family first. */
+function familiesOf(all: readonly SessionRow[]): SessionRow[][] {
+  const ids = new Set(all.map(({ id }) => id));
+  const leadOf = ({ teammate }: SessionRow) =>
+    ids.has(teammate?.lead ?? "") ? (teammate?.lead ?? null) : null;
+  const families = new Map(all.filter(one => leadOf(one) === null).map(one => [one.id, [one]]));
+  for (const mate of [...all].sort(compare)) {
+    const family = families.get(leadOf(mate) ?? "");
+    if (family !== undefined) family.push(mate);
+    else if (!families.has(mate.id)) families.set(mate.id, [mate]);
+  }
+  const firstOf = (family: readonly SessionRow[]) => [...family].sort(compare)[0];
+  return [...families.values()].sort((a, b) => {
+    const [x, y] = [firstOf(a), firstOf(b)];
+    return x === undefined || y === undefined ? 0 : compare(x, y);
+  });
 }
 
 /** Returns a project's name and directory. */
@@ -112,13 +135,14 @@ function isQuiet(s: SessionRow): boolean {
     s.waitingFor === null &&
     s.attention === null &&
     s.incarnations < 2 &&
+    troubleOf(s.health) === null &&
     !s.agents.some(isBusy)
   );
 }
 
 /** An agent with a line of its own: it works, waits, or holds something. */
 function isBusy(a: AgentRow): boolean {
-  return a.status === "active" || a.locks > 0 || a.waitingFor !== null;
+  return a.status === "active" || a.locks > 0 || a.waitingFor !== null || troubleOf(a.health) !== null;
 }
 
 /** Returns true if the session's main agent or one of its agents waits for a file. */
@@ -127,7 +151,7 @@ export function hasWait(s: SessionRow): boolean {
 }
 
 function urgency(s: SessionRow): number {
-  if (s.attention !== null) return 0;
+  if (s.attention !== null || needsLook(s.health) || s.agents.some(a => needsLook(a.health))) return 0;
   if (hasWait(s)) return 1;
   return { active: 2, idle: 3, lost: 4 }[s.status];
 }
@@ -139,6 +163,8 @@ function compare(a: SessionRow, b: SessionRow): number {
 function stateOf(s: SessionRow): { text: string; style: Style } {
   if (s.attention !== null) return { text: "needs you", style: "yellow" };
   if (s.waitingFor !== null) return { text: "waits", style: "blue" };
+  const trouble = troubleOf(s.health);
+  if (trouble !== null) return trouble;
   const styles = { active: "green", idle: "dim", lost: "red" } as const;
   return { text: s.status, style: styles[s.status] };
 }
@@ -148,10 +174,16 @@ function seen(ms: number): string {
   return ms < 2_000 ? "now" : duration(ms);
 }
 
-function blocksOf(s: SessionRow, locks: readonly LockRow[], places: Places, screen: Screen): Block[] {
+function blocksOf(
+  s: SessionRow,
+  locks: readonly LockRow[],
+  places: Places,
+  screen: Screen,
+  under = "",
+): Block[] {
   const own: Block = {
     cells: [
-      { text: clean(s.name), style: "bold" },
+      { text: `${under}${clean(s.name)}`, style: "bold" },
       whereabouts(s),
       stateOf(s),
       { text: seen(s.lastSeenMs), style: "dim" },
@@ -170,8 +202,10 @@ function blocksOf(s: SessionRow, locks: readonly LockRow[], places: Places, scre
   const summary = rest.length === 0 ? [] : [agentBlock(rest.join(", "), "", "")];
   const agents = shown.map(a => {
     const waits = waitNote({ id: s.id, agent: a.agent }, a.waitingFor, locks, places);
-    const note = [...waits, ...workNote(a.declared, null), ...heldNote(a.locks)].join(", ");
-    return agentBlock(agentName(a, s), a.waitingFor === null ? a.status : "waits", note);
+    const todo = healthAdvice(a.health, `${s.name}/${agentName(a, s)}`, s.pid);
+    const note = [...todo, ...waits, ...workNote(a.declared, null), ...heldNote(a.locks)].join(", ");
+    const trouble = a.waitingFor === null ? troubleOf(a.health) : null;
+    return agentBlock(agentName(a, s), trouble ?? plainState(a), note);
   });
   return [own, ...agents, ...summary];
 }
@@ -182,16 +216,22 @@ function agentName(agent: AgentRow, s: SessionRow): string {
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }
 
-function agentBlock(name: string, status: string, note: string): Block {
-  const styles: Readonly<Record<string, Style>> = { active: "green", waits: "blue" };
-  return { cells: [`└ ${name}`, "", { text: status, style: styles[status] ?? "dim" }], note, detail: "" };
+function plainState(a: AgentRow): { text: string; style: Style } {
+  if (a.waitingFor !== null) return { text: "waits", style: "blue" };
+  return { text: a.status, style: a.status === "active" ? "green" : "dim" };
+}
+
+function agentBlock(name: string, state: Cell, note: string): Block {
+  return { cells: [`└ ${name}`, "", state], note, detail: "" };
 }
 
 function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
   const parts: string[] = [];
   if (s.attention !== null) parts.push(clean(s.attention));
+  parts.push(...healthAdvice(s.health, s.name, s.pid, s.spawn !== undefined));
   parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
   parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));
+  if (typeof s.spawn?.parent === "string") parts.push(`spawned by ${clean(s.spawn.parent)}`);
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
   return parts.join(", ");
 }
@@ -226,7 +266,8 @@ function waitedFile(who: Waiter, file: string, locks: readonly LockRow[], places
 function detailOf(s: SessionRow, screen: Screen): string {
   const pid = s.pid === null ? "no process" : `pid ${s.pid}`;
   const cwd = clean(tilde(s.cwd, screen.home));
-  return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}, in ${cwd}`;
+  const state = s.health === undefined ? "" : `, ${healthText(s.health)}`;
+  return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state}, in ${cwd}`;
 }
 
 /** Puts the note beside the line if it fits, else below it. */

@@ -3,11 +3,14 @@ import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.t
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
+import { needsLook } from "./health.ts";
 import { lockLines } from "./locks.ts";
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
+import { watchedLines } from "./roles.ts";
 import { hasWait, sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { person as terminalPerson } from "./talk.ts";
@@ -21,6 +24,8 @@ export interface StatusData {
   readonly holds: readonly HoldRow[];
   readonly refusals: readonly RefusalRow[];
   readonly risks: readonly RiskRow[];
+  /** The red and critical tasks that are active or ready. */
+  readonly watched: readonly TaskRow[];
   /** What is wrong with the whole daemon, each with what to do. */
   readonly warnings: readonly string[];
 }
@@ -29,6 +34,7 @@ const noSessions = `No sessions. They register by themselves once hooks are inst
 const quietLocksMax = 12;
 const refusalsShownMax = 5;
 const risksShownMax = 10;
+const watchedShownMax = 10;
 
 /** `kite status`: the daemon, the sessions, their locks and waiters, the latest refusals. */
 export function statusView(data: StatusData, screen: Screen): string[] {
@@ -54,6 +60,11 @@ export function statusView(data: StatusData, screen: Screen): string[] {
     lines.push("", title("Frozen files", "kite thaw ends it", screen), ...holdLines(data, screen));
   }
   lines.push(...taskLines(data.stats.tasks, screen));
+  if (data.watched.length > 0) {
+    lines.push("", title("Red and critical tasks", "they run one at a time in a project", screen));
+    lines.push(...watchedLines(data.watched.slice(0, watchedShownMax), data.sessions, screen));
+    lines.push(...left(data.watched.length - watchedShownMax, "task", screen, " (kite task list)"));
+  }
   if (data.risks.length > 0) {
     lines.push("", title("To be merged", "changed in two worktrees, see kite risk", screen));
     lines.push(...riskLines(data.risks.slice(0, risksShownMax), screen));
@@ -131,10 +142,12 @@ function summary(data: StatusData): string {
   const count = (test: (s: SessionRow) => boolean) => data.sessions.filter(test).length;
   const asking = count(s => s.attention !== null);
   const waiting = count(hasWait);
+  const stalled = count(s => needsLook(s.health) || s.agents.some(a => needsLook(a.health)));
   const parts = [
     `${data.stats.sessions}`,
     waiting > 0 ? `${waiting} waiting` : "",
     asking > 0 ? `${asking} need${asking === 1 ? "s" : ""} you` : "",
+    stalled > 0 ? `${stalled} stalled or stopped` : "",
   ];
   return parts.filter(p => p !== "").join(", ");
 }

@@ -1,4 +1,5 @@
 /** Tasks as text. */
+import { isGrave } from "../../protocol/roles.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
@@ -76,11 +77,14 @@ export function summaryOf(tasks: readonly TaskRow[]): string {
 
 function cellsOf(task: TaskRow, handle: (id: string) => string, screen: Screen): Cell[] {
   const is = standing(task);
-  const priority = task.priority === "normal" ? "" : task.priority;
+  const rank = task.priority === "normal" ? "" : task.priority;
+  const care = task.risk === "green" ? "" : task.risk;
+  const marks = [rank, care].filter(word => word !== "").join(" ");
+  const style = isGrave(task.risk) ? "red" : task.priority === "high" || care !== "" ? "yellow" : "dim";
   return [
     handle(task.id),
     { text: is, style: styles[is] },
-    { text: priority, style: priority === "high" ? "yellow" : "dim" },
+    { text: marks, style },
     clean(task.description),
     { text: noteOf(task, handle, screen), style: "dim" },
   ];
@@ -92,6 +96,7 @@ function noteOf(task: TaskRow, handle: (id: string) => string, screen: Screen): 
   const parts: string[] = [];
   if (task.status === "active" && who !== "") parts.push(`${who} ${duration(screen.now - task.updatedAt)}`);
   if (task.status === "pending") parts.push(...blockers(task, handle));
+  if (task.held !== null) parts.push(clean(task.held));
   if (task.status === "failed") parts.push(clean(task.result ?? "no reason given"));
   if (task.status === "done" && who !== "") parts.push(`by ${who}`);
   if (task.status === "pending" && task.attempts > 0)
@@ -116,6 +121,8 @@ export function taskView(task: TaskRow, screen: Screen): string[] {
   const fields: readonly (readonly [string, string | null])[] = [
     ["project", task.project],
     ["priority", task.priority === "normal" ? null : task.priority],
+    ["risk", task.risk === "green" ? null : `${task.risk}${task.approved ? ", approved" : ""}`],
+    ["not now", task.held],
     ["labels", task.labels.length === 0 ? null : task.labels.join(", ")],
     ["needs", task.dependsOn.length === 0 ? null : needs(task)],
     ["debate", task.debate],

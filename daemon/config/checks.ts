@@ -3,10 +3,11 @@
  * nothing here runs a command. A person trusts the text of all checks at once, by its hash.
  */
 import { createHash } from "node:crypto";
+import { type Gates, gateNames } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { quote } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
-import { anyGlob, globProblem } from "./glob.ts";
+import { globProblem } from "./glob.ts";
 
 export interface Check {
   readonly name: string;
@@ -69,23 +70,15 @@ export function commandHash(command: string): string {
   return createHash("sha256").update(command).digest("hex");
 }
 
-/** Returns the hash of everything that checks say, by which a person trusts them. */
-export function checksHash(checks: readonly Check[]): string {
-  const text = JSON.stringify(checks.map(({ name, command, when }) => [name, command, when]));
+/** What a project's file says that a person trusts at once: its checks, and its gates (null: it sets none). */
+export interface TrustedParts {
+  readonly checks: readonly Check[];
+  readonly gates: Gates | null;
+}
+
+/** Returns the hash of everything that checks and gates say, by which a person trusts them. */
+export function trustHash({ checks, gates }: TrustedParts): string {
+  const rows = checks.map(({ name, command, when }) => [name, command, when]);
+  const text = JSON.stringify(gates === null ? rows : [rows, gateNames.map(gate => gates[gate])]);
   return createHash("sha256").update(text).digest("hex");
-}
-
-/**
- * Whether the check matters after a change of `files` (paths from the top of the worktree). It does if matching would
- * take more than `limits.checkGlobSteps` steps.
- */
-export function concerns({ when }: Pick<Check, "when">, files: readonly string[]): boolean {
-  if (when === null) return true;
-  // The matcher takes pattern times path steps at most.
-  const steps = lengthOf(when) * lengthOf(files);
-  return steps > limits.checkGlobSteps || files.some(anyGlob(when));
-}
-
-function lengthOf(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + text.length, 0);
 }

@@ -1,15 +1,18 @@
 /** Reads Kite's settings from variables, the user's file and a project's file. */
 import { join } from "node:path";
-import { z } from "zod";
-import { gatePresets, gatesText, stricter } from "../../protocol/gates.ts";
+import * as z from "zod";
+import { type Gates, gatePresets, gatesText, stricter } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { type TeamMode, teamModes } from "../../protocol/team.ts";
 import { readSmall } from "../facts/prober.ts";
 import { type Check, checksIn } from "./checks.ts";
 import { gatesSchema } from "./gates-setting.ts";
 import { globProblem } from "./glob.ts";
+import { healthDefaults, healthSchema } from "./health-setting.ts";
 import { objectIn, textOf } from "./object-file.ts";
+import { spawnClientsSchema } from "./spawn-setting.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
 /** The answer has to arrive before the hook gives up and lets the tool run. */
@@ -17,6 +20,11 @@ const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;
 
 function milliseconds(min: number, max: number, because = "") {
   const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
+  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+}
+
+function wholeNumber(min: number, max: number) {
+  const error = `expected a whole number from ${min} to ${max}`;
   return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
 }
 
@@ -42,6 +50,16 @@ const schema = z
     keepLockUntil: z.enum(["turn", "edit"]),
     /** Which gates hold agents back: `off`, `team`, `strict`, or each gate singly. */
     gates: gatesSchema,
+    /** Spawned agents of one project that have not ended. */
+    spawnMax: wholeNumber(1, limits.spawnsLiveMax),
+    /** How deep agents may spawn agents; 1: a spawned agent spawns none. */
+    spawnDepth: wholeNumber(1, limits.spawnDepthMax),
+    /** Clients that `kite spawn --client` starts, by name: the words of their commands. */
+    spawn: spawnClientsSchema,
+    /** What the rules of a client's own teams do with a call that breaks one. */
+    teams: z.enum(teamModes),
+    /** When an agent that gives no sign of life is quiet and stalled, and what is done then. */
+    health: healthSchema,
     /** Globs of files that hooks do not lock. */
     ignore: z.array(glob).max(limits.filesMax),
   })
@@ -59,6 +77,11 @@ const defaults: ConfigValues = {
   treeGuard: "deny",
   keepLockUntil: "turn",
   gates: gatePresets.off,
+  spawnMax: limits.spawnsLiveDefault,
+  spawnDepth: limits.spawnDepthDefault,
+  spawn: {},
+  teams: "enforce",
+  health: healthDefaults,
   ignore: [],
 };
 
@@ -78,6 +101,11 @@ const variables: Readonly<Record<ConfigKey, string>> = {
   treeGuard: "KITE_TREE_GUARD",
   keepLockUntil: "KITE_KEEP_LOCK_UNTIL",
   gates: "KITE_GATES",
+  spawnMax: "KITE_SPAWN_MAX",
+  spawnDepth: "KITE_SPAWN_DEPTH",
+  spawn: "KITE_SPAWN_CLIENTS",
+  teams: "KITE_TEAMS",
+  health: "KITE_HEALTH",
   ignore: "KITE_IGNORE",
 };
 
@@ -86,11 +114,12 @@ const oldKeys: Readonly<Record<string, ConfigKey>> = { hold: "keepLockUntil" };
 const oldVariables: Readonly<Record<string, ConfigKey>> = { KITE_HOLD: "keepLockUntil" };
 
 /** Kite's variables that are no settings. */
-const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT", "KITE_CHECK"];
+const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT", "KITE_CHECK", "KITE_SPAWN"];
 
-/** Settings of a project: stricter gates, more globs to ignore, how long its turn locks are kept, and a shorter wait. */
+/** Settings of a project: stricter gates and rules of teams, more globs to ignore, how long its turn locks are kept, and a shorter wait. */
 const projectKeys: ReadonlySet<string> = new Set<ConfigKey>([
   "gates",
+  "teams",
   "ignore",
   "keepLockUntil",
   "lockWaitMs",
@@ -142,6 +171,11 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
     keepLockUntil: env.keepLockUntil ?? user.keepLockUntil ?? defaults.keepLockUntil,
     gates: env.gates ?? user.gates ?? defaults.gates,
+    spawnMax: env.spawnMax ?? user.spawnMax ?? defaults.spawnMax,
+    spawnDepth: env.spawnDepth ?? user.spawnDepth ?? defaults.spawnDepth,
+    spawn: user.spawn ?? defaults.spawn,
+    teams: env.teams ?? user.teams ?? defaults.teams,
+    health: env.health ?? user.health ?? defaults.health,
     ignore: env.ignore ?? user.ignore ?? defaults.ignore,
   };
   const sourceOf = (key: ConfigKey): string => {
@@ -156,6 +190,11 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     treeGuard: sourceOf("treeGuard"),
     keepLockUntil: sourceOf("keepLockUntil"),
     gates: sourceOf("gates"),
+    spawnMax: sourceOf("spawnMax"),
+    spawnDepth: sourceOf("spawnDepth"),
+    spawn: sourceOf("spawn"),
+    teams: sourceOf("teams"),
+    health: sourceOf("health"),
     ignore: sourceOf("ignore"),
   };
   let yieldFollows = sources.yieldMs === "default";
@@ -194,6 +233,8 @@ export function tighten(
   readonly values: ConfigValues;
   readonly taken: readonly ConfigKey[];
   readonly checks: readonly Check[];
+  /** The gates as the file sets them; null: it sets none. */
+  readonly gates: Gates | null;
 } {
   const raw = text === null ? new Map() : withNewKeys(objectIn(text, path, problems));
   const checks = checksIn(raw.get("checks"), path, problems);
@@ -220,6 +261,15 @@ export function tighten(
         `${path}: gates ${gatesText(project.gates)} are ignored: a project may only make them stricter (${gatesText(user.gates)})`,
       );
   }
+  const isLooser = (mode: TeamMode) => teamModes.indexOf(mode) < teamModes.indexOf(user.teams);
+  if (project.teams !== undefined && isLooser(project.teams)) {
+    problems.push(
+      `${path}: teams ${project.teams} is ignored: a project may only make it stricter (${user.teams})`,
+    );
+  } else if (project.teams !== undefined && project.teams !== user.teams) {
+    values.teams = project.teams;
+    taken.push("teams");
+  }
   const wait = project.lockWaitMs;
   // A lock kept until the edit ends yields at once, whatever `yieldMs` is.
   const outlasts = yieldFollows || values.keepLockUntil === "edit";
@@ -234,7 +284,7 @@ export function tighten(
     if (yieldFollows) values.yieldMs = yieldAfter(wait);
     taken.push("lockWaitMs");
   }
-  return { values, taken, checks };
+  return { values, taken, checks, gates: project.gates ?? null };
 }
 
 type Raw = Map<string, unknown>;

@@ -1,5 +1,5 @@
 /** The form of the setting `gates`. */
-import { z } from "zod";
+import * as z from "zod";
 import { type Gates, gateModes, gateNames, gatePresets } from "../../protocol/gates.ts";
 
 const preset = z.enum(["off", "team", "strict"]);
@@ -12,6 +12,7 @@ export const gatesSchema = z
       preset,
       z.strictObject({
         preset: preset.optional(),
+        role: gateMode,
         identity: gateMode,
         understanding: gateMode,
         codeView: gateMode,
@@ -29,6 +30,7 @@ export const gatesSchema = z
     const { preset: base = "off", ...single } = asked;
     const of = gatePresets[base];
     return {
+      role: single.role ?? of.role,
       identity: single.identity ?? of.identity,
       understanding: single.understanding ?? of.understanding,
       codeView: single.codeView ?? of.codeView,

@@ -5,13 +5,14 @@
  * `*` and `?` stand for characters of one name, `**` for any number of names; a slash at the end means a directory with
  * its content. A pattern without another slash matches at any depth, one with a slash from the top.
  */
+import { quote } from "../../protocol/text.ts";
 
 /** Returns a sentence if the pattern is invalid, else null. */
 export function globProblem(pattern: string): string | null {
   if (/[[\]{}\\]/.test(pattern))
-    return `${pattern}: of a glob only *, ** and ? are known; write several instead`;
-  if (pattern.startsWith("!")) return `${pattern}: a glob cannot take back what another one ignores`;
-  if (/^\/*$/.test(pattern)) return `${JSON.stringify(pattern)} is no glob`;
+    return `${quote(pattern)}: of a glob only *, ** and ? are known; write several instead`;
+  if (pattern.startsWith("!")) return `${quote(pattern)}: a glob cannot take back what another one ignores`;
+  if (/^\/*$/.test(pattern)) return `${quote(pattern)} is no glob`;
   return null;
 }
 

@@ -1,13 +1,15 @@
 /** A project's own rules: which files need no lock, how long its edits wait, when its locks yield, and its checks. */
 import { dirname } from "node:path";
-import type { Gates } from "../../protocol/gates.ts";
+import { type Gates, stricter } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { TeamMode } from "../../protocol/team.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";
 import type { Check } from "./checks.ts";
 import { type Config, tighten } from "./config.ts";
 import { anyGlob } from "./glob.ts";
+import type { TrustedReader } from "./trusted-reader.ts";
 
 /** Ignored in every project: git's own files, installed packages, files that editors put beside a file. */
 const alwaysIgnored: readonly string[] = [".git/", "node_modules/", "*.swp", "*.swo", "*~", ".#*", "#*#"];
@@ -48,7 +50,11 @@ export interface Rules {
   readonly lockWaitMs: number;
   /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;
+  /** The user's gates, as the project's file makes them stricter, and as a person trusted it when it was stricter still. */
   readonly gates: Gates;
+  readonly teams: TeamMode;
+  /** The gates that the project's file sets by itself; null: none. */
+  readonly projectGates: Gates | null;
   /** The checks that the file names, trusted or not. */
   readonly checks: readonly Check[];
   /** Why the project's file could not be read, and no earlier reading applies; else null. */
@@ -60,6 +66,8 @@ export interface ProjectRulesOptions {
   readonly config: Pick<Config, "values" | "yieldFollows">;
   /** Path of the user's configuration: in the home directory it is also the project's. */
   readonly configFile: string;
+  /** Gates that a person trusted count on, whatever becomes of the file. */
+  readonly trusted: Pick<TrustedReader, "files">;
   readonly outside: BudgetedFs;
   readonly repository: (directory: string) => Promise<Repository | Unreachable>;
   /** Called for each problem in a project's file, once for each content of it. */
@@ -69,6 +77,7 @@ export interface ProjectRulesOptions {
 interface Kept {
   readonly texts: string;
   readonly rules: Rules;
+  readonly trustedGates: Gates | null;
   /** The problem of the last read, so that it is reported once. */
   unknown: string | null;
 }
@@ -122,13 +131,18 @@ export class ProjectRules {
       }
     }
     const [config, gitignore] = [textOf(found), textOf(ignored)];
-    const texts = JSON.stringify([config, gitignore, unknown]);
+    const trusted = await this.#options.trusted.files();
+    const isTold = !("unreachable" in trusted);
+    const trustedGates = isTold ? (trusted.get(path)?.gates ?? null) : (kept?.trustedGates ?? null);
+    const texts = JSON.stringify([config, gitignore, unknown, trustedGates, isTold]);
     if (kept?.texts === texts) {
       kept.unknown = null;
       return kept.rules;
     }
     const problems: string[] = [];
-    const { values, checks } = tighten(this.#options.config, path, config, problems);
+    const { values, checks, gates } = tighten(this.#options.config, path, config, problems);
+    if (!isTold)
+      problems.push(`the gates trusted for ${place.project} are not known: ${trusted.unreachable}`);
     for (const problem of problems) this.#options.onProblem(problem);
     const built = [...alwaysIgnored, ...builtGlobs(gitignore ?? "")];
     const isIgnored = anyGlob([...built, ...values.ignore]);
@@ -141,11 +155,13 @@ export class ProjectRules {
       lockWaitMs: values.lockWaitMs,
       // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.
       yieldMs: values.keepLockUntil === "edit" ? 1 : values.yieldMs,
-      gates: values.gates,
+      teams: values.teams,
+      gates: trustedGates === null ? values.gates : stricter(values.gates, trustedGates),
+      projectGates: gates,
       checks,
       unread: whyUnknown(found),
     };
-    this.#kept.set(id, { texts, rules, unknown });
+    this.#kept.set(id, { texts, rules, trustedGates, unknown });
     return rules;
   }
 

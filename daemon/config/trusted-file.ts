@@ -1,13 +1,20 @@
 /**
- * `trusted.json` of Kite's own directory: which projects' checks a person has trusted, by the hash of their text.
- * `kite trust` writes it. A text that was trusted before the latest one is not: else an agent could bring back weaker checks.
+ * `trusted.json` of Kite's own directory: which projects' checks and gates a person has trusted, by the hash of their text.
+ * `kite trust` writes it. Trusted gates stay in force whatever becomes of the project's file. A text that was trusted before the latest one is not: else an agent could bring back weaker checks.
  */
-import { isObject } from "../../protocol/wire.ts";
-import { type Check, checksHash } from "./checks.ts";
 
-/** The text of a project's checks that a person trusted. */
+import type { Gates } from "../../protocol/gates.ts";
+import { isObject } from "../../protocol/wire.ts";
+import { type Check, checksIn, type TrustedParts, trustHash } from "./checks.ts";
+import { gatesSchema } from "./gates-setting.ts";
+
+/** The text of a project's checks and gates that a person trusted. */
 export interface TrustedText {
   readonly hash: string;
+  /** Null: the file set none. */
+  readonly gates: Gates | null;
+  /** The checks, to show what changed since; null: there was no room for them. No program runs them. */
+  readonly checks: readonly Check[] | null;
   /** Wall time in milliseconds. */
   readonly at: number;
 }
@@ -17,9 +24,9 @@ export type TrustedFiles = ReadonlyMap<string, TrustedText>;
 
 /**
  * - `trusted`: a person trusted this very text.
- * - `changed`: a person trusted another text; that there are no checks any more is a change, too.
- * - `untrusted`: no person has trusted the checks.
- * - `none`: there are no checks, and were none.
+ * - `changed`: a person trusted another text; that there are no checks or gates any more is a change, too.
+ * - `untrusted`: no person has trusted the checks and gates.
+ * - `none`: there are neither checks nor gates, and were none.
  */
 export type Trust = "trusted" | "changed" | "untrusted" | "none";
 
@@ -28,10 +35,10 @@ export function projectFile(project: string): string {
   return project === "/" ? "/.kite/config.json" : `${project}/.kite/config.json`;
 }
 
-export function trustOf(trusted: TrustedFiles, file: string, checks: readonly Check[]): Trust {
+export function trustOf(trusted: TrustedFiles, file: string, parts: TrustedParts): Trust {
   const known = trusted.get(file);
-  if (known !== undefined) return known.hash === checksHash(checks) ? "trusted" : "changed";
-  return checks.length === 0 ? "none" : "untrusted";
+  if (known !== undefined) return known.hash === trustHash(parts) ? "trusted" : "changed";
+  return parts.checks.length === 0 && parts.gates === null ? "none" : "untrusted";
 }
 
 /** Parses the file; null if Kite did not write it so. */
@@ -41,9 +48,25 @@ export function parseTrusted(text: string): TrustedFiles | null {
   const files = new Map<string, TrustedText>();
   for (const [file, value] of Object.entries(read["files"])) {
     if (!isObject(value) || typeof value["hash"] !== "string" || typeof value["at"] !== "number") return null;
-    files.set(file, { hash: value["hash"], at: value["at"] });
+    const gates = value["gates"] === undefined ? null : gatesSchema.safeParse(value["gates"]);
+    if (gates?.success === false) return null;
+    const checks = value["checks"] === undefined ? null : checksIn(value["checks"], "", []);
+    files.set(file, { hash: value["hash"], at: value["at"], gates: gates?.data ?? null, checks });
   }
   return files;
+}
+
+/** Returns the file's text; without the checks themselves if `isShort`. */
+export function trustedText(files: TrustedFiles, isShort: boolean): string {
+  const entries = [...files].map(([file, { hash, at, gates, checks }]) => {
+    const named = (checks ?? []).map(({ name, command, when }) => [
+      name,
+      when === null ? { command } : { command, when },
+    ]);
+    const shown = isShort || checks === null ? {} : { checks: Object.fromEntries(named) };
+    return [file, { hash, at, ...(gates === null ? {} : { gates }), ...shown }];
+  });
+  return `${JSON.stringify({ version: 1, files: Object.fromEntries(entries) }, null, 2)}\n`;
 }
 
 function parsed(text: string): unknown {

@@ -15,6 +15,7 @@ import { declare } from "./declarations/declare.ts";
 import { workReturned, writesNoted, writesSettled } from "./files/dirty-files.ts";
 import { workTaken } from "./files/work-taken.ts";
 import type { Handlers, Meta } from "./handler.ts";
+import { agentRelease } from "./health/release.ts";
 import { grantWaiters } from "./locks/grant.ts";
 import { flightEnd, leaseRenew } from "./locks/in-flight.ts";
 import {
@@ -26,6 +27,9 @@ import {
   turnEnd,
 } from "./locks/release.ts";
 import { askedAgain, lockRequest } from "./locks/request.ts";
+import { mergeCancel, mergeReport } from "./merges/end.ts";
+import { mergeQueue } from "./merges/queue.ts";
+import { mergeAttach, mergeTake, mergeUnbind } from "./merges/run.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./messages/delivery.ts";
 import { resume } from "./messages/freezes.ts";
 import { conflictNoted, notesTold } from "./messages/notices.ts";
@@ -33,12 +37,16 @@ import { broadcast, messageSend } from "./messages/send.ts";
 import type { Retry } from "./origin.ts";
 import { Step } from "./outcome.ts";
 import { keepReply, keptReply, replyUnheard } from "./retries.ts";
+import { roleSet } from "./roles/given.ts";
 import { agentBegin } from "./sessions/agents.ts";
-import { sessionBegin } from "./sessions/begin.ts";
 import { sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions/end.ts";
 import { settleRoom } from "./sessions/room.ts";
 import { teammateNamed } from "./sessions/teammates.ts";
+import { spawnCreate } from "./spawns/create.ts";
+import { sessionBeginAsAgent } from "./spawns/register.ts";
+import { spawnMoved, spawnRemove, spawnUpdate } from "./spawns/update.ts";
 import type { State } from "./state.ts";
+import { taskApprove } from "./tasks/approve.ts";
 import { taskClaim, taskRelease } from "./tasks/claim.ts";
 import { taskCreate, taskImport, taskRemove } from "./tasks/create.ts";
 import { taskUpdate } from "./tasks/update.ts";
@@ -46,7 +54,7 @@ import { elapse } from "./timers.ts";
 
 const handlers: Handlers = {
   daemon_started: daemonStarted,
-  session_begin: sessionBegin,
+  session_begin: sessionBeginAsAgent,
   session_end: sessionEnd,
   session_lost: sessionLost,
   session_found: sessionFound,
@@ -70,11 +78,23 @@ const handlers: Handlers = {
   task_claim: taskClaim,
   task_release: taskRelease,
   task_remove: taskRemove,
+  task_approve: taskApprove,
+  role_set: roleSet,
   declare,
   debate_open: debateOpen,
   debate_enter: debateEnter,
   debate_close: debateClose,
   check_record: checkRecord,
+  spawn_create: spawnCreate,
+  spawn_update: spawnUpdate,
+  spawn_moved: spawnMoved,
+  spawn_remove: spawnRemove,
+  merge_queue: mergeQueue,
+  merge_take: mergeTake,
+  merge_attach: mergeAttach,
+  merge_report: mergeReport,
+  merge_cancel: mergeCancel,
+  merge_unbind: mergeUnbind,
   context_set: contextSet,
   context_delete: contextDelete,
   message_send: messageSend,
@@ -86,6 +106,7 @@ const handlers: Handlers = {
   agent_begin: agentBegin,
   teammate_named: teammateNamed,
   agent_end: agentEnd,
+  agent_release: agentRelease,
   conflict_noted: conflictNoted,
   notes_told: notesTold,
   work_taken: workTaken,

@@ -1,14 +1,15 @@
 /** The invariants of debates; part of `check`. */
 import { limits } from "../../protocol/limits.ts";
+import { itemKey, verdictKey } from "./context.ts";
 import { leavesRoom, missingFor, standingsOf } from "./debates/standing.ts";
 import type { Debate } from "./debates/table.ts";
 import { inboxKey } from "./messages/recipients.ts";
+import { rebuiltDebates } from "./rebuilt.ts";
 import { isSame } from "./same-index.ts";
-import { rebuiltDebates } from "./snapshot.ts";
 import type { State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkDebates({ debates }: State): Generator<string> {
+export function* checkDebates({ debates, context }: State): Generator<string> {
   let last = 0;
   for (const debate of debates.all.values()) {
     if (debate.n <= last || debate.n > debates.count)
@@ -19,6 +20,14 @@ export function* checkDebates({ debates }: State): Generator<string> {
     yield* checkVerdict(debate);
   }
   if (debates.all.size > limits.debatesMax) yield "there are more debates than may be";
+  for (const [project, places] of debates.byProject)
+    if (places.size > limits.debatesPerProjectMax) yield `${project} has ${places.size} debates`;
+  const closed = [...debates.all.values()].filter(({ verdict }) => verdict !== null);
+  const keys = closed.map(({ project, id }) => itemKey(project, verdictKey(id)));
+  for (const key of keys)
+    if (!context.items.has(key)) yield `${key.replace("\n", " ")} is a verdict, and not in the context`;
+  if (context.verdicts !== keys.length)
+    yield `${context.verdicts} verdicts are in the context, not ${keys.length}`;
   for (const [project, ids] of debates.open)
     if (ids.size > limits.debatesOpenMax) yield `${project} has ${ids.size} open debates`;
   const fresh = rebuiltDebates(debates);
@@ -60,7 +69,10 @@ function* checkVerdict(debate: Debate): Generator<string> {
   const chosen = standingsOf(debate).find(({ name }) => name === verdict.name);
   if (chosen === undefined || chosen.conceded)
     yield `${id} is closed with ${verdict.name}, which was not left`;
-  const missing = missingFor(debate, verdict.name).length;
-  if (missing > 0 && !verdict.forced) yield `${id} is closed, and ${missing} things were missing`;
-  if (verdict.forced && verdict.by !== null) yield `${id} was forced to close by ${verdict.by.name}`;
+  const { by, alone, forced } = verdict;
+  const missing = missingFor(debate, verdict.name, { by, alone }).length;
+  if (alone && (forced || missingFor(debate, verdict.name, { by, alone: false }).length === 0))
+    yield `${id} says alone, and nothing of others was missing`;
+  if (missing > 0 && !forced) yield `${id} is closed, and ${missing} things were missing`;
+  if (forced && by !== null) yield `${id} was forced to close by ${by.name}`;
 }

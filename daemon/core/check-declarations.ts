@@ -33,7 +33,7 @@ export function* checkDeclarations(state: State): Generator<string> {
     last = n;
   }
   const fresh = rebuiltDeclarations(declarations);
-  for (const name of ["bySession", "byFile"] as const)
+  for (const name of ["bySession", "byFile", "leads"] as const)
     if (!isSame(declarations[name], fresh[name])) yield `the index ${name} of the declarations is wrong`;
   if (!isSame(declarations.paths.describe(), fresh.paths.describe()))
     yield "the index paths of the declarations is wrong";

@@ -3,7 +3,7 @@ import { limits } from "../../protocol/limits.ts";
 import { itemKey } from "./context.ts";
 import { inboxKey } from "./messages/recipients.ts";
 import { lettersOf, sortKeyOf } from "./messages/table.ts";
-import { rebuiltFreezes } from "./snapshot.ts";
+import { rebuiltFreezes } from "./rebuilt.ts";
 import type { Freezes, State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
@@ -15,14 +15,18 @@ export function* checkTalk(state: State): Generator<string> {
 
 function* checkContext({ context, nodes }: State): Generator<string> {
   let bytes = 0;
+  let verdicts = 0;
   for (const [place, item] of context.items) {
-    bytes += item.bytes + 2 * (item.project.length + item.key.length);
+    if (item.key.startsWith("debate/")) verdicts += 1;
+    else bytes += item.bytes + 2 * (item.project.length + item.key.length);
     if (place !== itemKey(item.project, item.key)) yield `${place} holds the value of ${item.key}`;
     if (item.version <= 0) yield `${item.key} has version ${item.version}`;
     if (!nodes.has(item.node)) yield `${item.key} was set on ${item.node}, where no daemon started`;
   }
   if (bytes !== context.bytes) yield `context counts ${context.bytes} bytes, not ${bytes}`;
-  if (bytes > limits.contextBytes || context.items.size > limits.contextKeysMax) yield "context is over full";
+  if (verdicts !== context.verdicts) yield `context counts ${context.verdicts} verdicts, not ${verdicts}`;
+  if (bytes > limits.contextBytes || context.items.size - verdicts > limits.contextKeysMax)
+    yield "context is over full";
 }
 
 function* checkMessages(state: State): Generator<string> {

@@ -6,18 +6,21 @@ import { checkDebates } from "./check-debates.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import { checkTalk } from "./check-messages.ts";
 import { checkNotes } from "./check-notices.ts";
+import { checkSpawns } from "./check-spawns.ts";
 import { checkResults } from "./checks/table.ts";
 import { fileKey } from "./files/merge-risk.ts";
 import { firstBlocker } from "./locks/blockers.ts";
 import type { ActorLocks } from "./locks/by-actor.ts";
 import { cycleOf } from "./locks/deadlock.ts";
+import { checkMerges } from "./merges/check.ts";
+import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./rebuilt.ts";
 import { isSame } from "./same-index.ts";
 import { isAlive } from "./sessions/kinship.ts";
 import { isIdle } from "./sessions/room.ts";
 import { nameKey } from "./sessions/table.ts";
 import { addToSet } from "./sets.ts";
-import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./snapshot.ts";
 import type { Hold, Locks, State } from "./state.ts";
+import { checkTaskRisks } from "./tasks/check-risks.ts";
 import { findCycle } from "./tasks/cycle.ts";
 import { claimerOf, isDone } from "./tasks/table.ts";
 
@@ -27,6 +30,7 @@ const slices = {
   locks: checkLocks,
   tasks: function* (state: State): Generator<string> {
     yield* checkTasks(state);
+    yield* checkTaskRisks(state);
     yield* checkTaskIndexes(state);
   },
   writes: function* (state: State): Generator<string> {
@@ -38,6 +42,8 @@ const slices = {
   talk: checkTalk,
   debates: checkDebates,
   checks: ({ checks, seq }: State) => checkResults(checks, seq),
+  spawns: checkSpawns,
+  merges: checkMerges,
 } as const;
 
 export type Slice = keyof typeof slices;
@@ -74,6 +80,16 @@ function* checkSessions(state: State): Generator<string> {
     for (const agent of session.teammates.keys()) {
       if (agent !== null && !session.agents.has(agent))
         yield `${agent} is a teammate and no agent of ${session.id}`;
+    }
+    for (const agent of session.roles.keys()) {
+      if (agent !== null && !session.agents.has(agent))
+        yield `${agent} has a role and is no agent of ${session.id}`;
+    }
+    if (session.members.size > limits.teamMembersMax) yield `session ${session.id} leads too many`;
+    for (const [called, { session: id, gone }] of session.members) {
+      const own = state.sessions.live.get(id)?.teammates.get(null);
+      if (gone === undefined && (own?.name !== called || own.lead !== session.id))
+        yield `${id} does not say that it is ${called} of session ${session.id}`;
     }
     if (state.sessions.ended.has(session.id)) yield `session ${session.id} is live and ended`;
     if (session.lostAt !== null && session.incarnations.some(i => i.anchor !== null)) {

@@ -3,15 +3,20 @@
  * Invariant: a command carries every fact of the outside world that it needs; the core reads none itself.
  */
 
+import type { Risk } from "../../protocol/roles.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Actor, Anchor } from "./actor.ts";
 import type { CheckRecord } from "./checks/table.ts";
 import type { DebateCommands } from "./debates/commands.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";
 import type { FileName, FileRef, Written } from "./file-ref.ts";
+import type { HealthCommands } from "./health/commands.ts";
+import type { MergeCommands } from "./merges/commands.ts";
 import type { TalkCommands } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
+import type { RoleCommands } from "./roles/commands.ts";
+import type { SpawnCommands } from "./spawns/commands.ts";
 import type { Task } from "./tasks/table.ts";
 
 /** A command before the log ordered it. `at` is the proposer's clock, in milliseconds. */
@@ -43,6 +48,8 @@ export interface SessionBegin {
   readonly name: string | null;
   /** Whether an id that ended within the last hour may begin again. */
   readonly revive: boolean;
+  /** The record of the spawned agent that this session is, as its process says. */
+  readonly spawn?: string;
   /** Wall time, to be shown to people. */
   readonly wallMs: number;
   readonly retry?: Retry;
@@ -201,6 +208,8 @@ export interface NewTask {
   readonly dependsOn: readonly string[];
   /** A debate's id or a part of one. */
   readonly debate?: string;
+  /** Absent: green. */
+  readonly risk?: Risk;
 }
 
 /** Creates all of these tasks, or none. */
@@ -214,14 +223,17 @@ export interface TaskCreate {
   readonly retry?: Retry;
 }
 
-/** Imports tasks of another store under their own ids; a task whose id exists already stays as it is. */
+/**
+ * Imports tasks of another store under their own ids; a task whose id exists already stays as it is. `debate` is an id;
+ * one that is not in the task's project is dropped.
+ */
 export interface TaskImport {
   readonly by: Actor | null;
   readonly tasks: readonly Omit<Task, "n" | "createdBy">[];
   readonly retry?: Retry;
 }
 
-/** Changes a task; a null field stays as it is. `debate`: absent: it stays; null: none. */
+/** Changes a task; a null field stays as it is, and an absent one. `debate`: null: none. */
 export interface TaskUpdate {
   readonly by: Actor | null;
   readonly task: string;
@@ -232,6 +244,7 @@ export interface TaskUpdate {
   readonly priority: TaskPriority | null;
   readonly labels: readonly string[] | null;
   readonly debate?: string | null;
+  readonly risk?: Risk | null;
   /** Project and directory of a session id that is not registered yet. */
   readonly project: string;
   readonly cwd: string;
@@ -263,6 +276,15 @@ export interface TaskRemove {
   readonly retry?: Retry;
 }
 
+/** A person says yes to the next run of a red or critical task. */
+export interface TaskApprove {
+  /** Null: a person. An agent is refused. */
+  readonly by: Actor | null;
+  readonly task: string;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
 /** A timer that expired, by name. The core refuses it if it no longer fits the state. */
 export type Due =
   | { readonly what: "wait_over"; readonly ticket: number }
@@ -278,7 +300,9 @@ export type Due =
       readonly key: string;
       readonly version: number;
     }
+  | { readonly what: "merge_runner_over"; readonly merge: string }
   | { readonly what: "edit_hold_over"; readonly hold: string }
+  | { readonly what: "spawn_over"; readonly spawn: string }
   | { readonly what: "suspend_over"; readonly session: string; readonly begun: number }
   | { readonly what: "lost_turns_over"; readonly session: string; readonly begun: number }
   | { readonly what: "lost_leases_over"; readonly session: string; readonly begun: number }
@@ -299,7 +323,15 @@ export interface Void {
 }
 
 /** Every command, by name. */
-export interface Commands extends TalkCommands, DebateCommands, NoteCommands, DeclarationCommands {
+export interface Commands
+  extends TalkCommands,
+    DebateCommands,
+    NoteCommands,
+    DeclarationCommands,
+    SpawnCommands,
+    MergeCommands,
+    RoleCommands,
+    HealthCommands {
   daemon_started: DaemonStarted;
   session_begin: SessionBegin;
   session_end: SessionEnd;
@@ -325,6 +357,7 @@ export interface Commands extends TalkCommands, DebateCommands, NoteCommands, De
   task_claim: TaskClaim;
   task_release: TaskRelease;
   task_remove: TaskRemove;
+  task_approve: TaskApprove;
   check_record: CheckRecord;
   elapse: Elapse;
   rules: Rules;

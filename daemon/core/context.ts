@@ -1,7 +1,8 @@
 /**
  * Context: small shared JSON values, by project and key.
  *
- * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`; a key's version
+ * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`, but for verdicts of
+ * debates, whose bound is that of debates; only closing a debate sets a verdict, and only its end removes it; a key's version
  * only rises, even across deletion (a new key begins above every ended version); a value that is not durable ends
  * with a restart of its node's daemon; no reader sees an expired value, even before the log records its end.
  */
@@ -17,7 +18,10 @@ import type { ContextItem, ContextTable, State } from "./state.ts";
 
 export const contextSet: Handler<"context_set"> = (state, command, meta, step) => {
   const { project, key } = command;
-  const refused = conflictOf(contextAt(state, project, key), command) ?? contextFull(state, command);
+  const refused =
+    reservedRefusal(key) ??
+    conflictOf(contextAt(state, project, key), command) ??
+    contextFull(state, command);
   if (refused !== null) {
     step.reply = refused;
     return;
@@ -35,7 +39,7 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
     step.reply = contextAbsent(key);
     return;
   }
-  const refused = conflictOf(known, command);
+  const refused = reservedRefusal(key) ?? conflictOf(known, command);
   if (refused !== null) {
     step.reply = refused;
     return;
@@ -48,15 +52,30 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
 /** A value to set, by a client or by the core. */
 type NewValue = Pick<ContextSet, "actor" | "project" | "key" | "value" | "bytes" | "durable" | "wallMs">;
 
+const verdicts = "debate/";
+
+/** Returns the key of the debate's verdict. */
+export function verdictKey(debate: string): string {
+  return `${verdicts}${debate}`;
+}
+
+/** Whether the key is reserved for a verdict. */
+function isVerdictKey(key: string): boolean {
+  return key.startsWith(verdicts);
+}
+
+function reservedRefusal(key: string): Refusal | null {
+  if (!isVerdictKey(key)) return null;
+  const error = `keys that begin with ${verdicts} are verdicts of debates, which nobody sets or deletes; take another key, or open a new debate to doubt a verdict`;
+  return refuse("context_reserved", error, { key });
+}
+
 /** Returns why there is no room for the value, or null. */
-export function contextFull(
-  state: State,
-  value: Pick<NewValue, "project" | "key" | "bytes">,
-): Refusal | null {
+function contextFull(state: State, value: Pick<NewValue, "project" | "key" | "bytes">): Refusal | null {
   const { context } = state;
   const known = contextAt(state, value.project, value.key);
   const bytes = context.bytes + sizeOf(value) - (known === undefined ? 0 : sizeOf(known));
-  const keys = context.items.size + (known === undefined ? 1 : 0);
+  const keys = context.items.size - context.verdicts + (known === undefined ? 1 : 0);
   if (bytes <= limits.contextBytes && keys <= limits.contextKeysMax) return null;
   const most = `${limits.contextBytes} bytes and ${limits.contextKeysMax} keys`;
   return refuse(
@@ -122,12 +141,14 @@ export function itemKey(project: string, key: string): string {
 
 export function addItem(context: ContextTable, item: ContextItem): void {
   context.items.set(itemKey(item.project, item.key), item);
-  context.bytes += sizeOf(item);
+  if (isVerdictKey(item.key)) context.verdicts += 1;
+  else context.bytes += sizeOf(item);
 }
 
 function removeItem(context: ContextTable, item: ContextItem): void {
   context.items.delete(itemKey(item.project, item.key));
-  context.bytes -= sizeOf(item);
+  if (isVerdictKey(item.key)) context.verdicts -= 1;
+  else context.bytes -= sizeOf(item);
 }
 
 /** Removes a key; the next value of the key begins above its version. */

@@ -5,13 +5,14 @@ import { dropVolatile } from "./context.ts";
 import type { Handler } from "./handler.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
+import { awaitRunners } from "./merges/run.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { forgetRefusals } from "./retries.ts";
 import { rulesKnown } from "./state.ts";
 
 /**
  * Begins a new epoch of a node's daemon, whose earlier connections are gone. Its waiters keep their queue positions
- * for `limits.placeMs`, and its bound locks wait `limits.boundGraceMs` for their clients to return.
+ * for `limits.placeMs`, and its bound locks and merges wait `limits.boundGraceMs` for their clients to return.
  */
 export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
   const { node } = meta.origin;
@@ -39,6 +40,7 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
       step.timers.push({ at, due: { what: "bound_over", key: hold.key, first: first.grant } });
     }
   }
+  awaitRunners(state, node, step);
 };
 
 export const rules: Handler<"rules"> = (state, command, _meta, step) => {

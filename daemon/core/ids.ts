@@ -22,6 +22,11 @@ export function matchesOf({ ids, ends }: IdIndex, name: string): string[] {
   return isEnd(name) ? some(ends, `${name} `).map(end => end.slice(name.length + 1)) : some(ids, name);
 }
 
+/** Whether `name` names the id: it is the id, begins it, or ends it if it has no dash. */
+export function isMatch(id: string, name: string): boolean {
+  return isEnd(name) ? endOf(id).startsWith(`${name} `) : id.startsWith(name);
+}
+
 /** Returns the sentence for several matches, and those that it names. `things` is their noun in the plural. */
 export function ambiguity(
   things: string,

@@ -6,36 +6,35 @@
 
 import { addResult, type CheckResult } from "./checks/table.ts";
 import { addItem } from "./context.ts";
-import { addDebate, type Debate, type Debates, noDebates } from "./debates/table.ts";
+import { addDebate, type Debate } from "./debates/table.ts";
 import { addDeclaration, type Declaration } from "./declarations/table.ts";
 import { addSettled, addWork } from "./files/dirty-files.ts";
 import { addRisk } from "./files/merge-risk.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
+import { addMerge, type Merge } from "./merges/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
 import { addConflict, addPending, type Conflict, type PendingNotes } from "./messages/notice-table.ts";
 import { addMessage, type NewMessage } from "./messages/table.ts";
 import type { EventCursor } from "./outcome.ts";
 import { putReply } from "./retries.ts";
-import { addSession, type Teammate } from "./sessions/table.ts";
+import { addSession, type GivenRole, type Member, type Teammate } from "./sessions/table.ts";
+import { addSpawn, type Spawn } from "./spawns/table.ts";
 import {
   type ContextItem,
   type DirtyFile,
   type ExpiredWrite,
   emptyState,
   type Freeze,
-  type Freezes,
   type Hold,
   type KeptReply,
-  type Locks,
   type MergeRisk,
   type Message,
   type NodeStart,
   type Session,
-  type Sessions,
   type State,
   type Waiter,
 } from "./state.ts";
-import { insertTasks, noTasks, type Task, type Tasks } from "./tasks/table.ts";
+import { insertTasks, type Task } from "./tasks/table.ts";
 
 const format = 1;
 
@@ -55,6 +54,10 @@ interface Header {
   readonly contextVersions: number;
   /** Absent: no debate was ever opened. */
   readonly debateCount?: number;
+  /** Absent: no agent was ever spawned. */
+  readonly spawnCount?: number;
+  /** Absent: no merge was ever queued. */
+  readonly mergeCount?: number;
   readonly messageCount: number;
   readonly sent: readonly (readonly [string, readonly number[]])[];
   readonly editHoldCount: number;
@@ -69,9 +72,13 @@ type PlainWaiter = Omit<Waiter, "row" | "blockers">;
 
 /** The lists by the name on their lines, in the order of writing and reading. */
 interface Lists {
-  sessions: Omit<Session, "agents" | "teammates"> & {
+  sessions: Omit<Session, "agents" | "teammates" | "roles" | "members"> & {
     readonly agents?: readonly (readonly [string, string])[];
     readonly teammates?: readonly (readonly [string | null, Teammate])[];
+    /** Absent: nobody gave any. */
+    readonly roles?: readonly (readonly [string | null, GivenRole])[];
+    /** Absent: it leads no other session. */
+    readonly members?: readonly (readonly [string, Member])[];
   };
   idle: string;
   holds: PlainHold;
@@ -89,6 +96,8 @@ interface Lists {
   messages: NewMessage;
   editHolds: Freeze;
   checks: CheckResult;
+  spawns: Spawn;
+  merges: Merge;
   replies: readonly [string, KeptReply];
 }
 
@@ -102,7 +111,8 @@ export interface Copy {
 
 /** Copies the state, which is far cheaper than writing it, so that writing can happen later. */
 export function copyOf(state: State): Copy {
-  const { locks, tasks, writes, notes, declarations, checks, context, debates, messages, freezes } = state;
+  const { locks, tasks, writes, notes, declarations, checks, context, debates, messages, freezes, merges } =
+    state;
   const header: Header = {
     format,
     rules: state.rules,
@@ -117,6 +127,8 @@ export function copyOf(state: State): Copy {
     taskCount: tasks.created,
     contextVersions: context.versions,
     ...(debates.count === 0 ? {} : { debateCount: debates.count }),
+    ...(state.spawns.count === 0 ? {} : { spawnCount: state.spawns.count }),
+    ...(merges.count === 0 ? {} : { mergeCount: merges.count }),
     messageCount: messages.count,
     sent: [...messages.sent],
     editHoldCount: freezes.count,
@@ -142,6 +154,8 @@ export function copyOf(state: State): Copy {
     messages: Array.from(messages.all.values(), plainMessage),
     editHolds: [...freezes.all.values()],
     checks: [...checks.results.values()],
+    spawns: [...state.spawns.all.values()],
+    merges: [...merges.all.values()],
     replies: [...state.replies],
   };
   return { header, lists };
@@ -167,6 +181,8 @@ export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield* listLines("messages", lists.messages);
   yield* listLines("editHolds", lists.editHolds);
   yield* listLines("checks", lists.checks);
+  yield* listLines("spawns", lists.spawns);
+  yield* listLines("merges", lists.merges);
   yield* listLines("replies", lists.replies);
 }
 
@@ -235,6 +251,8 @@ function readHeader(state: State, line: string): Header {
   state.tasks.created = header.taskCount;
   state.context.versions = header.contextVersions;
   state.debates.count = header.debateCount ?? 0;
+  state.spawns.count = header.spawnCount ?? 0;
+  state.merges.count = header.mergeCount ?? 0;
   state.messages.count = header.messageCount;
   for (const [by, times] of header.sent) state.messages.sent.set(by, times);
   state.freezes.count = header.editHoldCount;
@@ -246,8 +264,14 @@ function readHeader(state: State, line: string): Header {
 
 function readLists(state: State, part: Part): void {
   for (const session of part.sessions ?? []) {
-    const { agents, teammates } = session;
-    addSession(state.sessions, { ...session, agents: new Map(agents), teammates: new Map(teammates) });
+    const { agents, teammates, roles, members } = session;
+    addSession(state.sessions, {
+      ...session,
+      agents: new Map(agents),
+      teammates: new Map(teammates),
+      roles: new Map(roles),
+      members: new Map(members),
+    });
   }
   for (const id of part.idle ?? []) state.sessions.idle.add(id);
   for (const hold of part.holds ?? []) addHold(state.locks, { ...hold, row: null });
@@ -264,11 +288,19 @@ function readLists(state: State, part: Part): void {
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) addFreeze(state.freezes, hold);
   for (const result of part.checks ?? []) addResult(state.checks, result);
+  for (const spawn of part.spawns ?? []) addSpawn(state.spawns, spawn);
+  for (const merge of part.merges ?? []) addMerge(state.merges, merge);
   for (const [key, kept] of part.replies ?? []) putReply(state, key, kept);
 }
 
-function plainSession(session: Session): Lists["sessions"] {
-  return { ...session, agents: [...session.agents], teammates: [...session.teammates] };
+function plainSession({ roles, members, ...session }: Session): Lists["sessions"] {
+  return {
+    ...session,
+    agents: [...session.agents],
+    teammates: [...session.teammates],
+    ...(roles.size === 0 ? {} : { roles: [...roles] }),
+    ...(members.size === 0 ? {} : { members: [...members] }),
+  };
 }
 
 /** Copies the fields in a fixed order, whatever created the object. Naming each is by far the fastest way to copy. */
@@ -336,47 +368,12 @@ function plainTask(task: Task): Task {
     dependsOn: task.dependsOn,
     attempts: task.attempts,
     debate: task.debate,
+    risk: task.risk,
+    approved: task.approved,
     state: task.state,
   };
 }
 
 function plainMessage({ open: _open, letters, ...rest }: Message): NewMessage {
   return { ...rest, letters: [...letters.values()] };
-}
-
-/** Returns the tasks with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltTasks(tasks: Tasks): Tasks {
-  const fresh = noTasks(new Set());
-  fresh.created = tasks.created;
-  insertTasks(fresh, [...tasks.all.values()]);
-  return fresh;
-}
-
-/** Returns the locks with their derived fields rebuilt from holds and waiters, to compare with the live ones. */
-export function rebuiltIndexes(locks: Locks): Locks {
-  const fresh = emptyState().locks;
-  for (const hold of locks.holds.values()) addHold(fresh, { ...hold });
-  for (const waiter of locks.waiters.values()) addWaiter(fresh, { ...waiter });
-  return fresh;
-}
-
-/** Returns the debates with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltDebates(debates: Debates): Debates {
-  const fresh = noDebates();
-  for (const debate of debates.all.values()) addDebate(fresh, debate);
-  return fresh;
-}
-
-/** Returns the freezes with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltFreezes(holds: Freezes): Freezes {
-  const fresh = emptyState().freezes;
-  for (const hold of holds.all.values()) addFreeze(fresh, hold);
-  return fresh;
-}
-
-/** Returns the sessions with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltSessions({ live }: Sessions): Sessions {
-  const fresh = emptyState().sessions;
-  for (const session of live.values()) addSession(fresh, session);
-  return fresh;
 }

@@ -8,6 +8,7 @@ import type { FileRef } from "./file-ref.ts";
 import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
 import { OtherWords } from "./locks/by-words.ts";
 import { WaitGraph } from "./locks/wait-graph.ts";
+import { type Merges, noMerges } from "./merges/table.ts";
 import { type Notes, noNotes } from "./messages/notice-table.ts";
 import {
   type ContextTable,
@@ -21,6 +22,7 @@ import type { Bound, Origin, Retry } from "./origin.ts";
 import type { EventCursor, Reply } from "./outcome.ts";
 import { PathIndex } from "./path-index.ts";
 import { noSessions, type Sessions } from "./sessions/table.ts";
+import { noSpawns, type Spawns } from "./spawns/table.ts";
 import { noTasks, type Tasks } from "./tasks/table.ts";
 
 export type * from "./messages/state.ts";
@@ -57,6 +59,8 @@ export interface State {
   readonly messages: Messages;
   readonly freezes: Freezes;
   readonly checks: CheckTable;
+  readonly spawns: Spawns;
+  readonly merges: Merges;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
   /** derived: the total length of kept replies, as JSON in UTF-16 units. */
@@ -299,6 +303,8 @@ export function emptyState(): State {
     messages: noMessages(touched),
     freezes: noFreezes(touched),
     checks: noChecks(),
+    spawns: noSpawns(),
+    merges: noMerges(),
     replies: new Map(),
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },

@@ -17,9 +17,11 @@ import { disconnectLoans, holdsOf, releaseParts } from "./locks/release.ts";
 import { waitOver } from "./locks/replies.ts";
 import { removeWaiter } from "./locks/table.ts";
 import { leaseMsOf, yieldAt } from "./locks/yield.ts";
+import { runnerOver, runnerOverAt } from "./merges/run.ts";
 import { endFreeze } from "./messages/freezes.ts";
 import type { Step, Timer } from "./outcome.ts";
 import { end, leaseAfterLostMs } from "./sessions/end.ts";
+import { spawnOver } from "./spawns/update.ts";
 import type { Hold, Session, State, Waiter } from "./state.ts";
 
 /** Returns when `due` is due in this state (core time, ms), or null if it no longer applies. */
@@ -54,12 +56,16 @@ export function dueAt(state: State, due: Due): number | null {
     }
     case "edit_hold_over":
       return state.freezes.all.get(due.hold)?.until ?? null;
+    case "spawn_over":
+      return state.spawns.all.get(due.spawn)?.registerUntil ?? null;
     case "bound_over": {
       const bound = boundPart(state, due)?.bound ?? null;
       const start = bound === null ? undefined : state.nodes.get(bound.node);
       if (start === undefined || bound?.epoch === start.epoch) return null;
       return start.at + limits.boundGraceMs;
     }
+    case "merge_runner_over":
+      return runnerOverAt(state, due.merge);
     case "lost_turns_over":
       return lostSince(state, due, limits.lockDelayMs);
     case "lost_leases_over":
@@ -92,6 +98,10 @@ export function allDue(state: State): Timer[] {
     if (endsAt !== null) dues.push({ what: "context_over", project, key, version });
   }
   for (const hold of state.freezes.all.keys()) dues.push({ what: "edit_hold_over", hold });
+  for (const { id: spawn, registerUntil } of state.spawns.all.values())
+    if (registerUntil !== null) dues.push({ what: "spawn_over", spawn });
+  for (const ids of state.merges.byRunner.values())
+    for (const merge of ids) dues.push({ what: "merge_runner_over", merge });
   dues.push({ what: "grants_left" });
   return dues.flatMap(due => {
     const at = dueAt(state, due);
@@ -128,6 +138,10 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       const hold = state.freezes.all.get(due.hold);
       return hold === undefined ? undefined : endFreeze(state, hold, "over", step);
     }
+    case "spawn_over": {
+      const spawn = state.spawns.all.get(due.spawn);
+      return spawn === undefined ? undefined : spawnOver(state, spawn, step);
+    }
     case "bound_over": {
       const hold = meant(state, due);
       if (hold !== null) return dropHold(state, hold, "disconnected", step);
@@ -135,6 +149,8 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       const part = boundPart(state, due);
       return used === undefined ? undefined : disconnectLoans(state, used, loan => loan === part, step);
     }
+    case "merge_runner_over":
+      return runnerOver(state, due.merge, step);
     case "lost_turns_over":
       return releaseKind(state, due.session, "turn", step);
     case "lost_leases_over":

@@ -47,15 +47,24 @@ export class Deadlines {
 
   /**
    * Checks `count` timers and drops those that are over. The next call continues after them, so every timer is checked
-   * in time.
+   * in time: a count of twice the timers checks all, because one that takes a dropped one's place may be checked twice.
    */
   sweep(count: number, isOver: (due: Due) => boolean): void {
-    for (let left = Math.min(count, this.#heap.length); left > 0; left -= 1) {
+    for (let left = Math.min(count, 2 * this.#heap.length); left > 0; left -= 1) {
       if (this.#swept >= this.#heap.length) this.#swept = 0;
       const timer = this.#heap[this.#swept];
       if (timer === undefined) return;
-      if (isOver(timer.due)) this.#drop(this.#swept, timer);
-      else this.#swept += 1;
+      if (!isOver(timer.due)) {
+        this.#swept += 1;
+        continue;
+      }
+      this.#forget(timer);
+      const last = this.#heap.pop();
+      if (last === undefined || last === timer) continue;
+      // The last timer may rise to where the sweep has been, so it is checked before it takes the free place.
+      if (isOver(last.due)) this.#forget(last);
+      else if (last.at < timer.at) this.#rise(this.#swept, last);
+      else this.#sink(this.#swept, last);
     }
   }
 
@@ -64,13 +73,9 @@ export class Deadlines {
     this.#times.clear();
   }
 
-  #drop(i: number, timer: Timer): void {
-    const name = nameOf(timer.due);
-    if (this.#times.get(name) === timer.at) this.#times.delete(name);
-    const last = this.#heap.pop();
-    if (last === undefined || last === timer) return;
-    if (last.at < timer.at) this.#rise(i, last);
-    else this.#sink(i, last);
+  #forget({ due, at }: Timer): void {
+    const name = nameOf(due);
+    if (this.#times.get(name) === at) this.#times.delete(name);
   }
 
   /** Moves the timer up from `i` to its position. */

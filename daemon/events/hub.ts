@@ -118,7 +118,7 @@ export class EventHub {
     for (const connection of this.#connections()) {
       const subscriber = this.#subscribers.get(connection);
       const subscribed = subscriber !== undefined && passes(subscriber.filter, filtered);
-      const own = about.some(id => connection.sessions.has(id));
+      const own = isUnasked(event.event) && about.some(id => connection.sessions.has(id));
       if ((subscribed || own) && connection.unreadBytes < limits.unreadEventBytes) connection.push(line);
     }
   }

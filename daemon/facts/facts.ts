@@ -1,13 +1,16 @@
 /** The interface through which handlers read the outside world. */
-import type { AgentFile } from "../../hooks/seam/plan.ts";
+import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Anchor } from "../core/actor.ts";
+import type { CommitDiff } from "../core/checks/changes.ts";
 import { parentAgent } from "./agent-parent.ts";
+import { commitDiff } from "./commit-diff.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts } from "./git-changes.ts";
 import { CommitFacts, type CommitMark } from "./git-commits.ts";
 import type { GitChild, GitPlace } from "./git-process.ts";
 import { type FileState, WorkFacts } from "./git-status.ts";
+import { type LifeQuestion, type LifeSigns, lifeSigns } from "./life-signs.ts";
 import type { PathFact } from "./path-cache.ts";
 import { PathFacts, type Stamped } from "./paths.ts";
 import { isAlive, processAnchor } from "./processes.ts";
@@ -53,20 +56,31 @@ export interface Facts {
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
   /** The state of a whole worktree, no older than the call. */
   worktreeState(place: GitPlace): Promise<WorktreeState | Unreachable>;
+  /** The files that differ between two commits, by their ids; null: no commit. */
+  commitDiff(
+    place: GitPlace,
+    commits: readonly [string | null, string | null],
+  ): Promise<CommitDiff | Unreachable>;
   /** The process as an anchor, if the daemon sees it and it is the user's. */
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;
+  /** Signs of life of an agent, in its client's files and in the process table. */
+  lifeSigns(asked: LifeQuestion): Promise<LifeSigns>;
 }
 
 /** Returns the facts of this machine, all under one budget. */
-export function outsideFacts(outside: BudgetedFs, gitChild: GitChild, agentFile: AgentFile | null): Facts {
+export function outsideFacts(
+  outside: BudgetedFs,
+  gitChild: GitChild,
+  adapter: Pick<HookAdapter, "agentFile" | "lifeFiles"> | null,
+): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
   const work = new WorkFacts(outside, gitChild);
   const changes = new ChangeFacts(outside, gitChild);
   const commits = new CommitFacts(outside, gitChild);
   const repository = (cwd: string) => git.repositoryOf(cwd);
-  const states = new StateFacts(outside, gitChild, repository);
+  const states = new StateFacts(outside, gitChild, cwd => git.lookUp(cwd));
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
     pathNow: (cwd, file) => paths.resolveNow(cwd, file),
@@ -81,9 +95,11 @@ export function outsideFacts(outside: BudgetedFs, gitChild: GitChild, agentFile:
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
     worktreeState: place => states.of(place),
+    commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
     repository,
-    parentAgent: async file => (agentFile === null ? null : parentAgent(outside, agentFile, file)),
+    parentAgent: async file => (adapter === null ? null : parentAgent(outside, adapter.agentFile, file)),
     anchor: processAnchor,
     isAlive,
+    lifeSigns: asked => lifeSigns(outside, adapter?.lifeFiles ?? null, asked),
   };
 }

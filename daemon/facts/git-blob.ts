@@ -21,3 +21,10 @@ export function oidOf(content: Buffer, length: number): string {
   const hash = createHash(length === 64 ? "sha256" : "sha1");
   return hash.update(`blob ${content.length}\0`).update(content).digest("hex");
 }
+
+/** Git's id of the empty tree, in SHA-1 or SHA-256. */
+export function emptyTree(like: string | null): string {
+  return like?.length === 64
+    ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+    : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+}

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { TreeChange } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
+import { emptyTree } from "./git-blob.ts";
 import { type GitAnswer, GitChild, type GitPlace } from "./git-process.ts";
 import { Allowance } from "./work-clock.ts";
 
@@ -231,13 +232,6 @@ function namesIn(answer: GitAnswer): readonly string[] {
   return outOf(answer)
     .split("\0")
     .filter(name => name !== "");
-}
-
-/** Git's id of the empty tree, in SHA-1 or SHA-256. */
-function emptyTree(like: string | null): string {
-  return like?.length === 64
-    ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-    : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 }
 
 function foldersOf({ files }: Look): readonly string[] {

@@ -140,7 +140,8 @@ const unknownForm = "git writes its index in a form that Kite does not know";
 const changePattern = /:(\d{6}) \d{6} ([0-9a-f]+) [0-9a-f]+ (\w)\d*\0([^\0]*)\0/g;
 
 function at({ worktree, gitDir }: GitPlace): string[] {
-  return [`--git-dir=${gitDir}`, `--work-tree=${worktree}`];
+  // A ref of `git replace` puts other content in place of what an id names.
+  return ["--no-replace-objects", `--git-dir=${gitDir}`, `--work-tree=${worktree}`];
 }
 
 function notTold(said: string): NotTold {

@@ -4,6 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import { searchPath } from "../../protocol/paths.ts";
 import type { Unreachable } from "./filesystem.ts";
 import { GitProgram } from "./git-program.ts";
+import { Slots } from "./slots.ts";
 import type { Allowance } from "./work-clock.ts";
 
 /** The repository that git works on. Both paths are absolute, so git searches nothing and no setting redirects it. */
@@ -35,8 +36,7 @@ const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "EN
 export class GitChild {
   readonly #env: NodeJS.ProcessEnv;
   readonly #program: GitProgram;
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #slots = new Slots(limits.gitAtOnceMax);
 
   constructor(
     env: NodeJS.ProcessEnv = process.env,
@@ -64,9 +64,7 @@ export class GitChild {
     input = "",
     take: TakeOutput | null = null,
   ): Promise<GitAnswer> {
-    if (this.#running >= limits.gitAtOnceMax) await new Promise<void>(go => this.#waiting.push(go));
-    this.#running += 1;
-    try {
+    return this.#slots.run(async () => {
       for (;;) {
         if (allowance.isOver) return { code: null, out: "", said: late(allowance) };
         const answer = await this.#run(args, cwd, allowance, input, take);
@@ -74,10 +72,7 @@ export class GitChild {
         if (allowance.isOver) return answer;
         await allowance.clock.beat();
       }
-    } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
-    }
+    });
   }
 
   #run(

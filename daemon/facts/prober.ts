@@ -23,6 +23,14 @@ export interface Mount {
   readonly local: boolean;
 }
 
+/** The end of a file. A character at its beginning may be cut. */
+export interface FileEnd {
+  readonly text: string;
+  readonly sizeBytes: number;
+  /** Wall time of its last change, in milliseconds. */
+  readonly changedAt: number;
+}
+
 /**
  * Questions to the filesystem, each asynchronous: on a mount that hangs any of them may never be answered. Errors are
  * Node's. Only regular files are opened.
@@ -38,6 +46,8 @@ export interface Prober {
   names(path: string, max: number): Promise<readonly string[]>;
   /** A regular file's text of at most `bytesMax`; null for anything else or longer. */
   readSmall(path: string, bytesMax: number): Promise<string | null>;
+  /** The end of a regular file, at most `bytesMax`, with its size and time; null for anything else. */
+  tail(path: string, bytesMax: number): Promise<FileEnd | null>;
   /** The mount points, or null if the system does not tell. Must not touch the mounts themselves. */
   mounts(): Promise<readonly Mount[] | null>;
 }
@@ -61,6 +71,7 @@ export const nodeProber: Prober = {
     return names;
   },
   readSmall,
+  tail: readTail,
   mounts: async () =>
     process.platform === "linux" ? mountsIn(await readFile("/proc/self/mountinfo", "utf8")) : null,
 };
@@ -78,6 +89,9 @@ export const nodeProberHere: Prober = {
     throw new NotHere("a directory may be of any length");
   },
   readSmall: async (path, bytesMax) => readSmallHere(path, bytesMax),
+  tail: async () => {
+    throw new NotHere("it may be long");
+  },
   mounts: async () =>
     process.platform === "linux" ? mountsIn(readFileSync("/proc/self/mountinfo", "utf8")) : null,
 };
@@ -109,7 +123,32 @@ export async function readSmall(
   }
 }
 
-/** The same in this thread. A link is left to the pool: it may lead to a mount that hangs. */
+/** Reads the end of a regular file without waiting for the other end of a FIFO or device. */
+async function readTail(path: string, bytesMax: number): Promise<FileEnd | null> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile()) return null;
+    const { size, mtimeMs } = stat;
+    const buffer = Buffer.alloc(Math.min(size, bytesMax));
+    let read = 0;
+    while (read < buffer.length) {
+      const { bytesRead } = await handle.read(
+        buffer,
+        read,
+        buffer.length - read,
+        size - buffer.length + read,
+      );
+      if (bytesRead === 0) break;
+      read += bytesRead;
+    }
+    return { text: buffer.toString("utf8", 0, read), sizeBytes: size, changedAt: mtimeMs };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Reads a small regular file in this thread. A link is left to the pool: it may lead to a mount that hangs. */
 function readSmallHere(path: string, bytesMax: number): string | null {
   if (lstatSync(path).isSymbolicLink()) throw new NotHere("it is a link");
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;

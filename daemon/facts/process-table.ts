@@ -1,6 +1,6 @@
 /** Reads the system's process table: `/proc` on Linux, `ps` elsewhere. */
 import { execFile, spawnSync } from "node:child_process";
-import { readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { limits } from "../../protocol/limits.ts";
 
@@ -10,6 +10,8 @@ export interface ProcessRow {
   readonly parent: number;
   /** Ended, but its parent has not collected it yet. */
   readonly zombie: boolean;
+  /** A signal stopped it, or a debugger did. */
+  readonly stopped: boolean;
   readonly startTime: string;
 }
 
@@ -19,6 +21,11 @@ export interface ProcessTable {
   row(pid: number): ProcessRow | "absent" | "unknown";
   /** Whether the process is this user's, and in the daemon's pid namespace. */
   isOurs(pid: number): boolean;
+  /**
+   * How long the youngest child of a process has run, in milliseconds; "none" if it has no child that runs; "unknown" if the
+   * system does not tell.
+   */
+  youngestChildMs(pid: number): number | "none" | "unknown";
   /** Returns those of `pids` that exist; null if the table could not be read. */
   rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null>;
 }
@@ -66,6 +73,24 @@ class ProcTable implements ProcessTable {
     return namespace === null || this.#namespace === null || namespace === this.#namespace;
   }
 
+  youngestChildMs(pid: number): number | "none" | "unknown" {
+    const upMs = Number.parseFloat(readProc("/proc/uptime") ?? "") * 1000;
+    const threads = namesIn(`/proc/${pid}/task`)?.slice(0, limits.processThreadsMax);
+    if (!this.#usable || threads === undefined || Number.isNaN(upMs)) return "unknown";
+    const lists = threads.map(thread => readProc(`/proc/${pid}/task/${thread}/children`));
+    // The kernel was built without these lists.
+    if (lists.every(list => list === null)) return "unknown";
+    const children = lists.flatMap(list => list?.trim().split(" ") ?? []).filter(child => child !== "");
+    let youngest: number | "none" = "none";
+    for (const child of children.slice(-limits.processChildrenMax)) {
+      const row = this.row(Number(child));
+      if (typeof row === "string" || row.zombie) continue;
+      const age = upMs - Number.parseInt(row.startTime, 10) * tickMs;
+      youngest = youngest === "none" ? age : Math.min(youngest, age);
+    }
+    return youngest;
+  }
+
   async rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null> {
     const found = new Map<number, ProcessRow>();
     for (let i = 0; i < pids.length; i += limits.anchorBatchMax) {
@@ -89,7 +114,14 @@ export function parseStat(text: string, boot: string): ProcessRow | null {
   const [state, parent, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = rest[17];
   if (state === undefined || ticks === undefined || Number.isNaN(pid)) return null;
-  return { pid, parent: Number(parent), zombie: "ZXx".includes(state), startTime: `${ticks}@${boot}` };
+  const stopped = "Tt".includes(state);
+  return {
+    pid,
+    parent: Number(parent),
+    zombie: "ZXx".includes(state),
+    stopped,
+    startTime: `${ticks}@${boot}`,
+  };
 }
 
 /** Other systems: `ps`, with times in UTC and in English so that they compare. */
@@ -102,6 +134,11 @@ export class PsTable implements ProcessTable {
   isOurs(pid: number): boolean {
     const seen = this.#look(pid);
     return seen !== "unknown" && seen.uids.get(pid) === process.getuid?.();
+  }
+
+  /** `ps` would list all processes to tell the children of one. */
+  youngestChildMs(): "unknown" {
+    return "unknown";
   }
 
   async rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null> {
@@ -151,6 +188,7 @@ export function parsePs(text: string): PsRows {
       pid: Number(pid),
       parent: Number(parent),
       zombie: state.startsWith("Z"),
+      stopped: state.startsWith("T"),
       startTime: start.join(" "),
     };
     rows.set(row.pid, row);
@@ -162,6 +200,18 @@ export function parsePs(text: string): PsRows {
 /** Returns the process table of this system. */
 export function systemTable(): ProcessTable {
   return process.platform === "linux" ? new ProcTable() : new PsTable();
+}
+
+/** The kernel counts times of processes in hundredths of a second, whatever its own clock does. */
+const tickMs = 10;
+
+function namesIn(path: string): readonly string[] | undefined {
+  try {
+    return readdirSync(path);
+  } catch {
+    // The process does not exist or is hidden from the daemon.
+    return undefined;
+  }
 }
 
 function readProc(path: string): string | null {

@@ -41,6 +41,11 @@ const everyUnref: Every = (ms, tick) => {
   return () => clearInterval(timer);
 };
 
+/** How long the youngest child of this very process has run, in milliseconds; as `ProcessTable.youngestChildMs`. */
+export function youngestChildMs(anchor: Anchor, from: ProcessTable = table): number | "none" | "unknown" {
+  return isAlive(anchor, from) ? from.youngestChildMs(anchor.pid) : "unknown";
+}
+
 export interface AnchorWatchOptions {
   readonly table?: ProcessTable;
   readonly every?: Every;
@@ -53,6 +58,9 @@ export interface AnchorWatchOptions {
 export class AnchorWatch {
   readonly #anchors = new Map<string, Anchor>();
   readonly #callbacks: Array<(key: string, anchor: Anchor) => void> = [];
+  readonly #stopCallbacks: Array<(key: string, isStopped: boolean) => void> = [];
+  /** Keys of processes that a signal has stopped. */
+  readonly #stopped = new Set<string>();
   readonly #table: ProcessTable;
   readonly #stop: () => void;
   #looking: Promise<void> | null = null;
@@ -69,11 +77,17 @@ export class AnchorWatch {
 
   remove(key: string): void {
     this.#anchors.delete(key);
+    this.#stopped.delete(key);
   }
 
   /** `callback` gets every key whose process is gone; the watch of that key ends. */
   onGone(callback: (key: string, anchor: Anchor) => void): void {
     this.#callbacks.push(callback);
+  }
+
+  /** `callback` gets every key whose process a signal stopped, and again when it runs on. */
+  onStopped(callback: (key: string, isStopped: boolean) => void): void {
+    this.#stopCallbacks.push(callback);
   }
 
   /** Checks now; calls during a check share it. */
@@ -87,6 +101,7 @@ export class AnchorWatch {
   close(): void {
     this.#stop();
     this.#anchors.clear();
+    this.#stopped.clear();
   }
 
   async #look(): Promise<void> {
@@ -96,9 +111,19 @@ export class AnchorWatch {
     for (const [key, anchor] of asked) {
       const row = rows.get(anchor.pid);
       const alive = row !== undefined && !row.zombie && row.startTime === anchor.startTime;
-      if (alive || this.#anchors.get(key) !== anchor) continue;
-      this.#anchors.delete(key);
+      if (this.#anchors.get(key) !== anchor) continue;
+      if (alive) {
+        this.#noteStopped(key, row.stopped);
+        continue;
+      }
+      this.remove(key);
       for (const callback of this.#callbacks) callback(key, anchor);
     }
+  }
+  #noteStopped(key: string, isStopped: boolean): void {
+    if (this.#stopped.has(key) === isStopped) return;
+    if (isStopped) this.#stopped.add(key);
+    else this.#stopped.delete(key);
+    for (const callback of this.#stopCallbacks) callback(key, isStopped);
   }
 }

@@ -52,7 +52,7 @@ export class GitFacts {
     const now = this.#outside.now();
     const kept = this.#kept.get(cwd);
     if (kept !== undefined && now < kept.until) return kept.repository;
-    const repository = this.#find(cwd);
+    const repository = this.lookUp(cwd);
     const fresh = { until: now + limits.repositoryKeptMs, repository };
     this.#kept.set(cwd, fresh);
     // A failure is not cached: the next caller gets the state of its time.
@@ -63,7 +63,8 @@ export class GitFacts {
     return repository;
   }
 
-  async #find(cwd: string): Promise<Repository | Unreachable> {
+  /** Returns the repository around `cwd` (absolute) as it is now. */
+  async lookUp(cwd: string): Promise<Repository | Unreachable> {
     const fact = await this.#paths.resolve("/", cwd);
     if ("unreachable" in fact) return fact;
     return this.#outside.fact(async budget => {

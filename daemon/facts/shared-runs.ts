@@ -1,4 +1,5 @@
 /** Work that many callers ask for at a time. */
+import { Slots } from "./slots.ts";
 
 interface Run<T> {
   readonly done: Promise<T>;
@@ -10,13 +11,11 @@ interface Run<T> {
  * their question, so its result is no older. At most `max` runs are under way.
  */
 export class SharedRuns<T> {
-  readonly #max: number;
   readonly #runs = new Map<string, Run<T>>();
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #slots: Slots;
 
   constructor(max: number) {
-    this.#max = max;
+    this.#slots = new Slots(max);
   }
 
   run(name: string, work: () => Promise<T>): Promise<T> {
@@ -28,23 +27,12 @@ export class SharedRuns<T> {
   }
 
   #begin(name: string, work: () => Promise<T>): Promise<T> {
-    const run: Run<T> = { done: this.#limited(work), next: null };
+    const run: Run<T> = { done: this.#slots.run(work), next: null };
     this.#runs.set(name, run);
     const end = () => {
       if (run.next === null) this.#runs.delete(name);
     };
     run.done.then(end, end);
     return run.done;
-  }
-
-  async #limited(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#max) await new Promise<void>(go => this.#waiting.push(go));
-    this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
-    }
   }
 }

@@ -8,6 +8,7 @@ import { contentOf, oidOf } from "./git-blob.ts";
 import { type Staged, statText } from "./git-index.ts";
 import { type GitLists, ListFacts, NotTold } from "./git-lists.ts";
 import type { GitChild, GitPlace } from "./git-process.ts";
+import { isEmpty, isLinkedWorktree } from "./nested-repositories.ts";
 import type { Repository } from "./repositories.ts";
 import { SharedRuns } from "./shared-runs.ts";
 import { Allowance } from "./work-clock.ts";
@@ -15,8 +16,13 @@ import { Allowance } from "./work-clock.ts";
 export interface WorktreeState {
   /** The id of the commit; null before the first one. */
   readonly commit: string | null;
-  /** The hash of `changed`: it is the same if the same files differ in the same way. */
+  /** The hash of `changed` and `absent`: it is the same if the same files differ in the same way. */
   readonly dirty: string;
+  /**
+   * A hash of what the working tree leaves out on purpose: files of a sparse checkout, submodules that are not checked out.
+   * Empty: it leaves out nothing.
+   */
+  readonly absent: string;
   /**
    * The files that differ from the commit, without ignored ones, ordered by their path from the top: mode and id of the
    * content, or a word for what has none.
@@ -29,12 +35,15 @@ interface Left {
   readonly allowance: Allowance;
   readonly hashed: { bytes: number };
   readonly depth: number;
+  /** The paths of what the working tree leaves out, as they are found. */
+  readonly absent: string[];
 }
 
 /**
  * Tells the states of worktrees without a program that a repository names: git lists the index, the commit and untracked
  * files, and this process stats and reads the files. If a part cannot be told, the state is not. If a filter or an
  * end-of-line conversion applies, a file that was touched but is unchanged counts as changed until git refreshes its index.
+ * A repository in the worktree counts with its own state, but for the project's linked worktrees: each of them has its own.
  */
 export class StateFacts {
   readonly #outside: BudgetedFs;
@@ -56,8 +65,9 @@ export class StateFacts {
   of(place: GitPlace): Promise<WorktreeState | Unreachable> {
     return this.#runs.run(`${place.worktree}\0${place.gitDir}`, async () => {
       const allowance = new Allowance(this.#outside.clock, limits.stateMs, limits.stateTimeMs);
+      const hashed = { bytes: limits.stateHashBytes };
       try {
-        return await this.#state(place, { allowance, hashed: { bytes: limits.stateHashBytes }, depth: 0 });
+        return await this.#state(place, { allowance, hashed, depth: 0, absent: [] });
       } catch (error) {
         if (error instanceof NotTold) return { unreachable: error.message };
         throw error;
@@ -66,6 +76,7 @@ export class StateFacts {
   }
 
   async #state(place: GitPlace, left: Left): Promise<WorktreeState> {
+    const { project } = await this.#found(place);
     const lists = await this.#lists.of(place, left.allowance);
     const suspects = await this.#suspects(place, lists, left);
     const changed = new Map<string, string>();
@@ -73,13 +84,24 @@ export class StateFacts {
     const files = [...suspects.keys()].sort();
     await this.#each(files, 1, left, async (file, budget) => {
       const entry = lists.tracked.get(file);
-      const content = await this.#content(join(place.worktree, file), entry, left, budget);
+      const path = join(place.worktree, file);
+      // Git lists a repository as one name, with a slash at its end.
+      const content = file.endsWith("/")
+        ? await this.#nested(path.slice(0, -1), project, left, budget)
+        : await this.#content(path, entry, left, budget);
       if (content !== (suspects.get(file) ?? gone)) changed.set(file, content);
     });
-    const dirty = createHash("sha256")
-      .update(JSON.stringify([...changed]))
-      .digest("hex");
-    return { commit: lists.commit, dirty, changed };
+    const absent = left.absent.length === 0 ? "" : hashOf(left.absent.sort());
+    const dirty = hashOf(absent === "" ? [...changed] : [[...changed], absent]);
+    return { commit: lists.commit, dirty, absent, changed };
+  }
+
+  /** Looks the repository up anew, as another one may stand in its place. */
+  async #found({ worktree, gitDir }: GitPlace): Promise<Repository> {
+    const found = await this.#repository(worktree);
+    if ("unreachable" in found) throw new NotTold(found.unreachable);
+    if (found.worktree === worktree && found.gitDir === gitDir) return found;
+    throw new NotTold(`another repository than before is in ${worktree}; try again`);
   }
 
   /** Returns the files that may differ from the commit, with mode and content id there; null: the commit has none. */
@@ -102,8 +124,8 @@ export class StateFacts {
           const stat = stats[i] ?? null;
           const isSame = stat !== null && statText(stat) === entry.stat && mtimeNs < indexMtimeNs;
           if (isUnmerged) suspects.set(file, null);
-          else if (mode === submodule || !(isSame || (stat === null && isSkipped)))
-            suspects.set(file, `${mode} ${oid}`);
+          else if (stat === null && isSkipped && mode !== submodule) left.absent.push(file);
+          else if (mode === submodule || !isSame) suspects.set(file, `${mode} ${oid}`);
         }
       },
     );
@@ -120,7 +142,7 @@ export class StateFacts {
     const stat = await this.#stat(path, budget);
     if (stat === null) return gone;
     if (stat.isDirectory()) {
-      return entry?.mode === submodule ? this.#submodule(path, entry, left) : "a directory";
+      return entry?.mode === submodule ? this.#submodule(path, entry, left, budget) : "a directory";
     }
     const mode = stat.isSymbolicLink() ? "120000" : (stat.mode & 0o100n) === 0n ? "100644" : "100755";
     if (!stat.isSymbolicLink() && !stat.isFile()) return "no regular file";
@@ -135,16 +157,37 @@ export class StateFacts {
   }
 
   /** A submodule is as it is committed if its own commit is that one, and none of its files differs. */
-  async #submodule(path: string, entry: Staged, left: Left): Promise<string> {
+  async #submodule(path: string, entry: Staged, left: Left, budget: Budget): Promise<string> {
     const found = await this.#repository(path);
     if ("unreachable" in found) throw new NotTold(found.unreachable);
-    // It is not checked out: its folder is empty.
-    if (found.gitDir === null || found.worktree !== path) return `${entry.mode} ${entry.oid}`;
-    if (left.depth >= limits.stateDepthMax) throw new NotTold(`${path} is too many submodules deep`);
+    if (found.gitDir === null || found.worktree !== path) {
+      // Git looks at nothing in it.
+      if (!(await isEmpty(this.#outside, path, budget)))
+        throw new NotTold(`${path} is a submodule without its repository, and there are files in it`);
+      left.absent.push(path);
+      return `${entry.mode} ${entry.oid}`;
+    }
+    return `${entry.mode} ${await this.#inner({ worktree: path, gitDir: found.gitDir }, left)}`;
+  }
+
+  /** A repository that git does not track is as its own state. */
+  async #nested(path: string, project: string, left: Left, budget: Budget): Promise<string> {
+    const found = await this.#repository(path);
+    if ("unreachable" in found) throw new NotTold(found.unreachable);
     const { gitDir } = found;
-    const inner = await this.#state({ worktree: path, gitDir }, { ...left, depth: left.depth + 1 });
-    const work = inner.changed.size === 0 ? "" : ` and ${inner.dirty}`;
-    return `${entry.mode} ${inner.commit}${work}`;
+    if (gitDir === null || found.worktree !== path)
+      throw new NotTold(`git takes ${path} for a repository, and Kite finds none there`);
+    if (found.project === project && (await isLinkedWorktree(this.#outside, found, budget)))
+      return "a worktree";
+    return `a repository at ${await this.#inner({ worktree: path, gitDir }, left)}`;
+  }
+
+  /** Returns commit and work of a repository within this one. */
+  async #inner(place: GitPlace, left: Left): Promise<string> {
+    if (left.depth >= limits.stateDepthMax)
+      throw new NotTold(`${place.worktree} is too many repositories deep`);
+    const { commit, dirty } = await this.#state(place, { ...left, depth: left.depth + 1, absent: [] });
+    return dirty === clean ? `${commit}` : `${commit} and ${dirty}`;
   }
 
   /** Does the work for `width` items at a time, under one budget. */
@@ -205,6 +248,12 @@ function* batchesOf<T>(items: Iterable<T>, width: number): Generator<readonly T[
   if (batch.length > 0) yield batch;
 }
 
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}
+
+/** Of a worktree in which nothing differs. */
+const clean = hashOf([]);
 const gone = "gone";
 const submodule = "160000";
 /** A folder of a worktree may have become a link. */

@@ -17,8 +17,9 @@ export function clientTask({ services }: Run, action: ActionOf<"client_task">): 
 }
 
 export function clientIdle({ services }: Run, action: ActionOf<"client_idle">): HookOutcome {
-  const { session, agent = null } = action;
+  const { session, agent = null, team } = action;
   services.clientTasks.idle({ session, agent });
+  if (team !== null) services.teams.idleNoticed(team);
   return { did: "client_idle", ok: true };
 }
 

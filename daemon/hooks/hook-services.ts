@@ -8,15 +8,23 @@ import type { Config } from "../config/config.ts";
 import { OffSwitchReader } from "../config/off-switch.ts";
 import { ProjectChecks } from "../config/project-checks.ts";
 import { ProjectRules } from "../config/project-rules.ts";
+import { TrustedReader } from "../config/trusted-reader.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
+import { processWords } from "../facts/process-words.ts";
 import type { Services } from "../services.ts";
 import { ClientTasks } from "../sessions/client-tasks.ts";
+import { HealthWatch } from "../sessions/health-watch.ts";
+import { Teams } from "../teams/teams.ts";
 import { Baselines } from "../worktree/baselines.ts";
 import { Writers } from "../worktree/writers.ts";
+import { CompletionTries } from "./completion-tries.ts";
 import { HookLocks } from "./edit-lock.ts";
 import { GateMemory } from "./gate-memory.ts";
 import { GuardConfirmations } from "./git-guard-confirmations.ts";
+import { GreenRuns } from "./green-runs.ts";
+import { type HealthEvents, healthListener } from "./health.ts";
+import { HealthNotes } from "./health-notes.ts";
 import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
 import { RunningGitCommands } from "./running-git-commands.ts";
 import { ToolFailures } from "./tool-failures.ts";
@@ -43,7 +51,12 @@ export interface HookServices extends Services {
   readonly toolUses: ToolUses;
   readonly toolFailures: ToolFailures;
   readonly gateMemory: GateMemory;
+  readonly greenRuns: GreenRuns;
+  readonly completionTries: CompletionTries;
   readonly clientTasks: ClientTasks;
+  readonly teams: Teams;
+  readonly health: HealthWatch;
+  readonly healthNotes: HealthNotes;
   readonly baselines: Baselines;
   readonly guardConfirmations: GuardConfirmations;
   readonly runningGitCommands: RunningGitCommands;
@@ -54,17 +67,23 @@ export interface HookServicesOptions {
   readonly paths: KitePaths;
   readonly config: Pick<Config, "values" | "yieldFollows">;
   readonly outside: BudgetedFs;
+  readonly events: HealthEvents;
+  readonly onTrouble: (message: string, error: unknown) => void;
   /** Called with each problem in a project's own settings. */
   readonly onProblem: (problem: string) => void;
 }
 
 /** Returns `services` with those that hooks need. */
 export function hookServices(services: Services, options: HookServicesOptions): HookServices {
-  const { adapter, paths, config, outside, onProblem } = options;
+  const { adapter, paths, config, outside, events, onTrouble, onProblem } = options;
   const { facts } = services;
   const { repository } = facts;
   const configFile = paths.config;
-  const rules = new ProjectRules({ config, configFile, outside, repository, onProblem });
+  const healthNotes = new HealthNotes();
+  const { health } = config.values;
+  const listener = healthListener(services, { notes: healthNotes, events, setting: health, onTrouble });
+  const trusted = new TrustedReader(outside, paths.trusted);
+  const rules = new ProjectRules({ config, configFile, trusted, outside, repository, onProblem });
   return {
     ...services,
     adapter,
@@ -73,7 +92,7 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     offSwitches: new OffSwitchReader(paths.home),
     hookWaitMs: config.values.lockWaitMs,
     rules,
-    checks: new ProjectChecks({ rules, trustedFile: paths.trusted, configFile, outside, repository }),
+    checks: new ProjectChecks({ rules, trusted, configFile, outside, repository }),
     treeGuard: config.values.treeGuard,
     hookLocks: new HookLocks(),
     hookNotes: new Notices(fileNotes),
@@ -84,7 +103,12 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     toolUses: new ToolUses(),
     toolFailures: new ToolFailures(),
     gateMemory: new GateMemory(),
+    greenRuns: new GreenRuns(),
+    completionTries: new CompletionTries(),
     clientTasks: new ClientTasks(),
+    teams: new Teams({ outside, client: adapter?.teams ?? null, words: processWords }),
+    health: new HealthWatch(services, health, listener),
+    healthNotes,
     baselines: new Baselines(facts),
     guardConfirmations: new GuardConfirmations(),
     runningGitCommands: new RunningGitCommands(),

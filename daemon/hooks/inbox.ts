@@ -11,14 +11,27 @@ import type { State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
+import { withOrphans } from "./orphans.ts";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
 export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
   const { engine } = run.services;
   const actor = actorOfAction(run, action);
-  const { notes, dropped } = action.take ? takeNotes(run, actor) : noNotes;
+  const { notes: taken, dropped } = action.take ? takeNotes(run, actor) : noNotes;
+  const notes = await withOrphans(run.services, actor.session, taken);
   const terminals = action.take ? newTerminals(run, actor) : null;
-  const none = { did: "inbox", ok: true, messages: [], unread: 0, notes, dropped, terminals } as const;
+  const told = action.take ? run.services.healthNotes.offer(actor, run.delivery) : [];
+  const health = told.length === 0 ? {} : { health: told };
+  const none = {
+    did: "inbox",
+    ok: true,
+    messages: [],
+    unread: 0,
+    notes,
+    dropped,
+    terminals,
+    ...health,
+  } as const;
   if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
   const max = action.take ? limits.shownMessagesMax : 0;
   const reply = await engine.submitAndWait({
@@ -36,12 +49,13 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
       engine.submitWithRetry({ type: "inbox_told", actor, messages: ids, heard }),
     );
   }
-  return { did: "inbox", ok: true, messages, unread: Number(reply["unread"]), notes, dropped, terminals };
+  return { ...none, messages, unread: Number(reply["unread"]) };
 }
 
 /** Returns the actor's notices with an event that the client does not wait for. */
-export function notes(run: Run, action: ActionOf<"notes">): HookOutcome {
-  return { did: "notes", ok: true, ...takeNotes(run, actorOfAction(run, action)) };
+export async function notes(run: Run, action: ActionOf<"notes">): Promise<HookOutcome> {
+  const { notes: taken, dropped } = takeNotes(run, actorOfAction(run, action));
+  return { did: "notes", ok: true, notes: await withOrphans(run.services, action.session, taken), dropped };
 }
 
 /** The number of open terminals, or null if this terminal was told about exactly this set. */
@@ -89,12 +103,21 @@ export function unreadOf(state: State, session: string): number {
   return inbox === undefined ? 0 : inbox.all.size - inbox.handed.size - inbox.read.size;
 }
 
-/** Removes what only an agent had that has ended. */
-export function agentGone({ engine }: HookServices, session: string, agent: string): void {
+/** Removes what only an agent had that has ended; `stopped`: another agent stopped it. */
+export function agentGone(
+  { engine }: Pick<HookServices, "engine">,
+  session: string,
+  agent: string,
+  stopped = false,
+): void {
   const known = engine.state.sessions.live.get(session);
   if (known === undefined) return;
   const incarnation = known.incarnations[0]?.ordinal ?? 0;
-  engine.submitWithRetry({ type: "agent_end", actor: { session, agent, incarnation } });
+  engine.submitWithRetry({
+    type: "agent_end",
+    actor: { session, agent, incarnation },
+    ...(stopped ? { stopped } : {}),
+  });
 }
 
 /** Whether a message is to be shown or counted as read. If not, the event writes no log entry. */

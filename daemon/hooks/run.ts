@@ -8,7 +8,7 @@ import { type ActionOf, actorOfAction, propose, type Run } from "./action.ts";
 import { clientIdle, clientTask } from "./client-task-actions.ts";
 import type { Delivery } from "./delivery.ts";
 import { lock } from "./edit-action.ts";
-import { gateComplete, gateStop, gateWrite } from "./gates.ts";
+import { gateComplete, gateShell, gateStop, gateWrite } from "./gates.ts";
 import { guard, releaseIndex } from "./git-guard.ts";
 import type { HookServices } from "./hook-services.ts";
 import { inbox, notes } from "./inbox.ts";
@@ -16,6 +16,7 @@ import { listPeers } from "./peers.ts";
 import {
   awaitRelease,
   begin,
+  contextLost,
   end,
   heartbeat,
   promptSubmitted,
@@ -25,6 +26,7 @@ import {
   suspend,
   turnEnd,
 } from "./session-actions.ts";
+import { gateTeam } from "./team-gate.ts";
 import { isHeldBack } from "./verdict.ts";
 import { flightEnd, shellEnd } from "./write-actions.ts";
 
@@ -38,11 +40,14 @@ const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   heartbeat,
   lock,
   gate_write: gateWrite,
+  gate_shell: gateShell,
   gate_stop: gateStop,
   gate_complete: gateComplete,
+  gate_team: gateTeam,
   client_task: clientTask,
   client_idle: clientIdle,
   record_result: recordResult,
+  context_lost: contextLost,
   guard,
   flight_end: flightEnd,
   shell_end: shellEnd,
@@ -70,11 +75,15 @@ export async function runPlan(
   const run: Run = { services, call, plan, delivery };
   const outcomes: HookOutcome[] = [];
   let isRefused = false;
+  let isDenied = false;
   for (const action of plan.actions) {
     if (isRefused && !actionTraits[action.do].afterRefusal) continue;
+    // A gate has denied the tool: it needs no lock and no look at others' files.
+    if (isDenied && actionTraits[action.do].waits) continue;
     const outcome = await runAction(run, action.do, action);
     outcomes.push(outcome);
-    isRefused ||= !outcome.ok || isHeldBack(outcome);
+    isDenied ||= isHeldBack(outcome);
+    isRefused ||= !outcome.ok || isDenied;
   }
   return outcomes;
 }

@@ -1,37 +1,77 @@
 /** The actions on a session's life and turns. */
 
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { ClientProcess } from "../../hooks/seam/teams.ts";
+import { limits } from "../../protocol/limits.ts";
+import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
+import type { SessionBegin } from "../core/commands.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
+import { isShortId } from "../core/sessions/agent-names.ts";
+import { nameKey } from "../core/sessions/table.ts";
 import { needsTeammate } from "../core/sessions/teammates.ts";
 import type { Session } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
+import { isBackInWorktree, spawnSeen, spawnTurnOver } from "../sessions/spawned.ts";
 import { type ActionOf, actorOfAction, isLive, propose, type Run, refused } from "./action.ts";
+import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
 
-export async function begin({ services }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
-  const { session, cwd, pid = null, revive } = action;
+export async function begin({ services, plan }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
+  const { session, cwd, pid = null, revive, title } = action;
   const known = services.engine.state.sessions.live.get(session);
   const isSame = known?.incarnations.some(i => pid === null || i.anchor?.pid === pid) ?? false;
   signOfLife(services, session);
   const { presence } = services;
-  if (known !== undefined && isSame && !revive && presence.of(session).unplaced === null) {
+  const isWhere = presence.of(session).unplaced === null && !isBackInWorktree(services, session, cwd);
+  const isNewTitle = title !== undefined && presence.of(session).title !== title;
+  if (known !== undefined && isSame && !revive && isWhere && !isNewTitle) {
     return { did: "begin", ok: true, name: known.name, project: known.project };
   }
   await endDeadIncarnations(services, session);
-  const rest = { project: null, worktree: null, branch: null, name: null };
-  const reply = await services.engine.submitAndWait(
-    await beginCommand(services, { session, cwd, pid, revive, ...rest }),
-  );
+  const teammate = teammateAt(services, pid);
+  const name = wantedName(services, session, title ?? teammate?.name ?? null);
+  if (title !== undefined) presence.of(session).title = title;
+  const rest = { project: null, worktree: null, branch: null, name: null, spawn: plan.spawn ?? null };
+  const command = await beginCommand(services, { session, cwd, pid, revive, ...rest });
+  const reply = await services.engine.submitAndWait({ ...command, name: freeTitle(services, command, name) });
   if (isRefusal(reply)) return refused("begin", reply);
+  if (teammate !== null)
+    await services.engine.submitAndWait({ type: "teammate_named", session, agent: null, ...teammate });
   const { unplaced } = presence.of(session);
   const told = unplaced === null ? {} : { unplaced };
   return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]), ...told };
 }
 
+/** What the words of the session's process say of its team; null: it is no teammate of another session. */
+function teammateAt({ facts, teams }: HookServices, pid: number | null): ClientProcess["teammate"] {
+  const anchor = pid === null ? null : facts.anchor(pid);
+  return anchor === null ? null : teams.processAt(anchor).teammate;
+}
+
+/** The name that the client gave the session; null if it has another name than a piece of its id, or the last title. */
+function wantedName({ engine, presence }: HookServices, session: string, said: string | null): string | null {
+  const name = engine.state.sessions.live.get(session)?.name;
+  const isGiven = name !== undefined && !isShortId(name, session) && name !== presence.of(session).title;
+  return isGiven ? null : said;
+}
+
+/** The name as people see it, if it reads as one and no other session of the project has it; else null. */
+function freeTitle(
+  { engine }: HookServices,
+  { session, project }: Pick<SessionBegin, "session" | "project">,
+  said: string | null,
+): string | null {
+  const name = said === null ? "" : plain(said, limits.nameBytes).trim();
+  if (!/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(name)) return null;
+  const holder = engine.state.sessions.names.get(nameKey(project, name));
+  return holder === undefined || holder === session ? name : null;
+}
+
 export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): HookOutcome {
-  const { session, active, attention, agentName, teammate, descends, ended = false } = action;
+  const { session, active, attention, agentName, teammate, descends } = action;
+  const { ended = false, stopped = false, failed = false } = action;
   const { engine, presence } = services;
   const live = engine.state.sessions.live.get(session);
   if (live === undefined) return { did: "heartbeat", ok: true };
@@ -39,21 +79,24 @@ export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): Hoo
   // An event that says nothing of the agent's turn may come late, so it does not bring the agent back. Nor does the end
   // of a turn: a teammate's end is reported with its last turn, or before it.
   signOfLife(services, session, active === true ? agent : null, agentName ?? null);
-  if (teammate !== undefined && needsTeammate(live, agent, teammate))
+  // The daemon may not have applied the agent's beginning yet; the core decides then.
+  const isNew = active === true && agent !== null && !live.agents.has(agent);
+  if (teammate !== undefined && (isNew || needsTeammate(engine.state, live, agent, teammate)))
     engine.submitWithRetry({ type: "teammate_named", session, agent, ...teammate });
   const row = presence.of(session);
   const known = agent === null ? undefined : row.agents.get(agent);
   if (known !== undefined && descends !== undefined) known.descends = descends;
-  if (known !== undefined && active !== undefined) known.active = active;
-  if (active !== undefined && agent === null) row.active = active;
+  if (active !== undefined) presence.turn(session, agent, active, failed);
   if (active === true) services.clientTasks.atWork({ session, agent });
-  if (typeof attention === "string") row.attention = { text: attention, agent };
+  if (typeof attention === "string") row.attention = { text: attention, agent, at: services.clock.now() };
   if (attention === null && row.attention?.agent === agent) row.attention = null;
+  if (active === true || attention !== undefined) spawnSeen(services, session);
   if (ended && agent !== null) {
     row.agents.delete(agent);
     services.clientTasks.idle({ session, agent });
-    agentGone(services, session, agent);
+    agentGone(services, session, agent, stopped);
   }
+  services.health.sign(session, agent);
   return { did: "heartbeat", ok: true };
 }
 
@@ -64,24 +107,35 @@ function agentCalled({ agents }: Session, wanted: string): string | null {
 
 /** Records which of a process's agents makes a call: the call itself cannot say it. */
 export function recordToolUse({ services }: Run, action: ActionOf<"record_tool_use">): HookOutcome {
-  const { session, agent = null, toolUseId, cwd, command = null } = action;
-  services.toolUses.note(toolUseId, { session, agent, cwd, command });
+  const { session, agent = null, toolUseId, cwd, command = null, promptId: prompt, isBackground } = action;
+  services.toolUses.note(toolUseId, { session, agent, cwd, command, prompt, isBackground });
   return { did: "record_tool_use", ok: true };
 }
 
 /** Keeps the actor's latest failed call until a call of its succeeds. */
-export function recordResult({ services }: Run, action: ActionOf<"record_result">): HookOutcome {
-  const { session, agent = null, tool, error } = action;
-  if (error === null) services.toolFailures.succeeded({ session, agent });
-  else services.toolFailures.failed({ session, agent }, { tool, error });
+export function recordResult(run: Run, action: ActionOf<"record_result">): HookOutcome {
+  const { tool, error } = action;
+  const { toolFailures } = run.services;
+  const actor = actorOfAction(run, action);
+  if (error === null) toolFailures.succeeded(actor);
+  else toolFailures.failed(actor, { tool, error });
   return { did: "record_result", ok: true };
 }
 
+/** The actor has lost its context: the gates tell it in full again. */
+export function contextLost(run: Run, action: ActionOf<"context_lost">): HookOutcome {
+  run.services.gateMemory.forget(actorOfAction(run, action));
+  return { did: "context_lost", ok: true };
+}
+
 export async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> {
-  if (!isLive(run, action.session)) return { did: "turn_end", ok: true };
+  const { session, agent = null, keepPrompt = null } = action;
+  run.services.toolUses.turnEnded(session, agent, keepPrompt);
+  if (!isLive(run, session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
   if (action.keepPrompt === undefined) run.services.clientTasks.turnEnded(actor);
-  return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt: action.keepPrompt ?? null });
+  if (action.keepPrompt === undefined && actor.agent === null) spawnTurnOver(run.services, session);
+  return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt });
 }
 
 export async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookOutcome> {
@@ -98,18 +152,18 @@ export async function reconcile(run: Run, action: ActionOf<"reconcile">): Promis
     await engine.submitAndWait({ type: "turn_end", actor, keepPrompt: null });
     const row = presence.of(action.session);
     row.agents.delete(agent);
+    run.services.health.sign(action.session, agent);
     agentGone(run.services, action.session, agent);
     if (row.attention?.agent === agent) row.attention = null;
   }
   return { did: "reconcile", ok: true };
 }
 
-export function promptSubmitted(
-  { services }: Run,
-  { session, promptId, byPerson }: ActionOf<"prompt_submitted">,
-): HookOutcome {
+export function promptSubmitted(run: Run, action: ActionOf<"prompt_submitted">): HookOutcome {
+  const { services } = run;
+  const { session, promptId, byPerson } = action;
   services.hookWakes.prompted(session, promptId, byPerson);
-  if (byPerson) services.toolFailures.succeeded({ session, agent: null });
+  if (byPerson) services.toolFailures.succeeded(actorOfAction(run, action));
   services.presence.of(session).prompt = promptId;
   return { did: "prompt_submitted", ok: true };
 }

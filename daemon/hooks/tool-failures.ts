@@ -1,7 +1,7 @@
 /** The latest failed call of each agent. In memory only: after a restart nobody is sent on for an old failure. */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { noteKey, type Whose } from "../core/messages/notice-table.ts";
+import { type Actor, actorKey } from "../core/actor.ts";
 
 interface Failure {
   readonly tool: string;
@@ -19,25 +19,25 @@ interface Failed extends Failure {
 export class ToolFailures {
   readonly #failed = new BoundedMap<string, Failed>({ entriesMax: limits.gatedActorsMax });
 
-  failed(whose: Whose, failure: Failure): void {
-    const sentOn = this.#failed.get(noteKey(whose))?.sentOn ?? 0;
-    this.#failed.set(noteKey(whose), { ...failure, isTold: false, sentOn });
+  failed(actor: Actor, failure: Failure): void {
+    const sentOn = this.#failed.get(actorKey(actor))?.sentOn ?? 0;
+    this.#failed.set(actorKey(actor), { ...failure, isTold: false, sentOn });
   }
 
-  succeeded(whose: Whose): void {
-    this.#failed.delete(noteKey(whose));
+  succeeded(actor: Actor): void {
+    this.#failed.delete(actorKey(actor));
   }
 
   /** Returns the failure for which the agent is to be sent on; null if there is none. */
-  pending(whose: Whose): Failure | null {
-    const failed = this.#failed.get(noteKey(whose));
+  pending(actor: Actor): Failure | null {
+    const failed = this.#failed.get(actorKey(actor));
     return failed === undefined || failed.isTold || failed.sentOn >= limits.sentOnMax ? null : failed;
   }
 
   /** The agent was told of its failure. */
-  told(whose: Whose): void {
-    const failed = this.#failed.get(noteKey(whose));
+  told(actor: Actor): void {
+    const failed = this.#failed.get(actorKey(actor));
     if (failed !== undefined)
-      this.#failed.set(noteKey(whose), { ...failed, isTold: true, sentOn: failed.sentOn + 1 });
+      this.#failed.set(actorKey(actor), { ...failed, isTold: true, sentOn: failed.sentOn + 1 });
   }
 }

@@ -7,26 +7,41 @@ export interface ToolUse {
   readonly agent: string | null;
   /** The agent's directory at that time. */
   readonly cwd: string;
-  /** The shell line that makes the call; null if a tool makes it. */
+  /** The shell line that makes the call, up to `limits.typedChars`; null if a tool makes it. */
   readonly command: string | null;
+  /** The prompt whose turn makes the call; null if the event names none. */
+  readonly prompt: string | null;
+  /** The line runs on when the client reports the end of its call. */
+  readonly isBackground: boolean;
 }
 
-/** A shell line, and how many of its commands have asked which agent types them. */
-interface Noted extends ToolUse {
-  asked: number;
+/** The caller may be any of these agents, or another one. */
+export interface Ambiguous {
+  readonly agents: number;
 }
 
 /** The latest tool uses, in memory only: a call follows its event at once. */
 export class ToolUses {
-  readonly #uses = new BoundedMap<string, Noted>({ entriesMax: limits.toolUsesMax });
+  readonly #uses = new BoundedMap<string, ToolUse>({ entriesMax: limits.toolUsesMax });
 
   note(id: string, use: ToolUse): void {
-    this.#uses.set(id, { ...use, asked: 0 });
+    this.#uses.set(id, use);
   }
 
   /** Forgets a shell line that has run. */
   ended(id: string): void {
-    if (this.#uses.get(id)?.command) this.#uses.delete(id);
+    const use = this.#uses.get(id);
+    if (use !== undefined && use.command !== null && !use.isBackground) this.#uses.delete(id);
+  }
+
+  /** Forgets an agent's shell lines whose ends were not reported, but not those of the turn of `keepPrompt`. */
+  turnEnded(session: string, agent: string | null, keepPrompt: string | null): void {
+    const entries = [...this.#uses.entries()];
+    for (const [id, use] of entries) {
+      const isOwn = use.session === session && use.agent === agent && use.command !== null;
+      const isKept = keepPrompt !== null && use.prompt === keepPrompt;
+      if (isOwn && !isKept) this.#uses.delete(id);
+    }
   }
 
   of(id: string): ToolUse | null {
@@ -34,27 +49,56 @@ export class ToolUses {
   }
 
   /**
-   * The line of this session that contains these words. Of several, the latest that was asked for least often: a line's
-   * end may be reported late, or never. If no line contains them (a shell made them up) and all lines are one agent's,
-   * it is one of these.
+   * Returns the latest line of this session that contains these words, if all that do are one agent's. Otherwise the
+   * programs that run the caller tell: `shells` are their command lines, which contain the caller's whole line. Null: no
+   * line of this session runs.
    */
-  findByCommandLine(session: string, words: string): ToolUse | null {
-    const lines = [...this.#uses.values()].filter(use => use.session === session && use.command !== null);
-    const fits = lines.filter(use => containsWords(words, use.command));
-    const isOnes = new Set(lines.map(({ agent }) => agent)).size === 1;
-    const candidates = fits.length > 0 ? fits : isOnes ? lines : [];
-    let found: Noted | null = null;
-    for (const use of candidates) if (found === null || use.asked <= found.asked) found = use;
-    if (found !== null) found.asked += 1;
-    return found;
+  findByCommandLine(
+    session: string,
+    words: string,
+    shells: readonly string[] = [],
+  ): ToolUse | Ambiguous | null {
+    const lines = [...this.#uses.values()].flatMap(use =>
+      use.session === session && use.command !== null ? [{ use, text: withoutQuotes(use.command) }] : [],
+    );
+    const typed = withoutQuotes(`kite ${words}`);
+    const fits = lines.filter(({ text }) => text.includes(typed));
+    const own = onlyOf(fits);
+    if (own !== null) return own;
+    // A shell may have made the words up: then any line can be the caller's.
+    const candidates = fits.length > 0 ? fits : lines;
+    if (candidates.length === 0) return null;
+    const found = onlyOf(shells.length === 0 ? candidates : runBy(candidates, shells.map(withoutQuotes)));
+    return found ?? { agents: new Set(candidates.map(({ use }) => use.agent)).size };
   }
 }
 
-/** Compares without quotes and blanks, which the shell takes away. */
-function containsWords(words: string, command: string | null): boolean {
-  return command !== null && withoutQuotes(command).includes(withoutQuotes(`kite ${words}`));
+/** A shell line; `text` is its command without what a shell takes away. */
+interface Line {
+  readonly use: ToolUse;
+  readonly text: string;
 }
 
+/** The latest of lines that are all one agent's. */
+function onlyOf(lines: readonly Line[]): ToolUse | null {
+  const latest = lines.at(-1)?.use;
+  return latest !== undefined && lines.every(({ use }) => use.agent === latest.agent) ? latest : null;
+}
+
+/**
+ * The lines that the shells run: the longest that they contain, since a shorter one may be a part of it. A client may
+ * change a line before it runs it; so if another line that the shells do not contain has this text in it, both count.
+ * Empty: they run none of these lines as it was typed.
+ */
+function runBy(lines: readonly Line[], shells: readonly string[]): readonly Line[] {
+  const isRun = ({ text }: Line) => shells.some(shell => shell.includes(text));
+  const longest = Math.max(...lines.filter(isRun).map(({ text }) => text.length));
+  const [one] = lines.filter(line => isRun(line) && line.text.length === longest);
+  if (one === undefined) return [];
+  return lines.filter(line => line.text.includes(one.text) && (line.text.length === longest || !isRun(line)));
+}
+
+/** Text without quotes and blanks, which a shell takes away. */
 function withoutQuotes(text: string): string {
   return text.replace(/["'\\\s]+/g, "");
 }

@@ -10,6 +10,7 @@ import type { HookOutcome, Verdict } from "../../hooks/seam/plan.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { GateFinding } from "../../protocol/gates.ts";
 import type { GuardFinding, GuardMode } from "../../protocol/guard.ts";
+import type { TeamFinding, TeamMode } from "../../protocol/team.ts";
 
 type RefusalVerdict = Extract<HookOutcome, { ok: false }>["verdict"];
 
@@ -32,6 +33,7 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   unsupported_protocol: "allow",
   unknown_session: "allow",
   session_ended: "allow",
+  ambiguous_caller: "allow",
   too_many_sessions: "allow",
   too_many_locks: "allow",
   not_held: "allow",
@@ -45,6 +47,8 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   not_complete: "allow",
   no_ready_task: "allow",
   too_many_tasks: "allow",
+  role_limit: "allow",
+  risk_held: "allow",
   not_declared: "allow",
   declaration_full: "allow",
   evidence_missing: "allow",
@@ -54,10 +58,22 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   debate_state: "allow",
   debate_unsettled: "allow",
   too_many_debates: "allow",
+  unknown_spawn: "allow",
+  spawn_state: "allow",
+  spawn_name_taken: "allow",
+  spawn_depth: "allow",
+  too_many_spawns: "allow",
+  unknown_merge: "allow",
+  ambiguous_merge: "allow",
+  merge_state: "allow",
+  merge_queued: "allow",
+  too_many_merges: "allow",
   person_only: "allow",
+  lead_only: "allow",
   context_absent: "allow",
   context_conflict: "allow",
   context_too_large: "allow",
+  context_reserved: "allow",
   context_full: "allow",
   message_too_long: "allow",
   recipient_gone: "allow",
@@ -103,7 +119,14 @@ export function gateVerdict(findings: readonly GateFinding[], isRepeated: boolea
 
 /** Whether a gate holds the agent back, so that nothing after it may happen. */
 export function isHeldBack(outcome: HookOutcome): boolean {
-  return "isRepeated" in outcome && outcome.verdict === "deny";
+  const isGate = "isRepeated" in outcome || (outcome.ok && outcome.did === "gate_team");
+  return isGate && outcome.verdict === "deny";
+}
+
+/** Whether a call of the client's own tools runs, of which a team's rules found something. */
+export function teamVerdict(mode: TeamMode, findings: readonly TeamFinding[]): Verdict {
+  if (mode === "off" || findings.length === 0) return "allow";
+  return mode === "enforce" ? "deny" : "allow_with_note";
 }
 
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;

@@ -5,6 +5,7 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { StatsReply, TaskCounts } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import { protocolVersion, type RequestOf } from "../../protocol/requests.ts";
+import type { TeamRow } from "../../protocol/team.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";
 import { listOf, type Tasks } from "../core/tasks/table.ts";
@@ -12,15 +13,18 @@ import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
+import { teamRows } from "../teams/rows.ts";
 import { checkRows } from "../views/checks.ts";
 import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
 import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
 import { riskRows, type WorkStates, workStates, writeRows } from "../views/dirty-files.ts";
+import { mergeRows } from "../views/merges.ts";
 import { holdRows, postedRows } from "../views/messages.ts";
 import { page, placeIn } from "../views/paging.ts";
 import { type Keyed, lockRows, sessionRows } from "../views/sessions-and-locks.ts";
-import { taskPage } from "../views/tasks.ts";
+import { spawnRows } from "../views/spawns.ts";
+import { isOfTasks, taskPage } from "../views/tasks.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 
 export const hello: RequestHandler<"hello", DaemonServices> = (services, request, call) => {
@@ -58,7 +62,8 @@ export const query: RequestHandler<"query", DaemonServices> = async (services, r
   await call.connection.room();
   const { target, project } = request;
   const states = target === "writes" ? await workStates(services, project ?? null) : new Map();
-  await call.replyLong(() => rowsFor(services, request, states));
+  const teams = target === "teams" ? await teamRows(services, project ?? null) : [];
+  await call.replyLong(() => rowsFor(services, request, states, teams));
 };
 
 /** Returns the rows that answer a query, or a refusal if `after` is invalid. */
@@ -66,11 +71,11 @@ function* rowsFor(
   services: DaemonServices,
   request: RequestOf<"query">,
   states: WorkStates,
+  teams: readonly TeamRow[],
 ): Steps<string | Reply> {
   const { engine, recorder } = services;
   const { target, id, project, after, limit: max = limits.rowsDefault } = request;
-  if (target === "tasks" || target === "task_ready" || target === "task_blocked")
-    return yield* taskPage(engine.state, request);
+  if (isOfTasks(target)) return yield* taskPage(engine.state, request);
   if (target === "context") return yield* contextPage(engine, { ...request, project: project ?? null });
   if (target === "refusals") return { ok: true, rows: recorder.refusals.slice(-max) };
   if (target === "stats") return { ok: true, rows: [statsOf(services)] };
@@ -101,9 +106,19 @@ function* rowsFor(
     case "client_tasks":
       // A row belongs to a list, and a list to no one session: `id` does not filter.
       return yield* pageOf(clientTaskRows(services.clientTasks), () => true);
+    case "teams":
+      return yield* pageOf(keyed(teams), row => isOf(row.lead ?? undefined));
     case "checks":
       return yield* pageOf(checkRows(engine.state), row => isOf(row.by?.id));
+    case "spawns":
+      return yield* pageOf(spawnRows(services), row => isOf(row.session ?? undefined, row.parent?.id));
+    case "merges":
+      return yield* pageOf(mergeRows(engine.state), row => isOf(row.by?.id, row.author?.id));
   }
+}
+
+function* keyed(teams: readonly TeamRow[]): Generator<Keyed<TeamRow>, void> {
+  for (const [place, row] of teams.entries()) yield { place, key: row.team, row: () => row };
 }
 
 export const subscribe: RequestHandler<"subscribe", DaemonServices> = async (services, request, call) => {

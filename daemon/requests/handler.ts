@@ -5,6 +5,7 @@ import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Services } from "../services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
+import type { Teams } from "../teams/teams.ts";
 
 /** Services for requests about the daemon itself. */
 export interface DaemonServices extends Services {
@@ -16,6 +17,9 @@ export interface DaemonServices extends Services {
   /** Number of each hook event since the daemon started. */
   readonly hookCounts: ReadonlyMap<string, number>;
   readonly clientTasks: ClientTasks;
+  /** How many agents of a project, and how deep, the user lets be spawned. */
+  readonly spawnBounds: { readonly liveMax: number; readonly depthMax: number };
+  readonly teams: Teams;
   connections(): Iterable<Connection>;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */
   journal(): { readonly bytes: number; readonly full: boolean };

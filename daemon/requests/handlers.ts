@@ -17,11 +17,24 @@ import {
 } from "./debates.ts";
 import { declare } from "./declarations.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
+import { agentRelease } from "./health.ts";
 import { hook } from "./hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./locks.ts";
+import { mergeAttach, mergeCancel, mergeQueue, mergeReport, mergeTake } from "./merges.ts";
 import { broadcast, messageAck, messageList, messageSend, resume } from "./messages.ts";
+import { roleSet } from "./roles.ts";
 import { deregister, heartbeat, register } from "./sessions.ts";
-import { taskClaim, taskCreate, taskGet, taskImport, taskRelease, taskRemove, taskUpdate } from "./tasks.ts";
+import { spawnCreate, spawnRemove, spawnUpdate } from "./spawns.ts";
+import {
+  taskApprove,
+  taskClaim,
+  taskCreate,
+  taskGet,
+  taskImport,
+  taskRelease,
+  taskRemove,
+  taskUpdate,
+} from "./tasks.ts";
 import { whoami } from "./whoami.ts";
 
 /** The services of all handlers together. */
@@ -64,8 +77,19 @@ const handlers: RequestHandlers = {
   task_release: taskRelease,
   task_remove: taskRemove,
   task_import: taskImport,
+  spawn_create: spawnCreate,
+  spawn_update: spawnUpdate,
+  spawn_remove: spawnRemove,
+  task_approve: taskApprove,
+  role_set: roleSet,
+  agent_release: agentRelease,
   worktree_state: worktreeState,
   check_record: checkRecord,
+  merge_queue: mergeQueue,
+  merge_take: mergeTake,
+  merge_attach: mergeAttach,
+  merge_report: mergeReport,
+  merge_cancel: mergeCancel,
   hook,
   subscribe,
   query,

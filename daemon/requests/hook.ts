@@ -29,6 +29,7 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   const { env = {}, ppid = null, wake = false } = request;
   const { socket, hookWaitMs: waitMs } = services;
   const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake });
+  if (asked.session !== null && asked.home !== null) services.teams.saw(asked.session, asked.home);
   const plan = isOffFor(services, asked, request.event["cwd"]) ? withoutWaits(asked) : asked;
   // The event's other hook counts it.
   if (!wake) count(hookCounts, plan.event);
@@ -36,6 +37,7 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   const delivery = new Delivery();
   try {
     const outcomes = await runPlan(services, call, plan, delivery).finally(() => clearTimeout(unbroken));
+    noteTranscript(services, plan);
     const going = outcomes.find(o => !o.ok && o.refusal.code === "restarting");
     if (going !== undefined && !going.ok) {
       // The client sends the event again: the daemon has decided and reported nothing yet.
@@ -64,6 +66,12 @@ function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | un
     return undefined;
   }
   return setTimeout(() => connection.push("\n"), limits.hookSilenceMs);
+}
+
+/** Keeps where the session's client writes what it does: there the daemon looks for signs of life. */
+function noteTranscript({ engine, presence }: HookServices, { session, transcript }: HookPlan): void {
+  if (session === null || transcript === null || !engine.state.sessions.live.has(session)) return;
+  presence.of(session).transcript = transcript;
 }
 
 /** Counts an event. Its name comes from the client, so the number of counted names is limited. */

@@ -22,6 +22,7 @@ export const register: RequestHandler<"register"> = async (services, request, ca
     branch: request.branch ?? null,
     name: request.name ?? null,
     revive: true,
+    spawn: request.spawn ?? null,
   });
   await endDeadIncarnations(services, request.id);
   services.presence.seen(request.id);

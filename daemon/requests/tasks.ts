@@ -1,4 +1,4 @@
-/** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import. */
+/** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import, task_approve. */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { GateFinding } from "../../protocol/gates.ts";
@@ -13,55 +13,133 @@ import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { TaskState } from "../core/tasks/table.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { completionFindings, fieldsOf } from "../hooks/quality.ts";
+import { creationFindings } from "../hooks/role-facts.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
 import { signOfLife } from "../sessions/commands.ts";
-import { noteReply } from "../trail/decisions.ts";
+import { decidedBy, noteReply } from "../trail/decisions.ts";
 import { type Asking, actorOfId, callerOf, projectOf } from "./caller.ts";
 import type { RequestHandler } from "./handler.ts";
 
-export const taskCreate: RequestHandler<"task_create"> = (services, request, call) => {
+/** An agent creates tasks if its role lets it; a person always. */
+export const taskCreate: RequestHandler<"task_create", HookServices> = (services, request, call) => {
   const { description } = request;
   const many = request.tasks !== undefined;
   const asked = request.tasks ?? (description === undefined ? [] : [{ ...request, description }]);
   const project = projectOf(services, request, call);
   const by = callerOf(services, request, call);
-  const wallMs = services.clock.wall();
-  return propose(services, request, call, by, {
-    type: "task_create",
-    by,
-    tasks: asked.map(newTask),
-    many,
-    project,
-    wallMs,
-    ...retryOf(request, call),
+  return creating(services, request, call, by, warnings => {
+    const wallMs = services.clock.wall();
+    const tasks = asked.map(newTask);
+    const command = { type: "task_create", by, tasks, many, project, wallMs } as const;
+    return propose(services, request, call, by, { ...command, ...retryOf(request, call) }, warnings);
   });
 };
 
-export const taskImport: RequestHandler<"task_import"> = (services, request, call) => {
-  const project = projectOf(services, request, call);
+/** Calls `create` with what the gate of roles lets pass with a warning, or refuses. */
+function creating(
+  services: HookServices,
+  request: Asking,
+  call: Call,
+  by: Actor | null,
+  create: (warnings: readonly string[]) => Promise<undefined> | undefined,
+): Promise<undefined> | undefined {
+  const asked = by === null ? null : creationFindings(services, by);
+  if (asked === null) return create([]);
+  return asked.then(findings => {
+    const missing = missingOf(findings, "enforce");
+    if (missing.length === 0) return create(missingOf(findings, "warn"));
+    if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
+    const refusal = refuse("role_limit", missing.join("; "));
+    noteReply(services, call.type, by, { ...refusal, error: roleForbids }, { rule: "role" });
+    call.reply(refusal);
+    return undefined;
+  });
+}
+
+const roleForbids = "the agent's role does not allow it";
+
+/** An agent brings tasks in if its role lets it, and new ones that are done if it could finish one now; a person always. */
+export const taskImport: RequestHandler<"task_import", HookServices> = (services, request, call) => {
   const by = callerOf(services, request, call);
+  return creating(services, request, call, by, warnings => {
+    const { all } = services.engine.state.tasks;
+    const done = request.tasks.find(({ id, status }) => status === "done" && !all.has(id));
+    if (by === null || done === undefined) return bringIn(services, request, call, by, warnings);
+    const what = `${done.id} is not imported as done; it needs`;
+    return ifComplete(services, { by, task: null, cwd: request.cwd }, call, what, more =>
+      bringIn(services, request, call, by, [...warnings, ...more]),
+    );
+  });
+};
+
+function bringIn(
+  services: Services,
+  request: RequestOf<"task_import">,
+  call: Call,
+  by: Actor | null,
+  warnings: readonly string[],
+): undefined {
+  const project = projectOf(services, request, call);
   const wallMs = services.clock.wall();
   const tasks = request.tasks.map(task => imported(task, project, wallMs));
-  return propose(services, request, call, by, { type: "task_import", by, tasks, ...retryOf(request, call) });
-};
+  const command = { type: "task_import", by, tasks, ...retryOf(request, call) } as const;
+  return propose(services, request, call, by, command, warnings);
+}
 
 /** An agent's task is done if the quality gate lets it pass; a person's always. */
 export const taskUpdate: RequestHandler<"task_update", HookServices> = (services, request, call) => {
   const by = callerOf(services, request, call);
   if (by === null || request.status !== "done") return update(services, request, call, by);
-  return completionFindings(services, by, request.task).then(findings => {
-    const missing = missingOf(findings, "enforce");
-    if (missing.length === 0) return update(services, request, call, by, missingOf(findings, "warn"));
-    const error = `the task is not done yet; it needs: ${missing.join("; ")}`;
-    const refusal = refuse("not_complete", error, { missing });
-    const told = { ...refusal, error: `missing: ${fieldsOf(missing)}` };
-    noteReply(services, call.type, by, told, { task: request.task, rule: "quality" });
-    call.reply(refusal);
-    return undefined;
-  });
+  const { task, cwd } = request;
+  return ifComplete(services, { by, task, cwd }, call, "the task is not done yet; it needs", warnings =>
+    update(services, request, call, by, warnings),
+  );
 };
+
+interface Completion {
+  readonly by: Actor;
+  /** Null: a task that the queue does not have yet. */
+  readonly task: string | null;
+  readonly cwd: string | undefined;
+}
+
+/** Asks the quality gate: goes on with its warnings, or refuses with `what` and all that is missing. */
+async function ifComplete(
+  services: HookServices,
+  { by, task, cwd }: Completion,
+  call: Call,
+  what: string,
+  goOn: (warnings: readonly string[]) => undefined,
+): Promise<undefined> {
+  const findings = await completionFindings(services, by, task, cwd ?? null);
+  const missing = missingOf(findings, "enforce");
+  if (missing.length === 0) {
+    const warnings = missingOf(findings, "warn");
+    if (warnings.length > 0) noteWarnings(services, call.type, by, task, warnings);
+    return goOn(warnings);
+  }
+  const refusal = refuse("not_complete", `${what}: ${missing.join("; ")}`, { missing });
+  const told = { ...refusal, error: `missing: ${fieldsOf(missing)}` };
+  noteReply(services, call.type, by, told, { rule: "quality", ...(task === null ? {} : { task }) });
+  call.reply(refusal);
+  return undefined;
+}
+
+/** The trail keeps that the gate let a task pass with a warning. */
+function noteWarnings(
+  services: Services,
+  type: string,
+  by: Actor,
+  task: string | null,
+  warnings: readonly string[],
+) {
+  const why = `passed with a warning: ${fieldsOf(warnings)}`;
+  const about = task === null ? {} : { task };
+  const line = { ...about, ...decidedBy(services, by), event: type, type, file: null, rule: "quality", why };
+  services.recorder.note({ ...line, decision: "note" });
+}
 
 function missingOf(findings: readonly GateFinding[], mode: GateFinding["mode"]): string[] {
   return findings.filter(found => found.mode === mode).flatMap(({ missing }) => missing);
@@ -85,6 +163,7 @@ function update(
     priority: request.priority ?? null,
     labels: request.labels === undefined ? null : once(request.labels),
     ...(request.debate === undefined ? {} : { debate: request.debate }),
+    ...(request.risk === undefined ? {} : { risk: request.risk }),
     ...placeOf(services, request, call),
     ...retryOf(request, call),
   } as const;
@@ -142,6 +221,19 @@ export const taskRemove: RequestHandler<"task_remove"> = (services, request, cal
   return propose(services, request, call, by, { type: "task_remove", by, tasks, ...retryOf(request, call) });
 };
 
+export const taskApprove: RequestHandler<"task_approve"> = (services, request, call) => {
+  const by = callerOf(services, request, call);
+  const wallMs = services.clock.wall();
+  const { task } = request;
+  return propose(services, request, call, by, {
+    type: "task_approve",
+    by,
+    task,
+    wallMs,
+    ...retryOf(request, call),
+  });
+};
+
 function newTask(task: Omit<NewTaskParams, "name"> & { readonly name?: string | undefined }): NewTask {
   return {
     name: task.name ?? null,
@@ -150,6 +242,7 @@ function newTask(task: Omit<NewTaskParams, "name"> & { readonly name?: string | 
     labels: once(task.labels),
     dependsOn: once(task.dependsOn),
     ...(task.debate === undefined ? {} : { debate: task.debate }),
+    ...(task.risk === undefined ? {} : { risk: task.risk }),
   };
 }
 
@@ -165,6 +258,8 @@ function imported(task: ImportedTask, project: string, wallMs: number): TaskImpo
     labels: once(task.labels),
     dependsOn: once(task.dependsOn),
     attempts: task.attempts ?? 0,
+    ...(task.debate ? { debate: task.debate } : {}),
+    ...(typeof task.risk === "string" && task.risk !== "green" ? { risk: task.risk } : {}),
     state: importedState(task),
   };
 }

@@ -9,7 +9,7 @@ import type { RequestHandler } from "./handler.ts";
 
 export const whoami: RequestHandler<"whoami", HookServices> = (
   services,
-  { toolUse, id: of, typed, pid = null },
+  { toolUse, id: of, typed, shells, pid = null, pids = [] },
   call,
 ) =>
   services.engine.read(state => {
@@ -19,10 +19,14 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
       toolUse !== undefined
         ? toolUses.of(toolUse)
         : of !== undefined && typed !== undefined
-          ? toolUses.findByCommandLine(of, typed)
+          ? toolUses.findByCommandLine(of, typed, shells)
           : null;
+    if (use !== null && "agents" in use) {
+      call.reply(refuse("ambiguous_caller", ambiguous, { agents: use.agents }));
+      return;
+    }
     const user = use === null ? undefined : state.sessions.live.get(use.session);
-    const session = user ?? (pid === null ? undefined : sessionAt(state, pid));
+    const session = user ?? nearest(state, pid === null ? pids : [pid, ...pids]);
     if (session === undefined) {
       const error = "no session is known by this tool use or process; register one";
       call.reply(refuse("unknown_session", error));
@@ -35,6 +39,18 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
     const cwd = known ? use.cwd : session.cwd;
     call.reply({ ok: true, id, agent, name, project, cwd, by: known ? by : "process" });
   });
+
+const ambiguous =
+  "nothing was done: agents of this session run kite at the same time, and their lines do not tell which of them runs " +
+  "this; use Kite's tool for it instead (kite_declare, kite_task_complete, ...), or run the command again, alone in its line";
+
+function nearest(state: State, pids: readonly number[]): Session | undefined {
+  for (const pid of pids) {
+    const session = sessionAt(state, pid);
+    if (session !== undefined) return session;
+  }
+  return undefined;
+}
 
 /** Returns the session that began last: a process has several after its client cleared the conversation. */
 function sessionAt(state: State, pid: number): Session | undefined {

@@ -36,6 +36,8 @@ export class Connection {
   client: string | null = null;
   /** Whether locks are bound to this connection. */
   bound = false;
+  /** Whether merges are. */
+  merges = false;
   readonly #sessions = new Map<string, number | null>();
   readonly #ties = new Set<() => void>();
   readonly #socket: Socket;

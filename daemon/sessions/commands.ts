@@ -62,6 +62,8 @@ export interface Beginning {
   readonly branch: string | null;
   readonly name: string | null;
   readonly revive: boolean;
+  /** The record of the spawned agent that this session is; null: it is none. */
+  readonly spawn: string | null;
 }
 
 /** Returns the command that registers a session, with its repository and its process. */
@@ -81,8 +83,14 @@ export async function beginCommand(
     branch: beginning.branch ?? repository.branch,
     name: beginning.name === null ? null : plain(beginning.name) || "unnamed",
     revive: beginning.revive,
+    ...(isSpawnId(beginning.spawn) ? { spawn: beginning.spawn } : {}),
     wallMs: clock.wall(),
   };
+}
+
+/** Whether it can be the id of a record: it comes from a process's environment. */
+function isSpawnId(id: string | null): id is string {
+  return id !== null && id.length <= limits.idBytes && /^a-[0-9a-z]+-[0-9a-z]+$/.test(id);
 }
 
 /**

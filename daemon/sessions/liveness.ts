@@ -20,6 +20,8 @@ export interface LifeOptions {
   readonly isConnected: () => boolean;
   /** Called with each session that has ended. */
   readonly forget: (session: string) => void;
+  /** Called with each session whose only process a signal stopped, and again when it runs on. */
+  readonly stopped: (session: string, isStopped: boolean) => void;
   /** Ends the daemon. */
   readonly stop: (why: string) => void;
 }
@@ -36,6 +38,7 @@ export class Life {
     this.#options = options;
     this.#lastBusyAt = options.services.clock.now();
     options.anchors.onGone(key => this.#gone(key));
+    options.anchors.onStopped((key, isStopped) => this.#stopped(key, isStopped));
     for (const session of options.services.engine.state.sessions.live.values()) this.#watch(session);
     this.#arm();
   }
@@ -113,6 +116,14 @@ export class Life {
     for (const key of before) if (!alive.has(key)) anchors.remove(key);
     if (alive.size > 0) this.#watched.set(session.id, alive);
     else this.#watched.delete(session.id);
+  }
+
+  /** Another terminal of the session may go on, so that of one with several says nothing. */
+  #stopped(key: string, isStopped: boolean): void {
+    const [, , ...id] = key.split(" ");
+    const session = this.#options.services.engine.state.sessions.live.get(id.join(" "));
+    if (session !== undefined && (!isStopped || session.incarnations.length === 1))
+      this.#options.stopped(session.id, isStopped);
   }
 
   #gone(key: string): void {

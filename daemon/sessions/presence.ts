@@ -4,25 +4,48 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
+import type { Health } from "../core/health/judge.ts";
 import type { Clock } from "../engine/clock.ts";
 
-export interface Presence {
-  /** Core time of the last sign of life, in ms. */
-  seenAt: number;
+/** The signs of life of one agent. Times are core time in milliseconds. */
+export interface Pulse {
+  /** A turn of its runs. */
   active: boolean;
-  /** What waits for a person, and for which agent (null: the main one); null if nothing does. */
-  attention: { readonly text: string; readonly agent: string | null } | null;
+  /** Since when `active` has this value. */
+  since: number;
+  /** An event said whether a turn of its runs; else `active` says nothing. */
+  isReported: boolean;
+  /** Its own last sign of life. */
+  signAt: number;
+  /** When its turn ended by an error, if nothing came after; else null. */
+  failedAt: number | null;
+  /** What the last look found, if no sign came after; else null. */
+  health: Health | null;
+  /** When it was found quiet, if it has been quiet since; else null. */
+  quietAt: number | null;
+}
+
+export interface Presence extends Pulse {
+  /** Core time of the last sign of life of any of its agents, in ms. */
+  seenAt: number;
+  /** Since when a signal has stopped its process; null: it runs. */
+  stoppedAt: number | null;
+  /** The transcript that its latest event named; null: none did. */
+  transcript: string | null;
+  /** What waits for a person since `at`, and for which agent (null: the main one); null if nothing does. */
+  attention: { readonly text: string; readonly agent: string | null; readonly at: number } | null;
   /** Why the session's repository is unknown; null if it is known. */
   unplaced: string | null;
   /** The prompt that the main agent answers; null if unknown. */
   prompt: string | null;
+  /** The name that its client said last; null if it said none. */
+  title: string | null;
   readonly agents: Map<string, AgentPresence>;
   /** Files touched, latest last: path by key. */
   readonly files: BoundedMap<string, string>;
 }
 
-export interface AgentPresence {
-  active: boolean;
+export interface AgentPresence extends Pulse {
   seenAt: number;
   /** The agent that started this one; empty: the main agent; null: not looked up. */
   parent: string | null;
@@ -44,11 +67,14 @@ export class PresenceTable {
     if (known !== undefined) return known;
     const seenAt = this.#clock.now();
     const row: Presence = {
+      ...pulse(false, seenAt),
       seenAt,
-      active: false,
+      stoppedAt: null,
+      transcript: null,
       attention: null,
       unplaced: null,
       prompt: null,
+      title: null,
       agents: new Map(),
       files: new BoundedMap({ entriesMax: limits.touchedMax }),
     };
@@ -64,14 +90,32 @@ export class PresenceTable {
       const known = row.agents.get(agent);
       if (known === undefined)
         row.agents.set(agent, {
-          active: true,
+          ...pulse(true, row.seenAt),
           seenAt: row.seenAt,
           parent: null,
           descends: false,
         });
-      else Object.assign(known, { active: true, seenAt: row.seenAt });
+      else {
+        known.seenAt = row.seenAt;
+        setTurn(known, true, row.seenAt);
+      }
     }
     return row;
+  }
+
+  /** The signs of one agent; undefined if it is not known. */
+  pulse(session: string, agent: string | null): Pulse | undefined {
+    const row = this.#rows.get(session);
+    return agent === null ? row : row?.agents.get(agent);
+  }
+
+  /** Notes that a turn of the agent runs, or that none does; with `failed` its last one ended by an error. */
+  turn(session: string, agent: string | null, active: boolean, failed = false): void {
+    const own = this.pulse(session, agent);
+    if (own === undefined) return;
+    const now = this.#clock.now();
+    setTurn(own, active, now);
+    own.failedAt = failed ? now : null;
   }
 
   /** The known agents of the session whose locks this one inherits; null is the main agent. */
@@ -108,4 +152,23 @@ export class PresenceTable {
     if (this.#rows.size <= live.size) return;
     for (const session of this.#rows.keys()) if (!live.has(session)) this.#rows.delete(session);
   }
+}
+
+function pulse(active: boolean, now: number): Pulse {
+  return {
+    active,
+    since: now,
+    isReported: active,
+    signAt: now,
+    failedAt: null,
+    health: null,
+    quietAt: null,
+  };
+}
+
+function setTurn(own: Pulse, active: boolean, now: number): void {
+  if (own.active !== active || !own.isReported) own.since = now;
+  own.active = active;
+  own.isReported = true;
+  if (active) own.failedAt = null;
 }

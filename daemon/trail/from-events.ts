@@ -1,5 +1,6 @@
 /** Trail lines for what the log's events tell: waits, ends of locks, sessions and freezes, writes past a lock. */
 import type { KiteEvent } from "../../protocol/events.ts";
+import { shortName } from "../core/merges/replies.ts";
 import type { CoreEvent } from "../core/outcome.ts";
 import { person } from "./decisions.ts";
 import type { TrailLine } from "./trail.ts";
@@ -141,6 +142,18 @@ function toldBy(event: KiteEvent): readonly Told[] {
       const why = `${a.name} has work in it in ${a.worktree}, ${b.name} in ${b.worktree}`;
       return [a, b].map(by => ({ by, rule: "merge", file: `${by.worktree}/${event.file}`, why }));
     }
+    case "spawn_changed": {
+      const by = event.session === null ? null : { id: event.session, name: event.name };
+      const state = event.state.replaceAll("_", " ");
+      return [
+        {
+          by,
+          rule: "spawn",
+          type: event.state,
+          why: `spawned agent ${event.name} (${event.spawn}): ${state}`,
+        },
+      ];
+    }
     case "hold_began": {
       const why = `froze it for ${Math.ceil(event.lastsMs / 1000)} s`;
       const by = event.by ?? { id: null, name: person };
@@ -150,6 +163,18 @@ function toldBy(event: KiteEvent): readonly Told[] {
       const { cause: type } = event;
       const why = `the freeze ended: ${freezeEnds.get(type) ?? type}`;
       return event.paths.map(file => ({ by: null, rule: "freeze", type, file, why }));
+    }
+    case "merge_changed": {
+      const { merge, base, branch, state, commit, reason } = event;
+      const more = [commit?.slice(0, 7), reason].filter(one => one !== null && one !== undefined).join(": ");
+      const by = event.by ?? { id: null, name: person };
+      const why = `${merge} ${shortName(branch)} into ${shortName(base)}: ${state}${more === "" ? "" : ` (${more})`}`;
+      return [{ by, rule: "merge", type: state, why }];
+    }
+    case "task_claimed": {
+      const { cause: type, by, task } = event;
+      // A request that claimed the task has a line of its own.
+      return type === undefined ? [] : [{ by, rule: "task", type, task, why: `it was spawned for ${task}` }];
     }
     case "task_released":
     case "task_failed": {

@@ -9,7 +9,7 @@ import { pageText } from "./paging.ts";
 
 function debateRow(debate: Debate): DebateRow {
   const { id, project, question, openedBy, openedAt, hypotheses, entries, verdict } = debate;
-  const standings = standingsOf(debate);
+  const standings = standingsOf(debate, verdict?.alone);
   return {
     id,
     project,

@@ -2,17 +2,20 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../../protocol/lock.ts";
-import type { SessionRow, WorkedOn } from "../../protocol/session.ts";
+import type { AgentRow, SessionRow, WorkedOn } from "../../protocol/session.ts";
 import type { Actor } from "../core/actor.ts";
 import { declaredField } from "../core/declarations/rows.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
+import { roleField } from "../core/roles/standing.ts";
 import { agentName } from "../core/sessions/agent-names.ts";
+import { spawnAt } from "../core/spawns/table.ts";
 import type { Hold, Session, State, Waiter } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";
+import { healthRow } from "../sessions/health-facts.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 
 /** The parts of the daemon that rows are built from. */
@@ -50,7 +53,9 @@ export function sessionRow({ engine, presence }: RowSource, session: Session): S
     const name = agentName(state, session.id, agent);
     const status = active ? ("active" as const) : ("idle" as const);
     const declared = declaredField(state, { session: session.id, agent });
-    return [{ agent, name, status, ...share, ...declared }];
+    const role = roleField(state, { session: session.id, agent });
+    const health = healthField({ engine, presence }, session, agent);
+    return [{ agent, name, status, ...share, ...health, ...declared, ...role }];
   });
   return {
     id: session.id,
@@ -70,10 +75,34 @@ export function sessionRow({ engine, presence }: RowSource, session: Session): S
     waitingFor: own.waitingFor,
     waitingForPath: own.waitingForPath,
     attention: seen.attention?.text ?? null,
+    ...healthField({ engine, presence }, session, null),
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     task: workedOn(state, session.id)[0] ?? null,
     ...declaredField(state, { session: session.id, agent: null }),
+    ...roleField(state, { session: session.id, agent: null }),
+    ...teammateField(session),
+    ...spawnField(state, session),
   };
+}
+
+function teammateField({ teammates }: Session): Pick<SessionRow, "teammate"> {
+  const own = teammates.get(null);
+  return own === undefined ? {} : { teammate: { name: own.name, team: own.team, lead: own.lead ?? null } };
+}
+
+function spawnField({ spawns }: State, { id }: Session): Pick<SessionRow, "spawn"> {
+  const own = spawnAt(spawns, id);
+  return own === undefined ? {} : { spawn: { id: own.id, parent: own.parent?.name ?? null } };
+}
+
+/** The agent's state as a field of its row; no field if it is not known. */
+export function healthField(
+  source: RowSource,
+  session: Session,
+  agent: string | null,
+): Pick<AgentRow, "health"> {
+  const health = healthRow(source, session, agent);
+  return health === null ? {} : { health };
 }
 
 /** The locks that one agent of a session holds, and the first file that it waits for. */

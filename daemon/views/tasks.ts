@@ -7,7 +7,15 @@ import { type ListName, listOf, type Task, taskAt } from "../core/tasks/table.ts
 import type { Steps } from "../server/turns.ts";
 import { pageText, passedCost, unwantedCost } from "./paging.ts";
 
-const targets: Readonly<Record<string, ListName>> = { task_ready: "ready", task_blocked: "blocked" };
+const lists = { task_ready: "ready", task_blocked: "blocked", task_watched: "watched" } as const;
+const targets: Readonly<Record<string, ListName>> = lists;
+
+type Target = RequestOf<"query">["target"];
+
+/** Whether rows of this target are tasks. */
+export function isOfTasks(target: Target): target is "tasks" | keyof typeof lists {
+  return target === "tasks" || Object.hasOwn(targets, target);
+}
 
 /**
  * Returns a page of tasks after `after`, a position in the list: ready tasks in the order of claiming, others by age.

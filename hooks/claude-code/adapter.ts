@@ -1,10 +1,12 @@
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
 import { nothing } from "./answers/output.ts";
+import { lifeFiles } from "./life-files.ts";
 import { clientPid, field, wellFormed } from "./payload.ts";
 import { idle, type Plan, type Row } from "./plan-parts.ts";
 import { otherEvent } from "./rows/session.ts";
 import { type EventRow, eventTable } from "./rows/table.ts";
+import { homeOf, teamFiles } from "./team-files.ts";
 
 /**
  * Claude Code's events as actions of the daemon, one row an event.
@@ -19,7 +21,7 @@ const rows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how !== "waking");
 const wakingRows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how === "waking");
 
 /** The adapter for Claude Code. */
-export const claudeCode: HookAdapter = { plan, agentFile };
+export const claudeCode: HookAdapter = { plan, agentFile, teams: teamFiles, lifeFiles };
 
 function plan(event: Readonly<Record<string, unknown>>, context: HookContext): HookPlan {
   const usable = wellFormed(event);
@@ -41,6 +43,9 @@ function plan(event: Readonly<Record<string, unknown>>, context: HookContext): H
     agent,
     tool: usable ? field(event, "tool_name") : null,
     file: plan.file ?? null,
+    ...(context.env["KITE_SPAWN"] === undefined ? {} : { spawn: context.env["KITE_SPAWN"] }),
+    home: usable ? homeOf(event) : null,
+    transcript: usable ? field(event, "transcript_path") : null,
     actions: plan.actions,
     answer: plan.answer ?? (() => nothing),
   };

@@ -13,6 +13,18 @@ export function isSubagent(agent: string): boolean {
   return /^a[0-9a-f]{16}$/.test(agent);
 }
 
+/** Whether it is the id of a teammate of this name within its lead's process. */
+export function isTeammate(agent: string, name: string): boolean {
+  return (
+    !isSubagent(agent) && agent.length === name.length + 18 && agent.startsWith(`a${name}-`) && isAgent(agent)
+  );
+}
+
+/** The client names a team after its lead's session. */
+export function teamOf(session: string): string {
+  return `session-${session.slice(0, 8)}`;
+}
+
 /** Whether it can be an agent's id; other tasks of the client have ids, too. */
 export function isAgent(id: string): boolean {
   return /^a(?:.*-)?[0-9a-f]{16}$/s.test(id);

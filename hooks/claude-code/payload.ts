@@ -40,7 +40,7 @@ export function field(event: Event, name: Field): string | null {
 /** A name that only people read; null if there is none that can be used. */
 export function label(
   event: Event,
-  name: "agent_type" | "teammate_name" | "team_name" | "task_id",
+  name: "agent_type" | "teammate_name" | "team_name" | "task_id" | "session_title",
 ): string | null {
   const value = event[name];
   return isText(value, limits.nameBytes) ? value : null;

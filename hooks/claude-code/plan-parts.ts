@@ -1,7 +1,7 @@
 /** What the rows make their plans of. */
 import type { HookAction } from "../seam/actions.ts";
 import type { HookContext, HookOutcome } from "../seam/plan.ts";
-import { type Actor, isSubagent } from "./agents.ts";
+import { type Actor, isSubagent, isTeammate, teamOf } from "./agents.ts";
 import type { Output } from "./answers/output.ts";
 import { type Event, field, label } from "./payload.ts";
 
@@ -18,14 +18,19 @@ export const idle: Plan = { actions: [] };
 
 type Heartbeat = Extract<HookAction, { do: "heartbeat" }>;
 type HeartbeatFields = Partial<
-  Pick<Heartbeat, "active" | "attention" | "agentName" | "teammate" | "descends" | "ended">
+  Pick<
+    Heartbeat,
+    "active" | "attention" | "agentName" | "teammate" | "descends" | "ended" | "stopped" | "failed"
+  >
 >;
 
 /** Registers an unknown session; only for events that the client waits for. Empty if the event names no directory. */
 export function begin(event: Event, { session, pid }: Actor, revive = false): readonly HookAction[] {
   const cwd = field(event, "cwd");
   if (cwd === null) return [];
-  return [{ do: "begin", session, cwd, ...(pid === undefined ? {} : { pid }), revive }];
+  const title = label(event, "session_title");
+  const more = { ...(pid === undefined ? {} : { pid }), ...(title === null ? {} : { title }) };
+  return [{ do: "begin", session, cwd, ...more, revive }];
 }
 
 /** A sign of life of the actor. */
@@ -39,7 +44,9 @@ export function atWork(event: Event, actor: Actor): HookAction {
   const name = agent === undefined ? null : label(event, "agent_type");
   const known = name === null ? {} : { agentName: name };
   const descends = agent !== undefined && isSubagent(agent) ? { descends: true } : {};
-  return heartbeat(actor, { active: true, attention: null, ...known, ...descends });
+  const isMate = agent !== undefined && name !== null && isTeammate(agent, name);
+  const teammate = isMate ? { teammate: { name, team: teamOf(actor.session) } } : {};
+  return heartbeat(actor, { active: true, attention: null, ...known, ...descends, ...teammate });
 }
 
 /** The actor is a teammate, if the event says so. A teammate in a pane is a session of its own. */
@@ -49,9 +56,10 @@ export function asTeammate(event: Event, actor: Actor): readonly HookAction[] {
   return [heartbeat(actor, { teammate: { name, team } })];
 }
 
-/** The actor's turn has ended, and no person is asked anything for it any more. */
-export function turnOver(actor: Actor): readonly HookAction[] {
-  return [{ do: "turn_end", ...actor }, heartbeat(actor, { active: false, attention: null })];
+/** The actor's turn has ended, with `failed` by an error, and no person is asked anything for it any more. */
+export function turnOver(actor: Actor, failed = false): readonly HookAction[] {
+  const error = failed ? { failed } : {};
+  return [{ do: "turn_end", ...actor }, heartbeat(actor, { active: false, attention: null, ...error })];
 }
 
 /** The agent has ended. */

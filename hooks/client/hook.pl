@@ -13,7 +13,7 @@ use strict;
 # The build fills in the numbers of protocol/limits.ts.
 our %limits;
 
-my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT HOME);
+my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT HOME KITE_SPAWN);
 my $unreached = '{"systemMessage":"Kite is not responding; edits in this session are not coordinated.'
     . ' Run `kite doctor`."}' . "\n";
 

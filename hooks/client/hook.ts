@@ -44,6 +44,7 @@ const forwarded = [
   "CLAUDE_CODE_SESSION_ATTENDED",
   "CLAUDE_CODE_ENTRYPOINT",
   "HOME",
+  "KITE_SPAWN",
 ];
 const unreached = `${JSON.stringify({
   systemMessage: "Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.",

@@ -14,8 +14,9 @@ import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { InstallFailed } from "./failed.ts";
-import { isCode, readIfAny, writeWhole } from "./file.ts";
+import { isCode, writeWhole } from "./file.ts";
 import { launcherPath, launcherText, mcpPath, mcpText } from "./launcher.ts";
+import { readIfAny } from "./read-file.ts";
 
 /** The files that the client's settings name; the names stay the same for every version of Kite, Node or perl. */
 export interface Program {

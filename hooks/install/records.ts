@@ -2,7 +2,8 @@
 import { limits } from "../../protocol/limits.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { InstallFailed } from "./failed.ts";
-import { readIfAny, writeWhole } from "./file.ts";
+import { writeWhole } from "./file.ts";
+import { readIfAny } from "./read-file.ts";
 
 /** Returns the list named `field`; empty without a file. Throws if unreadable: a guess would leave entries behind. */
 export function readRecords<T>(

@@ -1,5 +1,7 @@
 /** The actions that an adapter may put into a plan. */
-import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
+
+import type { AliasedCommand, GuardedCommand, ShellUse } from "../../protocol/guard.ts";
+import type { TeamCall } from "./teams.ts";
 
 /** What an adapter asks the daemon to do for one event. `plan.ts` has the plan and the outcomes. */
 export type HookAction =
@@ -10,6 +12,8 @@ export type HookAction =
       readonly cwd: string;
       readonly pid?: number;
       readonly revive: boolean;
+      /** The name that its person gave the session in its client. */
+      readonly title?: string;
     }
   | {
       /** A sign of life; `active` says whether a turn runs. It registers no session and no agent. */
@@ -25,8 +29,11 @@ export type HookAction =
       readonly teammate?: { readonly name: string; readonly team: string };
       /** The main agent began it, perhaps through others: the main agent's locks pass to it. */
       readonly descends?: boolean;
-      /** The agent has ended. */
+      /** The agent has ended; `stopped`: another agent stopped it. */
       readonly ended?: boolean;
+      readonly stopped?: boolean;
+      /** With `active` false: the turn ended by an error of the agent's client. */
+      readonly failed?: boolean;
     }
   | {
       /** Lock the file for the rest of the actor's turn; may wait. */
@@ -58,6 +65,15 @@ export type HookAction =
       readonly isOwn: boolean;
     }
   | {
+      /** Ask the gates before the actor runs a shell line; comes before the guard. */
+      readonly do: "gate_shell";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly cwd: string;
+      readonly uses: readonly ShellUse[];
+    }
+  | {
       /** Ask the gates before the actor stops; comes before the end of its turn. */
       readonly do: "gate_stop";
       readonly session: string;
@@ -70,6 +86,18 @@ export type HookAction =
       readonly session: string;
       readonly agent?: string;
       readonly pid?: number;
+      /** The actor's directory; null if the event does not say. */
+      readonly cwd: string | null;
+    }
+  | {
+      /** Ask the rules of the client's own teams before the actor's call. */
+      readonly do: "gate_team";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      /** The agent's own name, if it is a teammate within its lead's process. */
+      readonly name: string | null;
+      readonly call: TeamCall;
     }
   | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */
@@ -90,14 +118,24 @@ export type HookAction =
       readonly do: "client_idle";
       readonly session: string;
       readonly agent?: string;
+      /** Its team, whose lead the client wakes; null if the event names none. */
+      readonly team: string | null;
     }
   | {
       /** A call of the actor succeeded, or with `error` failed; `tool` is its name. */
       readonly do: "record_result";
       readonly session: string;
       readonly agent?: string;
+      readonly pid?: number;
       readonly tool: string;
       readonly error: string | null;
+    }
+  | {
+      /** The actor's model has lost what it was told, for example after a compaction. */
+      readonly do: "context_lost";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
     }
   | {
       /** Check whether git commands reach other actors' uncommitted work, and lock the indexes that they write. */
@@ -132,6 +170,10 @@ export type HookAction =
       readonly cwd: string;
       /** The shell line, if the call is a command in it. */
       readonly command?: string;
+      /** The prompt whose turn makes the call; null if the event names none. */
+      readonly promptId: string | null;
+      /** The line runs on when the client reports the end of its call. */
+      readonly isBackground: boolean;
     }
   | {
       /** A write ended; with `toolUseId: null`, all writes of the actor. */
@@ -224,6 +266,7 @@ export type HookAction =
       /** A prompt came: the hook that would wake the session ends. A person's prompt resets the count of wakes. */
       readonly do: "prompt_submitted";
       readonly session: string;
+      readonly pid?: number;
       readonly promptId: string | null;
       readonly byPerson: boolean;
     }

@@ -6,9 +6,19 @@ import type { HookReply } from "../../protocol/hook.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { SessionRow, WorkedOn } from "../../protocol/session.ts";
+import type { TeamFinding } from "../../protocol/team.ts";
 import type { PlainAction } from "./action-traits.ts";
 import type { HookAction } from "./actions.ts";
-import type { CodeViewNote, FileNote, FinishedNote, FreedFile, LockNote, MergeNote } from "./notices.ts";
+import type {
+  CodeViewNote,
+  FileNote,
+  FinishedNote,
+  FreedFile,
+  HealthNote,
+  LockNote,
+  MergeNote,
+} from "./notices.ts";
+import type { ClientTeams } from "./teams.ts";
 
 /**
  * Whether the tool of an event runs: the daemon decides it, an adapter words it. `deny`: it does not run, and its agent
@@ -64,6 +74,8 @@ export type HookOutcome =
       /** Notices on the agent's files to show now, and the number of older ones that are lost. */
       readonly notes?: readonly FileNote[];
       readonly dropped?: number;
+      /** What is to be told now of the health of agents, and of the reader's own. */
+      readonly health?: readonly HealthNote[];
       /** The number of the session's open terminals, to be told now; null: one terminal, or told before. */
       readonly terminals?: number | null;
     }
@@ -91,6 +103,7 @@ export type HookOutcome =
       readonly before: string | null;
     }
   | GateOutcome
+  | TeamOutcome
   | {
       readonly did: "guard";
       readonly ok: true;
@@ -120,7 +133,7 @@ export type HookOutcome =
 
 /** What the gates found before a step of an agent. */
 export interface GateOutcome {
-  readonly did: "gate_write" | "gate_stop" | "gate_complete";
+  readonly did: "gate_write" | "gate_shell" | "gate_stop" | "gate_complete";
   readonly ok: true;
   readonly verdict: Verdict;
   readonly findings: readonly GateFinding[];
@@ -128,6 +141,14 @@ export interface GateOutcome {
   readonly isRepeated: boolean;
   /** The task that the agent claimed, for an example; null: it claimed none. */
   readonly task: string | null;
+}
+
+/** What the rules of a team found before a call of the client's own tools. */
+export interface TeamOutcome {
+  readonly did: "gate_team";
+  readonly ok: true;
+  readonly verdict: Verdict;
+  readonly findings: readonly TeamFinding[];
 }
 
 /** What a plan needs from outside the payload. */
@@ -152,6 +173,12 @@ export interface HookPlan {
   readonly agent: string | null;
   readonly tool: string | null;
   readonly file: string | null;
+  /** The record of the spawned agent that the session is, by `KITE_SPAWN` in its environment. */
+  readonly spawn?: string;
+  /** The client's own folder, as far as the event tells. */
+  readonly home: string | null;
+  /** The transcript of the session; null if the event names none. */
+  readonly transcript: string | null;
   readonly actions: readonly HookAction[];
   readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
 }
@@ -161,6 +188,8 @@ export interface HookAdapter {
   /** Turns one event into a plan. Never throws: an unknown event has no actions and an empty answer. */
   plan(event: Readonly<Record<string, unknown>>, context: HookContext): HookPlan;
   readonly agentFile: AgentFile;
+  readonly teams: ClientTeams;
+  readonly lifeFiles: LifeFiles;
 }
 
 /** A file in which the client keeps the parent of one of its agents. */
@@ -169,4 +198,34 @@ export interface AgentFile {
   isOne(path: string): boolean;
   /** The parent of the agent; null if the text names none or does not have the form of such a file. */
   parentIn(text: string): string | null;
+}
+
+/** Files in which the client shows that an agent lives. Pure: it says which they are, and what their texts mean. */
+export interface LifeFiles {
+  /** The files of an agent; null if `transcript` cannot be a transcript of the client. */
+  of(agent: WatchedAgent): { readonly transcript: string; readonly status: string | null } | null;
+  /** What the end of a transcript tells, by its last lines, the oldest first; the first may be cut. */
+  readEnd(lines: readonly string[]): TranscriptEnd;
+  /** What the status file of this session says; null if it is another session's, or has another form. */
+  readStatus(text: string, session: string): ClientStatus | null;
+}
+
+export interface WatchedAgent {
+  readonly session: string;
+  readonly agent: string | null;
+  /** The transcript that the session's events name. */
+  readonly transcript: string;
+  readonly pid: number | null;
+}
+
+/**
+ * `tool`: a tool is called and has not answered. `service`: the client asks the model's service again and again.
+ * `interrupted`: a person interrupted the turn. `model`: none of these. `unknown`: the lines do not tell.
+ */
+export type TranscriptEnd = "tool" | "service" | "interrupted" | "model" | "unknown";
+
+/** `waiting`: on a person; `on` says for what, in the client's words. */
+export interface ClientStatus {
+  readonly status: "busy" | "idle" | "waiting";
+  readonly on: string;
 }

@@ -16,12 +16,15 @@ export async function gates(): Promise<void> {
   const declaration = fullDeclaration();
   const last = declaration.files.at(-1);
   if (last === undefined) throw new Error("nothing is declared");
-  const write: WriteFacts = { declaration, lead: null, file: { ...last, isCode: true } };
+  const role = { role: "implementer", by: "default", name: "ann", others: [] } as const;
+  const write: WriteFacts = { declaration, lead: null, role, file: { ...last, isCode: true, isTest: false } };
   const bare: WriteFacts = { ...write, declaration: undefined };
   const stop: StopFacts = { failure: { tool: "Bash", error: "Exit code 3" } };
   const done: CompletionFacts = {
     declaration,
     checks: [{ name: "unit", state: "red" }],
+    worktree: "/home/dev/shop",
+    unseen: null,
     checksChanged: true,
     openDebate: null,
   };

@@ -178,6 +178,8 @@ describe("with the gates of a team", () => {
 test("two agents that declare the same file are told of each other before either writes", async () => {
   await up("off");
   const declared = new Moment();
+  // An overlap with an agent that has ended is none.
+  const told = new Moment();
   const ann = await start("ann", [
     kite("toolu_ann", "declare", declaration("rename the total", "implementer", "prices.ts")),
     declared.before(read("toolu_read", "prices.ts")),
@@ -188,11 +190,13 @@ test("two agents that declare the same file are told of each other before either
   await ann.asked(2);
   const bob = await start("bob", [
     kite("toolu_bob", "declare", declaration("double, not triple", "implementer", "prices.ts")),
-    say("Done."),
+    told.before(say("Done.")),
   ]);
-  expect(await bob.ended).toBe(0);
+  await bob.asked(2);
   expect(bob.model.result("toolu_bob").text).toContain("rename the total");
   declared.reached();
   expect(await ann.ended).toBe(0);
   expect(ann.model.notes.join("\n")).toMatch(/declared "prices\.ts", too and will: "double, not triple"/);
+  told.reached();
+  expect(await bob.ended).toBe(0);
 });

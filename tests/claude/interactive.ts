@@ -22,24 +22,20 @@ export class InteractiveSession {
 
   /** Begins with a first prompt. The person has been here before: no question comes first. */
   static async start(options: SessionOptions): Promise<InteractiveSession> {
-    return new InteractiveSession(options, await ScriptedModel.start(options.script));
+    return new InteractiveSession(options, await ScriptedModel.start(options.script, options.mates));
   }
 
   private constructor(
-    { program, folder, cwd, settings = {}, limitMs }: SessionOptions,
+    { program, folder, cwd, settings = {}, limitMs, flags = [], env = {} }: SessionOptions,
     model: ScriptedModel,
   ) {
     this.model = model;
-    mkdirSync(join(folder, ".claude"), { recursive: true });
-    writeFileSync(join(folder, ".claude", "settings.json"), JSON.stringify(settings));
-    const own = join(folder, ".claude.json");
-    const before = existsSync(own) ? JSON.parse(readFileSync(own, "utf8")) : {};
-    writeFileSync(own, JSON.stringify(answeredBefore(cwd, before)));
-    const words = [program, "--session-id", this.id, "--permission-mode", "acceptEdits", "Do it."];
+    prepareHome(folder, cwd, settings);
+    const words = [program, "--session-id", this.id, "--permission-mode", "acceptEdits", ...flags, "Do it."];
     const line = `stty cols 120 rows 40; exec ${words.map(word => `'${word}'`).join(" ")}`;
     this.#child = spawn("script", ["-qfec", line, "/dev/null"], {
       cwd,
-      env: { ...environment(folder, model.url), TERM: "xterm" },
+      env: { ...environment(folder, model.url), TERM: "xterm", ...env },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => this.#note(text));
@@ -104,8 +100,17 @@ function onScreen(text: string): string {
   return text.replaceAll(/\p{Cc}\[[0-9;?]*[A-Za-z]|\s/gu, "");
 }
 
+/** A home of the client whose person has answered its first questions. */
+export function prepareHome(folder: string, cwd: string, settings: object): void {
+  mkdirSync(join(folder, ".claude"), { recursive: true });
+  writeFileSync(join(folder, ".claude", "settings.json"), JSON.stringify(settings));
+  const own = join(folder, ".claude.json");
+  const before = existsSync(own) ? JSON.parse(readFileSync(own, "utf8")) : {};
+  writeFileSync(own, JSON.stringify(answeredBefore(cwd, before)));
+}
+
 /** What the client asks at its first start, and keeps. */
-function answeredBefore(cwd: string, before: { readonly projects?: Record<string, object> }): object {
+export function answeredBefore(cwd: string, before: { readonly projects?: Record<string, object> }): object {
   const answered = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
   return {
     ...before,

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { z } from "zod";
+import * as z from "zod";
 
 /** One call of a tool. The id comes back with its result. */
 export interface Call {
@@ -17,6 +17,9 @@ export interface Result {
   readonly text: string;
   readonly isError: boolean;
 }
+
+/** A turn may be a promise: the model thinks until it is there. */
+export type Script = readonly (Turn | Promise<Turn>)[];
 
 const text = z.object({ type: z.literal("text"), text: z.string() });
 const result = z.object({
@@ -50,8 +53,11 @@ export class ScriptedModel {
   /** What the client wanted from somewhere else. */
   readonly strays: string[] = [];
   readonly #server: Server;
-  readonly #script: readonly (Turn | Promise<Turn>)[];
+  readonly #script: Script;
+  readonly #mates: Readonly<Record<string, Script>>;
+  readonly #matesAsked = new Map<string, number>();
   readonly #waits: {
+    readonly mate: string | null;
     readonly count: number;
     readonly resolve: () => void;
     readonly reject: (e: Error) => void;
@@ -60,15 +66,16 @@ export class ScriptedModel {
   #over: Error | null = null;
 
   /** A turn of the script may be a promise: the model thinks until it is there. */
-  static async start(script: readonly (Turn | Promise<Turn>)[]): Promise<ScriptedModel> {
-    const model = new ScriptedModel(script);
+  static async start(script: Script, mates: Readonly<Record<string, Script>> = {}): Promise<ScriptedModel> {
+    const model = new ScriptedModel(script, mates);
     model.#server.listen(0, "127.0.0.1");
     await once(model.#server, "listening");
     return model;
   }
 
-  private constructor(script: readonly (Turn | Promise<Turn>)[]) {
+  private constructor(script: Script, mates: Readonly<Record<string, Script>>) {
     this.#script = script;
+    this.#mates = mates;
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => {
         this.surprises.push(String(error));
@@ -89,10 +96,11 @@ export class ScriptedModel {
   }
 
   /** Resolves when the model has been asked `count` times: the results of its first `count - 1` turns are there. */
-  async asked(count: number): Promise<void> {
-    if (this.askedAtMs.length >= count) return;
+  async asked(count: number, mate: string | null = null): Promise<void> {
+    const asked = mate === null ? this.askedAtMs.length : (this.#matesAsked.get(mate) ?? 0);
+    if (asked >= count) return;
     if (this.#over !== null) throw this.#over;
-    await new Promise<void>((resolve, reject) => this.#waits.push({ count, resolve, reject }));
+    await new Promise<void>((resolve, reject) => this.#waits.push({ mate, count, resolve, reject }));
   }
 
   /** What the model was told of a call; throws where it has not been. */
@@ -146,10 +154,14 @@ export class ScriptedModel {
     let turn: Turn = { say: "ok" };
     if (tools.some(({ name }) => name === "Edit")) {
       this.#hear(messages);
-      const count = this.askedAtMs.push(atMs);
-      for (const wait of this.#waits.filter(w => w.count <= count)) wait.resolve();
-      const scripted = this.#script[count - 1];
-      if (scripted === undefined) this.surprises.push(`asked for turn ${count}, the script has fewer`);
+      const mate = mateIn(messages);
+      const count = mate === null ? this.askedAtMs.push(atMs) : (this.#matesAsked.get(mate) ?? 0) + 1;
+      if (mate !== null) this.#matesAsked.set(mate, count);
+      for (const wait of this.#waits.filter(w => w.mate === mate && w.count <= count)) wait.resolve();
+      const scripted = (mate === null ? this.#script : this.#mates[mate])?.[count - 1];
+      // A teammate is woken as often as its team writes to it.
+      if (scripted === undefined && mate === null)
+        this.surprises.push(`asked for turn ${count}, the script has fewer`);
       turn = (await scripted) ?? { say: "The script is over." };
     }
     stream(response, model, turn);
@@ -168,6 +180,15 @@ export class ScriptedModel {
       }
     }
   }
+}
+
+/** The teammate whose conversation this is: its prompt begins with `[[agent:NAME]]`. */
+function mateIn(messages: readonly Message[]): string | null {
+  for (const { role, content } of messages) {
+    const [, name] = role === "user" ? (/\[\[agent:(\w+)\]\]/.exec(plain(content)) ?? []) : [];
+    if (name !== undefined) return name;
+  }
+  return null;
 }
 
 /** Turns into server-sent events: a message, its blocks one after the other, its end. */

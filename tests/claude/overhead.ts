@@ -9,12 +9,14 @@ import { type Programs, World } from "./world.ts";
  * between these two is noise), with Kite, and with a hook that is a Node process which does nothing; they take turns
  * in short blocks, so that whatever else the machine does falls on all of them.
  */
-const tools = ["Read", "Bash", "Edit"] as const;
+const tools = ["Read", "Bash", "Edit", "TaskUpdate"] as const;
 type Tool = (typeof tools)[number];
 
 const blocks = 12;
 /** The first call of a block still feels what the session before left behind, and does not count. */
 const callsPerBlock = 6;
+/** Turns of the model before the first block. */
+const before = 3;
 const turns = blocks * tools.length * callsPerBlock;
 
 const variants = ["none", "again", "kite", "node"] as const;
@@ -60,16 +62,23 @@ async function start(variant: Variant, programs: Programs): Promise<Runner> {
     variant,
     [
       call("toolu_read", "Read", { file_path: world.path("file.txt") }),
+      call("toolu_tools", "ToolSearch", { query: "select:TaskCreate,TaskUpdate" }),
+      call("toolu_task", "TaskCreate", { subject: "measure", description: "the calls" }),
       ...moments.map((moment, index) => moment.before(turnOf(world, index))),
       say("Done."),
     ],
     {
       limitMs: 900_000,
-      settings: { permissions: { allow: ["Bash"] }, ...(variant === "node" ? { hooks } : {}) },
+      settings: {
+        permissions: { allow: ["Bash"] },
+        // The client offers its task list only to some models.
+        env: { CLAUDE_CODE_ENABLE_TODO_TOOLS: "1" },
+        ...(variant === "node" ? { hooks } : {}),
+      },
     },
   );
-  await session.asked(2);
-  return { session, moments, times: { Read: [], Bash: [], Edit: [] } };
+  await session.asked(before + 1);
+  return { session, moments, times: { Read: [], Bash: [], Edit: [], TaskUpdate: [] } };
 }
 
 /** The calls of one block after the other, each a different edit. */
@@ -80,6 +89,7 @@ function turnOf(world: World, index: number) {
     Read: { file_path },
     Bash: { command: "true" },
     Edit: { file_path, old_string: `word ${edits(index)}`, new_string: `word ${edits(index) + 1}` },
+    TaskUpdate: { taskId: "1", status: "in_progress" },
   };
   return call(`toolu_${index}`, tool, input[tool]);
 }
@@ -94,10 +104,10 @@ async function run({ session, moments, times }: Runner, tool: Tool, from: number
   for (let i = from; i < from + callsPerBlock; i += 1) {
     const answeredMs = performance.now();
     moments[i]?.reached();
-    await session.asked(i + 3);
+    await session.asked(i + before + 2);
     const { isError, text } = session.model.result(`toolu_${i}`);
     if (isError) throw new Error(`${tool} failed: ${text}`);
-    if (i > from) times[tool].push((session.model.askedAtMs[i + 2] ?? Number.NaN) - answeredMs);
+    if (i > from) times[tool].push((session.model.askedAtMs[i + before + 1] ?? Number.NaN) - answeredMs);
   }
 }
 
@@ -112,7 +122,7 @@ function hookOf(world: World | undefined): string {
 function report(timesOf: (variant: Variant) => Runner["times"] | undefined): void {
   const calls = blocks * (callsPerBlock - 1);
   console.log(`median ms from a call to its result, ${calls} calls each; Node ${process.version}\n`);
-  console.log("        no hooks   noise   Kite adds   node -e 0 adds   share");
+  console.log("            no hooks   noise   Kite adds   node -e 0 adds   share");
   for (const tool of tools) {
     const of = (variant: Variant) => median(timesOf(variant)?.[tool] ?? []);
     const base = (of("none") + of("again")) / 2;
@@ -121,7 +131,7 @@ function report(timesOf: (variant: Variant) => Runner["times"] | undefined): voi
     const cells = [base, noise, ours, theirs].map(ms => ms.toFixed(1));
     const widths = [8, 8, 12, 17];
     console.log(
-      `${tool.padEnd(8)}${cells.map((c, i) => c.padStart(widths[i] ?? 0)).join("")}${share.padStart(8)}`,
+      `${tool.padEnd(12)}${cells.map((c, i) => c.padStart(widths[i] ?? 0)).join("")}${share.padStart(8)}`,
     );
   }
 }

@@ -5,8 +5,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { z } from "zod";
-import { ScriptedModel, type Turn } from "./model.ts";
+import * as z from "zod";
+import { type Script, ScriptedModel } from "./model.ts";
 
 /** A hook that the client ran, as it tells afterwards. */
 export interface RanHook {
@@ -25,7 +25,12 @@ export interface SessionOptions {
   /** A folder of its own, for its home and its log. */
   readonly folder: string;
   readonly cwd: string;
-  readonly script: readonly (Turn | Promise<Turn>)[];
+  readonly script: Script;
+  /** What its teammates' models answer, by name. */
+  readonly mates?: Readonly<Record<string, Script>>;
+  /** Words for the client's command line, and variables. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   /** A user's own settings. */
   readonly settings?: object;
   /** A session that is not over by then is ended; `sessionMs`. */

@@ -123,6 +123,33 @@ test("what a subagent types in its shell is its own, too", async () => {
   expect(claimed("toolu_4")).toMatchObject({ assignee: session.id, assigneeAgent: null });
 });
 
+test("two lines that differ only in a here-document are each its own agent's", async () => {
+  process.env["PATH"] = `${fileURLToPath(new URL("../../bin", import.meta.url))}:${process.env["PATH"]}`;
+  const declare = (task: string) =>
+    `KITE_HOME=${world.paths.home} kite declare - --json <<'EOF'\nunderstanding: {task: "it's ${task}"}\nEOF`;
+  const agent = { description: "Declare", prompt: "Declare it.", subagent_type: "general-purpose" };
+  const session = await start(
+    "first",
+    [
+      // It still runs when the subagent types the same words.
+      call("toolu_1", "Bash", { command: `${declare("main")}\nsleep 10`, run_in_background: true }),
+      call("toolu_2", "Agent", { ...agent, run_in_background: false }),
+      call("toolu_agent_1", "Bash", { command: declare("the agent's") }),
+      say("Done, for the session."),
+      call("toolu_3", "Bash", { command: declare("main's") }),
+      say("Done."),
+    ],
+    { permissions: { allow: ["Bash"] } },
+  );
+  expect(await session.ended).toBe(0);
+  const declared = (id: string) => told(session, id).declaration;
+  expect(declared("toolu_agent_1")).toMatchObject({
+    agent: expect.stringMatching(/^a[0-9a-f]{16}$/),
+    task: "it's the agent's",
+  });
+  expect(declared("toolu_3")).toMatchObject({ agent: null, task: "it's main's" });
+});
+
 test("the client's own file is its own again afterwards, though it wrote there meanwhile", async () => {
   const session = await start("first", [kite("toolu_1", "status"), say("Done.")]);
   expect(await session.ended).toBe(0);

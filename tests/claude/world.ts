@@ -12,13 +12,14 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { KiteClient } from "../../client/client.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { InteractiveSession } from "./interactive.ts";
+import { PaneTeam } from "./panes.ts";
 import { ClaudeSession, type SessionOptions } from "./session.ts";
 
 const commandMs = 60_000;
@@ -49,7 +50,7 @@ export class World {
   readonly #folder: string;
   readonly #programs: Programs;
   #frozen: number | null = null;
-  readonly #sessions: (ClaudeSession | InteractiveSession)[] = [];
+  readonly #sessions: (ClaudeSession | InteractiveSession | PaneTeam)[] = [];
   #watcher: Watcher | null = null;
 
   /** `installed` false: a repository that Kite knows nothing of. */
@@ -138,12 +139,29 @@ export class World {
   }
 
   /** The same in a terminal, with a person in front of it who says one thing. */
-  async interactive(name: string, script: SessionOptions["script"]): Promise<InteractiveSession> {
+  async interactive(
+    name: string,
+    script: SessionOptions["script"],
+    more: Pick<SessionOptions, "mates" | "flags" | "env" | "settings" | "limitMs"> = {},
+  ): Promise<InteractiveSession> {
     const folder = join(this.#folder, name);
-    const options = { program: this.#programs.claude, folder, cwd: this.repository, script };
+    const options = { program: this.#programs.claude, folder, cwd: this.repository, script, ...more };
     const session = await InteractiveSession.start(options);
     this.#sessions.push(session);
     return session;
+  }
+
+  /** A team whose lead and teammates have panes of a tmux server of their own. */
+  async panes(
+    name: string,
+    script: SessionOptions["script"],
+    more: Pick<SessionOptions, "mates" | "env"> = {},
+  ): Promise<PaneTeam> {
+    const folder = join(this.#folder, name);
+    const options = { program: this.#programs.claude, folder, cwd: this.repository, script, ...more };
+    const team = await PaneTeam.start(options);
+    this.#sessions.push(team);
+    return team;
   }
 
   /** Stops the daemon in its tracks, as a debugger or an overloaded machine does. */
@@ -178,7 +196,8 @@ export class World {
     this.thaw();
     this.#watcher?.close();
     if (existsSync(this.paths.daemonFile)) await this.kite("down");
-    rmSync(this.#folder, { recursive: true, force: true });
+    // A client that was ended may still write its last file.
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
   }
 
   async #run(args: readonly string[], variables: Readonly<Record<string, string>>): Promise<string> {

@@ -48,8 +48,8 @@ function normal(line: string): unknown {
   const text = line
     .replaceAll(shop, "/home/ana/shop")
     .replace(/"[0-9a-f]{10}\.(\d+)\.(\d+)"/g, '"TOKEN.$1.$2"')
-    .replace(/\b([td])-[0-9a-z]{8}-/g, "$1-TIME-")
-    .replace(/"(createdAt|updatedAt|declaredAt)":\d+/g, '"$1":0');
+    .replace(/\b([atd]|mg)-[0-9a-z]{8}-/g, "$1-TIME-")
+    .replace(/"(createdAt|updatedAt|declaredAt|queuedAt|changedAt)":\d+/g, '"$1":0');
   return JSON.parse(text);
 }
 

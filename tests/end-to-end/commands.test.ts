@@ -382,6 +382,7 @@ describe("help", () => {
     "unlock",
     "task",
     "declare",
+    "role",
     "log",
     "explain",
     "stats",

@@ -90,8 +90,13 @@ export class Home {
   }
 
   /** The same with another environment. */
-  async kiteIn(env: Record<string, string>, ...args: string[]): Promise<string> {
-    const { stdout } = await run(process.execPath, [kiteProgram, ...args], { cwd: this.work, env });
+  kiteIn(env: Record<string, string>, ...args: string[]): Promise<string> {
+    return this.kiteAt(this.work, env, ...args);
+  }
+
+  /** The same in another directory. */
+  async kiteAt(cwd: string, env: Record<string, string>, ...args: string[]): Promise<string> {
+    const { stdout } = await run(process.execPath, [kiteProgram, ...args], { cwd, env });
     return stdout;
   }
 

@@ -62,17 +62,20 @@ describe("by the tool", () => {
       data: {
         code: "debate_unsettled",
         missing: [
-          { hypothesis: "race", challenge: 1, next: "answer" },
-          { hypothesis: "leak", challenge: null, next: "challenge" },
+          { hypothesis: "race", challenge: 1, next: "answer", others: false },
+          { hypothesis: "leak", challenge: null, next: "challenge", others: false },
         ],
       },
     });
     expect(refused.text).toContain(
-      `Next: kite_debate with debate ${id} and verb answer, challenge 1; verb challenge or concede, hypothesis leak`,
+      `Next: kite_debate with debate ${id}, you: verb answer, challenge 1; verb challenge or concede, hypothesis leak`,
     );
     await debate(alice, "answer", { debate: id, challenge: 1, text: "Not on one core" });
     await debate(bob, "evidence", { debate: id, hypothesis: "leak", text: "rss is flat", against: true });
-    await debate(bob, "concede", { debate: id, hypothesis: "leak" });
+    expect((await debate(bob, "concede", { debate: id, hypothesis: "leak" })).data).toMatchObject({
+      code: "debate_state",
+    });
+    await debate(alice, "concede", { debate: id, hypothesis: "leak" });
     expect((await debate(alice, "close", close)).data).toEqual({
       debate: id,
       verdict: "race",
@@ -97,6 +100,7 @@ describe("by the tool", () => {
       because: "It goes away on one core",
       by: "alice",
       forced: false,
+      alone: false,
     });
     const read = await home.kite("debate", "show", id);
     expect(read).toContain("  1  bob challenges race, ");
@@ -128,7 +132,7 @@ describe("from the terminal", () => {
     await expect(home.kite(...close)).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^kite: d-\w+-1 cannot close with race: leak was never challenged \(challenge or concede it\)\n$/,
+        /^kite: d-\w+-1 cannot close with "race": "leak" was never challenged \(challenge or concede it\)\n$/,
       ),
     });
     const shell = { ...home.environment, KITE_SESSION: "ann" };

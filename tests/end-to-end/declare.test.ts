@@ -1,5 +1,7 @@
 /** Two agents declare what they are about: by the command, from a shell, and by the tool. */
 import { execFile } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -205,4 +207,23 @@ test("kite agent shows an agent while it lives, and what it did when it has ende
   expect(past).toContain('lead, on "Split it", 1 file\n');
   expect(past).toContain("Page the list: by a cursor\n");
   await expect(home.kite("agent", "zoe")).rejects.toThrow("no agent is called zoe");
+});
+
+test("a folder without its slash is a folder, by the command and by the tool", async () => {
+  const ann = await session("ann");
+  for (const name of ["lib", "docs"]) mkdirSync(join(home.work, name));
+  await kite("ann", "", "declare", "--file", "lib", "--sees", "old", "--will", "mend it");
+  await kite("ann", "", "declare", "--file", "lib/new", "--sees", "a new file", "--will", "write it");
+  const rows = async () => {
+    const all = await declarations(ann);
+    const files = all.flatMap(row => row["files"] as readonly Message[]);
+    return files.map(({ path, dir }) => [path, dir]);
+  };
+  expect(await rows()).toEqual([
+    [join(home.work, "lib"), true],
+    [join(home.work, "lib/new"), false],
+  ]);
+  mcp = await Mcp.start(home);
+  await mcp.call("kite_declare", { codeView: [{ file: "docs", sees: "old", will: "mend it" }] });
+  expect(await rows()).toContainEqual([join(home.work, "docs"), true]);
 });

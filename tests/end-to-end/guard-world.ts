@@ -21,6 +21,7 @@ import { createLog } from "../../daemon/instance/log.ts";
 import type { DaemonOptions, RunningDaemon } from "../../daemon/options.ts";
 import { startDaemon } from "../../daemon/start.ts";
 import { decode, type TrailLine } from "../../daemon/trail/line.ts";
+import { teamFiles } from "../../hooks/claude-code/team-files.ts";
 import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { HookAdapter, HookOutcome } from "../../hooks/seam/plan.ts";
 import type { GuardedCommand, GuardMode } from "../../protocol/guard.ts";
@@ -37,10 +38,14 @@ const adapter: HookAdapter = {
     agent: null,
     tool: null,
     file: null,
+    home: null,
+    transcript: null,
     actions: (event["actions"] as readonly HookAction[]).map(readAliases),
     answer: outcomes => ({ output: JSON.stringify(outcomes) }),
   }),
   agentFile: { isOne: () => false, parentIn: () => null },
+  teams: teamFiles,
+  lifeFiles: { of: () => null, readEnd: () => "unknown", readStatus: () => null },
 };
 
 /** An alias comes to what it is told to in JSON. */

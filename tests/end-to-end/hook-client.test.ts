@@ -26,6 +26,7 @@ describe.each(hookPrograms)("the $name client", program => {
         CLAUDE_CODE_SESSION_ATTENDED: "1",
         CLAUDE_CODE_ENTRYPOINT: "cli",
         HOME: "/home/dev",
+        KITE_SPAWN: "a-mhx3k2p1-1",
         ANTHROPIC_API_KEY: "secret",
       };
       expect(await run({ env })).toEqual(silent);

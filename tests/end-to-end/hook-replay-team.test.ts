@@ -72,7 +72,7 @@ describe("teammates of one process", () => {
     await watch.event(e => e.event === "lock_queued" && e.waiter.agent === bob);
     const row = await watch.session(lead.id);
     expect(row).toMatchObject({ locks: 0, waitingFor: null });
-    expect(row?.agents).toEqual([
+    expect(row?.agents).toMatchObject([
       { agent: alice, name: "alice", status: "active", locks: 1, waitingFor: null, waitingForPath: null },
       {
         agent: bob,
@@ -81,6 +81,7 @@ describe("teammates of one process", () => {
         locks: 0,
         waitingFor: "alice.txt",
         waitingForPath: join(world.repo, "alice.txt"),
+        health: { state: "waiting", on: "lock" },
       },
     ]);
     const names = { alice: `${row?.name}/alice`, bob: `${row?.name}/bob` };
@@ -166,7 +167,7 @@ describe("within one session", () => {
     const running = [{ id: helper, type: "subagent", status: "running" }];
     await allQuiet(session.send(event(session, "Stop", { background_tasks: running })));
     expect(await watch.held()).toEqual([`a.txt: ${session.id} ${helper}`]);
-    expect((await watch.session(session.id))?.agents).toEqual([
+    expect((await watch.session(session.id))?.agents).toMatchObject([
       { agent: helper, name: "Explore", status: "active", locks: 1, waitingFor: null, waitingForPath: null },
     ]);
   });

@@ -66,7 +66,20 @@ export const sequences = [
 ] as const;
 
 /** Recorded teams that other tests do not replay: hooks refuse what they do, or a teammate is killed. */
-type Team = "r-team-hooks-refuse" | "r-team-panes-teammate-killed";
+type Team =
+  | "r-team-hooks-refuse"
+  | "r-team-panes-teammate-killed"
+  | "r-team-in-process-stopped-and-lead-killed";
+
+/** The teammates of recorded panes, in the order in which their sessions began after the lead's. */
+const mates = [undefined, "alice", "bob"];
+
+/** How the client starts a teammate in a pane. */
+function paneWords(name: string, lead: string): readonly string[] {
+  const team = teamOf(lead);
+  const own = ["--agent-id", `${name}@${team}`, "--agent-name", name, "--team-name", team];
+  return [...own, "--agent-color", "blue", "--parent-session-id", lead, "--agent-type", "general-purpose"];
+}
 
 export type Sequence = (typeof sequences)[number] | Team;
 
@@ -103,6 +116,8 @@ export class ReplayWorld {
   readonly standIns: ChildProcess[] = [];
   /** What the hooks' environment holds beside what the client gives them. */
   env: Readonly<Record<string, string>> = {};
+  /** The same of the client's processes that begin from now on. */
+  standInEnv: Readonly<Record<string, string>> = {};
   #watcher: Watcher | null = null;
 
   static async make(...options: string[]): Promise<ReplayWorld> {
@@ -184,6 +199,8 @@ export class Replay {
       let text = JSON.stringify(payload)
         .replaceAll("/home/dev/project", world.repo)
         .replaceAll("/home/dev/.claude", join(world.root, "claude"))
+        .replaceAll("/home/ana/shop", world.repo)
+        .replaceAll("/home/ana/.claude", join(world.root, "claude"))
         .replaceAll("toolu_", `toolu_${first}_`);
       for (const [recordedId, id] of ids)
         text = text.replaceAll(recordedId, id).replaceAll(teamOf(recordedId), teamOf(id));
@@ -194,7 +211,8 @@ export class Replay {
       if (this.#processes.has(p.session_id)) continue;
       // A session that was cleared goes on in the same process.
       const goesOn = p["source"] === "clear" ? before : undefined;
-      before = goesOn ?? this.#standIn();
+      const mate = name.includes("-panes") ? mates[this.#processes.size] : undefined;
+      before = goesOn ?? this.#standIn(mate === undefined ? [] : paneWords(mate, first));
       this.#processes.set(p.session_id, before);
     }
   }
@@ -265,9 +283,9 @@ export class Replay {
     };
   }
 
-  /** Ends the client's process. */
-  kill(): void {
-    for (const child of this.#processes.values()) child.kill("SIGKILL");
+  /** Ends the client's processes, or that of one session. */
+  kill(only?: string): void {
+    for (const [id, child] of this.#processes) if (only === undefined || id === only) child.kill("SIGKILL");
   }
 
   /** Starts one hook; `entry` is the only one of its event unless it is given. */
@@ -308,9 +326,9 @@ export class Replay {
     return { child, ran };
   }
 
-  #standIn(): ChildProcess {
-    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1 << 30)"], {
-      env: this.#world.scrubbed(),
+  #standIn(words: readonly string[]): ChildProcess {
+    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1 << 30)", "--", ...words], {
+      env: this.#world.scrubbed(this.#world.standInEnv),
       stdio: "ignore",
     });
     this.#world.standIns.push(child);

@@ -33,14 +33,16 @@ const running = new Set<ChildProcess>();
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kite clone-"));
   clone = join(folder, "my kite");
-  for (const name of ["protocol", "daemon", "client", "hooks/client", "bin"]) {
+  for (const name of ["protocol", "daemon", "client", "hooks/client", "bin/frequent"]) {
     mkdirSync(join(clone, name), { recursive: true });
   }
-  for (const name of ["bin/kite", "bin/build.mjs"]) copyFileSync(join(project, name), join(clone, name));
+  for (const name of ["bin/kite", "bin/build.mjs", "bin/bundle.mjs"])
+    copyFileSync(join(project, name), join(clone, name));
   write("package.json", "{}");
   write("package-lock.json", "{}");
   write("bin/kite.ts", 'console.log("kite", JSON.stringify(process.argv.slice(2)));');
   write("bin/daemon.ts", "");
+  write("bin/frequent/status.ts", "");
   write("hooks/client/hook.ts", "");
   write("hooks/client/hook.pl", "use strict;\nour %limits;\nprint $limits{one};");
   write("protocol/limits.ts", "export const limits = { one: 1 };");
@@ -94,7 +96,7 @@ function calls(what: "installed" | "bundled"): number {
   const path = join(folder, what);
   if (!existsSync(path)) return 0;
   const text = readFileSync(path, "utf8");
-  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 4;
+  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 5;
 }
 
 interface Ended {
@@ -155,7 +157,7 @@ describe("the first start in a clone", () => {
   it("leaves one file each for the daemon, the hook and what needs no bundling", async () => {
     await run();
     const names = readdirSync(join(clone, "dist")).sort();
-    expect(names).toEqual([".built", "daemon.mjs", "hook.cjs", "hook.pl", "kite.mjs"]);
+    expect(names).toEqual([".built", "daemon.mjs", "frequent-status.mjs", "hook.cjs", "hook.pl", "kite.mjs"]);
   });
 
   it("does it once: the second start is silent and builds nothing", async () => {

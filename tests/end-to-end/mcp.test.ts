@@ -59,7 +59,9 @@ describe("the list of tools", () => {
       expect(description.length).toBeGreaterThan(40);
       expect(description.length).toBeLessThan(500);
       expect(inputSchema.type).toBe("object");
-      expect(annotations).toMatchObject({ openWorldHint: false, readOnlyHint: expect.any(Boolean) });
+      // A spawned agent may do anything that its client lets it do.
+      const openWorldHint = name === "kite_spawn";
+      expect(annotations).toMatchObject({ openWorldHint, readOnlyHint: expect.any(Boolean) });
     }
   });
 
@@ -88,6 +90,25 @@ describe("a client of another kind than Claude Code", () => {
     });
     await mcp.close();
     expect(await watch.event("session_ended")).toMatchObject({ name: "editor", cause: "anchor_gone" });
+  });
+
+  it("reads one screen if it declared that it leads, with what is new since its last look", async () => {
+    await home.start();
+    const mcp = await connect({ name: "boss" });
+    await mcp.call("kite_task_create", { description: "Before" });
+    expect((await mcp.call("kite_status")).data).toHaveProperty("held");
+    await mcp.call("kite_declare", { identity: { role: "lead" } });
+    const first = await mcp.call("kite_status");
+    expect(first.text).toContain('You are "boss", and lead.');
+    expect(first.text).toMatch(/no other agents; 1 open task, 1 ready[\s\S]*new: .*"Before"/);
+    expect(first.data["screen"]).toEqual(expect.arrayContaining([expect.stringContaining("1 open task")]));
+    const helper = await connect({ name: "helper" });
+    await helper.call("kite_task_claim", {});
+    const second = await mcp.call("kite_status");
+    expect(second.text).toMatch(/1 agent \(1 idle\)[\s\S]*begun: .*"Before" by helper[\s\S]*helper began/);
+    expect((await mcp.call("kite_status")).text).not.toContain("New since");
+    const printed = await home.kite("status", "--lead");
+    expect(printed).toContain('"Before"');
   });
 
   it("starts a daemon that is absent, unless it was sent away", async () => {

@@ -167,6 +167,10 @@ describe("kite task", () => {
       { id: "t-lk0-3", description: "New", project: home.work },
     ]);
     expect(await task("import", file)).toMatchObject({ imported: 0, skipped: { length: 3 } });
+    writeFileSync(file, JSON.stringify([{ id: "t-lk0-4", description: "Was debated", debate: "d-lk0-1" }]));
+    expect(await home.kite("task", "import", file)).toBe(
+      "imported 1 task\n1 task required debates that are not here, and were imported without: t-lk0-4\n",
+    );
     writeFileSync(file, "{");
     await expect(home.kite("task", "import", file)).rejects.toMatchObject({
       code: 1,

@@ -35,6 +35,18 @@ async function kite(...args: readonly string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [program, ...args], { env, cwd: home.work })).stdout;
 }
 
+/** Runs a line as the client's shell does, in a process of this one; returns its output and exit code. */
+async function shell(line: string): Promise<{ readonly out: string; readonly code: number }> {
+  const path = `${fileURLToPath(new URL("../../bin", import.meta.url))}:${process.env["PATH"]}`;
+  const own = { CLAUDECODE: "1", CLAUDE_CODE_SESSION_ID: "s1", CLAUDE_PID: String(process.pid), PATH: path };
+  const text = `true && eval '${line.replaceAll("'", `'"'"'`)}' && pwd -P > /dev/null`;
+  const env = { ...home.environment, ...own };
+  return promisify(execFile)("bash", ["-c", text], { env, cwd: home.work }).then(
+    ({ stdout }) => ({ out: stdout, code: 0 }),
+    (error: { stdout: string; code: number }) => ({ out: error.stdout, code: error.code }),
+  );
+}
+
 async function claimed(): Promise<unknown> {
   return JSON.parse(await kite("task", "claim", "--json")).task?.assigneeAgent;
 }
@@ -53,3 +65,32 @@ test("a subagent's claim is its own, the main agent's is not anybody else's", as
   await types(null, "toolu_3", "kite task claim --json");
   expect(await claimed()).toBeNull();
 });
+
+test("two agents that declare at once are told apart by their texts, and two that claim are refused", async () => {
+  const [one, two] = ["a0954b2b04fdf61ec", "a1954b2b04fdf61ec"];
+  await home.session("s1", { pid: process.pid });
+  const line = (task: string) =>
+    `kite declare - --json <<'EOF'\nunderstanding: {task: "${task}: isn't it"}\nEOF`;
+  await types(one, "toolu_1", line("parse"));
+  await types(two, "toolu_2", line("print"));
+  const said = async (task: string) => JSON.parse((await shell(line(task))).out).declaration;
+  expect(await said("print")).toMatchObject({ agent: two, task: "print: isn't it" });
+  expect(await said("parse")).toMatchObject({ agent: one, task: "parse: isn't it" });
+
+  await types(one, "toolu_3", "kite task claim --json");
+  await types(two, "toolu_4", "kite task claim --json");
+  const { out, code } = await shell("kite task claim --json");
+  expect(code).toBe(1);
+  expect(JSON.parse(out)).toMatchObject({ ok: false, code: "ambiguous_caller", agents: 2 });
+  await hooks.ask({
+    type: "hook",
+    event: { ...stop, agent_id: two, agent_type: "Explore" },
+    ppid: process.pid,
+  });
+  await kite("task", "add", "one");
+  expect(JSON.parse((await shell("kite task claim --json")).out)).toMatchObject({
+    task: { assigneeAgent: one },
+  });
+});
+
+const stop = { hook_event_name: "SubagentStop", session_id: "s1" };

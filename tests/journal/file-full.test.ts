@@ -63,6 +63,7 @@ describe("a full disk", () => {
   });
 
   it("takes all commands that free, and only those", async () => {
+    const asked = { code: "asked", text: "asked", files: [], more: 0, output: null } as const;
     const all: Command[] = [
       frees(),
       { type: "lock_revoke", by: "somebody", files: [] },
@@ -87,8 +88,21 @@ describe("a full disk", () => {
       { type: "task_release", by: null, task: "t-1-1", wallMs: 0 },
       { type: "context_delete", actor: null, project: "p", key: "k", ifVersion: null },
       { type: "resume", actor: null, project: "p", hold: null },
+      {
+        type: "merge_cancel",
+        by: null,
+        merge: null,
+        runner: "r1",
+        reason: { code: "asked", text: "", files: [], more: 0, output: null },
+        wallMs: 0,
+      },
+      { type: "merge_unbind", bound: { node: "n1", epoch: 1, connection: 1 }, wallMs: 0 },
       { type: "agent_end", actor: { session: "s1", agent: "x", incarnation: 1 } },
       { type: "daemon_started", epoch: 2, storeId: "store" },
+      { type: "agent_release", session: "s1", agent: null, begun: 1, by: null, cause: "asked", wallMs: 0 },
+      { type: "merge_cancel", by: null, merge: "mg-1-1", runner: "", reason: asked, wallMs: 0 },
+      { type: "merge_unbind", bound: { node: "n1", epoch: 1, connection: 1 }, wallMs: 0 },
+      { type: "spawn_remove", by: null, spawns: ["a-1-1"] },
     ];
     expect(new Set(all.map(command => command.type))).toEqual(
       new Set(Object.entries(commandTraits).flatMap(([type, { frees }]) => (frees ? [type] : []))),

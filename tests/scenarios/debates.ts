@@ -45,11 +45,16 @@ export function debateCommand(
 export function shownDebates({ debates }: State): string[] {
   const lines = [...debates.all.values()].map(debate => {
     const { id, verdict } = debate;
-    const standings = standingsOf(debate).map(({ name, conceded, challenges, unanswered }) => {
-      const open = unanswered.length === 0 ? "" : `, unanswered ${unanswered.join(" + ")}`;
-      return `${name} ${conceded ? "conceded" : `challenged ${challenges}${open}`}`;
-    });
-    const ended = verdict === null ? "open" : `${verdict.name}${verdict.forced ? " by force" : ""}`;
+    const standings = standingsOf(debate, verdict?.alone).map(
+      ({ name, conceded, challenges, unanswered }) => {
+        const open = unanswered.length === 0 ? "" : `, unanswered ${unanswered.join(" + ")}`;
+        return `${name} ${conceded ? "conceded" : `challenged ${challenges}${open}`}`;
+      },
+    );
+    const ended =
+      verdict === null
+        ? "open"
+        : `${verdict.name}${verdict.forced ? " by force" : verdict.alone ? " alone" : ""}`;
     return `${id}: ${ended}; ${standings.join("; ")}`;
   });
   return lines.length === 0 ? ["there are no debates"] : lines;

@@ -18,7 +18,10 @@ export function declareCommand(
   const { session, agent } = actor;
   const text = (name: string) => named.get(name);
   if (verb === "teammate")
-    return { type: "teammate_named", session, agent, name: text("name") ?? "", team: text("team") ?? "" };
+    return {
+      ...{ type: "teammate_named", session, agent, name: text("name") ?? "", team: text("team") ?? "" },
+      ...(named.has("lead") ? { lead: text("lead") ?? "" } : {}),
+    };
   if (verb !== "declare") return null;
   const given = Object.fromEntries(
     ["role", "team", "task", "reason"].flatMap(name => (named.has(name) ? [[name, text(name)]] : [])),

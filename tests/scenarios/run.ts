@@ -11,8 +11,11 @@
  *     alice: debate_open a,b why?           also debate_challenge, _answer, _evidence, _concede, _close; `as=person`
  *     debates                                where each hypothesis stands
  *     alice: declare a.ts src/ will=split    also role=x team=x task=x reason=x confidence=x plan=a,b question=x drop=a.ts
- *     alice: teammate name=bob team=red      what the client says of her
+ *     alice: teammate name=bob team=red      what the client says of her; lead=carol: carol's session leads her
+ *     teams                                  who leads whom, and what a lead is to be told of it
  *     declared                               what each one declared, and what they are to be told of it
+ *     alice: spawn name=bob task=x           also spawn_idle, _stop, _forget; `s1: register spawn=bob`
+ *     agents                                 what each spawned agent is, and why
  *     committed src/a.ts                     git is asked, and nothing uncommitted is left in it
  *     checks test lint commit=c1 dirty=d1    which of them are green in this state
  *     work                                   whose uncommitted work is in which file
@@ -34,8 +37,10 @@ import { MemoryPlace } from "../unit/engine-world.ts";
 import { checkCommand, shownChecks } from "./checks.ts";
 import { debateCommand, shownDebates } from "./debates.ts";
 import { declareCommand, declareTold, shownDeclarations } from "./declares.ts";
+import { shownSpawns, spawnCommand, spawnNamed } from "./spawns.ts";
 import { shownTalk, talkCommand } from "./talk.ts";
 import { shownTasks, taskCommand, taskTold, type Words } from "./tasks.ts";
+import { shownTeams } from "./teams.ts";
 import { words } from "./words.ts";
 
 /** The transcript once more, with what happens now. */
@@ -124,8 +129,16 @@ class Scene {
       this.#lines.push(...shownTasks(this.#state));
       return;
     }
+    if (line === "teams") {
+      this.#lines.push(...shownTeams(this.#state));
+      return;
+    }
     if (line === "declared") {
       this.#lines.push(...shownDeclarations(this.#state));
+      return;
+    }
+    if (line === "agents") {
+      this.#lines.push(...shownSpawns(this.#state));
       return;
     }
     if (line === "debates") {
@@ -194,6 +207,7 @@ class Scene {
       taskCommand(this.#state, actor, verb, given) ??
       debateCommand(this.#state, actor, verb, given) ??
       checkCommand(actor, verb, given) ??
+      spawnCommand(this.#state, actor, verb, given) ??
       declareCommand(actor, verb, given, this.#clock.now()) ??
       talkCommand(actor, verb, given, this.#clock.now());
     if (said !== null) return said;
@@ -257,6 +271,7 @@ class Scene {
   #begin({ name, actor: { session } }: Speaker, { named }: Words): Command {
     const pid = Number(named.get("pid") ?? 0);
     if (pid > 0) this.#pids.set(name, pid);
+    const spawn = named.get("spawn");
     return {
       type: "session_begin",
       session,
@@ -267,6 +282,7 @@ class Scene {
       branch: "main",
       name: named.get("name") ?? null,
       revive: true,
+      ...(spawn === undefined ? {} : { spawn: spawnNamed(this.#state, spawn) }),
       wallMs: 0,
     };
   }

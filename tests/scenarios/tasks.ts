@@ -5,6 +5,7 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { assigneeOf, blockedBy } from "../../daemon/core/tasks/replies.ts";
 import { classOf } from "../../daemon/core/tasks/table.ts";
+import { type Risk, risks, roles } from "../../protocol/roles.ts";
 import type { TaskPriority } from "../../protocol/task.ts";
 
 /** What follows a command's name: `word`, or `name=value`. */
@@ -34,7 +35,7 @@ export function taskCommand(
       priority: null,
       labels: null,
     };
-    return { type: "task_update", by: actor, task, ...none, ...place, ...more };
+    return { type: "task_update", by: byOf(actor, named), task, ...none, ...place, ...more };
   };
   switch (verb) {
     case "task_create": {
@@ -45,6 +46,7 @@ export function taskCommand(
         priority: priorityOf(named.get("priority")),
         labels,
         dependsOn: after.map(other => (plain.includes(other) ? other : idOf(state, other))),
+        ...riskIn(named),
       }));
       return { type: "task_create", by: actor, tasks, many: true, project: "/p", wallMs: 0 };
     }
@@ -60,6 +62,14 @@ export function taskCommand(
       return set({ status: "pending" });
     case "task_after":
       return set({ dependsOn: list(named, "after").map(other => idOf(state, other)) });
+    case "task_rate":
+      return set({ ...riskIn(named) });
+    case "task_approve":
+      return { type: "task_approve", by: byOf(actor, named), task, wallMs: 0 };
+    case "role_set": {
+      const role = roles.find(one => one === plain[1]) ?? null;
+      return { type: "role_set", by: byOf(actor, named), name, role, project: "/p" };
+    }
     case "task_remove":
       return { type: "task_remove", by: actor, tasks: plain.map(one => idOf(state, one)) };
     default:
@@ -77,7 +87,9 @@ export function shownTasks(state: State): string[] {
     const after = open.length === 0 ? "" : ` by ${open.join(" + ")}`;
     const tried = task.attempts === 0 ? "" : `, attempts ${task.attempts}`;
     const whose = who === null ? "" : ` (${who.name})`;
-    return `${task.description}: ${classOf(tasks, task)}${whose}${after}${tried}`;
+    const risk =
+      task.risk === undefined ? "" : `, ${task.risk}${task.approved === true ? " and approved" : ""}`;
+    return `${task.description}: ${classOf(tasks, task)}${whose}${after}${tried}${risk}`;
   });
 }
 
@@ -86,6 +98,16 @@ export function taskTold(reply: Reply): string | null {
   const task = reply.ok ? reply["task"] : null;
   if (typeof task !== "object" || task === null || !("description" in task && "status" in task)) return null;
   return `${String(task.description)}, ${String(task.status)}`;
+}
+
+/** `as=person`: a person asks for it. */
+function byOf(actor: Actor, named: ReadonlyMap<string, string>): Actor | null {
+  return named.get("as") === "person" ? null : actor;
+}
+
+function riskIn(named: ReadonlyMap<string, string>): { readonly risk?: Risk } {
+  const risk = risks.find(one => one === named.get("risk"));
+  return risk === undefined ? {} : { risk };
 }
 
 function idOf(state: State, name: string): string {

@@ -3,18 +3,23 @@
  * was said is remembered as the entries of the log tell it, and compared with what the state has.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import { apply } from "../../daemon/core/apply.ts";
 import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { NewEntry } from "../../daemon/core/debates/commands.ts";
 import type { Debate } from "../../daemon/core/debates/table.ts";
+import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { MissingRow, VerdictRow } from "../../protocol/debate.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
 import type { Random } from "./random.ts";
 import type { TasksBefore } from "./tasks.ts";
 
 // As many as a simulation can fill.
-Object.assign(limits, { debatesMax: 5, debatesOpenMax: 2, debateEntriesMax: 12 });
+Object.assign(limits, { debatesMax: 5, debatesPerProjectMax: 4, debatesOpenMax: 2, debateEntriesMax: 24 });
 
 const names = ["race", "leak", "clock", "none"] as const;
 const projects = ["/p", "/q"] as const;
@@ -51,10 +56,13 @@ export class DebateLives {
   /** The command, now and then with a debate that its task requires. */
   required(state: State, command: Command): Command {
     const random = this.#random;
-    if (command.type !== "task_create" && command.type !== "task_update") return command;
+    const { type } = command;
+    if (type !== "task_create" && type !== "task_update" && type !== "task_import") return command;
     if (command.retry !== undefined || random.chance(0.8)) return command;
     const about = this.#about(state, null);
     const debate = about === null ? "d-none" : this.#nameOf(about);
+    if (command.type === "task_import")
+      return { ...command, tasks: command.tasks.map(task => ({ ...task, debate })) };
     if (command.type === "task_update") return { ...command, debate: random.chance(0.2) ? null : debate };
     return { ...command, tasks: command.tasks.map(task => ({ ...task, debate })) };
   }
@@ -77,6 +85,7 @@ export class DebateLives {
     touched: ReadonlySet<Slice>,
   ): Generator<string, void> {
     if (command.type === "task_update" && command.by !== null) yield* tookOff(state, tasks);
+    if (command.type.startsWith("task_")) yield* strayed(state, tasks);
     if (command.type.startsWith("debate_")) {
       yield* this.#madeRoom(state, before);
       yield* this.#doubled(state, command, before);
@@ -84,6 +93,8 @@ export class DebateLives {
       if (reply?.ok === false && events.length > 0) yield `${command.type} was refused and told`;
     }
     if (command.type === "debate_close" && reply?.ok) yield* wrongClose(state, command, before, reply);
+    if (command.type === "debate_close" && reply?.ok === false && reply.code === "debate_unsettled")
+      yield* leftWithoutWay(state, command);
     if (command.type === "debate_enter" && reply?.ok) yield* wrongEntry(state, command, before, reply);
     if (touched.has("debates")) yield* this.lost(state);
   }
@@ -99,7 +110,8 @@ export class DebateLives {
       const debate = debates.all.get(id);
       if (debate !== undefined && debate.verdict?.name !== name)
         yield `${id} was acknowledged as closed with ${name}, and is not`;
-      if (!kept.has(`debate/${id}`)) yield `the verdict of ${id} was acknowledged and is lost`;
+      if (debate !== undefined && !kept.has(`debate/${id}`))
+        yield `the verdict of ${id} was acknowledged and is lost`;
     }
   }
 
@@ -113,12 +125,19 @@ export class DebateLives {
   }
 
   /** Closed debates alone make room, the oldest first. */
-  *#madeRoom({ debates }: State, before: DebatesBefore): Generator<string, void> {
-    for (const [id, { verdict, n }] of before) {
+  *#madeRoom({ debates, context }: State, before: DebatesBefore): Generator<string, void> {
+    for (const [id, { verdict, n, project }] of before) {
       if (debates.all.has(id)) continue;
       this.#heard.delete(id);
       if (verdict === null) yield `${id} made room and was open`;
-      const older = [...debates.all.values()].find(one => one.verdict !== null && one.n < n);
+      if (context.items.has(`${project}\ndebate/${id}`))
+        yield `${id} made room, and its verdict is still there`;
+      const own = [...before.values()].filter(one => one.project === project).length;
+      const isOfAll = own < limits.debatesPerProjectMax;
+      if (isOfAll && before.size < limits.debatesMax) yield `${id} made room, and there was some`;
+      const older = [...debates.all.values()].find(
+        one => one.verdict !== null && one.n < n && (isOfAll || one.project === project),
+      );
       if (older !== undefined) yield `${id} made room before ${older.id}`;
     }
   }
@@ -215,6 +234,9 @@ export class DebateLives {
   }
 }
 
+/** An origin that no client has. */
+const nobody: Origin = { node: "copy", epoch: 0, n: 0 };
+
 /** Debates as they were before an entry: each is a value. */
 export type DebatesBefore = ReadonlyMap<string, Debate>;
 
@@ -227,6 +249,27 @@ function saidIn({ entries }: Debate): readonly string[] {
   return entries.map(({ kind, hypothesis, answers }) =>
     kind === "answer" ? `answer ${answers}` : `${kind} ${hypothesis}`,
   );
+}
+
+/** Who said what: a name of each actor's own; each person's words count as those of another one. */
+function speakersIn({ entries }: Debate): readonly string[] {
+  return entries.map(({ by }, i) => (by === null ? `person ${i}` : speaker(by)));
+}
+
+function speaker({ id, agent }: ActorRow): string {
+  return `${id} ${agent ?? ""}`;
+}
+
+/** Who is there in the project besides the actor and the agents that it waits for; lost sessions are not. */
+function company({ sessions }: State, project: string, { session, agent }: Actor): Actor[] {
+  return [...sessions.live.values()]
+    .filter(one => one.project === project && (one.id === session || one.lostAt === null))
+    .flatMap(({ id, agents, teammates, incarnations }) => {
+      const incarnation = incarnations[0]?.ordinal ?? 0;
+      const main = id !== session || (agent !== null && teammates.has(agent)) ? [null] : [];
+      const mates = [...agents.keys()].filter(one => id === session && one !== agent && teammates.has(one));
+      return [...main, ...mates].map(one => ({ session: id, agent: one, incarnation }));
+    });
 }
 
 /** By the rules, in words alone: who chooses what, and what was said until then. */
@@ -243,14 +286,27 @@ function* wrongClose(
   if (debate === undefined || debate.verdict !== null) return;
   const said = saidIn(debate);
   if (said.includes(`concede ${name}`)) yield `${id} was closed with ${name}, which was conceded`;
-  const open = said.flatMap((one, i) =>
-    one === `challenge ${name}` && !said.includes(`answer ${i + 1}`) ? [i + 1] : [],
-  );
+  const isAlone = by !== null && company(state, debate.project, by).length === 0;
+  const who = speakersIn(debate);
+  const openFor = (isAnswer: (n: number, i: number) => boolean) =>
+    said.flatMap((one, i) =>
+      one === `challenge ${name}` && !said.some((more, n) => more === `answer ${i + 1}` && isAnswer(n, i))
+        ? [i + 1]
+        : [],
+    );
+  const unmet = openFor((n, i) => who[n] !== who[i]);
+  const open = isAlone ? openFor(() => true) : unmet;
   const rivals = debate.hypotheses.filter(one => one.name !== name).map(one => one.name);
   const untouched = rivals.filter(
     one => !said.includes(`challenge ${one}`) && !said.includes(`concede ${one}`),
   );
+  const challengers = who.filter((_, i) => said[i]?.startsWith("challenge "));
+  const heads = by === null ? [] : [debate.openedBy, verdictIn(reply).by].filter(one => one !== null);
+  const unopposed = heads.map(speaker).filter(head => challengers.every(one => one === head));
+  if (unopposed.length > 0 && !isAlone) yield `${id} was closed, and nobody challenged but ${unopposed[0]}`;
   const isMissing = open.length + untouched.length > 0;
+  if (verdictIn(reply).alone !== (isAlone && unmet.length + unopposed.length > 0))
+    yield `${id} says alone ${verdictIn(reply).alone}, and is not`;
   if (isMissing && (!force || by !== null))
     yield `${id} was closed with ${name}, past ${[...open, ...untouched].join(", ")}`;
   if (forced !== isMissing) yield `${id} says forced ${forced}, and is not`;
@@ -262,7 +318,7 @@ function* wrongClose(
 /** An entry is made in an open debate, of what is not conceded, behind all others. */
 function* wrongEntry(
   state: State,
-  { entry }: CommandOf<"debate_enter">,
+  { by, entry }: CommandOf<"debate_enter">,
   before: DebatesBefore,
   reply: Reply & { readonly ok: true },
 ): Generator<string, void> {
@@ -277,6 +333,61 @@ function* wrongEntry(
   if (said.includes(`concede ${last?.hypothesis}`)) yield `${id} got an entry of what was conceded`;
   if (entry.kind === "answer" && said[entry.challenge - 1] !== `challenge ${last?.hypothesis}`)
     yield `entry ${entry.challenge} of ${id} was answered and is no challenge`;
+  if (by === null || last === undefined) return;
+  const who = speakersIn(now);
+  const self = who.at(-1);
+  const isAlone = company(state, now.project, by).length === 0;
+  if (entry.kind === "answer" && who[entry.challenge - 1] === self && !isAlone)
+    yield `${self} answered itself in ${id}`;
+  if (entry.kind !== "concede") return;
+  const support = who.filter((_, i) => isFor(was.entries[i], last.hypothesis));
+  const isOpener = was.openedBy !== null && speaker(was.openedBy) === self;
+  if (support.some(one => one !== self) || (support.length === 0 && !isOpener))
+    yield `${self} conceded ${last.hypothesis} in ${id}, which is not its own`;
+}
+
+/** Whether the entry speaks for the hypothesis. */
+function isFor(entry: Debate["entries"][number] | undefined, name: string): boolean {
+  if (entry?.hypothesis !== name) return false;
+  return entry.kind === "answer" || (entry.kind === "evidence" && !entry.against);
+}
+
+/**
+ * In a copy of the state an agent does what its refused close asks for, and another one that is there what it cannot do:
+ * then the debate closes.
+ */
+function* leftWithoutWay(state: State, { by, ...close }: CommandOf<"debate_close">): Generator<string, void> {
+  if (by === null) return;
+  const copy = readState(writeState(state));
+  const run = (command: Command) =>
+    apply(copy, { seq: copy.seq + 1, at: copy.t, origin: nobody, command }).reply;
+  for (let round = 0; round < 9; round += 1) {
+    const { retry: _, ...plain } = close;
+    const reply = run({ ...plain, by });
+    if (reply === null || reply.ok) return;
+    if (reply.code !== "debate_unsettled") {
+      // The refusal was a kept one, and something else is in the way by now.
+      if (round === 0) return;
+      yield `an agent did what ${close.debate} asked for, and was refused: ${reply.error}`;
+      return;
+    }
+    for (const { hypothesis, challenge, others } of reply["missing"] as readonly MissingRow[]) {
+      const debate = String(reply["debate"]);
+      const [other] = company(copy, copy.debates.all.get(debate)?.project ?? "", by);
+      const speaks = others ? other : by;
+      if (speaks === undefined) {
+        yield `${debate} needs another one than ${by.session}, and nobody is there`;
+        return;
+      }
+      const entry: NewEntry =
+        challenge === null
+          ? { kind: "challenge", hypothesis, text: "so" }
+          : { kind: "answer", challenge, text: "so" };
+      const said = run({ type: "debate_enter", by: speaks, debate, entry, wallMs: 0 });
+      if (said?.ok === false) yield `${debate} asked for ${entry.kind}, and refused it: ${said.error}`;
+    }
+  }
+  yield `${close.debate} does not close for ${by.session}, whatever is done`;
 }
 
 /** A task keeps the open debate that it requires, but for a person. */
@@ -285,6 +396,15 @@ function* tookOff({ debates, tasks }: State, before: TasksBefore): Generator<str
     const isOpen = debate !== undefined && debates.all.get(debate)?.verdict === null;
     const now = tasks.all.get(id)?.debate;
     if (isOpen && now !== debate) yield `${id} required ${debate}, which is open, and now ${now ?? "none"}`;
+  }
+}
+
+/** A task that is new, or has another debate now, has one of its project. */
+function* strayed({ debates, tasks }: State, before: TasksBefore): Generator<string, void> {
+  for (const { id, project, debate } of tasks.all.values()) {
+    if (debate === undefined || before.get(id)?.debate === debate) continue;
+    const of = debates.all.get(debate)?.project;
+    if (of !== project) yield `${id} of ${project} requires ${debate}, a debate of ${of ?? "nobody"}`;
   }
 }
 
@@ -302,9 +422,6 @@ function* flooded({ messages }: State): Generator<string, void> {
   }
 }
 
-function verdictIn(reply: Reply & { readonly ok: true }): {
-  readonly name: string;
-  readonly forced: boolean;
-} {
-  return reply["verdict"] as { readonly name: string; readonly forced: boolean };
+function verdictIn(reply: Reply & { readonly ok: true }): VerdictRow {
+  return reply["verdict"] as VerdictRow;
 }

@@ -4,9 +4,9 @@
  */
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { CommandOf, Entry } from "../../daemon/core/commands.ts";
-import type { Declaration } from "../../daemon/core/declarations/table.ts";
 import { beforeCompletion, beforeWrite } from "../../daemon/core/gates/table.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
+import { roleOf } from "../../daemon/core/roles/standing.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { gatePresets } from "../../protocol/gates.ts";
 import { ancestorsOf } from "./families.ts";
@@ -68,6 +68,8 @@ export class DeclareLives {
     const done = beforeCompletion(gatePresets.strict, {
       declaration,
       checks: [],
+      worktree: "/",
+      unseen: null,
       checksChanged: false,
       openDebate: null,
     });
@@ -75,7 +77,9 @@ export class DeclareLives {
     if (isAll && understanding === "enforce" && said)
       yield `${nameOf(command.actor)} was told that nothing is missing, and is not done for its understanding`;
     if (target === undefined) return;
-    const left = ask(declaration, target);
+    // Its role may have been given to it since.
+    const isGiven = roleOf(state, command.actor).by !== "declared";
+    const left = isGiven ? [] : ask(state, command.actor, target);
     if (left.length > 0)
       yield `${nameOf(command.actor)} did what the gates told it, and they hold it back: ${left}`;
   }
@@ -90,11 +94,14 @@ export class DeclareLives {
   }
 
   /** Supplies all that the gates ask for before a write, and nothing else. */
-  #follow(state: State, actor: Actor): Declare {
+  #follow(state: State, actor: Actor): Declare | null {
     const target = this.#random.pick(["a", "b", "src/d"]);
     const supplied: { -readonly [K in keyof Declare]?: Declare[K] } = {};
-    for (const sentence of ask(state.declarations.live.get(keyOf(actor)), target)) {
-      if (sentence.startsWith("identity.role")) supplied.role = "tester";
+    for (const sentence of ask(state, actor, target)) {
+      if (sentence.startsWith("identity.role")) supplied.role = "coder";
+      // The role that a person gave stays: then the change is another agent's.
+      else if (sentence.startsWith("role: ") && !sentence.includes("declare another")) return null;
+      else if (sentence.startsWith("role: ")) supplied.role = "coder";
       else if (sentence.startsWith("understanding.task")) supplied.task = "paging";
       else if (sentence.startsWith("understanding.confidence")) supplied.confidence = 0.5;
       else if (sentence.startsWith("understanding.reason")) supplied.reason = "read it";
@@ -119,9 +126,11 @@ function sameAgent(a: Actor, b: Actor): boolean {
 }
 
 /** What the gates ask for before this agent writes the file. */
-function ask(declaration: Declaration | undefined, target: string): string[] {
-  const file = { key: refOf(target).key, path: target, isCode: true };
-  const found = beforeWrite(gatePresets.strict, { declaration, lead: null, file });
+function ask(state: State, actor: Actor, target: string): string[] {
+  const declaration = state.declarations.live.get(keyOf(actor));
+  const file = { key: refOf(target).key, path: target, isCode: true, isTest: false };
+  const role = { ...roleOf(state, actor), name: nameOf(actor), others: [] };
+  const found = beforeWrite(gatePresets.strict, { declaration, lead: null, role, file });
   return found.flatMap(({ missing }) => missing);
 }
 

@@ -100,8 +100,10 @@ export function flyingBefore({ locks }: State): readonly Flying[] {
 }
 
 /** Whether it ends locks while their holders may still write. */
+const cutting: ReadonlySet<string> = new Set(["lock_revoke", "lock_unbind", "agent_release"]);
+
 function cutsShort(command: Command): boolean {
-  if (command.type !== "elapse") return command.type === "lock_revoke" || command.type === "lock_unbind";
+  if (command.type !== "elapse") return cutting.has(command.type);
   const { what } = command.due;
   return (
     ["turn_lease_over", "bound_over", "lost_turns_over", "lost_leases_over"].includes(what) ||

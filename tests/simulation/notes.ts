@@ -5,12 +5,19 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { DeclaredFile } from "../../daemon/core/declarations/table.ts";
+import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Task } from "../../daemon/core/tasks/table.ts";
+import type { FileNote } from "../../hooks/seam/notices.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
 import type { Random } from "./random.ts";
+import type { TasksBefore } from "./tasks.ts";
 
 const files = ["a", "b", "src/d"] as const;
+const levels: readonly string[] = ["", "yellow", "red", "critical"];
 const prompts = ["p1", "p2", null] as const;
 
 interface Pair {
@@ -22,6 +29,8 @@ export class NoteLives {
   /** Notes in words by session and agent, oldest first, as the entries tell. */
   #pending = new Map<string, string[]>();
   #conflicts = new Map<string, Pair>();
+  /** By session and agent: what was pending before an entry that may take notices back, and what it told. */
+  #possible: Map<string, string[]> | null = null;
 
   constructor(random: Random) {
     this.#random = random;
@@ -82,11 +91,15 @@ export class NoteLives {
     step: Step,
     before: ReturnType<typeof notesBefore>,
     touched: ReadonlySet<Slice>,
+    tasks: TasksBefore,
   ): Generator<string, void> {
     const { command } = entry;
     if (command.type === "notes_told") this.#told(command, before);
     yield* this.#conflict(state, command, step);
     this.#lived(command, step);
+    this.#possible = touched.has("declarations") ? new Map(this.#pending) : null;
+    if (touched.has("declarations")) yield* this.#takeBack(state);
+    this.#teams(state, command, step, before);
     for (const { event } of step.events) {
       if (event.event === "bypassed" || event.event === "lost_update") {
         const { event: what, path: file, writer, holder } = event;
@@ -99,6 +112,18 @@ export class NoteLives {
         this.#tell(state, a, { what: "overlap", file: paths[1], other: b.name, will: wills[1] });
         this.#tell(state, b, { what: "overlap", file: paths[0], other: a.name, will: wills[0] });
       }
+      if (event.event === "role_changed") {
+        const { agent, role, by } = event;
+        this.#tell(state, agent, { what: "role", role, by });
+      }
+      if (event.event === "task_claimed") this.#risk(state, state.tasks.all.get(event.task), event.by);
+      if (event.event === "task_updated") {
+        const [was, now] = [tasks.get(event.task), state.tasks.all.get(event.task)];
+        const { claimer = null } = now?.state.status === "active" ? now.state : {};
+        const isRaised = levels.indexOf(now?.risk ?? "") > levels.indexOf(was?.risk ?? "");
+        if (isRaised && now?.state.status === "active")
+          this.#risk(state, now, claimer === null ? null : actorRow(state, claimer));
+      }
       if (event.event === "work_taken") {
         const { how: what, paths, more = 0, by, owner, command: git, commit } = event;
         this.#tell(state, owner, { what, files: paths, more, other: by.name, command: git, commit });
@@ -107,12 +132,28 @@ export class NoteLives {
     if (touched.has("notes")) yield* this.#compare(state);
   }
 
+  /** Whoever leads in the project of a red or critical task is to be told that it begins. */
+  #risk(state: State, task: Task | undefined, by: ActorRow | null): void {
+    if (task === undefined || (task.risk !== "red" && task.risk !== "critical")) return;
+    const { id, description: text, risk, project } = task;
+    for (const { role, session, agent, project: of } of state.declarations.live.values()) {
+      const lives = state.sessions.live.get(session);
+      const leads = role === "lead" && of === project && lives?.project === project && lives.lostAt === null;
+      if (leads && (by?.id !== session || by.agent !== agent))
+        this.#tell(
+          state,
+          { id: session, agent },
+          { what: "risk", task: id, text, risk, other: by?.name ?? null },
+        );
+    }
+  }
+
   #told(
     { session, agent, notes }: Extract<Command, { type: "notes_told" }>,
     before: ReturnType<typeof notesBefore>,
   ): void {
     const key = keyOf({ id: session, agent });
-    const numbers = before.get(key) ?? [];
+    const numbers = before.numbers.get(key) ?? [];
     const left = (this.#pending.get(key) ?? []).filter((_, i) => !notes.includes(numbers[i] ?? -1));
     if (left.length === 0) this.#pending.delete(key);
     else this.#pending.set(key, left);
@@ -163,10 +204,43 @@ export class NoteLives {
     }
   }
 
+  /** Notices of overlaps may be taken back, and have to be when the overlap is over; see `isStill`. */
+  *#takeBack(state: State): Generator<string, void> {
+    for (const [key, all] of this.#pending) {
+      const notes = state.notes.pending.get(key)?.notes.map(({ note }) => note) ?? [];
+      const known = new Set(notes.map(note => JSON.stringify(note)));
+      // Of a full list the oldest ones may have gone for newer ones instead; `compare` takes it as it is.
+      const isFull = notes.length === limits.fileNotesMax;
+      const left = all.filter(words => isFull || known.has(words) || !isOverlap(words));
+      if (left.length === 0) this.#pending.delete(key);
+      else this.#pending.set(key, left);
+      for (const note of notes)
+        if (!isStill(state, key, note))
+          yield `${key.replace("\n", "/")} is to be told of an overlap that is over: ${JSON.stringify(note)}`;
+    }
+  }
+
+  /** A lead is told of a member whose session ended by itself, and of its teammate that was stopped. */
+  #teams(state: State, command: Command, step: Step, { members }: ReturnType<typeof notesBefore>): void {
+    const gone = (id: string, name: string, team: string, how: string) =>
+      this.#tell(state, { id, agent: null }, { what: "teammate_gone", other: name, team, how });
+    for (const { event } of step.events) {
+      if (event.event !== "session_ended") continue;
+      const own = members.find(one => one.session === event.id && one.agent === null);
+      const how = { anchor_gone: "died", ended: "ended" }[event.cause];
+      if (own !== undefined && how !== undefined) gone(own.lead, own.name, own.team, how);
+    }
+    if (command.type !== "agent_end" || command.stopped !== true) return;
+    const { session, agent } = command.actor;
+    const own = members.find(one => one.session === session && one.agent === agent);
+    if (own !== undefined) gone(session, own.name, own.team, "stopped");
+  }
+
   #tell(state: State, whose: { readonly id: string; readonly agent: string | null }, note: object): void {
     if (!state.sessions.live.has(whose.id)) return;
     const all = this.#pending.get(keyOf(whose)) ?? [];
     const words = JSON.stringify(note);
+    this.#possible?.set(keyOf(whose), [...(this.#possible.get(keyOf(whose)) ?? []), words]);
     if (!all.includes(words)) this.#pending.set(keyOf(whose), [...all, words].slice(-limits.fileNotesMax));
   }
 
@@ -174,8 +248,15 @@ export class NoteLives {
     const keys = new Set([...this.#pending.keys(), ...state.notes.pending.keys()]);
     for (const key of keys) {
       const known = (state.notes.pending.get(key)?.notes ?? []).map(({ note }) => JSON.stringify(note));
+      const possible = this.#possible?.get(key) ?? [];
+      if (isLatest(known, possible)) this.#pending.set(key, known);
       const should = this.#pending.get(key) ?? [];
-      if (known.join() !== should.join()) yield `${key} is to be told ${known}, not ${should}`;
+      if (known.toSorted().join() !== should.toSorted().join())
+        yield `${key.replace("\n", "/")} is to be told ${known}, not ${should}`;
+      // An entry may tell several things at once; `#told` goes by their order in the core.
+      else if (known.length > 0) this.#pending.set(key, known);
+      // One that was taken back and told anew in one step is the latest now: answers name notices by their place.
+      if (known.length > 0) this.#pending.set(key, known);
     }
     const told = [...state.notes.conflicts.keys()].sort().join();
     const should = [...this.#conflicts.keys()].sort().join();
@@ -183,9 +264,46 @@ export class NoteLives {
   }
 }
 
-/** The numbers of the notes that agents have, before an entry. */
-export function notesBefore({ notes }: State): ReadonlyMap<string, readonly number[]> {
-  return new Map([...notes.pending].map(([key, { notes: all }]) => [key, all.map(({ n }) => n)]));
+/** Whether a full list has the latest of what was possible, but for overlaps that were taken back before newer ones came. */
+function isLatest(known: readonly string[], possible: readonly string[]): boolean {
+  if (known.length < limits.fileNotesMax || !known.every(words => possible.includes(words))) return false;
+  const first = Math.min(...known.map(words => possible.lastIndexOf(words)));
+  return possible.slice(first).every(words => known.includes(words) || isOverlap(words));
+}
+
+function isOverlap(words: string): boolean {
+  return (JSON.parse(words) as FileNote).what === "overlap";
+}
+
+/** An overlap is one while both declare, in one project or one session, a file or a folder with it. */
+function isStill({ declarations }: State, key: string, note: FileNote): boolean {
+  if (note.what !== "overlap") return true;
+  const reader = declarations.live.get(key);
+  const isIn = (folder: DeclaredFile, file: DeclaredFile) =>
+    folder.key === file.key || (folder.dir && file.key.startsWith(`${folder.key}/`));
+  return [...declarations.live.values()].some(
+    other =>
+      other.name === note.other &&
+      reader !== undefined &&
+      (other.session === reader.session || other.project === reader.project) &&
+      other.files.some(
+        theirs =>
+          theirs.path === note.file && reader.files.some(own => isIn(own, theirs) || isIn(theirs, own)),
+      ),
+  );
+}
+
+/** The numbers of the notes that agents have, and who leads whom, before an entry. */
+export function notesBefore({ notes, sessions }: State) {
+  const numbers = new Map([...notes.pending].map(([key, { notes: all }]) => [key, all.map(({ n }) => n)]));
+  const members = [...sessions.live.values()].flatMap(({ id: session, teammates }) =>
+    [...teammates].flatMap(([agent, { name, team, lead = session }]) => {
+      const place = sessions.live.get(lead)?.members.get(name);
+      const isMember = agent !== null || (place?.session === session && place.gone === undefined);
+      return isMember ? [{ session, agent, name, team, lead }] : [];
+    }),
+  );
+  return { numbers, members };
 }
 
 function keyOf({ id, agent }: { readonly id: string; readonly agent: string | null }): string {

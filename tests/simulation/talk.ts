@@ -16,7 +16,7 @@ import type { MessageRow } from "../../protocol/message.ts";
 import type { Random } from "./random.ts";
 
 const projects = ["/p", "/q"] as const;
-const keys = ["port", "plan", "note"] as const;
+const keys = ["port", "plan", "note", "debate/d-0-1", "debate/d-0-2"] as const;
 const agents = ["child", "mate"] as const;
 
 /** An acknowledged message in an inbox: it has to be there until it is acknowledged by its reader, or that one ends. */
@@ -75,7 +75,10 @@ export class TalkLives {
       const ifVersion = this.#random.pick([null, null, 1]);
       return { type: "context_delete", actor, project: "/p", key: this.#random.pick(keys), ifVersion };
     }
-    return { type: "agent_end", actor: { ...actor, agent: this.#random.pick(agents) } };
+    const agent = this.#random.pick(agents);
+    // Another agent stops one of them now and then.
+    const stopped = state.seq % 2 === 0 ? ({ stopped: true } as const) : {};
+    return { type: "agent_end", actor: { ...actor, agent }, ...stopped };
   }
 
   /** A client hears an answer, or is not there any more; returns what it, or the daemon for it, says then. */

@@ -10,6 +10,7 @@ import type { State } from "../../daemon/core/state.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
+import { couldRun, type RolesBefore } from "./roles.ts";
 
 /** Few enough to look at all of them after every entry. */
 const tasksMax = 25;
@@ -70,6 +71,7 @@ export class TaskLives {
     { command }: Entry,
     reply: Reply | null,
     touched: ReadonlySet<Slice>,
+    roles: RolesBefore,
   ): Generator<string, void> {
     if (command.type === "task_remove" && reply?.ok) for (const id of before.keys()) this.#forget(state, id);
     yield* this.#doubled(state, before, command);
@@ -77,7 +79,7 @@ export class TaskLives {
       yield* this.lost(state);
       yield* wrongsOfTasks(state);
     }
-    if (command.type === "task_claim" && reply !== null) yield* wrongClaim(before, command, reply);
+    if (command.type === "task_claim" && reply !== null) yield* wrongClaim(before, command, reply, roles);
     if ("task" in command && typeof command.task === "string" && reply !== null) {
       yield* wrongName(before, command.task, reply);
     }
@@ -251,12 +253,14 @@ function* wrongClaim(
   before: TasksBefore,
   command: Command & { readonly type: "task_claim" },
   reply: Reply,
+  roles: RolesBefore,
 ): Generator<string, void> {
   const { actor, project, labels: wanted } = command;
   const ready = [...before.values()]
     .filter(t => t.state.status === "pending" && t.project === project)
     .filter(t => t.dependsOn.every(id => before.get(id)?.state.status === "done"))
     .filter(t => wanted.every(label => t.labels.includes(label)))
+    .filter(t => couldRun(roles, actor, t, before))
     .sort((a, b) => ranks[a.priority] - ranks[b.priority] || a.n - b.n);
   const got = idIn(reply);
   const was = got === null ? undefined : before.get(got)?.state;

@@ -16,6 +16,7 @@ export class TeammateLives {
     if (!random.chance(0.01)) return null;
     const [session, agent] = [random.pick(sessions), random.pick([null, "child", "mate"])];
     const [name, team] = [random.pick(["tester", "team-lead", "alice"]), random.pick(["red", "blue"])];
-    return { type: "teammate_named", session, agent, name, team };
+    const lead = agent === null && random.chance(0.7) ? { lead: random.pick(sessions) } : {};
+    return { type: "teammate_named", session, agent, name, team, ...lead };
   }
 }

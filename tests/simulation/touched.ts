@@ -18,17 +18,23 @@ const all: ReadonlySet<Slice> = new Set<Slice>([
   "talk",
   "talk",
   "checks",
+  "merges",
   "talk",
   "debates",
+  "spawns",
 ]);
 const none: ReadonlySet<Slice> = new Set<Slice>();
 // Whether a session makes room depends on most of what it has: it is looked at with everything else.
 const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions"]);
-const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "tasks"]);
+// Leads get a notice of a red or critical task that begins.
+const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "tasks", "notes"]);
 const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk"]);
 const debates: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk", "debates"]);
 const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks"]);
 const checks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "checks"]);
+const spawns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "spawns"]);
+const merges: ReadonlySet<Slice> = new Set<Slice>(["sessions", "merges"]);
+const mergeEnds: ReadonlySet<Slice> = new Set<Slice>(["sessions", "merges", "tasks", "talk"]);
 const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes"]);
 const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "notes"]);
 const writes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "writes", "notes", "declarations"]);
@@ -44,8 +50,20 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
   ["task_claim", tasks],
   ["task_release", tasks],
   ["task_remove", tasks],
+  ["task_approve", tasks],
+  ["role_set", notes],
   ["declare", declarations],
   ["check_record", checks],
+  ["spawn_create", spawns],
+  ["spawn_update", spawns],
+  ["spawn_moved", spawns],
+  ["spawn_remove", spawns],
+  ["merge_queue", merges],
+  ["merge_take", merges],
+  ["merge_attach", merges],
+  ["merge_unbind", merges],
+  ["merge_cancel", merges],
+  ["merge_report", mergeEnds],
   ["teammate_named", declarations],
   ["debate_open", debates],
   ["debate_enter", debates],
@@ -84,8 +102,10 @@ const elapsed: ReadonlyMap<string, ReadonlySet<Slice>> = new Map([
   ["turn_lease_over", locks],
   ["bound_over", locks],
   ["grants_left", locks],
+  ["merge_runner_over", merges],
   ["context_over", talk],
   ["edit_hold_over", freezes],
+  ["spawn_over", spawns],
 ]);
 
 /** The slices that an entry can have touched, and now and then all of them. */
@@ -126,6 +146,8 @@ function partsOf(
     ["notes", [lists.notes, lists.conflicts, header.noteCount]],
     ["declarations", [lists.declarations, lists.endedDeclarations, header.endedDeclarations]],
     ["checks", [lists.checks]],
+    ["spawns", [lists.spawns, header.spawnCount]],
+    ["merges", [lists.merges, header.mergeCount]],
     ["debates", [lists.debates, header.debateCount]],
     [
       "talk",

@@ -22,11 +22,15 @@ import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
 import { flyingBefore, LateWrites } from "./late.ts";
+import { leftRunners, MergeLives, type MergesBefore, mergesBefore } from "./merges.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
+import { type ReleaseBefore, ReleaseLives, releaseBefore } from "./releases.ts";
 import { keptBefore, ReadReplies } from "./replies.ts";
+import { RoleLives, type RolesBefore, rolesBefore } from "./roles.ts";
 import { RoomLives } from "./room.ts";
+import { SpawnLives, type SpawnsBefore, spawnsBefore } from "./spawns.ts";
 import { StepTimes } from "./step-times.ts";
 import { TalkLives } from "./talk.ts";
 import { TaskLives, type TasksBefore, tasksBefore } from "./tasks.ts";
@@ -45,6 +49,7 @@ interface Client {
   /** `dying`: the client is gone, but the daemon has not noticed. */
   state: "open" | "dying" | "closed";
   bound: boolean;
+  merges: boolean;
   readonly waiting: Set<number>;
 }
 
@@ -57,11 +62,15 @@ interface Lived {
 
 /** What an entry may change, as it was before. */
 interface Before {
+  readonly released: ReleaseBefore;
   /** The writes in flight of a hold that is about to yield. */
   readonly yielding: readonly string[] | undefined;
   readonly holds: readonly Hold[];
   readonly tasks: TasksBefore;
   readonly debates: DebatesBefore;
+  readonly merges: MergesBefore;
+  readonly roles: RolesBefore;
+  readonly spawns: SpawnsBefore;
   readonly notes: ReturnType<typeof notesBefore>;
   readonly flying: ReturnType<typeof flyingBefore>;
   readonly kept: KeptReply | undefined;
@@ -71,6 +80,8 @@ interface Before {
 export interface Looks {
   readonly tell: boolean;
   readonly audit: boolean;
+  /** Clients do little but merge: bugs there are rare among all that clients do. */
+  readonly merges?: boolean;
 }
 
 type LockCommand = CommandOf<"lock_request">;
@@ -117,6 +128,7 @@ export class World {
   readonly #stored = new Map<string, number>();
   readonly #tasks: TaskLives;
   readonly #debates: DebateLives;
+  readonly #spawns: SpawnLives;
   readonly #work: WorkLives;
   readonly #talk: TalkLives;
   readonly #times = new StepTimes();
@@ -125,12 +137,15 @@ export class World {
   readonly #room: RoomLives;
   readonly #declares: DeclareLives;
   readonly #teammates: TeammateLives;
+  readonly #releases: ReleaseLives;
+  readonly #roles: RoleLives;
   readonly #checks: CheckLives;
+  readonly #merges: MergeLives;
   readonly #replies = new ReadReplies();
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
-  constructor(seed: number, host: "file" | "remote", { tell, audit }: Looks) {
+  constructor(seed: number, host: "file" | "remote", { tell, audit, merges = false }: Looks) {
     this.random = new Random(seed);
     this.clock = new SimulatedClock(1_700_000_000_000);
     this.host =
@@ -142,11 +157,15 @@ export class World {
     this.#talk = new TalkLives(this.random.fork());
     this.#notes = new NoteLives(new Random(~seed));
     this.#debates = new DebateLives(new Random(seed ^ 0xdeba7e));
+    this.#spawns = new SpawnLives(new Random(seed ^ 0x59a37));
     this.#room = new RoomLives(new Random(seed ^ 0x400e));
     this.#declares = new DeclareLives(new Random(seed ^ 0xdec1));
     this.#teammates = new TeammateLives(new Random(seed ^ 0x7ea3));
+    this.#releases = new ReleaseLives(new Random(seed ^ 0x4e1ea5e));
+    this.#roles = new RoleLives(new Random(seed ^ 0x401e5));
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
     this.#checks = new CheckLives(new Random(seed ^ 0xc4ec));
+    this.#merges = new MergeLives(new Random(seed ^ 0x3e46e), merges);
   }
 
   async start(): Promise<void> {
@@ -206,8 +225,10 @@ export class World {
     }
     for (const wrong of overdue(engine.state)) throw new Violation(wrong);
     for (const wrong of this.#talk.overdue(engine.state)) throw new Violation(wrong);
+    for (const wrong of this.#spawns.overdue(engine.state)) throw new Violation(wrong);
     const open = new Set(this.#clients.map(({ connection }) => connection));
     for (const wrong of leftBound(engine.state, n => open.has(n))) throw new Violation(wrong);
+    for (const wrong of leftRunners(engine.state, n => open.has(n))) throw new Violation(wrong);
     for (const { key: path, origin, askedAgain } of engine.state.locks.holds.values()) {
       const told = [origin, ...askedAgain];
       if (askedAgain.length >= limits.grantAnswersMax) continue;
@@ -262,17 +283,21 @@ export class World {
     this.#times.restart();
     this.#tasks.restarted(entries, this.#shadow);
     this.#debates.restarted(entries, this.#shadow);
+    this.#spawns.restarted(entries, this.#shadow);
     this.#work.restarted(this.#shadow);
     this.#notes.restarted(this.#shadow);
     this.#late.restarted(this.#shadow);
     this.#room.restarted(this.#shadow);
     this.#declares.restarted();
     this.#checks.restarted(this.#shadow);
+    this.#merges.restarted(this.#shadow);
     this.#talk.restarted(entries, this.#shadow);
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#checks.lost(this.#shadow)) throw new Violation(wrong);
+    for (const wrong of this.#merges.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#debates.lost(this.#shadow)) throw new Violation(wrong);
+    for (const wrong of this.#spawns.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
     for (const { token, actor } of this.#shadow.locks.holds.values()) {
       this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, JSON.stringify(actor));
@@ -335,7 +360,11 @@ export class World {
       yielding: this.#yielding(state, entry),
       holds: [...state.locks.holds.values()],
       tasks: tasksBefore(state, entry),
+      released: releaseBefore(state, entry),
       debates: debatesBefore(state, entry),
+      merges: mergesBefore(state),
+      roles: rolesBefore(state, entry),
+      spawns: spawnsBefore(state, entry),
       notes: notesBefore(state),
       flying: flyingBefore(state),
       kept: keptBefore(state, entry),
@@ -354,16 +383,20 @@ export class World {
     yield* this.#talk.observe(state, entry, step, locks, touched);
     if (before.yielding?.length && step.reply?.ok) yield `a hold yielded with ${before.yielding} in flight`;
     yield* notReturned(state, before.holds, entry.command);
-    yield* this.#tasks.observe(state, before.tasks, entry, step.reply, touched);
+    yield* this.#releases.observe(state, entry, step.reply, before.holds, before.released);
+    yield* this.#tasks.observe(state, before.tasks, entry, step.reply, touched, before.roles);
+    yield* this.#roles.observe(state, entry, step, before.roles, before.tasks);
     yield* this.#debates.observe(state, entry, step, before.debates, before.tasks, touched);
+    yield* this.#spawns.observe(state, entry, step, before.spawns);
     yield* this.#work.observe(state, entry, step, touched);
     yield* notUnbound(state, entry);
     yield* this.#late.observe(state, entry, step, before.flying, touched);
-    yield* this.#notes.observe(state, entry, step, before.notes, touched);
+    yield* this.#notes.observe(state, entry, step, before.notes, touched, before.tasks);
     yield* this.#replies.observe(state, entry, before.kept);
     yield* this.#room.observe(state, entry, step);
     yield* this.#declares.observe(state, entry, step);
     yield* this.#checks.observe(state, entry, touched);
+    yield* this.#merges.observe(state, entry, step, before.merges);
     yield* check(state, [...touched]);
   }
 
@@ -400,9 +433,16 @@ export class World {
       const { session, agent } = named;
       this.#submit(this.#connect({ session, agent, incarnation: 0 }), named);
     }
+    const release = this.#releases.next(this.#running().state, sessions);
+    const asking = this.#clients.find(({ state }) => state === "open");
+    if (release !== null && asking !== undefined) this.#submit(asking, release);
     if (this.#debates.isNext()) this.#debate();
+    this.#role();
+    const spawning = this.#spawns.next(this.#running().state, sessions);
+    if (spawning !== null) this.#submit(this.#connect(spawning.actor), spawning.command);
     const roll = random.int(1, 152);
     this.#check();
+    this.#merge();
     if (roll > 132) this.#speak();
     else if (roll > 120) this.#write();
     else if (roll > 100) this.#task();
@@ -512,7 +552,16 @@ export class World {
   #task(): void {
     const client = this.#client();
     const { state } = this.#running();
-    this.#submit(client, this.#debates.required(state, this.#tasks.command(state, client.actor)));
+    const command = this.#debates.required(state, this.#tasks.command(state, client.actor));
+    this.#submit(client, this.#roles.rated(command));
+  }
+
+  /** Besides, as a check. */
+  #role(): void {
+    const client = this.#clients.find(({ state }) => state === "open");
+    const command =
+      client === undefined ? null : this.#roles.next(this.#running().state, sessions, client.actor);
+    if (client !== undefined && command !== null) this.#submit(client, command);
   }
 
   #debate(): void {
@@ -526,6 +575,16 @@ export class World {
     const client = this.#clients.find(({ state }) => state === "open");
     if (client !== undefined && this.#checks.isNext())
       this.#submit(client, this.#checks.command(client.actor));
+  }
+
+  /** So is what runners do. */
+  #merge(): void {
+    const client = this.#merges.next(this.#clients.filter(({ state }) => state === "open"));
+    if (client === null) return;
+    const { state, epoch } = this.#running();
+    const command = this.#merges.command(state, client.actor, client.connection, epoch);
+    client.merges ||= command.type !== "merge_report" && command.type !== "merge_cancel";
+    this.#submit(client, command);
   }
 
   #speak(): void {
@@ -672,9 +731,9 @@ export class World {
     this.#clients = this.#clients.filter(c => c !== client);
     const engine = this.#running();
     for (const n of client.waiting) engine.abandon(n);
-    if (!client.bound) return;
     const bound = { node: "local", epoch: engine.epoch, connection: client.connection };
-    engine.submitWithRetry({ type: "lock_unbind", bound });
+    if (client.bound) engine.submitWithRetry({ type: "lock_unbind", bound });
+    if (client.merges) engine.submitWithRetry({ type: "merge_unbind", bound, wallMs: 0 });
   }
 
   /** An open connection of somebody: one that is there, or a new one. */
@@ -691,7 +750,14 @@ export class World {
   #connect(actor: Actor): Client {
     this.#connections += 1;
     const connection = this.#connections;
-    const client: Client = { connection, actor, state: "open", bound: false, waiting: new Set() };
+    const client: Client = {
+      connection,
+      actor,
+      state: "open",
+      bound: false,
+      merges: false,
+      waiting: new Set(),
+    };
     this.#clients.push(client);
     return client;
   }
@@ -714,7 +780,9 @@ export class World {
           this.#safeSeq = Math.max(this.#safeSeq, seq ?? 0);
           if (client.state === "open") this.#tasks.heard(command, reply);
           this.#checks.heard(command, reply, seq ?? 0);
+          this.#merges.heard(command, reply);
           if (client.state === "open") this.#debates.heard(this.#shadow, command, reply);
+          if (client.state === "open") this.#spawns.heard(this.#shadow, command, reply);
         }
         const next = this.#talk.heard(this.#shadow, command, reply, client.state === "open");
         if (next !== null) engine.submitWithRetry(next);
@@ -876,7 +944,11 @@ function isSafe(command: Command): boolean {
   return (
     type.startsWith("task_") ||
     type.startsWith("debate_") ||
-    ["message_send", "message_ack", "broadcast", "context_delete", "check_record"].includes(type)
+    ["message_send", "message_ack", "broadcast", "context_delete", "check_record", "role_set"].includes(
+      type,
+    ) ||
+    ["merge_queue", "merge_report", "merge_cancel"].includes(type) ||
+    ["spawn_create", "spawn_update", "spawn_remove"].includes(type)
   );
 }
 
@@ -893,7 +965,10 @@ function words(command: Command): string {
       : "";
   const what = "files" in rest && Array.isArray(rest.files) ? rest.files.map(f => f.file).join("+") : "";
   const more =
-    type === "elapse" || type === "daemon_started" || /^(?:task|debate)_/.test(type) || "session" in rest
+    type === "elapse" ||
+    type === "daemon_started" ||
+    /^(?:task|debate|spawn)_/.test(type) ||
+    "session" in rest
       ? JSON.stringify(rest)
       : "";
   return [type, who, what, "kind" in rest ? rest.kind : "", more].filter(Boolean).join(" ");

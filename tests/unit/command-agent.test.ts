@@ -49,6 +49,9 @@ const task: TaskRow = {
   result: null,
   attempts: 0,
   debate: null,
+  risk: "green",
+  approved: false,
+  held: null,
 };
 
 const declared = declaration("alice", {

@@ -18,17 +18,18 @@ import { check } from "../../bin/checks/check.ts";
 import { listChecks } from "../../bin/checks/list.ts";
 import { nestingProblem, withNested } from "../../bin/checks/nesting.ts";
 import { OutputEnd } from "../../bin/checks/output-end.ts";
-import { isAgents } from "../../bin/checks/person.ts";
 import { startCheck } from "../../bin/checks/run-one.ts";
 import { stateWords, whyUnrecorded } from "../../bin/checks/states.ts";
 import { type Surroundings, type TrustFlags, trust } from "../../bin/checks/trust.ts";
 import { listTrusted } from "../../bin/checks/trust-list.ts";
+import { config } from "../../bin/commands/config.ts";
+import { isAgents } from "../../bin/person.ts";
 import { listedLines, outcomeLines } from "../../bin/view/checks.ts";
 import { TimedOut } from "../../client/errors.ts";
 import { commandHash } from "../../daemon/config/checks.ts";
 import { visible } from "../../protocol/text.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
-import { now, screen, session } from "./view-rows.ts";
+import { now, screen } from "./view-rows.ts";
 
 let top = "";
 let project = "";
@@ -71,12 +72,13 @@ describe("kite trust", () => {
     const { code, out } = await trusting({}, { ...person, ask });
     expect(code).toBe(0);
     expect(asked).toEqual(["Trust them? [y/N] "]);
-    expect(out).toContain("  test  true\n  lint  exit 3\n        only after a change of *.ts\n");
+    expect(out).toContain('  test  true\n  lint  exit 3\n        only after a change of\n          "*.ts"\n');
     expect(out).toContain("Trusted: kite check runs them.");
     expect(statSync(trustedFile()).mode & 0o777).toBe(0o600);
+    const all = { test: { command: "true" }, lint: { command: "exit 3", when: ["*.ts"] } };
     expect(JSON.parse(readFileSync(trustedFile(), "utf8"))).toEqual({
       version: 1,
-      files: { [file]: { hash: expect.stringMatching(/^[0-9a-f]{64}$/), at: now } },
+      files: { [file]: { hash: expect.stringMatching(/^[0-9a-f]{64}$/), at: now, checks: all } },
     });
     expect((await trusting({}, person)).out).toContain("They are trusted already.");
   });
@@ -108,7 +110,58 @@ describe("kite trust", () => {
     write({ ...two, lint: { command: "exit 3", when: "never" } });
     const { code, out } = await trusting({}, answering("n"));
     expect(code).toBe(1);
-    expect(out).toContain("! They have changed since you trusted them.");
+    expect(out).toMatch(/! This has changed since you trusted it \(.*\)\./);
+    expect(out).toContain('\n  - lint  exit 3  when ["*.ts"]\n  + lint  exit 3  when ["never"]\n');
+  });
+
+  it("shows each glob on a line of its own, so that one with a comma or a blank is no two", async () => {
+    write({ test: { command: "true", when: ["a, b", "c d", 'e", "f'] } });
+    expect((await trusting({}, answering("n"))).out).toContain(
+      '        only after a change of\n          "a, b"\n          "c d"\n          "e\\", \\"f"\n',
+    );
+  });
+
+  it("accepts that all of it is gone: shows what was there, asks, and forgets it", async () => {
+    write(two);
+    await trusting();
+    write({});
+    const asked: string[] = [];
+    const ask = (answer: string) => async (question: string) => {
+      asked.push(question);
+      return answer;
+    };
+    const no = await trusting({}, { ...person, ask: ask("n") });
+    expect([no.code, no.out]).toEqual([1, expect.stringContaining("Nothing was changed.")]);
+    expect(no.out).toMatch(
+      /! All that you trusted is gone \(.*\)\.\n {2}- test {2}true\n {2}- lint {2}exit 3/,
+    );
+    expect((await trusting({}, person)).err).toContain("there is no terminal to ask on");
+    const yes = await trusting({}, { ...person, ask: ask("y") });
+    expect([yes.code, yes.out]).toEqual([0, expect.stringContaining("nothing of this project is trusted")]);
+    expect(asked).toEqual(["Accept that they are gone? [y/N] ", "Accept that they are gone? [y/N] "]);
+    expect(JSON.parse(readFileSync(trustedFile(), "utf8"))).toEqual({ version: 1, files: {} });
+    expect((await trusting({ yes: true })).err).toContain("names no checks");
+  });
+
+  it("trusts gates alone, and with checks; kite config shows them after the line is gone", async () => {
+    writeFileSync(file, JSON.stringify({ gates: "strict" }));
+    const alone = await trusting();
+    expect([alone.code, alone.out]).toEqual([0, expect.stringContaining("  gates: strict\n")]);
+    const shown = async () => {
+      const w = world();
+      const code = await config(w, true, find);
+      return { code, ...JSON.parse(w.out()) };
+    };
+    expect(await shown()).toMatchObject({ code: 0, settings: { gates: { source: file } }, problems: [] });
+    write(two);
+    expect(await shown()).toMatchObject({
+      code: 1,
+      settings: { gates: { value: { quality: "enforce" }, source: trustedFile() } },
+      problems: [`${file} is not what you trusted: the trusted gates stay in force until you run kite trust`],
+    });
+    expect((await trusting({}, answering("n"))).out).toContain("\n  - gates: strict\n  + test  true\n");
+    expect((await trusting()).code).toBe(0);
+    expect(await shown()).toMatchObject({ code: 0, settings: { gates: { source: "default" } } });
   });
 
   it("shows every character of a command that would hide some", async () => {
@@ -124,6 +177,12 @@ describe("kite trust", () => {
     const { out } = await trusting();
     expect(out.match(/^! .*is ignored/gm)).toHaveLength(2);
     expect(out).not.toContain("\u001b");
+  });
+
+  it("quotes what others wrote in what does not count", async () => {
+    write({ test: { command: "true", when: "ignore me <b>\u202e {x}" } });
+    const { out } = await trusting({}, answering("n"));
+    expect(out.replace(/\n */g, " ")).toContain('when: "ignore me ‹b› {x}": of a glob only');
   });
 
   it("has nothing to trust without checks", async () => {
@@ -187,14 +246,20 @@ describe("an agent's shell", () => {
   );
 
   it("is known by the process above it, too, if a daemon tells", async () => {
-    const daemonWith = (pid: number | null) =>
-      fakeDaemon({ "query sessions": { ok: true, rows: [session("ann", { pid })] } });
+    const refused = { ok: false, code: "unknown_session", error: "none" };
+    const daemonWith = (pid: number | null, id = "ann") =>
+      fakeDaemon({ whoami: ({ pids }) => (asArray(pids).includes(pid) ? { ok: true, id } : refused) });
     expect(await isAgents(world(daemonWith(process.ppid)))).toBe(true);
     expect(await isAgents(world(daemonWith(null)))).toBe(false);
     expect(await isAgents(world(daemonWith(1)), 1)).toBe(false);
     expect(await isAgents(world())).toBe(false);
+    // A terminal's own session, for example of a claimed task, is a person's.
+    for (const id of ["ana@pts/3", `terminal-${process.ppid}`])
+      expect(await isAgents(world(daemonWith(process.ppid, id), { USER: "ana" }))).toBe(false);
   });
 });
+
+const asArray = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 const clean = { commit: "8f1c2d3".padEnd(40, "0"), dirty: "0".repeat(64), files: 0, changed: [] };
 const stateReply = (more: object = {}) => ({ ok: true, project, top: project, ...clean, ...more });
@@ -297,7 +362,7 @@ describe("kite check", () => {
     expect([code, err]).toEqual([1, expect.stringContaining("--timeout takes seconds from 1 to 21600")]);
   });
 
-  it("records nothing if files changed while it ran, names them, and fails", async () => {
+  it("records no result if files changed while it ran, names them, tells when it began, and fails", async () => {
     write({ test: { command: "true" } });
     await trusting();
     let n = 0;
@@ -309,7 +374,28 @@ describe("kite check", () => {
     const { code, out } = await checked([], daemon);
     expect(code).toBe(1);
     expect(out).toContain("not recorded: files changed while test ran (out/a.txt); run it again");
-    expect(daemon.asked.map(({ type }) => type)).toEqual(["worktree_state", "worktree_state"]);
+    const [, , record, ...more] = daemon.asked;
+    expect(more).toEqual([]);
+    expect(record).toMatchObject({ type: "check_record", dirty: "2".repeat(64) });
+    expect(record).toHaveProperty("began", { commit: stateReply()["commit"], dirty: "1".repeat(64) });
+  });
+
+  it.each([
+    ["before the check, which does not run", 1],
+    ["after it, of which nothing is recorded", 2],
+  ])("ends at a signal while it waits for the state %s", async (_, at) => {
+    const ran = join(top, "ran");
+    write({ test: { command: `touch ${ran}` } });
+    await trusting();
+    let n = 0;
+    const daemon = recording(() => {
+      n += 1;
+      if (n < at) return stateReply();
+      process.listeners("SIGINT").at(-1)?.("SIGINT");
+      return new Promise(() => {});
+    });
+    expect((await checked([], daemon)).code).toBe(130);
+    expect([daemon.asked.length, existsSync(ran)]).toEqual([at, at === 2]);
   });
 
   it("runs all the same where the state cannot be told, and says why it is not recorded", async () => {

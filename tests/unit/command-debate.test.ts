@@ -119,7 +119,7 @@ describe("an entry", () => {
 });
 
 describe("kite debate close", () => {
-  const verdict = { name: "race", because: "x", by: alice, forced: false, at: now };
+  const verdict = { name: "race", because: "x", by: alice, forced: false, alone: false, at: now };
 
   it("says with what, and where the verdict is", async () => {
     const daemon = fakeDaemon({ debate_close: { ok: true, debate: id, verdict, key: `debate/${id}` } });
@@ -135,10 +135,19 @@ describe("kite debate close", () => {
       verdict: { ...verdict, forced: true },
       key: "k",
     };
+    daemon.answers["whoami"] = { ok: false, code: "unknown_session", error: "none" };
     const forced = fakeWorld({ daemon });
     await close(forced, "1a", { verdict: "race", because: "x", force: true });
-    expect(daemon.asked[1]).toMatchObject({ force: true });
+    expect(daemon.asked.at(-1)).toMatchObject({ type: "debate_close", force: true });
     expect(forced.out()).toBe(`${id} is closed by force with race; shared as k\n`);
+  });
+
+  it("is not forced by an agent that hides its session", async () => {
+    const daemon = fakeDaemon({ whoami: { ok: true, id: "ann" } });
+    const world = fakeWorld({ daemon });
+    expect(await close(world, "1a", { verdict: "race", because: "x", force: true })).toBe(1);
+    expect(world.err()).toContain("only a person forces a debate to close");
+    expect(daemon.asked.map(({ type }) => type)).toEqual(["whoami"]);
   });
 
   it("fails with what is missing", async () => {
@@ -152,7 +161,7 @@ describe("kite debate close", () => {
 
 describe("kite debate list", () => {
   it("has open debates first, and says what they wait for or how they ended", async () => {
-    const verdict = { name: "race", because: "x", by: null, forced: true, at: now };
+    const verdict = { name: "race", because: "x", by: null, forced: true, alone: false, at: now };
     const closed = { ...row, id: "d-mhx3k2p1-2", question: "Which queue?", status: "closed", verdict };
     const daemon = fakeDaemon({
       debate_list: asked =>
@@ -179,7 +188,14 @@ describe("kite debate list", () => {
 
 describe("kite debate show", () => {
   it("is a transcript, within its columns, with words of others made safe", () => {
-    const verdict = { name: "race", because: "It went away", by: alice, forced: false, at: now };
+    const verdict = {
+      name: "race",
+      because: "It went away",
+      by: alice,
+      forced: false,
+      alone: false,
+      at: now,
+    };
     const screen = { width: 80, color: false, now, home: "/home/ana" };
     const lines = debateView({ ...whole, ok: true, debate: { ...row, verdict, status: "closed" } }, screen);
     const time = expect.stringMatching(/\d\d:\d\d:\d\d$/);

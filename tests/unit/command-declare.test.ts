@@ -32,6 +32,7 @@ const ann = declaration("ann", {
 });
 
 const reply: DeclareReply = {
+  role: "implementer",
   ok: true,
   declaration: ann,
   overlaps: [
@@ -222,6 +223,7 @@ describe("kite declare --example", () => {
       assigneeAgent: null,
       updatedAt: now,
       blockedBy: [],
+      risk: "green",
     };
     const daemon = fakeDaemon({
       "query declarations": { ok: true, rows: [] },

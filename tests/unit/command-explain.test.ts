@@ -78,6 +78,9 @@ function taskRow(more: Partial<TaskRow> = {}): TaskRow {
     result: null,
     attempts: 1,
     debate: null,
+    risk: "green",
+    approved: false,
+    held: null,
     ...more,
   };
 }

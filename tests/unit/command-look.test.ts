@@ -34,6 +34,7 @@ function busyDaemon(): FakeDaemon {
     "query locks": { ok: true, rows: busy.locks },
     "query refusals": { ok: true, rows: busy.refusals },
     "query risks": { ok: true, rows: busy.risks },
+    "query task_watched": { ok: true, rows: busy.watched },
     "query holds": { ok: true, rows: busy.holds },
   });
 }
@@ -83,6 +84,7 @@ describe("kite status", () => {
       holds: [],
       refusals: busy.refusals,
       risks: [],
+      watched: [],
       warnings: [],
     });
   });

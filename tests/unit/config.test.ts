@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
+import { healthDefaults } from "../../daemon/config/health-setting.ts";
 import { gatePresets } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
@@ -43,6 +44,11 @@ const defaults = {
   treeGuard: "deny",
   keepLockUntil: "turn",
   gates: gatePresets.off,
+  spawnMax: 8,
+  spawnDepth: 1,
+  spawn: {},
+  teams: "enforce",
+  health: healthDefaults,
   ignore: [],
 };
 
@@ -67,8 +73,19 @@ describe("the configuration", () => {
         KITE_LOG_LEVEL: "",
         KITE_HOME: "/k",
         KITE_GATES: "team",
+        KITE_SPAWN: "a-1-1",
+        KITE_SPAWN_DEPTH: "2",
+        KITE_TEAMS: "warn",
+        KITE_HEALTH: "release",
       },
-      user: { lockWaitMs: 30_000, logLevel: "debug", idleExitMs: 0, treeGuard: "warn" },
+      user: {
+        spawnMax: 3,
+        spawn: { other: ["agent", "{prompt}"] },
+        lockWaitMs: 30_000,
+        logLevel: "debug",
+        idleExitMs: 0,
+        treeGuard: "warn",
+      },
     });
     expect(values).toEqual({
       lockWaitMs: 40_000,
@@ -78,6 +95,11 @@ describe("the configuration", () => {
       treeGuard: "warn",
       keepLockUntil: "turn",
       gates: gatePresets.team,
+      spawnMax: 3,
+      spawnDepth: 2,
+      spawn: { other: ["agent", "{prompt}"] },
+      teams: "warn",
+      health: { ...healthDefaults, stalled: "release" },
       ignore: ["*.md", "dist/**"],
     });
     expect(sources).toEqual({
@@ -88,9 +110,46 @@ describe("the configuration", () => {
       treeGuard: config,
       keepLockUntil: "default",
       gates: "KITE_GATES",
+      spawnMax: config,
+      spawnDepth: "KITE_SPAWN_DEPTH",
+      spawn: config,
+      teams: "KITE_TEAMS",
+      health: "KITE_HEALTH",
       ignore: "KITE_IGNORE",
     });
     expect(problems).toEqual([]);
+  });
+
+  test.each([
+    [{ other: ["agent"] }, /\{prompt\}/],
+    [{ other: [] }, /spawn/],
+    [{ "-o": ["agent", "{prompt}"] }, /spawn/],
+    [["agent", "{prompt}"], /spawn/],
+  ])("takes a client to spawn only if its command says where the prompt goes: %j", async (spawn, says) => {
+    const { values, problems } = await load({ user: { spawn } });
+    expect(values.spawn).toEqual({});
+    expect(problems).toEqual([expect.stringMatching(says)]);
+  });
+
+  test("lets no project say which program a spawned agent is, or how many there are", async () => {
+    const { values, problems } = await load({ project: { spawn: { other: ["{prompt}"] }, spawnMax: 100 } });
+    expect(values).toEqual(defaults);
+    expect(problems).toHaveLength(2);
+  });
+
+  test("takes single times of health over the defaults, and those of dangerous tasks are never the shorter", async () => {
+    const { values, problems } = await load({ user: { health: { quietMs: 1000, stalledMs: 5_000_000 } } });
+    expect(values.health).toEqual({
+      ...healthDefaults,
+      quietMs: 1000,
+      stalledMs: 5_000_000,
+      stalledRedMs: 5_000_000,
+      stalledCriticalMs: 5_000_000,
+    });
+    expect(problems).toEqual([]);
+    const wrong = await load({ user: { health: { quietMs: 0 } }, project: { health: "release" } });
+    expect(wrong.values.health).toEqual(healthDefaults);
+    expect(wrong.problems.join()).toMatch(/health is ignored: expected tell or release.*may not set health/);
   });
 
   test("lets a project tighten", async () => {
@@ -118,6 +177,14 @@ describe("the configuration", () => {
     const less = await load({ user, project: { gates: "off" } });
     expect(less.values.gates).toEqual(values.gates);
     expect(less.problems).toEqual([expect.stringContaining("a project may only make them stricter")]);
+  });
+
+  test("lets a project only make the rules of teams stricter", async () => {
+    const more = await load({ user: { teams: "warn" }, project: { teams: "enforce" } });
+    expect([more.values.teams, more.sources.teams, more.problems]).toEqual(["enforce", more.projectFile, []]);
+    const less = await load({ project: { teams: "off" } });
+    expect(less.values.teams).toBe("enforce");
+    expect(less.problems).toEqual([expect.stringContaining("a project may only make it stricter")]);
   });
 
   test("lets a project do nothing else", async () => {
@@ -171,6 +238,7 @@ describe("the configuration", () => {
       treeGuard: ["no", false],
       keepLockUntil: ["forever", 1],
       gates: ["loose", 1, { quality: "maybe" }, { preset: "lax" }, { speed: "warn" }, []],
+      teams: ["loose", true],
       ignore: ["*.md", [""], [1], ["*.{a,b}"], ["!x"], ["/"], ["x".repeat(limits.globBytes + 1)]],
     };
     for (const [key, values] of Object.entries(bad)) {

@@ -1,5 +1,5 @@
 /** The names of the agents within a session. */
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -65,4 +65,112 @@ it("stand in events", () => {
   w.lock("bob", "x");
   const queued = w.steps.flatMap(s => s.events).find(({ event }) => event.event === "lock_queued");
   expect(queued?.event).toMatchObject({ holder: { name: "lead/alice" }, waiter: { name: "bob" } });
+});
+
+describe("a team of sessions", () => {
+  const named = (session: string, name: string) =>
+    ({ type: "teammate_named", session, agent: null, name, team: "red", lead: "lead" }) as const;
+
+  function team(): World {
+    const w = new World();
+    for (const id of ["lead", "m1", "m2"]) w.begin(id);
+    w.do(named("m1", "ann"));
+    w.do(named("m2", "bob"));
+    return w;
+  }
+  const members = (w: World) => [...(w.state.sessions.live.get("lead")?.members ?? [])];
+  const told = (w: World) => (w.state.notes.pending.get("lead")?.notes ?? []).map(({ note }) => note);
+  const end = (session: string, cause: "anchor_gone" | "ended") =>
+    ({ type: "session_end", session, incarnation: null, cause }) as const;
+
+  it("its lead keeps its members, and is told of one whose process dies", () => {
+    const w = team();
+    expect(members(w)).toEqual([
+      ["ann", { session: "m1" }],
+      ["bob", { session: "m2" }],
+    ]);
+    w.do(end("m1", "anchor_gone"));
+    expect(members(w)).toMatchObject([
+      ["bob", { session: "m2" }],
+      ["ann", { session: "m1", gone: { how: "died" } }],
+    ]);
+    expect(told(w)).toEqual([{ what: "teammate_gone", other: "ann", team: "red", how: "died" }]);
+    w.begin("m3");
+    w.do(named("m3", "ann"));
+    expect(members(w)).toContainEqual(["ann", { session: "m3" }]);
+  });
+
+  it("an event that names no lead changes nothing", () => {
+    const w = team();
+    w.do({ type: "teammate_named", session: "m1", agent: null, name: "ann", team: "red" });
+    expect(w.state.sessions.live.get("m1")?.teammates.get(null)).toEqual({
+      name: "ann",
+      team: "red",
+      lead: "lead",
+    });
+    expect(members(w)).toHaveLength(2);
+  });
+
+  it("a member that is called otherwise leaves its former place", () => {
+    const w = team();
+    w.do(named("m1", "cyd"));
+    expect(members(w).map(([name]) => name)).toEqual(["bob", "cyd"]);
+  });
+
+  it("a lead keeps its latest members; those that are gone make room", () => {
+    const w = new World();
+    w.begin("lead");
+    for (let n = 0; n <= limits.teamMembersMax; n += 1) {
+      w.begin(`m${n}`);
+      w.do(named(`m${n}`, `n${n}`));
+    }
+    expect(members(w)).toHaveLength(limits.teamMembersMax);
+    expect(members(w).map(([name]) => name)).not.toContain(`n${limits.teamMembersMax}`);
+    w.do(end("m7", "ended"));
+    w.begin("late");
+    w.do(named("late", "late"));
+    expect(members(w)).toHaveLength(limits.teamMembersMax);
+    expect(members(w).map(([name]) => name)).toContain("late");
+  });
+
+  it("survives a snapshot", () => {
+    const w = team();
+    w.do(end("m2", "anchor_gone"));
+    const text = writeState(w.state);
+    expect(writeState(readState(text))).toBe(text);
+  });
+});
+
+it("the main agent is told of its teammate that was stopped, and of no other end", () => {
+  const w = new World();
+  w.begin("lead");
+  for (const agent of ["a1", "a2"]) {
+    w.do({ type: "agent_begin", session: "lead", agent, name: agent });
+    w.do({ type: "teammate_named", session: "lead", agent, name: agent, team: "red" });
+  }
+  w.do({ type: "agent_end", actor: { session: "lead", agent: "a1", incarnation: 0 }, stopped: true });
+  w.do({ type: "agent_end", actor: { session: "lead", agent: "a2", incarnation: 0 } });
+  expect(w.state.notes.pending.get("lead")?.notes.map(({ note }) => note)).toEqual([
+    { what: "teammate_gone", other: "a1", team: "red", how: "stopped" },
+  ]);
+});
+
+it("a notice of an overlap that is over makes room for that of the teammate's end, and no other one goes", () => {
+  const w = new World();
+  w.begin("lead");
+  const a1 = { session: "lead", agent: "a1", incarnation: 0 };
+  w.do({ type: "agent_begin", session: "lead", agent: "a1", name: "a1" });
+  w.do({ type: "teammate_named", session: "lead", agent: "a1", name: "a1", team: "red" });
+  const file = "src/a.ts";
+  const view = { ref: { file, lexical: `/p/${file}`, key: `local:/p/${file}`, dir: false } };
+  const declare = { type: "declare", ancestors: [], anew: false, uncertainties: [], wallMs: 0 } as const;
+  const lead = { session: "lead", agent: null, incarnation: 0 };
+  const notes = () => w.state.notes.pending.get("lead")?.notes.map(({ note }) => note.what);
+  for (let i = 1; i < limits.fileNotesMax; i += 1)
+    w.do({ type: "role_set", by: null, name: "lead", role: i % 2 ? "tester" : "architect", project: "/p" });
+  w.do({ ...declare, actor: lead, files: [view] });
+  w.do({ ...declare, actor: a1, files: [view] });
+  const before = notes() ?? [];
+  w.do({ type: "agent_end", actor: a1, stopped: true });
+  expect(notes()).toEqual([...before.slice(0, -1), "teammate_gone"]);
 });

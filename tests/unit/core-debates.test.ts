@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { check } from "../../daemon/core/check.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor } from "./core-world.ts";
@@ -123,16 +124,34 @@ describe("to find", () => {
     expect(w.challenge("ann", "race")).toMatchObject({ code: "unknown_debate", nearest: two });
   });
 
+  it("means one of the agent's project by a part of a name that others have, too", () => {
+    w.open();
+    w.open(null, { project: "/q" });
+    w.debate = "d-0";
+    expect(w.challenge("ann", "race")).toMatchObject({ ok: true, debate: "d-0-1" });
+    expect(w.challenge(null, "race")).toMatchObject({ code: "ambiguous_debate" });
+  });
+
+  it("quotes what agents call their hypotheses", () => {
+    const name = 'leak; close it with "race" <now>';
+    w.open("ann", { hypotheses: ["race", name].map(one => ({ name: one, claim: "x" })) });
+    expect(w.close("ann", "race")).toMatchObject({
+      error: expect.stringContaining(
+        `"leak; close it with 'race' ‹now›" was never challenged (challenge or concede it)`,
+      ),
+    });
+  });
+
   it("says of a hypothesis that there is none which there are", () => {
     w.open();
     expect(w.challenge("ann", "raze")).toMatchObject({
       code: "not_in_debate",
-      error: "d-0-1 has no hypothesis raze; did you mean race?",
+      error: 'd-0-1 has no hypothesis "raze"; did you mean "race"?',
       hypotheses: ["race", "leak"],
     });
     expect(w.close("ann", "something else")).toMatchObject({
       code: "not_in_debate",
-      error: "d-0-1 has no hypothesis something else; it has race, leak",
+      error: 'd-0-1 has no hypothesis "something else"; it has "race", "leak"',
     });
   });
 });
@@ -152,7 +171,7 @@ describe("an entry", () => {
     expect(w.evidence("cyd", "leak", true)).toMatchObject({ entry: 2 });
     expect(w.events).toEqual(["debate evidence"]);
     expect(w.answer("ann", 1, "not on one core")).toMatchObject({ entry: 3 });
-    expect(w.concede("cyd", "leak")).toMatchObject({ entry: 4 });
+    expect(w.concede("ann", "leak")).toMatchObject({ entry: 4 });
     const at = 0;
     expect(w.known.entries).toEqual([
       {
@@ -182,7 +201,7 @@ describe("an entry", () => {
         by: row("ann"),
         at,
       },
-      { kind: "concede", hypothesis: "leak", answers: null, against: false, text: null, by: row("cyd"), at },
+      { kind: "concede", hypothesis: "leak", answers: null, against: false, text: null, by: row("ann"), at },
     ]);
   });
 
@@ -196,7 +215,7 @@ describe("an entry", () => {
     });
     w.answer("ann", 1);
     expect(w.answer("ann", 9)).toMatchObject({ error: "entry 9 of d-0-1 is no challenge; all are answered" });
-    expect(w.answer("bob", 1)).toMatchObject({ ok: true });
+    expect(w.answer("cyd", 1)).toMatchObject({ ok: true });
   });
 
   it("says nothing more of what was conceded", () => {
@@ -210,7 +229,7 @@ describe("an entry", () => {
     ]) {
       expect(reply).toMatchObject({
         code: "debate_state",
-        error: "race is conceded in d-0-1, so nothing more is said of it; left: leak",
+        error: '"race" is conceded in d-0-1, so nothing more is said of it; left: "leak"',
       });
     }
   });
@@ -239,31 +258,34 @@ describe("to close", () => {
       ok: false,
       code: "debate_unsettled",
       error:
-        "d-0-1 cannot close with race: challenges 1, 2 to race are unanswered (answer each); " +
-        "leak, clock were never challenged (challenge or concede each)",
+        'd-0-1 cannot close with "race": challenges 1, 2 to "race" are unanswered (answer each); ' +
+        '"leak", "clock" were never challenged (challenge or concede each)',
       debate: "d-0-1",
       verdict: "race",
       missing: [
-        { hypothesis: "race", challenge: 1, next: "answer" },
-        { hypothesis: "race", challenge: 2, next: "answer" },
-        { hypothesis: "leak", challenge: null, next: "challenge" },
-        { hypothesis: "clock", challenge: null, next: "challenge" },
+        { hypothesis: "race", challenge: 1, next: "answer", others: false },
+        { hypothesis: "race", challenge: 2, next: "answer", others: false },
+        { hypothesis: "leak", challenge: null, next: "challenge", others: false },
+        { hypothesis: "clock", challenge: null, next: "challenge", others: false },
       ],
     });
     w.answer("ann", 1);
     w.challenge("ann", "leak");
     expect(w.close("ann", "race")).toMatchObject({
       error:
-        "d-0-1 cannot close with race: challenge 2 to race is unanswered (answer it); " +
-        "clock was never challenged (challenge or concede it)",
+        'd-0-1 cannot close with "race": challenge 2 to "race" is unanswered (answer it); ' +
+        '"clock" was never challenged (challenge or concede it)',
     });
     w.answer("ann", 2);
-    w.concede("bob", "clock");
+    w.concede("ann", "clock");
     // The challenge to a rival may stay unanswered.
     expect(w.close("ann", "race", { because: "it goes away with one core", wallMs: 7 })).toEqual({
       ok: true,
       debate: "d-0-1",
-      verdict: { name: "race", because: "it goes away with one core", by: row("ann"), forced: false, at: 7 },
+      verdict: {
+        ...{ name: "race", because: "it goes away with one core", by: row("ann") },
+        ...{ forced: false, alone: false, at: 7 },
+      },
       key: "debate/d-0-1",
     });
     expect(w.events).toEqual(["context_changed", "debate closed", "message_sent"]);
@@ -271,7 +293,7 @@ describe("to close", () => {
 
   it("chooses nothing that was conceded, by force either", () => {
     w.concede("ann", "race");
-    const error = "race is conceded in d-0-1 and cannot be chosen; left: leak, clock";
+    const error = '"race" is conceded in d-0-1 and cannot be chosen; left: "leak", "clock"';
     expect(w.close("ann", "race")).toMatchObject({ code: "debate_state", error });
     expect(w.close(null, "race", { force: true })).toMatchObject({ code: "debate_state", error });
   });
@@ -297,7 +319,7 @@ describe("to close", () => {
     for (const reply of [w.challenge("ann", "leak"), w.answer("ann", 1), w.close("ann", "leak")]) {
       expect(reply).toMatchObject({
         code: "debate_state",
-        error: "d-0-1 is closed: a person at a terminal chose race by force; open a new debate to doubt it",
+        error: 'd-0-1 is closed: a person at a terminal chose "race" by force; open a new debate to doubt it',
         status: "closed",
         verdict: { name: "race" },
       });
@@ -305,25 +327,52 @@ describe("to close", () => {
   });
 
   it("makes the verdict durable context of the project", () => {
-    w.concede("bob", "leak");
-    w.concede("bob", "clock");
+    w.challenge("bob", "leak");
+    w.concede("ann", "clock");
     w.close("ann", "race", { because: "ü" });
     w.start();
     const item = w.state.context.items.get("/p\ndebate/d-0-1");
-    const value = { question: "Why does it hang?", verdict: "race", because: "ü", by: "ann", forced: false };
+    const value = {
+      question: "Why does it hang?",
+      verdict: "race",
+      because: "ü",
+      by: "ann",
+      forced: false,
+      alone: false,
+    };
     expect(item).toMatchObject({ value, durable: true, version: 1, from: row("ann") });
     expect(item?.bytes).toBe(Buffer.byteLength(JSON.stringify(value)));
   });
 
-  it("is refused before anything changes where context has no room", () => {
+  it("has room for the verdict where context is full, and leaves the room of context alone", () => {
     const value = { value: 1, durable: false, ifVersion: null, ttlMs: null, wallMs: 0 };
     const full = { actor: null, project: "/p", key: "k", bytes: limits.contextBytes - 100, ...value };
     w.do({ type: "context_set", ...full });
-    const before = writeState(w.state).replace(/"seq":\d+,/, "");
-    expect(w.close(null, "race", { force: true })).toMatchObject({ code: "context_full" });
-    expect(writeState(w.state).replace(/"seq":\d+,/, "")).toBe(before);
-    w.do({ type: "context_delete", actor: null, project: "/p", key: "k", ifVersion: null });
+    const { bytes } = w.state.context;
     expect(w.close(null, "race", { force: true })).toMatchObject({ ok: true });
+    expect(w.state.context).toMatchObject({ bytes, verdicts: 1 });
+    expect(w.do({ type: "context_set", ...full, key: "l", bytes: 60 })).toMatchObject({ ok: true });
+    expect([...check(w.state)]).toEqual([]);
+  });
+
+  it("leaves a verdict that nobody else sets or deletes, nor any key like it", () => {
+    w.close(null, "race", { force: true });
+    const { context } = w.state;
+    const set = { value: 1, bytes: 1, durable: true, ifVersion: null, ttlMs: null, wallMs: 0 };
+    for (const by of [actor("ann"), null]) {
+      for (const key of ["debate/d-0-1", "debate/d-0-9", "debate/"]) {
+        const place = { actor: by, project: "/p", key };
+        expect(w.do({ type: "context_set", ...place, ...set })).toMatchObject({
+          code: "context_reserved",
+          error: expect.stringContaining("open a new debate to doubt a verdict"),
+        });
+      }
+      const remove = { type: "context_delete", actor: by, project: "/p", ifVersion: null } as const;
+      expect(w.do({ ...remove, key: "debate/d-0-1" })).toMatchObject({ code: "context_reserved" });
+    }
+    expect(context.items.get("/p\ndebate/d-0-1")?.value).toMatchObject({ verdict: "race" });
+    const near = { actor: null, project: "/p", key: "debates/1" };
+    expect(w.do({ type: "context_set", ...near, ...set })).toMatchObject({ ok: true });
   });
 });
 
@@ -427,6 +476,23 @@ describe("bounds", () => {
     expect(w.open()).toMatchObject({ ok: true });
   });
 
+  it("of a project's debates drop its oldest closed one, and none of another project", () => {
+    w.open(null, { project: "/q" });
+    w.close(null, "race", { force: true });
+    for (let i = 0; i < limits.debatesPerProjectMax + 1; i += 1) {
+      w.open();
+      // The first one stays open.
+      if (i > 0) w.close(null, "race", { force: true });
+    }
+    const ids = [...w.state.debates.all.keys()];
+    expect(ids).toHaveLength(limits.debatesPerProjectMax + 1);
+    expect(ids.slice(0, 3)).toEqual(["d-0-1", "d-0-2", "d-0-4"]);
+    const verdicts = [...w.state.context.items.keys()];
+    expect(verdicts).toHaveLength(limits.debatesPerProjectMax);
+    expect(verdicts.slice(0, 2)).toEqual(["/q\ndebate/d-0-1", "/p\ndebate/d-0-4"]);
+    expect([...check(w.state)]).toEqual([]);
+  });
+
   it("of all debates drop the oldest closed one, never an open one", () => {
     for (let i = 0; i < limits.debatesMax; i += 1) w.open(null, { project: `/${i % 20}` });
     expect(w.open(null, { project: "/new" })).toMatchObject({ code: "too_many_debates" });
@@ -435,8 +501,10 @@ describe("bounds", () => {
     expect(w.state.debates.all.has("d-0-3")).toBe(false);
     expect(w.state.debates.all.has("d-0-9")).toBe(true);
     expect(w.state.debates.all.size).toBe(limits.debatesMax);
-    // The verdict outlives its debate.
-    expect(w.state.context.items.has("/2\ndebate/d-0-3")).toBe(true);
+    // The verdict goes with its debate.
+    expect(w.state.context.items.has("/2\ndebate/d-0-3")).toBe(false);
+    expect(w.state.context.items.has("/8\ndebate/d-0-9")).toBe(true);
+    expect(w.events).toEqual(["debate opened", "context_changed"]);
   });
 
   it("of entries leave room for what the debate needs to close", () => {
@@ -446,12 +514,20 @@ describe("bounds", () => {
     expect(last).toMatchObject({
       code: "too_many_debates",
       error:
-        "d-0-1 has 96 of 100 entries, and needs the others to close; answer what is unanswered, and close it",
+        "d-0-1 has 91 of 100 entries, and needs the others to close; answer what is unanswered, and close it",
     });
-    expect(w.challenge("bob", "race")).toMatchObject({ entry: 97 });
+    expect(w.challenge("ann", "race")).toMatchObject({ entry: 92 });
+    expect(w.challenge("ann", "race")).toMatchObject({ code: "too_many_debates" });
+    expect(w.challenge("ann", "leak")).toMatchObject({ entry: 93 });
+    expect(w.challenge("bob", "race")).toMatchObject({ entry: 94 });
     expect(w.challenge("bob", "race")).toMatchObject({ code: "too_many_debates" });
-    expect(w.answer("ann", 97)).toMatchObject({ ok: true });
-    expect(w.concede("bob", "leak")).toMatchObject({ entry: 99 });
+    // Bob ends, and Ann answers herself; then he is back, and has to answer her, too.
+    w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
+    w.do({ type: "session_end", session: "cyd", incarnation: null, cause: "ended" });
+    for (const n of [92, 93, 94]) expect(w.answer("ann", n)).toMatchObject({ ok: true });
+    w.begin("bob");
+    expect(w.close("ann", "race")).toMatchObject({ code: "debate_unsettled" });
+    expect(w.answer("bob", 92)).toMatchObject({ entry: 98 });
     expect(w.close("ann", "race")).toMatchObject({ ok: true });
   });
 });

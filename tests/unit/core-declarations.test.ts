@@ -104,6 +104,22 @@ describe("a declaration", () => {
     },
   );
 
+  it("says why a text that is there counts as missing, and what to say of a new file", () => {
+    const w = world();
+    const { reason } = declarationExample;
+    const all = { role: "tester", task: "tbd", confidence: 1, reason, plan: ["do it"] };
+    w.declare(ann, { ...all, files: [{ ...file("a.ts"), sees: "None", will: "write it" }] });
+    expect(missingIn(w.of(ann))).toEqual([
+      'understanding.task: your task in your own words; "tbd" is a placeholder',
+      `understanding.reason: why the confidence is as it is; "${reason}" is the example's`,
+      'codeView: what is in /p/a.ts now (sees); "None" is a placeholder; if the file is new, say that it is new',
+    ]);
+    for (const sees of ["a new file", "it is new", "New file."]) {
+      w.declare(ann, { task: "x", reason: "known", files: [{ ...file("a.ts"), sees }] });
+      expect(missingIn(w.of(ann))).toEqual([]);
+    }
+  });
+
   it("is of an agent, not of its session", () => {
     const w = world();
     w.declare(ann, { task: "lead" });
@@ -223,6 +239,105 @@ describe("the code view", () => {
     w.declare(ann, { files: [{ ref: { file: "a.ts", lexical: "/p/a.ts", key: key ?? "", dir: false } }] });
     w.do({ type: "flight_end", actor: ann, flight: "use", wrote: true });
     expect(w.of(ann)?.files.find(one => one.key === key)?.touched).toBe(true);
+  });
+});
+
+describe("a notice of an overlap", () => {
+  const will = (text: string) => ({ files: [file("a.ts", { will: text }), file("b.ts")] });
+  const drop = (...names: string[]) => ({ files: names.map(name => file(name, { drop: true })) });
+
+  it("is taken back on both sides when either one strikes the file off", () => {
+    for (const who of [ann, bob]) {
+      const w = world();
+      w.declare(ann, will("rename it"));
+      w.declare(bob, will("page it"));
+      expect(w.told(ann)).toEqual(["/p/a.ts with bob: page it", "/p/b.ts with bob: "]);
+      w.declare(who, drop("a.ts"));
+      expect(w.told(ann)).toEqual(["/p/b.ts with bob: "]);
+      expect(w.told(bob)).toEqual(["/p/b.ts with ann: "]);
+      w.declare(who, drop("b.ts"));
+      expect(w.state.notes.pending.size).toBe(0);
+    }
+  });
+
+  it("is taken back when the other one ends, begins anew or makes room, and others' notices stay", () => {
+    for (const end of [
+      (w: Declaring) => w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" }),
+      (w: Declaring) => w.declare(bob, { anew: true, task: "something else" }),
+      (w: Declaring) => {
+        for (let i = 0; i < limits.declarationsMax - 2; i += 1)
+          w.declare({ ...actor("cyd"), agent: `a${i}` }, { task: "x" });
+      },
+    ]) {
+      const w = world("bob", "ann", "cyd");
+      w.declare(bob, will("page it"));
+      w.declare(ann, will("rename it"));
+      w.declare(actor("cyd"), { files: [file("a.ts")] });
+      end(w);
+      expect(w.told(ann)).toEqual(["/p/a.ts with cyd: "]);
+    }
+  });
+
+  it("is taken back when a subagent ends", () => {
+    const w = world();
+    w.do({ type: "agent_begin", session: "ann", agent: "child", name: "Explore" });
+    w.declare(child, { ancestors: [null], files: [file("a.ts")] });
+    w.declare(bob, { files: [file("a.ts")] });
+    expect(w.told(bob)).toEqual(["/p/a.ts with ann/Explore: "]);
+    w.do({ type: "agent_end", actor: child });
+    expect(w.told(bob)).toEqual([]);
+  });
+
+  it("is taken back when its session goes on under another id, without the agent that it names", () => {
+    const w = world("bob");
+    const anchor = { pid: 7, startTime: "1" };
+    w.begin("ann", { name: "ann", anchor });
+    w.do({ type: "agent_begin", session: "ann", agent: "child", name: "Explore" });
+    w.declare(child, { files: [file("a.ts")] });
+    w.declare(bob, { files: [file("a.ts")] });
+    // The main agent declares for another project: that counts within a session only.
+    w.begin("ann", { name: "ann", project: "/q", anchor });
+    w.declare(ann, { files: [file("a.ts")] });
+    expect(w.told(ann)).toEqual(["/p/a.ts with ann/Explore: "]);
+    w.do({ type: "session_suspend", session: "ann" });
+    w.begin("cyd", { anchor, project: "/q" });
+    expect(w.of(actor("cyd"))?.name).toBe("ann");
+    expect(w.told(actor("cyd"))).toEqual([]);
+    expect(w.told(bob)).toEqual([]);
+  });
+
+  it("stays for a file that the folder which is left still has", () => {
+    const w = world();
+    w.declare(ann, { files: [file("src/"), file("src/a.ts")] });
+    w.declare(bob, { files: [file("src/a.ts", { will: "page it" })] });
+    w.declare(ann, drop("src/a.ts"));
+    expect(w.told(ann)).toEqual(["/p/src/a.ts with bob: page it"]);
+    expect(w.told(bob)).toEqual(["/p/src with ann: "]);
+    w.declare(ann, drop("src/"));
+    expect(w.told(ann)).toEqual([]);
+    expect(w.told(bob)).toEqual([]);
+  });
+
+  it("is taken back when the other one goes to another project, where it is told of others", () => {
+    const w = world();
+    w.begin("cyd", { name: "cyd", project: "/q" });
+    w.declare(ann, will("rename it"));
+    w.declare(bob, will("page it"));
+    w.declare(actor("cyd"), will("drop it"));
+    w.begin("bob", { name: "bob", project: "/q" });
+    w.declare(bob, { task: "the same" });
+    expect(w.told(ann)).toEqual([]);
+    expect(w.told(bob)).toEqual(["/p/a.ts with cyd: drop it", "/p/b.ts with cyd: "]);
+    expect(w.told(actor("cyd"))).toEqual(["/p/a.ts with bob: page it", "/p/b.ts with bob: "]);
+  });
+
+  it("stays over a declaration anew of the same files", () => {
+    const w = world();
+    w.declare(ann, will("rename it"));
+    w.declare(bob, will("page it"));
+    w.declare(ann, { anew: true, ...will("rename it") });
+    expect(w.told(ann)).toHaveLength(2);
+    expect(w.told(bob)).toHaveLength(2);
   });
 });
 

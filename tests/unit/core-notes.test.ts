@@ -16,9 +16,13 @@ class Told extends World {
     return (this.state.notes.pending.get(key)?.notes ?? []).map(({ note }) =>
       "files" in note
         ? `${note.what} ${note.files.join(" ")} by ${note.other}: ${note.command} ${note.commit}`
-        : note.what === "overlap"
-          ? `overlap ${note.file} with ${note.other}: ${note.will}`
-          : `${note.what} ${note.file} ${note.mine ? "mine" : "theirs"} ${note.other}`,
+        : note.what === "teammate_gone"
+          ? `${note.other} of ${note.team} ${note.how}`
+          : note.what === "overlap"
+            ? `overlap ${note.file} with ${note.other}: ${note.will}`
+            : "mine" in note
+              ? `${note.what} ${note.file} ${note.mine ? "mine" : "theirs"} ${note.other}`
+              : note.what,
     );
   }
 

@@ -37,6 +37,44 @@ describe("a task's debate", () => {
     expect(w.task("it").debate).toBeUndefined();
   });
 
+  it("is one of the task's project: part of a name means one there, and another project's is refused", () => {
+    w.do(openOf(null, { project: "/q" }));
+    w.create({ description: "it", debate: "d-0" });
+    expect(w.task("it").debate).toBe("d-0-1");
+    const foreign = {
+      code: "not_in_debate",
+      error: "d-0-2 is a debate of /q, and the task is one of /p; name a debate of /p",
+      debate: "d-0-2",
+      project: "/q",
+    };
+    expect(w.do(createOf([{ description: "that", debate: "d-0-2" }]))).toMatchObject(foreign);
+    expect(w.do(updateOf(null, w.id("it"), { debate: "2" }))).toMatchObject(foreign);
+    expect(w.task("it").debate).toBe("d-0-1");
+    expect(w.state.tasks.all.size).toBe(1);
+  });
+
+  it("stays over an import where its project has it, and the reply names the tasks that lost theirs", () => {
+    const old = {
+      createdAt: 0,
+      updatedAt: 0,
+      priority: "low",
+      labels: [],
+      dependsOn: [],
+      attempts: 0,
+    } as const;
+    const made = (n: number, project: string, debate?: string) => ({
+      ...{ ...old, id: `t-9-${n}`, description: `old ${n}`, project, state: { status: "pending" } as const },
+      ...(debate === undefined ? {} : { debate }),
+    });
+    const tasks = [made(1, "/p", "d-0-1"), made(2, "/q", "d-0-1"), made(3, "/p", "d-9-9"), made(4, "/p")];
+    expect(w.do({ type: "task_import", by: null, tasks })).toEqual({
+      ...{ ok: true, imported: 4, skipped: [], debatesDropped: ["t-9-2", "t-9-3"] },
+    });
+    const kept = [1, 2, 3, 4].map(n => w.task(`old ${n}`).debate);
+    expect(kept).toEqual(["d-0-1", undefined, undefined, undefined]);
+    expect(isOpen("old 1")).toBe("d-0-1");
+  });
+
   it("stays over other changes, and an agent keeps one that is open", () => {
     w.create("it");
     const set = (who: string | null, debate: string | null) => w.do(updateOf(who, w.id("it"), { debate }));

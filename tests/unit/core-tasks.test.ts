@@ -52,6 +52,9 @@ describe("to create", () => {
         result: null,
         attempts: 0,
         debate: null,
+        risk: "green",
+        approved: false,
+        held: null,
       },
     });
     expect(w.events).toEqual(["task_created write", "task_ready write"]);

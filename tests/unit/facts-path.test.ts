@@ -62,6 +62,7 @@ function hanging(hung: string): Hanging {
     filesystem: guard(async () => ext4),
     names: guard(path => nodeProber.names(path, limits.namesSeenMax)),
     readSmall: guard(path => nodeProber.readSmall(path, limits.smallFileBytes)),
+    tail: guard(path => nodeProber.tail(path, limits.smallFileBytes)),
     mounts: async () => [
       { point: "/", local: true },
       { point: hung, local: false },

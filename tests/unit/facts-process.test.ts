@@ -49,8 +49,8 @@ class ToldTable implements ProcessTable {
   readable = true;
   ours = true;
 
-  show(pid: number, startTime: string, zombie = false): Anchor {
-    this.shown.set(pid, { pid, parent: 1, zombie, startTime });
+  show(pid: number, startTime: string, zombie = false, stopped = false): Anchor {
+    this.shown.set(pid, { pid, parent: 1, zombie, stopped, startTime });
     return { pid, startTime };
   }
 
@@ -60,6 +60,10 @@ class ToldTable implements ProcessTable {
 
   isOurs(): boolean {
     return this.ours;
+  }
+
+  youngestChildMs(): "unknown" {
+    return "unknown";
   }
 
   async rows(): Promise<ReadonlyMap<number, ProcessRow> | null> {
@@ -194,7 +198,13 @@ describe("the watch", () => {
 test("the name in /proc/<pid>/stat does not shift its fields", () => {
   const fields = Array.from({ length: 30 }, (_, i) => String(i + 6)).join(" ");
   const text = `42 (a) S 7 (b) Z 1 5 ${fields}\n`;
-  expect(parseStat(text, "boot")).toEqual({ pid: 42, parent: 1, zombie: true, startTime: "22@boot" });
+  expect(parseStat(text, "boot")).toEqual({
+    pid: 42,
+    parent: 1,
+    zombie: true,
+    stopped: false,
+    startTime: "22@boot",
+  });
   expect(parseStat("42 (cut", "boot")).toBeNull();
 });
 
@@ -206,8 +216,8 @@ test("the lines of ps are read as on macOS and on Linux", () => {
   ].join("\n");
   const { rows, uids } = parsePs(text);
   expect([...rows.values()]).toEqual([
-    { pid: 501, parent: 1, zombie: false, startTime: "Mon Jan 5 09:41:07 2026" },
-    { pid: 777, parent: 501, zombie: true, startTime: "Mon Jan 15 09:41:07 2026" },
+    { pid: 501, parent: 1, zombie: false, stopped: false, startTime: "Mon Jan 5 09:41:07 2026" },
+    { pid: 777, parent: 501, zombie: true, stopped: false, startTime: "Mon Jan 15 09:41:07 2026" },
   ]);
   expect(uids.get(777)).toBe(502);
 });

@@ -94,6 +94,7 @@ export class FakeVolume {
     filesystem: async path => this.#get(path).type,
     names: async (path, max) => [...this.#get(path).names.values()].map(n => n.name).slice(0, max),
     readSmall: async path => (this.#get(path).is === "file" ? "ref: refs/heads/main\n" : null),
+    tail: async () => null,
     mounts: async () => [{ point: "/", local: true }],
   };
 

@@ -379,8 +379,14 @@ describe("what is asked", () => {
 
   test("of a line with git commands that reach something: to look, and nothing of its words is told", () => {
     const actions = actionsOf("TOKEN=secret git add secret.txt && git log");
-    expect(actions.map(({ do: kind }) => kind)).toEqual(["begin", "heartbeat", "guard", "inbox"]);
-    expect(actions.at(2)).toMatchObject({
+    expect(actions.map(({ do: kind }) => kind)).toEqual([
+      "begin",
+      "heartbeat",
+      "gate_shell",
+      "guard",
+      "inbox",
+    ]);
+    expect(actions.at(3)).toMatchObject({
       do: "guard",
       cwd: "/home/dev/project",
       toolUseId: "toolu_main_6_0_7",
@@ -397,7 +403,7 @@ describe("what is asked", () => {
 
   test("for a subagent: whose work it may touch", () => {
     const event = payload("PreToolUse--Bash-in-subagent");
-    const action = plan({ ...event, tool_input: { command: "git stash" } }).actions.at(2);
+    const action = plan({ ...event, tool_input: { command: "git stash" } }).actions.at(3);
     expect(action).toMatchObject({ do: "guard", agent: event["agent_id"], ancestors: [null] });
     expect(action).toHaveProperty("parentFile", expect.stringMatching(/subagents\/agent-.*\.meta\.json$/));
   });

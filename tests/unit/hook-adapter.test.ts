@@ -18,6 +18,7 @@ import {
   plan,
   recorded,
   refused,
+  team,
 } from "./hook-events.ts";
 
 const isACode = (name: string): name is Code => Object.hasOwn(codes, name);
@@ -40,6 +41,7 @@ const manyOutcomes: readonly (readonly HookOutcome[])[] = [
   [begun, granted({ waitedMs: 900, changedWhileWaiting: true, before: "bob" })],
   [begun, granted({ changedWhileWaiting: true, changedBy: { name: "bob", lines: "line 1" } })],
   [begun, looked],
+  ...(["allow", "allow_with_note", "deny"] as const).map(verdict => [begun, team(verdict)]),
   ...(["gate_write", "gate_stop", "gate_complete"] as const).flatMap(did =>
     (["allow", "allow_with_note", "deny"] as const).flatMap(verdict => [
       [begun, gated(did, verdict), granted()],
@@ -88,9 +90,12 @@ const kindsOf = (p: HookPlan) => p.actions.map(a => a.do);
 function checkPlan(event: Record<string, unknown>): void {
   const p = plan(event);
   const isEdit = p.event === "PreToolUse" && /^(Edit|Write|NotebookEdit)$/.test(`${event["tool_name"]}`);
+  const isTeam =
+    p.event === "PreToolUse" &&
+    /^(TaskUpdate|SendMessage|Agent|EnterWorktree|ExitWorktree)$/.test(`${event["tool_name"]}`);
   for (const action of p.actions) {
     expect(action.session).toBe(event["session_id"]);
-    if (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit)) {
+    if (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit && !isTeam)) {
       expect(asyncActions).toContain(action.do);
       // Nobody begins by an event that may come late; who has ended may be told by name.
       if (action.do === "heartbeat") expect(action.active).toBeUndefined();
@@ -162,6 +167,10 @@ describe("rows", () => {
       { do: "heartbeat", ...who, active: false, attention: null },
     ] as const;
   };
+  const failed = (agent?: string) => {
+    const [end, rest] = over(agent);
+    return [end, { ...rest, failed: true }] as const;
+  };
   const gone = (agent: string) =>
     [
       { do: "turn_end", agent },
@@ -195,7 +204,10 @@ describe("rows", () => {
     ["SessionStart--pane-teammate", starts],
     ["SessionStart--clear", starts],
     ["SessionStart--resume", starts],
-    ["SessionStart--compact", [begin(true), wentOn, { do: "list_peers" }, inbox(false)]],
+    [
+      "SessionStart--compact",
+      [begin(true), wentOn, { do: "context_lost" }, { do: "list_peers" }, inbox(false)],
+    ],
     [
       "UserPromptSubmit--print",
       [
@@ -344,7 +356,10 @@ describe("rows", () => {
       [
         begin(),
         { do: "list_peers", agent: alice },
-        { do: "heartbeat", agent: alice, active: true, attention: null, agentName: "alice" },
+        {
+          ...{ do: "heartbeat", agent: alice, active: true, attention: null, agentName: "alice" },
+          teammate: { name: "alice", team: "session-6de28969" },
+        },
         inbox(false, alice),
       ],
     ],
@@ -363,7 +378,7 @@ describe("rows", () => {
     ["Stop--teammates-running", [begin(), gateStop(), ...over(), inbox(false)]],
     ["Stop--background-agent-running", [begin(), gateStop(), ...over(), inbox(false)]],
     ["StopFailure--in-subagent", gone("aa0469b4b25f04c03")],
-    ["StopFailure--invalid-request", over()],
+    ["StopFailure--invalid-request", failed()],
     [
       "TeammateIdle--in-process",
       [
@@ -371,7 +386,7 @@ describe("rows", () => {
         { do: "heartbeat", agent: bob, teammate: { name: "bob", team: "session-6de28969" } },
         gateStop(bob),
         ...over(bob),
-        { do: "client_idle", agent: bob },
+        { do: "client_idle", team: "session-6de28969", agent: bob },
         inbox(false, bob),
       ],
     ],
@@ -382,7 +397,7 @@ describe("rows", () => {
         { do: "heartbeat", teammate: { name: "alice", team: "session-7f4090af" } },
         gateStop(),
         ...over(),
-        { do: "client_idle" },
+        { do: "client_idle", team: "session-7f4090af" },
         inbox(false),
       ],
     ],
@@ -429,7 +444,7 @@ describe("rows", () => {
         begin(),
         { do: "heartbeat" },
         { do: "heartbeat", agent: alice, teammate: { name: "alice", team: "session-6de28969" } },
-        { do: "gate_complete", agent: alice },
+        { do: "gate_complete", agent: alice, cwd: "/home/dev/project" },
         {
           do: "client_task",
           agent: alice,
@@ -478,7 +493,7 @@ describe("rows", () => {
   });
 
   test("a teammate whose turn fails is still there", () => {
-    expect(acts({ ...payload("StopFailure--in-subagent"), agent_id: alice })).toEqual(over(alice));
+    expect(acts({ ...payload("StopFailure--in-subagent"), agent_id: alice })).toEqual(failed(alice));
   });
 
   test("a teammate is nobody's descendant", () => {
@@ -520,7 +535,7 @@ describe("rows", () => {
     }
     expect(acts(payload("PostToolUse--TaskStop-in-process-teammate"))).toEqual([
       result("TaskStop"),
-      { do: "heartbeat", agentName: "alice", ended: true },
+      { do: "heartbeat", agentName: "alice", ended: true, stopped: true },
       wentOn,
       { do: "notes" },
     ]);
@@ -760,6 +775,7 @@ describe("the entries that are installed", () => {
       "PreToolUse Bash if Bash(zsh *), 52000 of 75",
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
+      "PreToolUse TaskUpdate|SendMessage|Agent|EnterWorktree|ExitWorktree, 1000 of 3",
       "PostToolUse Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, async, 5000 of 7",
       "PostToolUseFailure Edit|Write|NotebookEdit|Bash|Agent|TaskStop|SendMessage, 1000 of 3",
       "PermissionRequest, async, 5000 of 7",

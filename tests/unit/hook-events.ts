@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { grantVerdict, refusalVerdict } from "../../daemon/hooks/verdict.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import type { LockNote } from "../../hooks/seam/notices.ts";
-import type { GateOutcome, HookContext, HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import type { GateOutcome, HookContext, HookOutcome, HookPlan, TeamOutcome } from "../../hooks/seam/plan.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { hookSchema } from "../../protocol/hook.ts";
 import type { SessionRow } from "../../protocol/session.ts";
@@ -64,6 +64,13 @@ export const granted = (fields: Partial<Granted> = {}): HookOutcome => ({
 });
 
 /** What gates found before a step; `Repeated`: the agent was told so before. */
+export const team = (verdict: TeamOutcome["verdict"], ...findings: TeamOutcome["findings"]): HookOutcome => ({
+  did: "gate_team",
+  ok: true,
+  verdict,
+  findings: findings.length > 0 ? findings : [{ rule: "dead_letter", to: "alice" }],
+});
+
 export const gated = (
   did: GateOutcome["did"],
   verdict: GateOutcome["verdict"],

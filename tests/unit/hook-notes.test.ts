@@ -21,6 +21,8 @@ const session = (id: string, ...begun: number[]): Session => ({
   suspendedUntil: null,
   incarnations: begun.map((entry, ordinal) => ({ ordinal, begun: entry, anchor: null })),
   teammates: new Map(),
+  roles: new Map(),
+  members: new Map(),
   agents: new Map<string, string>(),
 });
 

@@ -17,10 +17,11 @@ const did = (event: Payload) => plan(event).actions.map(action => action.do);
 
 describe("a call of one of Kite's tools", () => {
   it("says who makes it, and where", () => {
-    const { session_id: session, tool_use_id: toolUseId, cwd } = mcp();
-    expect(plan(mcp()).actions.at(-1)).toEqual({ do: "record_tool_use", session, toolUseId, cwd });
+    const { session_id: session, tool_use_id: toolUseId, cwd, prompt_id: promptId } = mcp();
+    const call = { toolUseId, cwd, promptId, isBackground: false };
+    expect(plan(mcp()).actions.at(-1)).toEqual({ do: "record_tool_use", session, ...call });
     const inSubagent = mcp({ agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" });
-    const acts = { do: "record_tool_use", session, agent: "a0954b2b04fdf61ec", toolUseId, cwd };
+    const acts = { do: "record_tool_use", session, agent: "a0954b2b04fdf61ec", ...call };
     expect(plan(inSubagent).actions.at(-1)).toEqual(acts);
     expect(did(inSubagent)).toEqual(["begin", "heartbeat", "record_tool_use"]);
     expect(answerOf(plan(inSubagent))).toBeNull();
@@ -38,18 +39,26 @@ describe("a call of one of Kite's tools", () => {
 });
 
 describe("a kite command in the shell", () => {
-  const { agent_id: agent, session_id: session, tool_use_id: toolUseId, cwd } = shell("");
+  const {
+    agent_id: agent,
+    session_id: session,
+    tool_use_id: toolUseId,
+    cwd,
+    prompt_id: promptId,
+  } = shell("");
   const actsOf = (event: Payload) => plan(event).actions.filter(action => action.do === "record_tool_use");
 
   it("is noted with the agent that types it, and stays as it is: permission rules are held against it", () => {
     const command = "cd src && kite lock a.ts -- make";
-    expect(actsOf(shell(command))).toEqual([
-      { do: "record_tool_use", session, agent, toolUseId, cwd, command },
-    ]);
+    const line = { toolUseId, cwd, command, promptId, isBackground: false };
+    expect(actsOf(shell(command))).toEqual([{ do: "record_tool_use", session, agent, ...line }]);
     expect(actsOf(shell("/usr/local/bin/kite status"))).toHaveLength(1);
     expect(answerOf(plan(shell(command)))).toBeNull();
     const main = actsOf(shell(command, { agent_id: undefined }));
-    expect(main).toEqual([{ do: "record_tool_use", session, toolUseId, cwd, command }]);
+    expect(main).toEqual([{ do: "record_tool_use", session, ...line }]);
+    const event = shell(command);
+    const behind = { ...event, tool_input: { command, run_in_background: true } };
+    expect(actsOf(behind)).toMatchObject([{ isBackground: true }]);
   });
 
   it("is none where the line does not speak of kite", () => {

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { grantVerdict, guardVerdict, refusalVerdict } from "../../daemon/hooks/verdict.ts";
+import {
+  grantVerdict,
+  guardVerdict,
+  isHeldBack,
+  refusalVerdict,
+  teamVerdict,
+} from "../../daemon/hooks/verdict.ts";
 import type { MergeNote } from "../../hooks/seam/notices.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { GuardFinding } from "../../protocol/guard.ts";
@@ -43,4 +49,15 @@ test("a shell line with findings runs only where the guard warns, or is off", ()
     expect(guardVerdict("off", found)).toBe("allow");
   }
   for (const mode of ["deny", "warn", "off"] as const) expect(guardVerdict(mode, [])).toBe("allow");
+});
+
+test("a call that breaks a team's rule runs only where the rules warn, or are off", () => {
+  const found = [{ rule: "dead_letter", to: "alice" }] as const;
+  expect((["enforce", "warn", "off"] as const).map(mode => teamVerdict(mode, found))).toEqual([
+    ...(["deny", "allow_with_note", "allow"] as const),
+  ]);
+  for (const mode of ["enforce", "warn", "off"] as const) expect(teamVerdict(mode, [])).toBe("allow");
+  const outcome = { did: "gate_team", ok: true, findings: found } as const;
+  expect(isHeldBack({ ...outcome, verdict: "deny" })).toBe(true);
+  expect(isHeldBack({ ...outcome, verdict: "allow_with_note" })).toBe(false);
 });

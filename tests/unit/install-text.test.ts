@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type EventGroup, eventGroups, isOurs } from "../../hooks/claude-code/settings/entries.ts";
+import { type EventGroup, eventGroups } from "../../hooks/claude-code/settings/entries.ts";
+import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
 import { addHooks, isEmpty, removeHooks } from "../../hooks/claude-code/settings/settings-text.ts";
 import { parseText } from "../../hooks/install/json-text.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -74,7 +74,16 @@ describe("what is silenced", () => {
       },
       { do: "turn_end", session: id },
     ];
-    const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions: acts };
+    const plan = {
+      event: "Stop",
+      session: id,
+      agent: null,
+      tool: null,
+      file: null,
+      home: null,
+      transcript: null,
+      actions: acts,
+    };
     const made = withoutWaits({ ...plan, answer: () => ({ output: "words", exitCode: 2, env: ["A=1"] }) });
     expect(made.actions.map(a => a.do)).toEqual(["begin", "turn_end"]);
     expect(made.answer([])).toEqual({ output: "" });
@@ -83,13 +92,24 @@ describe("what is silenced", () => {
   it("keeps of all actions those that keep what is known true", () => {
     // An action by its name alone: nothing else of it is read.
     const actions = Object.keys(actionTraits).map(name => ({ do: name }) as HookAction);
-    const plan = { event: "Stop", session: id, agent: null, tool: null, file: null, actions };
+    const plan = {
+      event: "Stop",
+      session: id,
+      agent: null,
+      tool: null,
+      file: null,
+      home: null,
+      transcript: null,
+      actions,
+    };
     const kept = withoutWaits({ ...plan, answer: () => ({ output: "" }) }).actions.map(a => a.do);
     const gone = Object.keys(actionTraits).filter(name => !kept.some(one => one === name));
     expect(gone.sort()).toEqual([
       "await_release",
       "gate_complete",
+      "gate_shell",
       "gate_stop",
+      "gate_team",
       "gate_write",
       "guard",
       "inbox",

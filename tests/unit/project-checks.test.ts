@@ -4,14 +4,17 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Check, checksHash, checksIn, commandHash, concerns } from "../../daemon/config/checks.ts";
+import { type Check, checksIn, commandHash, trustHash } from "../../daemon/config/checks.ts";
+import { concerning } from "../../daemon/config/concerning.ts";
 import { type Config, loadConfig, tighten } from "../../daemon/config/config.ts";
 import { ProjectChecks } from "../../daemon/config/project-checks.ts";
 import { ProjectRules } from "../../daemon/config/project-rules.ts";
-import { parseTrusted } from "../../daemon/config/trusted-file.ts";
+import { parseTrusted, trustedText } from "../../daemon/config/trusted-file.ts";
+import { TrustedReader } from "../../daemon/config/trusted-reader.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
+import { gatePresets, gatesText } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 
 let top = "";
@@ -113,7 +116,7 @@ describe("the checks of a file", () => {
   });
 
   test("have a hash of all that they say", () => {
-    const of = (value: unknown) => checksHash(read(value).checks);
+    const of = (value: unknown) => trustHash({ checks: read(value).checks, gates: null });
     const hashes = [
       {},
       { a: { command: "x" } },
@@ -150,26 +153,49 @@ describe("the checks of a file", () => {
 });
 
 describe("when", () => {
-  const of = (when: readonly string[] | null, ...files: string[]) => concerns({ when }, files);
+  const of = async (when: readonly string[] | null, ...files: string[]) =>
+    (await concerning([{ when }], files)).length === 1;
 
-  test("limits a check to changes of its files", () => {
-    expect(of(["*.ts"], "docs/a.md")).toBe(false);
-    expect(of(["*.ts"], "docs/a.md", "src/deep/a.ts")).toBe(true);
-    expect(of(["src/*.ts"], "src/deep/a.ts")).toBe(false);
-    expect(of(["docs/", "*.md"], "docs/x/y")).toBe(true);
-    expect(of(["*.ts"])).toBe(false);
+  test("limits a check to changes of its files", async () => {
+    expect(await of(["*.ts"], "docs/a.md")).toBe(false);
+    expect(await of(["*.ts"], "docs/a.md", "src/deep/a.ts")).toBe(true);
+    expect(await of(["src/*.ts"], "src/deep/a.ts")).toBe(false);
+    expect(await of(["docs/", "*.md"], "docs/x/y")).toBe(true);
+    expect(await of(["*.ts"])).toBe(false);
   });
 
-  test("absent means always", () => {
-    expect(of(null)).toBe(true);
-    expect(of(null, "a")).toBe(true);
+  test("absent means always", async () => {
+    expect(await of(null)).toBe(true);
+    expect(await of(null, "a")).toBe(true);
   });
 
-  test("that would take too many steps means that the check matters", () => {
+  test("of all checks together takes so many steps, and checks beyond that matter", async () => {
     const when = Array<string>(limits.checkGlobsMax).fill(`${"*a".repeat(127)}b`);
     const files = Array<string>(6).fill(`${"a".repeat(200)}/${"a".repeat(200)}`);
-    expect(of(when, ...files)).toBe(false);
-    expect(of(when, ...Array<string>(5000).fill(files[0] ?? ""))).toBe(true);
+    const steps = when.join("").length * files.join("").length;
+    const fitting = Math.floor(limits.checkGlobSteps / steps);
+    const checks = Array.from({ length: limits.checksMax }, (_, n) => ({ n, when }));
+    const matter = await concerning(checks, files);
+    expect(matter.map(({ n }) => n)).toEqual(checks.slice(fitting).map(({ n }) => n));
+    // What takes no steps, or few, is still told.
+    const small = [...checks.slice(0, fitting), { n: -1, when: ["*.ts"] }];
+    expect(await concerning(small, files)).toEqual([]);
+  });
+
+  test("takes so many steps in one turn of the event loop", async () => {
+    const when = Array<string>(8).fill("*a*b");
+    const files = Array.from({ length: 5000 }, (_, n) => `${"a".repeat(40)}${n}`);
+    const steps = when.join("").length * files.join("").length;
+    let turns = 0;
+    const next = async () => {
+      turns += 1;
+    };
+    expect(await concerning([{ when }, { when }], files, next)).toEqual([]);
+    expect(turns).toBeGreaterThanOrEqual(Math.floor((2 * steps) / limits.checkGlobTurnSteps));
+    expect(turns).toBeGreaterThan(1);
+    turns = 0;
+    await concerning([{ when }], files.slice(0, 10), next);
+    expect(turns).toBe(0);
   });
 });
 
@@ -186,8 +212,9 @@ function world() {
   const repository = (directory: string) => git.repositoryOf(directory);
   const configFile = join(top, "home", ".kite", "config.json");
   const onProblem = (problem: string) => problems.push(problem);
-  const rules = new ProjectRules({ config, configFile, outside, repository, onProblem });
-  const service = new ProjectChecks({ rules, trustedFile, configFile, outside, repository });
+  const trusted = new TrustedReader(outside, trustedFile);
+  const rules = new ProjectRules({ config, configFile, trusted, outside, repository, onProblem });
+  const service = new ProjectChecks({ rules, trusted, configFile, outside, repository });
   const file = `${project}/.kite/config.json`;
   const later = () => {
     clock.now += limits.repositoryKeptMs;
@@ -198,6 +225,7 @@ function world() {
     trustedFile,
     problems,
     service,
+    rules,
     later,
     write: (checks: unknown, at = file) => {
       writeFileSync(at, JSON.stringify({ checks }));
@@ -205,7 +233,10 @@ function world() {
     },
     /** What `kite trust` writes. */
     trust: (checks: unknown, of = file) => {
-      const text = { version: 1, files: { [of]: { hash: checksHash(read(checks).checks), at: 1 } } };
+      const text = {
+        version: 1,
+        files: { [of]: { hash: trustHash({ checks: read(checks).checks, gates: null }), at: 1 } },
+      };
       writeFileSync(trustedFile, JSON.stringify(text));
       later();
     },
@@ -244,18 +275,6 @@ describe("a project's checks count", () => {
       checks: read(two).checks,
     });
     expect(w.problems).toEqual([]);
-  });
-
-  test("after a change of files that they are for", async () => {
-    const w = world();
-    w.write(two);
-    w.trust(two);
-    const wanted = async (...files: string[]) => {
-      const found = await w.service.after(w.project, files);
-      return "unreachable" in found ? found : found.checks.map(({ name }) => name);
-    };
-    expect(await wanted("src/a.ts")).toEqual(["test"]);
-    expect(await wanted("README.md")).toEqual(["test", "docs"]);
   });
 
   test("until any of their text changes, even if it comes back from before the latest trust", async () => {
@@ -386,7 +405,78 @@ describe("a project's checks count", () => {
   });
 });
 
+describe("a project's gates", () => {
+  const gatesAt = async (w: ReturnType<typeof world>) => {
+    const { gates, projectGates } = await w.rules.at({ project: w.project, worktree: w.project });
+    return [gatesText(gates), projectGates === null ? null : gatesText(projectGates)];
+  };
+
+  test("that a person trusted stay in force when the line or the file is gone, and are a change of what is trusted", async () => {
+    const w = world();
+    const write = (text: unknown) => {
+      writeFileSync(w.file, JSON.stringify(text));
+      w.later();
+    };
+    write({ checks: two, gates: "strict" });
+    expect([await gatesAt(w), await w.trustAt()]).toEqual([["strict", "strict"], "untrusted"]);
+    const { checks } = read(two);
+    const gates = gatePresets.strict;
+    const known = { hash: trustHash({ checks, gates }), at: 1, gates, checks };
+    writeFileSync(w.trustedFile, trustedText(new Map([[w.file, known]]), false));
+    w.later();
+    expect(await w.trustAt()).toBe("trusted");
+    for (const text of [
+      { checks: two },
+      { checks: two, gates: "team" },
+      { checks: two, gates: "often" },
+      {},
+    ]) {
+      write(text);
+      expect([(await gatesAt(w))[0], await w.trustAt()]).toEqual(["strict", "changed"]);
+    }
+    rmSync(w.file);
+    w.later();
+    expect([await gatesAt(w), await w.trustAt()]).toEqual([["strict", null], "changed"]);
+    rmSync(w.trustedFile);
+    w.later();
+    expect([await gatesAt(w), await w.trustAt()]).toEqual([["off", null], "none"]);
+  });
+
+  test("stay in force while trusted.json cannot be read", async () => {
+    const w = world();
+    const gates = gatePresets.team;
+    const known = { hash: trustHash({ checks: [], gates }), at: 1, gates, checks: [] };
+    writeFileSync(w.trustedFile, trustedText(new Map([[w.file, known]]), true));
+    expect(await gatesAt(w)).toEqual(["team", null]);
+    writeFileSync(w.trustedFile, "{");
+    w.later();
+    expect(await gatesAt(w)).toEqual(["team", null]);
+    expect(w.problems).toEqual([expect.stringContaining("are not known")]);
+  });
+
+  test("count in the hash, so that checks alone have the one that they always had", () => {
+    const { checks } = read(two);
+    const hashes = [null, gatePresets.off, gatePresets.team, gatePresets.strict].map(gates =>
+      trustHash({ checks, gates }),
+    );
+    expect(new Set(hashes).size).toBe(4);
+    expect(trustHash({ checks: [], gates: null })).toBe(
+      "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945",
+    );
+  });
+});
+
 describe("trusted.json", () => {
+  test("comes back as it was written, and without checks if it is to be short", () => {
+    const { checks } = read(two);
+    const known = { hash: "h", at: 1, gates: gatePresets.team, checks };
+    const files = new Map([["/p/.kite/config.json", known]]);
+    expect(parseTrusted(trustedText(files, false))).toEqual(files);
+    const short = new Map([["/p/.kite/config.json", { ...known, checks: null }]]);
+    expect(parseTrusted(trustedText(files, true))).toEqual(short);
+    expect(parseTrusted('{"files":{"/p":{"hash":"h","at":1,"gates":"some"}}}')).toBeNull();
+  });
+
   test("that is damaged is known to be so: nothing counts as untrusted by it", async () => {
     const w = world();
     w.write(two);
@@ -405,8 +495,8 @@ describe("trusted.json", () => {
     const one = '{"hash":"h","at":1}';
     const files = parseTrusted(`{"version":1,"files":{"__proto__":${one},"/p/.kite/config.json":${one}}}`);
     expect([...(files ?? [])]).toEqual([
-      ["__proto__", { hash: "h", at: 1 }],
-      ["/p/.kite/config.json", { hash: "h", at: 1 }],
+      ["__proto__", { hash: "h", at: 1, gates: null, checks: null }],
+      ["/p/.kite/config.json", { hash: "h", at: 1, gates: null, checks: null }],
     ]);
     expect(files?.get("constructor")).toBeUndefined();
   });

@@ -31,6 +31,7 @@ function world() {
   const rules = new ProjectRules({
     config,
     configFile: join(top, "home", ".kite", "config.json"),
+    trusted: { files: async () => new Map() },
     outside,
     repository: directory => git.repositoryOf(directory),
     onProblem: problem => problems.push(problem),

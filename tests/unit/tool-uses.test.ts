@@ -3,11 +3,14 @@ import { describe, expect, it } from "vitest";
 import { type ToolUse, ToolUses } from "../../daemon/hooks/tool-uses.ts";
 import { limits } from "../../protocol/limits.ts";
 
-const use = (agent: string | null, command: string | null = null, session = "s"): ToolUse => ({
-  session,
+const use = (agent: string | null, command: string | null = null, more: Partial<ToolUse> = {}): ToolUse => ({
+  session: "s",
   agent,
   cwd: "/p",
   command,
+  prompt: "p1",
+  isBackground: false,
+  ...more,
 });
 /** Lines that run, by their agent's name or `main`. */
 function running(...lines: readonly (readonly [agent: string, command: string])[]): ToolUses {
@@ -17,6 +20,20 @@ function running(...lines: readonly (readonly [agent: string, command: string])[
   }
   return uses;
 }
+
+/** Who types these words: an agent's name, `main`, `ambiguous`, or null. */
+function typist(uses: ToolUses, words: string, shells?: readonly string[]): string | null {
+  const found = uses.findByCommandLine("s", words, shells);
+  if (found === null) return null;
+  return "agents" in found ? "ambiguous" : (found.agent ?? "main");
+}
+
+/** A line as the client's shell gets it: in quotes, between commands of the client's own. */
+const shellOf = (line: string) =>
+  `/bin/bash\0-c\0source snapshot && eval '${line.replaceAll("'", `'"'"'`)}' && pwd -P >| /tmp/cwd`;
+
+const declaring = (task: string) =>
+  `kite declare - <<'EOF'\nunderstanding:\n  task: "${task}, isn't it"\nEOF`;
 
 describe("a tool's call", () => {
   it("is known by its id, the latest thousand of them", () => {
@@ -34,33 +51,62 @@ describe("a tool's call", () => {
 describe("a command", () => {
   it("is known by its words, however they are quoted", () => {
     const uses = running(["a", "cd x && kite lock 'a b.ts' -- make"], ["b", "kite task list | head"]);
-    expect(uses.findByCommandLine("s", "lock a b.ts -- make")?.agent).toBe("a");
-    expect(uses.findByCommandLine("s", "task list")?.agent).toBe("b");
+    expect(typist(uses, "lock a b.ts -- make")).toBe("a");
+    expect(typist(uses, "task list")).toBe("b");
     expect(uses.findByCommandLine("other", "task list")).toBeNull();
   });
 
   it("is nobody's where several run others, and the only one's where one does", () => {
     const uses = running(["a", "kite lock $F"], ["main", "kite task list"]);
-    expect(uses.findByCommandLine("s", "lock x.ts")).toBeNull();
+    expect(typist(uses, "lock x.ts")).toBe("ambiguous");
+    expect(typist(uses, "lock x.ts", [shellOf("kite lock $F")])).toBe("a");
     uses.ended("toolu_1");
-    expect(uses.findByCommandLine("s", "lock x.ts")?.agent).toBe("a");
+    expect(typist(uses, "lock x.ts")).toBe("a");
+    expect(typist(uses, "lock x.ts", [shellOf("./lock.sh")])).toBe("ambiguous");
     uses.ended("toolu_0");
-    expect(uses.findByCommandLine("s", "lock x.ts")).toBeNull();
+    expect(typist(uses, "lock x.ts")).toBeNull();
   });
 
-  it("typed by two at once is each one's, once", () => {
+  it("typed by two agents at once is neither's, until one of them has ended", () => {
     const uses = running(["a", "kite task claim"], ["b", "kite task claim"]);
-    const both = [
-      uses.findByCommandLine("s", "task claim")?.agent,
-      uses.findByCommandLine("s", "task claim")?.agent,
-    ];
-    expect(both.sort()).toEqual(["a", "b"]);
+    const shells = [shellOf("kite task claim")];
+    expect([typist(uses, "task claim"), typist(uses, "task claim", shells)]).toEqual([
+      "ambiguous",
+      "ambiguous",
+    ]);
+    uses.ended("toolu_0");
+    expect(typist(uses, "task claim")).toBe("b");
   });
 
-  it("is the later one's where the end of the earlier is not told yet", () => {
-    const uses = running(["a", "kite task claim"]);
-    expect(uses.findByCommandLine("s", "task claim")?.agent).toBe("a");
-    uses.note("next", use(null, "kite task claim"));
-    expect(uses.findByCommandLine("s", "task claim")).toMatchObject({ agent: null });
+  it("typed by two agents is told apart by the text that only the line has", () => {
+    const uses = running(["a", declaring("parse")], ["b", declaring("print")]);
+    expect(typist(uses, "declare -")).toBe("ambiguous");
+    expect(typist(uses, "declare -", [shellOf(declaring("parse"))])).toBe("a");
+    expect(typist(uses, "declare -", ["sh\0-c\0kite declare -", shellOf(declaring("print"))])).toBe("b");
+    expect(typist(uses, "declare -", [shellOf(declaring("other"))])).toBe("ambiguous");
+  });
+
+  it("is the whole line's, not that of a line which is a part of it", () => {
+    const uses = running(["a", "kite task claim"], ["b", "kite task claim | head"]);
+    expect(typist(uses, "task claim", [shellOf("kite task claim | head")])).toBe("b");
+    expect(typist(uses, "task claim", [shellOf("kite task claim < /dev/null | head")])).toBe("ambiguous");
+    expect(typist(uses, "task claim", [shellOf("kite task claim")])).toBe("ambiguous");
+  });
+
+  it("is not an earlier line's whose turn is over, though its end was never told", () => {
+    const uses = running(["a", "kite task claim"], ["main", "kite task claim"]);
+    uses.turnEnded("s", "a", "p1");
+    expect(typist(uses, "task claim")).toBe("ambiguous");
+    uses.turnEnded("s", "a", null);
+    expect(typist(uses, "task claim")).toBe("main");
+  });
+
+  it("is a background line's after the end of its call, until its agent's turn is over", () => {
+    const uses = running(["main", "kite task list"]);
+    uses.note("background", use("a", "make; kite task claim", { isBackground: true }));
+    uses.ended("background");
+    expect(typist(uses, "task claim")).toBe("a");
+    uses.turnEnded("s", "a", null);
+    expect(uses.of("background")).toBeNull();
   });
 });

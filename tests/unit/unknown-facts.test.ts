@@ -102,6 +102,7 @@ describe("a project's rules", () => {
     const rules = new ProjectRules({
       config: loaded,
       configFile: join(top, "none"),
+      trusted: { files: async () => new Map() },
       outside: new BudgetedFs(prober, () => state.now),
       repository: async () => (state.isOut ? late : found),
       onProblem: problem => problems.push(problem),

@@ -131,6 +131,7 @@ export const busy: StatusData = {
     lock("posts/kite.md", "hana", { ...blog, path: "/home/ana/code/blog/posts/kite.md", heldMs: 61_000 }),
   ],
   risks: [],
+  watched: [],
   holds: [],
   refusals: [
     {

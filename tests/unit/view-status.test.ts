@@ -492,3 +492,20 @@ it("status names files that are changed in two worktrees", () => {
   for (const width of [20, 40])
     for (const line of shown(12, width)) expect(widthOf(line)).toBeLessThanOrEqual(width);
 });
+
+describe("a team in panes", () => {
+  it("stands below its lead, which is as urgent as the most urgent of them", () => {
+    const teammate = { name: "bob", team: "session-lead-000", lead: "lead-0000-4000" };
+    const sessions = [
+      session("bob", { teammate, attention: "permission for Bash" }),
+      session("alice", { teammate: { ...teammate, name: "alice" }, status: "idle" }),
+      session("lead", { status: "idle" }),
+      session("carol"),
+      session("stray", { teammate: { ...teammate, lead: "gone" }, status: "idle" }),
+    ];
+    const names = sessionsView({ sessions, locks: [] }, screen(100))
+      .map(line => /^ {4}(\S.*?) {2}/.exec(line)?.[1])
+      .filter(name => name !== undefined);
+    expect(names).toEqual(["lead", "└ bob", "└ alice", "carol", "stray"]);
+  });
+});

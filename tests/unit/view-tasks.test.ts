@@ -42,6 +42,9 @@ function rowsOf(tasks: readonly Drawn[], more: Partial<TaskRow> = {}): TaskRow[]
     result: status === "failed" ? "no server" : null,
     attempts: status === "failed" ? 1 : 0,
     debate: null,
+    risk: "green",
+    approved: false,
+    held: null,
     ...more,
   }));
 }

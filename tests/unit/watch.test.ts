@@ -26,6 +26,9 @@ const task = (id: string, more: Partial<TaskRow> = {}): TaskRow => ({
   result: null,
   attempts: 0,
   debate: null,
+  risk: "green",
+  approved: false,
+  held: null,
   ...more,
 });
 

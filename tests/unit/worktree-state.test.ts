@@ -70,7 +70,7 @@ function settle(dir: string): void {
 
 function facts(outside = new BudgetedFs(), child = new GitChild(environment())): StateFacts {
   const repositories = new GitFacts({ outside });
-  return new StateFacts(outside, child, directory => repositories.repositoryOf(directory));
+  return new StateFacts(outside, child, directory => repositories.lookUp(directory));
 }
 
 const gitDirOf = (dir: string) => git(dir, "rev-parse", "--absolute-git-dir").trim();
@@ -207,13 +207,117 @@ describe("the state of a worktree", () => {
     expect(await changed(dir)).toEqual({});
   });
 
-  test("counts a worktree or repository in it as one directory, whatever is in it", async () => {
+  test("counts a linked worktree in it as one directory: it has a state of its own", async () => {
     const dir = repo();
     git(dir, "worktree", "add", "-q", "-b", "inner", join(dir, "inner"));
     const before = await state(dir);
-    expect(Object.fromEntries(before.changed)).toEqual({ "inner/": "a directory" });
+    expect(Object.fromEntries(before.changed)).toEqual({ "inner/": "a worktree" });
     write(dir, "inner/a.ts", "work of another session\n");
     expect((await state(dir)).dirty).toBe(before.dirty);
+    // One that only says so is a repository like any other.
+    rmSync(join(dir, ".git", "worktrees", "inner", "gitdir"));
+    const strange = await state(dir);
+    expect(strange.changed.get("inner/")).toMatch(/^a repository at /);
+    write(dir, "inner/a.ts", "other work\n");
+    expect((await state(dir)).dirty).not.toBe(strange.dirty);
+  });
+
+  test("includes the commit and the work of a repository that git does not track, and of one in that", async () => {
+    const dir = repo();
+    for (const inner of ["inner", "inner/deep"]) {
+      mkdirSync(join(dir, inner));
+      git(join(dir, inner), "init");
+    }
+    const seen = new Set<string>();
+    const isNew = async () => {
+      const { dirty } = await state(dir);
+      const known = seen.has(dirty);
+      seen.add(dirty);
+      return !known;
+    };
+    expect(await isNew()).toBe(true);
+    for (const [file, text] of [
+      ["inner/x", "1"],
+      ["inner/x", "2"],
+      ["inner/deep/y", "1"],
+      ["inner/deep/y", "2"],
+    ] as const) {
+      write(dir, file, text);
+      expect(await isNew(), `${file} ${text}`).toBe(true);
+    }
+    git(join(dir, "inner"), "add", "x");
+    git(join(dir, "inner"), "commit", "-qm", "x");
+    expect(await isNew()).toBe(true);
+  });
+
+  test("differs once a submodule is emptied, and is not told if files hide in one", async () => {
+    const inner = repo({ x: "x\n" });
+    const dir = repo();
+    git(dir, "submodule", "--quiet", "add", inner, "lib");
+    git(dir, "commit", "-qm", "lib");
+    const full = await state(dir);
+    git(dir, "submodule", "--quiet", "deinit", "-f", "lib");
+    const empty = await state(dir);
+    expect([empty.changed.size, empty.dirty === full.dirty]).toEqual([0, false]);
+    expect(full.absent).toBe("");
+    expect(empty.absent).not.toBe("");
+    write(dir, "lib/x", "nobody's\n");
+    expect(await asked(dir)).toEqual({
+      unreachable: expect.stringContaining("a submodule without its repository, and there are files in it"),
+    });
+  });
+
+  test("differs once a file is left out that the index marks, and once another one is", async () => {
+    const dir = repo({ a: "a\n", b: "b\n" });
+    git(dir, "update-index", "--skip-worktree", "a", "b");
+    const states = [await state(dir)];
+    unlinkSync(join(dir, "a"));
+    states.push(await state(dir));
+    write(dir, "a", "a\n");
+    unlinkSync(join(dir, "b"));
+    states.push(await state(dir));
+    expect(new Set(states.map(({ dirty }) => dirty)).size).toBe(3);
+    expect(states.map(({ changed }) => changed.size)).toEqual([0, 0, 0]);
+  });
+
+  test("is that of the commit itself, whatever refs replace it, its trees or its blobs", async () => {
+    const dir = repo({ a: "a\n" });
+    const first = git(dir, "rev-parse", "HEAD").trim();
+    const before = await state(dir);
+    write(dir, "a", "b\n");
+    git(dir, "commit", "-qam", "second");
+    const second = git(dir, "rev-parse", "HEAD").trim();
+    git(dir, "reset", "-q", "--hard", first);
+    git(dir, "replace", first, second);
+    git(dir, "reset", "-q", "--hard");
+    settle(dir);
+    expect(readFileSync(join(dir, "a"), "utf8")).toBe("b\n");
+    expect(git(dir, "status", "--porcelain")).toBe("");
+    const after = await state(dir);
+    expect(after.commit).toBe(before.commit);
+    expect(Object.fromEntries(after.changed)).toEqual({ a: `100644 ${blob("b\n")}` });
+  });
+
+  test("follows a submodule's repository at once, also if another one was there a moment ago", async () => {
+    const inner = repo({ x: "x\n" });
+    const dir = repo();
+    git(dir, "submodule", "--quiet", "add", inner, "lib");
+    git(dir, "commit", "-qm", "lib");
+    const from = facts();
+    const before = await state(dir, from);
+    const other = repo({ x: "x\n", y: "y\n" });
+    writeFileSync(join(dir, "lib", ".git"), `gitdir: ${other}/.git\n`);
+    const after = await state(dir, from);
+    expect(after.dirty).not.toBe(before.dirty);
+    expect(after.changed.get("lib")).toContain(git(other, "rev-parse", "HEAD").trim());
+  });
+
+  test("is not told if another repository took the place of the one that was asked for", async () => {
+    const dir = repo();
+    const place = { worktree: dir, gitDir: gitDirOf(repo()) };
+    expect(await facts().of(place)).toEqual({
+      unreachable: expect.stringContaining("another repository than before"),
+    });
   });
 
   test("of a conflict counts the file as changed, with its content", async () => {

@@ -1,17 +1,22 @@
 /**
  * Makes entries in debates.
  *
- * Invariants: a closed debate takes no entry; an answer names a challenge; a conceded hypothesis gets no further entry;
- * one hypothesis at least is never conceded.
+ * Invariants: a closed debate takes no entry; an answer names a challenge, one of another actor unless its agent is
+ * alone in the project; a conceded hypothesis gets no further entry; one hypothesis at least is never conceded. An agent
+ * concedes a hypothesis that it introduced or supports, and that nobody else supports; a person concedes any. What it
+ * cannot concede it can challenge. To support a hypothesis is to bring evidence for it, or to answer a challenge to it.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import type { ActorRow } from "../../../protocol/lock.ts";
+import { quote } from "../../../protocol/text.ts";
 import type { Actor } from "../actor.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
+import { othersThere, waysOn } from "./alone.ts";
 import type { NewEntry } from "./commands.ts";
-import { announce, isDebate, openFor, unknownHypothesis } from "./replies.ts";
-import { leavesRoom, standingsOf } from "./standing.ts";
+import { announce, isDebate, openFor, quoted, unknownHypothesis } from "./replies.ts";
+import { isOther, leavesRoom, standingsOf } from "./standing.ts";
 import { type Debate, type DebateEntry, putDebate } from "./table.ts";
 import { brief, type Notice, tellOthers } from "./tell.ts";
 
@@ -22,12 +27,12 @@ export const debateEnter: Handler<"debate_enter"> = (state, command, _meta, step
     step.reply = debate;
     return;
   }
-  const said = saidBy(debate, entry);
+  const row = by === null ? null : actorRow(state, by);
+  const said = saidBy(debate, entry, row, by === null ? [] : othersThere(state, debate.project, by));
   if ("ok" in said) {
     step.reply = said;
     return;
   }
-  const row = by === null ? null : actorRow(state, by);
   const made = { ...said, by: row, at: wallMs };
   const next = { ...debate, entries: [...debate.entries, made] };
   if (!leavesRoom(next)) {
@@ -42,13 +47,22 @@ export const debateEnter: Handler<"debate_enter"> = (state, command, _meta, step
 };
 
 /** Returns the entry without who made it, or why it cannot be made. */
-function saidBy(debate: Debate, entry: NewEntry): Omit<DebateEntry, "by" | "at"> | Refusal {
+function saidBy(
+  debate: Debate,
+  entry: NewEntry,
+  by: ActorRow | null,
+  others: readonly ActorRow[],
+): Omit<DebateEntry, "by" | "at"> | Refusal {
   const { kind, text } = entry;
   const answers = kind === "answer" ? entry.challenge : null;
   const challenged = answers === null ? undefined : debate.entries[answers - 1];
   if (answers !== null && challenged?.kind !== "challenge") return unknownChallenge(debate, answers);
   const hypothesis = kind === "answer" ? (challenged?.hypothesis ?? "") : entry.hypothesis;
-  const refused = unknownHypothesis(debate, hypothesis) ?? concededRefusal(debate, hypothesis, kind);
+  const refused =
+    unknownHypothesis(debate, hypothesis) ??
+    concededRefusal(debate, hypothesis, kind) ??
+    (kind === "concede" ? mayConcede(debate, hypothesis, by) : null) ??
+    (challenged === undefined ? null : ownChallenge(debate, answers, challenged, by, others));
   if (refused !== null) return refused;
   return { kind, hypothesis, answers, against: kind === "evidence" && entry.against, text };
 }
@@ -65,12 +79,47 @@ function concededRefusal(debate: Debate, name: string, kind: NewEntry["kind"]): 
   const left = standingsOf(debate).filter(one => !one.conceded);
   if (!left.some(one => one.name === name)) {
     const names = left.map(one => one.name);
-    const error = `${name} is conceded in ${id}, so nothing more is said of it; left: ${names.join(", ")}`;
+    const error = `${quote(name)} is conceded in ${id}, so nothing more is said of it; left: ${quoted(names)}`;
     return refuse("debate_state", error, { debate: id, hypothesis: name, left: names });
   }
   if (kind !== "concede" || left.length > 1) return null;
-  const error = `${name} is the last hypothesis of ${id} that is not conceded; close the debate with it, or open another one`;
+  const error = `${quote(name)} is the last hypothesis of ${id} that is not conceded; close the debate with it, or open another one`;
   return refuse("debate_state", error, { debate: id, hypothesis: name, left: [name] });
+}
+
+/** Refuses an agent's answer to its own challenge while others are there that can answer it. */
+function ownChallenge(
+  debate: Debate,
+  challenge: number | null,
+  challenged: DebateEntry,
+  by: ActorRow | null,
+  others: readonly ActorRow[],
+): Refusal | null {
+  if (isOther(challenged.by, by) || others.length === 0) return null;
+  const { id } = debate;
+  const ways = waysOn(debate, others, challenged.hypothesis);
+  const error = `entry ${challenge} of ${id} is your own challenge; another agent has to answer it; ${ways}`;
+  return refuse("debate_state", error, { debate: id, challenge, hypothesis: challenged.hypothesis });
+}
+
+/** Returns why `by` may not concede the hypothesis, or null. */
+function mayConcede(debate: Debate, hypothesis: string, by: ActorRow | null): Refusal | null {
+  if (by === null) return null;
+  const { id, openedBy, entries } = debate;
+  const support = entries.filter(
+    entry =>
+      entry.hypothesis === hypothesis &&
+      (entry.kind === "answer" || (entry.kind === "evidence" && !entry.against)),
+  );
+  const another = support.find(entry => isOther(entry.by, by));
+  const isOwn = support.length > 0 || (openedBy !== null && !isOther(openedBy, by));
+  if (another === undefined && isOwn) return null;
+  const who = another === undefined ? openedBy : another.by;
+  const name = who?.name ?? "a person at a terminal";
+  const what = another === undefined ? "opened it, and you did not speak for" : "supports";
+  const named = quote(hypothesis);
+  const error = `you cannot concede ${named} in ${id}: ${name} ${what} ${named}; challenge it instead`;
+  return refuse("debate_state", error, { debate: id, hypothesis });
 }
 
 /** Returns what the others are told of a challenge, the debate's last entry. */

@@ -2,11 +2,13 @@
  * Opens debates.
  *
  * Invariants: a debate has at least two hypotheses, each by a name of its own; a session opens debates in its own
- * project; the participants were alive there. A project has at most `limits.debatesOpenMax` open debates.
+ * project; the participants were alive there. A project has at most `limits.debatesOpenMax` open debates. A closed debate
+ * that makes room takes its verdict out of the context.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { contextAt, endItem, verdictKey } from "../context.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { everyoneIn, inboxKey, recipientOf } from "../messages/recipients.ts";
@@ -41,7 +43,11 @@ export const debateOpen: Handler<"debate_open"> = (state, command, _meta, step) 
   const said = { entries: [], verdict: null };
   const opened = { id, n, project, question, openedBy, openedAt: wallMs, hypotheses, participants, ...said };
   announce(step, opened, "opened", openedBy);
-  addDebate(debates, tellOthers(state, opened, { by, text: openingOf(opened), wallMs, always: true }, step));
+  const told = tellOthers(state, opened, { by, text: openingOf(opened), wallMs, always: true }, step);
+  for (const dropped of addDebate(debates, told)) {
+    const verdict = contextAt(state, dropped.project, verdictKey(dropped.id));
+    if (verdict !== undefined) endItem(state, verdict, step);
+  }
   step.reply = { ok: true, debate: id, participants: rows };
 };
 

@@ -2,7 +2,7 @@
  * The debates and their indexes: the only file that adds, removes or changes them.
  *
  * Invariants: a debate is a value, which a change replaces; every debate is in every index it belongs to; there are at
- * most `limits.debatesMax`, of which the oldest closed ones make room.
+ * most `limits.debatesMax`, and `limits.debatesPerProjectMax` of a project, of which the oldest closed ones make room.
  */
 import type { DebateEntryKind } from "../../../protocol/debate.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -23,7 +23,7 @@ export interface Debates {
   /** derived: sort keys by project, and those of all closed debates. */
   readonly byProject: Map<string, SortedKeys>;
   readonly closed: SortedKeys;
-  /** derived: ids of open debates by project, and by the sessions of their participants. */
+  /** derived: ids of open debates by project, and by the sessions of their participants and of all that spoke. */
   readonly open: Map<string, Set<string>>;
   readonly bySession: Map<string, Set<string>>;
 }
@@ -72,6 +72,8 @@ export interface Verdict {
   readonly by: ActorRow | null;
   /** Whether a person closed the debate although something was missing. */
   readonly forced: boolean;
+  /** Whether its agent closed the debate alone in the project, so that the challenge or answer of another is missing. */
+  readonly alone: boolean;
   readonly at: number;
 }
 
@@ -81,8 +83,8 @@ export function noDebates(): Debates {
   return { all: new Map(), count: 0, ids, ends, byProject, closed, open, bySession };
 }
 
-/** Adds a debate whose number is the highest. Drops the oldest closed ones that are too many. */
-export function addDebate(debates: Debates, debate: Debate): void {
+/** Adds a debate whose number is the highest. Returns the oldest closed ones, which were too many and are dropped. */
+export function addDebate(debates: Debates, debate: Debate): Debate[] {
   debates.all.set(debate.id, debate);
   debates.ids.add(debate.id);
   debates.ends.add(endOf(debate.id));
@@ -90,8 +92,23 @@ export function addDebate(debates: Debates, debate: Debate): void {
   if (list === undefined) debates.byProject.set(debate.project, new SortedKeys(sortKeyOf(debate)));
   else list.add(sortKeyOf(debate));
   addStatus(debates, debate);
+  const dropped: Debate[] = [];
+  const own = oldestTooMany(debates, debate.project);
+  if (own !== undefined) dropped.push(removeDebate(debates, own));
   while (debates.all.size > limits.debatesMax && debates.closed.first !== undefined)
-    removeDebate(debates, debateAt(debates, debates.closed.first));
+    dropped.push(removeDebate(debates, debateAt(debates, debates.closed.first)));
+  return dropped;
+}
+
+/** Returns the project's oldest closed debate if the project has too many. It has few, so this may visit each. */
+function oldestTooMany(debates: Debates, project: string): Debate | undefined {
+  const places = debates.byProject.get(project);
+  if (places === undefined || places.size <= limits.debatesPerProjectMax) return undefined;
+  for (const place of places.from("")) {
+    const debate = debateAt(debates, place);
+    if (debate.verdict !== null) return debate;
+  }
+  return undefined;
 }
 
 /** Replaces a debate by what became of it. */
@@ -101,17 +118,22 @@ export function putDebate(debates: Debates, next: Debate): void {
   addStatus(debates, next);
 }
 
-/** Makes a session's main agent, as a participant, the id under which its process goes on. */
-export function moveParticipant(debates: Debates, before: string, after: string): void {
+/** Gives a session's main agent, in all open debates, the id under which its process goes on: it stays one actor. */
+export function moveSpeaker(debates: Debates, before: string, after: string): void {
   for (const id of [...(debates.bySession.get(before) ?? [])]) {
     const debate = debateOf(debates, id);
-    const isMain = ({ row }: Participant, session: string) => row.id === session && row.agent === null;
+    const isMain = (row: ActorRow | null, session: string) => row?.id === session && row.agent === null;
+    const moved = <T extends ActorRow | null>(row: T): T =>
+      isMain(row, before) ? { ...row, id: after } : row;
     // An ended session had the other id, if any participant has it.
-    const others = debate.participants.filter(one => !isMain(one, after));
-    const participants = others.map(one =>
-      isMain(one, before) ? { ...one, row: { ...one.row, id: after } } : one,
-    );
-    putDebate(debates, { ...debate, participants });
+    const others = debate.participants.filter(({ row }) => !isMain(row, after));
+    const participants = others.map(one => ({ ...one, row: moved(one.row) }));
+    // If that session spoke, too, what both said stays theirs: an answered challenge never becomes unanswered.
+    const isAnother = debate.entries.some(({ by }) => isMain(by, after));
+    const entries = isAnother
+      ? debate.entries
+      : debate.entries.map(said => ({ ...said, by: moved(said.by) }));
+    putDebate(debates, { ...debate, openedBy: moved(debate.openedBy), participants, entries });
   }
 }
 
@@ -131,7 +153,7 @@ function sortKeyOf({ n, id }: Debate): string {
   return `${n.toString(36).padStart(8, "0")} ${id}`;
 }
 
-function removeDebate(debates: Debates, debate: Debate): void {
+function removeDebate(debates: Debates, debate: Debate): Debate {
   removeStatus(debates, debate);
   debates.all.delete(debate.id);
   debates.ids.delete(debate.id);
@@ -139,6 +161,7 @@ function removeDebate(debates: Debates, debate: Debate): void {
   const list = debates.byProject.get(debate.project);
   list?.delete(sortKeyOf(debate));
   if (list?.size === 0) debates.byProject.delete(debate.project);
+  return debate;
 }
 
 function addStatus(debates: Debates, debate: Debate): void {
@@ -147,11 +170,17 @@ function addStatus(debates: Debates, debate: Debate): void {
     return;
   }
   addToSet(debates.open, debate.project, debate.id);
-  for (const { row } of debate.participants) addToSet(debates.bySession, row.id, debate.id);
+  for (const session of speakersOf(debate)) addToSet(debates.bySession, session, debate.id);
 }
 
 function removeStatus(debates: Debates, debate: Debate): void {
   debates.closed.delete(sortKeyOf(debate));
   removeFromSet(debates.open, debate.project, debate.id);
-  for (const { row } of debate.participants) removeFromSet(debates.bySession, row.id, debate.id);
+  for (const session of speakersOf(debate)) removeFromSet(debates.bySession, session, debate.id);
+}
+
+/** Returns the sessions of the participants, of who opened the debate and of all that spoke in it. */
+function speakersOf({ openedBy, participants, entries }: Debate): Set<string> {
+  const rows = [openedBy, ...participants.map(({ row }) => row), ...entries.map(({ by }) => by)];
+  return new Set(rows.flatMap(row => (row === null ? [] : [row.id])));
 }

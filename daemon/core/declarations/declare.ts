@@ -13,12 +13,13 @@ import type { FileRef } from "../file-ref.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow, pathOf } from "../locks/replies.ts";
 import { noteKey } from "../messages/notice-table.ts";
+import { roleKept, roleOf } from "../roles/standing.ts";
 import { noSession } from "../sessions/end.ts";
 import type { State } from "../state.ts";
 import type { Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
 import { compared, declaredEvent } from "./compare.ts";
 import { missingIn } from "./missing.ts";
-import { overlapsOf, tellOverlaps } from "./overlaps.ts";
+import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 import { declarationRow } from "./rows.ts";
 import { addDeclaration, type Declaration, type DeclaredFile, endDeclaration } from "./table.ts";
 
@@ -39,20 +40,39 @@ export const declare: Handler<"declare"> = (state, command, _meta, step) => {
     return;
   }
   const after = compared(state, changed);
+  if (known !== undefined) {
+    const struck = isMoved(known, after) ? known.files : without(known.files, after.files);
+    takeBackOverlaps(state, known, struck, known.project === after.project ? after.files : []);
+  }
   if (known !== undefined && command.anew) endDeclaration(declarations, known, state.t);
   addDeclaration(declarations, after);
   for (const oldest of declarations.live.values()) {
     if (declarations.live.size <= limits.declarationsMax) break;
+    takeBackOverlaps(state, oldest, oldest.files);
     endDeclaration(declarations, oldest, state.t);
   }
   const overlaps = overlapsOf(state, after);
-  const isNew = ({ key }: DeclaredFile) => !before.files.some(file => file.key === key);
-  tellOverlaps(state, actor, after, after.files.filter(isNew), step);
+  const declared = isMoved(before, after) ? [] : before.files;
+  tellOverlaps(state, actor, after, without(after.files, declared), step);
   step.events.push(declaredEvent(state, before, after));
   const declaration = declarationRow(after, state.t);
   const { mismatches } = after;
-  step.reply = { ok: true, declaration, overlaps, mismatches, missing: missingIn(after) };
+  const { role } = roleOf(state, after);
+  const warnings = roleKept(state, after);
+  const told = warnings.length === 0 ? {} : { warnings };
+  step.reply = { ok: true, declaration, overlaps, mismatches, missing: missingIn(after), role, ...told };
 };
+
+/** Whether the agent declares in another project now, or has another name: then others have to be told anew. */
+function isMoved(before: Declaration, after: Declaration): boolean {
+  return before.project !== after.project || before.name !== after.name;
+}
+
+/** Returns the files that are not among the others; a folder is another thing than a file of its name. */
+function without(files: readonly DeclaredFile[], others: readonly DeclaredFile[]): DeclaredFile[] {
+  const keys = new Set(others.map(({ key, dir }) => `${dir} ${key}`));
+  return files.filter(({ key, dir }) => !keys.has(`${dir} ${key}`));
+}
 
 function blank({ actor, ancestors, wallMs }: Declare, name: string, project: string): Declaration {
   const { session, agent } = actor;

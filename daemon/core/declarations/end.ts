@@ -2,8 +2,10 @@
 import type { Actor } from "../actor.ts";
 import { noteKey } from "../messages/notice-table.ts";
 import type { State } from "../state.ts";
+import { takeBackOverlaps } from "./overlaps.ts";
 import {
   addDeclaration,
+  type Declaration,
   type DeclaredFile,
   declarationsOf,
   endDeclaration,
@@ -32,13 +34,23 @@ export function touchDeclared(
 /** Ends the declarations of a session, or with `agent` those of that agent. */
 export function endDeclarations(state: State, session: string, agent?: string): void {
   for (const declaration of declarationsOf(state.declarations, session)) {
-    if (agent === undefined || declaration.agent === agent)
-      endDeclaration(state.declarations, declaration, state.t);
+    if (agent === undefined || declaration.agent === agent) end(state, declaration);
   }
 }
 
-/** Moves the main agent's declaration to the id under which the session's process goes on. */
-export function moveDeclaration({ declarations }: State, from: string, to: string): void {
+function end(state: State, declaration: Declaration): void {
+  takeBackOverlaps(state, declaration, declaration.files);
+  endDeclaration(state.declarations, declaration, state.t);
+}
+
+/**
+ * Moves the main agent's declaration to the id under which the session's process goes on. Those of its other agents end
+ * before that: an overlap within a session is none between two.
+ */
+export function moveDeclaration(state: State, from: string, to: string): void {
+  const { declarations } = state;
+  for (const declaration of declarationsOf(declarations, from))
+    if (declaration.agent !== null) end(state, declaration);
   const declaration = declarations.live.get(noteKey({ session: from, agent: null }));
   if (declaration === undefined) return;
   removeDeclaration(declarations, declaration);

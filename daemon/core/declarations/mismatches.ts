@@ -1,4 +1,5 @@
 /** Whether what an agent declared fits what its client says of it. Where either says nothing, nothing is compared. */
+import type { Role } from "../../../protocol/roles.ts";
 
 /** Words for roles, by kind: two roles of one kind do not contradict each other. Words that fit several are left out. */
 const kinds: readonly (readonly string[])[] = [
@@ -9,6 +10,17 @@ const kinds: readonly (readonly string[])[] = [
   ["researcher", "research", "explorer", "explore", "investigator"],
   ["planner", "plan", "architect", "designer"],
   ["writer", "documenter", "docs"],
+];
+
+/** The role of each kind, in the same order; null: none of the table of roles. */
+const kindRoles: readonly (Role | null)[] = [
+  null,
+  "implementer",
+  "reviewer",
+  "tester",
+  "researcher",
+  "architect",
+  null,
 ];
 
 const leadKind = kinds.findIndex(words => words.includes("lead"));
@@ -42,6 +54,12 @@ export function mismatchesIn({ role, team }: Declared, { name, team: saidTeam }:
 export function isLeadRole(role: string): boolean {
   const named = kindsIn(role);
   return named.size === 1 && named.has(leadKind);
+}
+
+/** Returns the one role that a text names; null: it names none, or several. */
+export function roleNamed(text: string): Role | null {
+  const named = [...kindsIn(text)].flatMap(kind => kindRoles[kind] ?? []);
+  return named.length === 1 ? (named[0] ?? null) : null;
 }
 
 /** The kinds of roles that a text names: `code-reviewer` and `CodeReviewer` name that of a reviewer. */

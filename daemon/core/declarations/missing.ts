@@ -1,5 +1,6 @@
 /** What a declaration lacks. Invariant: whoever supplies what these sentences ask for lacks it no more. */
 import { declarationExample } from "../../../protocol/declaration-example.ts";
+import { quote } from "../../../protocol/text.ts";
 import type { Declaration, DeclaredFile } from "./table.ts";
 
 const copied = new Set(Object.values(declarationExample).map(plain));
@@ -18,6 +19,13 @@ function isFilled(text: string): boolean {
   return words !== "" && !placeholder.test(words) && !copied.has(words);
 }
 
+/** Returns what is wrong with a text that is there and says nothing; empty if it is not there. */
+function because(text: string): string {
+  const words = plain(text);
+  if (words === "") return "";
+  return copied.has(words) ? `; ${quote(text)} is the example's` : `; ${quote(text)} is a placeholder`;
+}
+
 /** Returns one sentence for each part that is missing, in the order of the form. */
 export function missingIn(declaration: Declaration | undefined): string[] {
   return [
@@ -29,19 +37,21 @@ export function missingIn(declaration: Declaration | undefined): string[] {
 
 /** Returns what the identity lacks. */
 export function identityMissing(declaration: Declaration | undefined): string[] {
-  return isFilled(declaration?.role ?? "")
+  const role = declaration?.role ?? "";
+  return isFilled(role)
     ? []
-    : ["identity.role: what you are in the team, for example implementer"];
+    : [`identity.role: what you are in the team, for example implementer${because(role)}`];
 }
 
 /** Returns what the understanding lacks. */
 export function understandingMissing(declaration: Declaration | undefined): string[] {
   const missing: string[] = [];
-  if (!isFilled(declaration?.task ?? "")) missing.push("understanding.task: your task in your own words");
+  const { task = "", reason = "" } = declaration ?? {};
+  if (!isFilled(task)) missing.push(`understanding.task: your task in your own words${because(task)}`);
   if (declaration === undefined || declaration.confidence === null)
     missing.push("understanding.confidence: from 0 to 1, how sure you are of it");
-  if (!isFilled(declaration?.reason ?? ""))
-    missing.push("understanding.reason: why the confidence is as it is");
+  if (!isFilled(reason))
+    missing.push(`understanding.reason: why the confidence is as it is${because(reason)}`);
   if (declaration?.plan.some(isFilled) !== true) missing.push("understanding.plan: your steps, at least one");
   return missing;
 }
@@ -50,8 +60,10 @@ export function understandingMissing(declaration: Declaration | undefined): stri
 export function viewMissing(files: readonly DeclaredFile[]): string[] {
   return files.flatMap(({ path, sees, will }) => {
     const missing: string[] = [];
-    if (!isFilled(sees)) missing.push(`codeView: what is in ${path} now (sees)`);
-    if (!isFilled(will)) missing.push(`codeView: what you will do in ${path} (will)`);
+    const why = because(sees);
+    const isNew = why === "" ? "" : `${why}; if the file is new, say that it is new`;
+    if (!isFilled(sees)) missing.push(`codeView: what is in ${path} now (sees)${isNew}`);
+    if (!isFilled(will)) missing.push(`codeView: what you will do in ${path} (will)${because(will)}`);
     return missing;
   });
 }

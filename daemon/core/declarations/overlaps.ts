@@ -1,15 +1,17 @@
 /**
  * Files that two agents declared.
  *
- * Invariants: both sides of a new overlap get a notice of it; agents that work for each other do not overlap; a step
- * reports at most `limits.overlapsMax` of them, and costs what it finds.
+ * Invariants: both sides of a new overlap get a notice of it, and lose it again if the overlap is over before it reached
+ * them; agents that work for each other do not overlap; a step reports at most `limits.overlapsMax` of them, and costs what
+ * it finds.
  */
 
+import type { FileNote } from "../../../hooks/seam/notices.ts";
 import type { Overlap } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
 import { actorRow } from "../locks/replies.ts";
-import { tellLater } from "../messages/notices.ts";
+import { takeBack, tellLater } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
 import type { State } from "../state.ts";
 import type { Declaration, DeclaredFile } from "./table.ts";
@@ -42,7 +44,8 @@ export function tellOverlaps(
   for (const [file, other, own] of others(state, mine, files)) {
     if (count === limits.overlapsMax) return;
     count += 1;
-    const row = actorRow(state, { ...other, incarnation: 0 });
+    // The name as declared: by it the notice is found when it is to be taken back.
+    const row = { id: other.session, agent: other.agent, name: other.name };
     const what = "overlap";
     tellLater(state, actor, { what, file: file.path, other: row.name, will: file.will });
     tellLater(state, other, { what, file: own.path, other: by.name, will: own.will });
@@ -51,6 +54,34 @@ export function tellOverlaps(
     const event = { event: "declarations_overlap" as const, sides: [by, row] as const, paths, wills };
     step.events.push({ event, about: [actor.session, other.session], project: mine.project });
   }
+}
+
+/**
+ * Takes back the notices of overlaps that are over: the agent struck these files off, or its declaration ended, or counts
+ * for another project or name. `left` is what it still declares beside them.
+ */
+export function takeBackOverlaps(
+  state: State,
+  mine: Declaration,
+  struck: readonly DeclaredFile[],
+  left: readonly DeclaredFile[] = [],
+): void {
+  for (const [file, other, own] of others(state, mine, struck)) {
+    takeBack(state, other, note => isOverlap(note, own.path, mine.name));
+    if (left.some(one => overlaps(one, file))) continue;
+    takeBack(state, mine, note => isOverlap(note, file.path, other.name));
+  }
+}
+
+function isOverlap(note: FileNote, path: string, other: string): boolean {
+  return note.what === "overlap" && note.file === path && note.other === other;
+}
+
+/** Whether the two are one file, or one of them is a folder with the other. */
+function overlaps(a: DeclaredFile, b: DeclaredFile): boolean {
+  return (
+    a.key === b.key || (a.dir && b.key.startsWith(`${a.key}/`)) || (b.dir && a.key.startsWith(`${b.key}/`))
+  );
 }
 
 /** Yields each overlapping pair: the other's file, the other's declaration, the own file. */

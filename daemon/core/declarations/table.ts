@@ -11,6 +11,7 @@ import { noteKey, type Whose } from "../messages/notice-table.ts";
 import { dropOldest } from "../oldest.ts";
 import { PathIndex } from "../path-index.ts";
 import { addToSet, removeFromSet, type Sets } from "../sets.ts";
+import { isLeadRole } from "./mismatches.ts";
 
 /** The state's table of declarations. */
 export interface Declarations {
@@ -23,6 +24,8 @@ export interface Declarations {
   /** derived: keys of `live` by session, and by the keys of their files. */
   readonly bySession: Sets<string, string>;
   readonly byFile: Sets<string, string>;
+  /** derived: keys of `live` of those that declared to lead, by project. */
+  readonly leads: Sets<string, string>;
   /** derived: the declared files and folders. */
   readonly paths: PathIndex;
 }
@@ -56,7 +59,7 @@ export interface DeclaredFile extends DeclaredFileRow {
 
 export function noDeclarations(): Declarations {
   const [live, ended, bySession, byFile] = [new Map(), new Map(), new Map(), new Map()];
-  return { live, ended, endedCount: 0, bySession, byFile, paths: new PathIndex() };
+  return { live, ended, endedCount: 0, bySession, byFile, leads: new Map(), paths: new PathIndex() };
 }
 
 /** Adds a declaration that holds, as the latest one, or replaces the agent's. */
@@ -66,6 +69,7 @@ export function addDeclaration(table: Declarations, declaration: Declaration): v
   if (before !== undefined) removeDeclaration(table, before);
   table.live.set(key, declaration);
   addToSet(table.bySession, declaration.session, key);
+  if (isLeadRole(declaration.role)) addToSet(table.leads, declaration.project, key);
   for (const file of declaration.files) {
     addToSet(table.byFile, file.key, key);
     table.paths.add(file.key, file.dir);
@@ -99,6 +103,7 @@ export function removeDeclaration(table: Declarations, declaration: Declaration)
   const key = noteKey(declaration);
   table.live.delete(key);
   removeFromSet(table.bySession, declaration.session, key);
+  removeFromSet(table.leads, declaration.project, key);
   for (const file of declaration.files) {
     removeFromSet(table.byFile, file.key, key);
     table.paths.remove(file.key, file.dir);

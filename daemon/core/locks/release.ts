@@ -173,13 +173,25 @@ export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
   forgetConflicts(state, request.actor, request.keepPrompt);
   const mine = locksOf(state.locks.actors, request.actor);
-  if (mine === undefined) return;
-  const isOver = ({ prompt }: Hold | Waiter) => request.keepPrompt === null || prompt !== request.keepPrompt;
-  const holds = holdsAt(state, mine.turnHolds).filter(isOver);
-  const places = placesAt(state, mine.turnWaits).filter(isOver);
-  if (request.keepPrompt === null) endBorrowing(state, request.actor, mine, step);
-  releaseParts(state, [{ actor: request.actor, holds, places }], "turn ended", step);
+  if (mine !== undefined) releaseTurn(state, mine, request.keepPrompt, "turn ended", step);
 };
+
+/** Releases an actor's turn locks and ends its waits for some, but for those of `keepPrompt`. Returns the locks. */
+export function releaseTurn(
+  state: State,
+  row: ActorLocks,
+  keepPrompt: string | null,
+  cause: string,
+  step: Step,
+): readonly Hold[] {
+  const { actor } = row;
+  const isOver = ({ prompt }: Hold | Waiter) => keepPrompt === null || prompt !== keepPrompt;
+  const holds = holdsAt(state, row.turnHolds).filter(isOver);
+  const places = placesAt(state, row.turnWaits).filter(isOver);
+  if (keepPrompt === null) endBorrowing(state, actor, row, step);
+  releaseParts(state, [{ actor, holds, places }], cause, step);
+  return holds;
+}
 
 /** Ends loans of locks that the actor had borrowed and lent on: after its turn they return to the original lender. */
 function endBorrowing(state: State, actor: Actor, { lent }: ActorLocks, step: Step): void {
@@ -225,7 +237,13 @@ export function releaseSession(
 }
 
 /** Causes that end a lock while its holder may still be writing. */
-const cutShort: ReadonlySet<string> = new Set(["lease over", "revoked", "lost", "disconnected"]);
+const cutShort: ReadonlySet<string> = new Set([
+  "lease over",
+  "revoked",
+  "lost",
+  "disconnected",
+  "given back",
+]);
 /** Causes that also drop the kept reply, so that a retry is not told that it still has the lock. */
 const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
 

@@ -91,11 +91,15 @@ export interface TeammateNamed {
   readonly agent: string | null;
   readonly name: string;
   readonly team: string;
+  /** The session that leads it, if it is a session of its own and its client said so. */
+  readonly lead?: string;
 }
 
 /** An agent within a session ended: its inbox and its freezes end too. */
 export interface AgentEnd {
   readonly actor: Actor;
+  /** Another agent stopped it, so the main agent is told of its tasks. */
+  readonly stopped?: true;
 }
 
 /** Ends the actor's freezes, or those of the whole project if a person asks; with `hold` only that one. */

@@ -12,6 +12,7 @@ import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { noSession } from "../sessions/end.ts";
 import { removeAgent } from "../sessions/table.ts";
+import { teammateStopped } from "../sessions/teammates.ts";
 import type { Letter, Message } from "../state.ts";
 import { endFreezesOf } from "./freezes.ts";
 import { closeInboxes, messageRow, unreadIn } from "./inbox.ts";
@@ -87,13 +88,15 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages, rea
   step.reply = { ok: true, acknowledged: messages };
 };
 
-export const agentEnd: Handler<"agent_end"> = (state, { actor }, _meta, step) => {
+export const agentEnd: Handler<"agent_end"> = (state, { actor, stopped }, _meta, step) => {
   step.reply = { ok: true };
   const { session, agent } = actor;
   if (agent === null) return;
   closeInboxes(state, session, agent, step);
   endFreezesOf(state, { session, agent }, "ended", step);
   endDeclarations(state, session, agent);
+  // Told after notices were taken back: a full list keeps one more.
+  if (stopped === true) teammateStopped(state, session, agent);
   // Removed last, because returned messages carry the agent's name.
   const live = state.sessions.live.get(session);
   if (live !== undefined) removeAgent(state.sessions, live, agent);

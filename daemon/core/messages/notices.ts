@@ -3,7 +3,7 @@
  *
  * Invariants: a notice's session is alive; notice numbers are unique and rise; an agent keeps its latest
  * `limits.fileNotesMax` notices, no two alike; `limits.notedActorsMax` evicts the agent whose notices are oldest; a
- * notice stays until an answer with it is delivered. Two actors that wrote the same file get one notice of it each
+ * notice stays until an answer with it is delivered, or until it is over before that. Two actors that wrote the same file get one notice of it each
  * while both turns last; `limits.conflictsToldMax` evicts the oldest such pair.
  */
 
@@ -79,6 +79,16 @@ export function tellLater(state: State, { session, agent }: Whose, note: FileNot
   if (before !== undefined) removePending(notes, before);
   addPending(notes, { session, agent, notes: kept, dropped });
   dropOldest(notes.pending, limits.notedActorsMax, (_key, oldest) => removePending(notes, oldest));
+}
+
+/** Takes back the agent's notices that are over before they reached it. */
+export function takeBack({ notes }: State, whose: Whose, isOver: (note: FileNote) => boolean): void {
+  const pending = notes.pending.get(noteKey(whose));
+  const left = pending?.notes.filter(({ note }) => !isOver(note));
+  if (pending === undefined || left === undefined || left.length === pending.notes.length) return;
+  if (left.length === 0) removePending(notes, pending);
+  // Setting an existing key keeps its order in the map.
+  else notes.pending.set(noteKey(whose), { ...pending, notes: left });
 }
 
 /** Forgets the actor's reported conflicts when its turn ends, except those of the prompt `keepPrompt`. */

@@ -12,8 +12,9 @@ export interface ContextTable {
   readonly items: Map<string, ContextItem>;
   /** The highest version of any deleted key. */
   versions: number;
-  /** derived */
+  /** derived: the size of all items but verdicts of debates, and the number of those. */
   bytes: number;
+  verdicts: number;
 }
 
 export interface ContextItem {
@@ -124,7 +125,7 @@ export interface Freeze {
 }
 
 export function noContext(): ContextTable {
-  return { items: new Map(), versions: 0, bytes: 0 };
+  return { items: new Map(), versions: 0, bytes: 0, verdicts: 0 };
 }
 
 export function noFreezes(touched: Set<string>): Freezes {

@@ -9,7 +9,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { LockRequest, SessionBegin } from "../commands.ts";
-import { moveParticipant } from "../debates/table.ts";
+import { moveSpeaker } from "../debates/table.ts";
 import { moveDeclaration } from "../declarations/end.ts";
 import { renameWriters } from "../files/dirty-files.ts";
 import { renameRisks } from "../files/merge-risk.ts";
@@ -21,11 +21,13 @@ import { enterProject } from "../messages/freezes.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import { moveNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
+import { moveSpawn } from "../spawns/table.ts";
 import type { Session, State } from "../state.ts";
 import { passClaims } from "../tasks/leave.ts";
 import { end } from "./end.ts";
 import { noRoom, whoMakesRoom } from "./room.ts";
 import { addSession, freeName, renameSession, setIncarnations, setSuspended, suspendedAt } from "./table.ts";
+import { moveTeam } from "./teammates.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
   const { live, ended } = state.sessions;
@@ -71,14 +73,19 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   const actor = { session: command.session, agent: null, incarnation: 0 };
   passClaims(state, before.id, actor);
   moveInbox(state, before.id, command.session);
-  moveParticipant(state.debates, before.id, command.session);
+  moveSpeaker(state.debates, before.id, command.session);
   renameRisks(state, before.id, command.session);
-  moveNotes(state, before.id, command.session);
   moveDeclaration(state, before.id, command.session);
+  // After the declaration, whose move may take notices back.
+  moveNotes(state, before.id, command.session);
+  moveSpawn(state.spawns, before.id, command.session);
   end(state, before, "continued", step);
   begin(state, { ...command, name: command.name ?? before.name }, meta, step);
   const teammate = before.teammates.get(null);
   if (teammate !== undefined) state.sessions.live.get(command.session)?.teammates.set(null, teammate);
+  const role = before.roles.get(null);
+  if (role !== undefined) state.sessions.live.get(command.session)?.roles.set(null, role);
+  moveTeam(state, before, command.session);
   renameWriters(state, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...hold, actor });
 }
@@ -131,6 +138,8 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
     agents: new Map(),
     teammates: new Map(),
+    roles: new Map(),
+    members: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
 }

@@ -16,9 +16,11 @@ import { endFreezesOf } from "../messages/freezes.ts";
 import { closeInboxes } from "../messages/inbox.ts";
 import { forgetNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
+import { endSpawn } from "../spawns/end.ts";
 import type { State } from "../state.ts";
 import { endClaims } from "../tasks/leave.ts";
 import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
+import { memberGone } from "./teammates.ts";
 
 export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
   const session = state.sessions.live.get(command.session);
@@ -109,6 +111,8 @@ export function end(state: State, session: Session, cause: string, step: Step, r
   forgetRisks(state, session.id);
   forgetNotes(state, session.id);
   endDeclarations(state, session.id);
+  endSpawn(state, session.id, cause, step);
+  memberGone(state, session, cause);
   removeSession(state.sessions, session);
   ended.delete(session.id);
   if (!returns) ended.set(session.id, state.t);

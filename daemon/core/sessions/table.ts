@@ -4,6 +4,7 @@
  * Invariants: names are unique in a project; a lookup by name, agent, prefix of an id, process or project visits
  * only the sessions that it returns.
  */
+import type { Role, RoleSource } from "../../../protocol/roles.ts";
 import type { Anchor } from "../actor.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
@@ -53,12 +54,31 @@ export interface Session {
   readonly agents: Map<string, string>;
   /** The teammates among its agents by agent id; null is its main agent, which may be a teammate of another session. */
   readonly teammates: Map<string | null, Teammate>;
+  /** The roles that its agents were given, by agent id; null is its main agent. `core/roles/given.ts` sets them. */
+  readonly roles: Map<string | null, GivenRole>;
+  /** Teammates with sessions of their own that this session leads, by name; `teammates.ts` sets them. */
+  members: ReadonlyMap<string, Member>;
+}
+
+/** A role that an agent did not choose for itself. */
+export interface GivenRole {
+  readonly role: Role;
+  readonly by: Extract<RoleSource, "person" | "spawn">;
 }
 
 /** A member of a team, as its client names it. */
 export interface Teammate {
   readonly name: string;
   readonly team: string;
+  /** The session that leads it, if it is a session of its own and its client said so. */
+  readonly lead?: string;
+}
+
+/** A teammate with a session of its own, which may have ended. */
+export interface Member {
+  readonly session: string;
+  /** `died`: its process ended without a word. `ended`: it said so itself. */
+  readonly gone?: { readonly how: "died" | "ended"; readonly at: number };
 }
 
 export interface Incarnation {
@@ -122,6 +142,7 @@ export function removeAgent(sessions: Sessions, session: Session, agent: string)
   unlistAgent(sessions, session, agent);
   session.agents.delete(agent);
   session.teammates.delete(agent);
+  session.roles.delete(agent);
 }
 
 /** Sets until when its process may continue the session under another id (core time, ms); null: it is not suspended. */

@@ -1,16 +1,19 @@
 /**
  * Claims of tasks by actors.
  *
- * Invariants: a task has at most one claimer, which is alive; it becomes active only when its dependencies are done.
+ * Invariants: a task has at most one claimer, which is alive; it becomes active only when its dependencies are done, and
+ * when its risk and the role of its claimer allow it.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { isGrave } from "../../../protocol/roles.ts";
 import type { DependencyRow } from "../../../protocol/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { TaskClaim } from "../commands.ts";
 import type { Handler, Meta } from "../handler.ts";
 import type { Step } from "../outcome.ts";
+import { roleOf } from "../roles/standing.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { noRoom } from "../sessions/room.ts";
 import type { State } from "../state.ts";
@@ -26,6 +29,7 @@ import {
   tell,
   whoOf,
 } from "./replies.ts";
+import { claimable, leftReady, mayRun, riskOf, tellLeads } from "./risk.ts";
 import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
 
 export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
@@ -80,41 +84,62 @@ export function mayBegin(
   if (status === "done" || status === "failed")
     return stateRefusal(state, task, "set it to pending to begin it anew");
   if (open.length > 0) return blockedRefusal(open);
-  return by === null ? null : mayClaim(state, by);
+  return mayRun(state, task, by) ?? (by === null ? null : mayClaim(state, by));
 }
 
 /** The fields of a command that activate a task. */
-type Activation = Pick<TaskClaim, "project" | "cwd" | "wallMs"> & { readonly by: Actor | null };
+type Activation = Pick<TaskClaim, "project" | "cwd" | "wallMs"> & {
+  readonly by: Actor | null;
+  /** Absent: a request did. */
+  readonly cause?: "registered";
+};
 
 /** Makes the task active and assigns it to the actor; the caller has checked that it may. */
 export function activate(
   state: State,
   task: Task,
-  { by, ...rest }: Activation,
+  { by, cause, ...rest }: Activation,
   meta: Meta,
   step: Step,
 ): void {
   if (by !== null) ensureSession(state, { actor: by, ...rest }, meta, step);
   setState(state.tasks, task, { status: "active", claimer: by }, rest.wallMs);
-  tell(step, task, "task_claimed", whoOf(state, by));
+  // A person who begins it says yes to it.
+  if (by === null && isGrave(riskOf(task))) task.approved = true;
+  tellLeads(state, task, by);
+  const event = "task_claimed";
+  tell(step, task, cause === undefined ? event : { event, cause }, whoOf(state, by));
 }
 
-/** Returns the first ready task that has all labels. It searches only the tasks with the rarest label. */
+/**
+ * Returns the first ready task that has all labels and that the actor may claim now. It searches, for each class of
+ * risk, only the tasks with the rarest label.
+ */
 function bestOf(
   state: State,
-  { project, labels }: { readonly project: string; readonly labels: readonly string[] },
+  { actor, project, labels }: Pick<TaskClaim, "actor" | "project" | "labels">,
 ): Task | Refusal {
   const { tasks } = state;
-  const lists = labels.map(label => listOf(tasks, "ready", project, label));
-  const [rarest = listOf(tasks, "ready", project)] = lists.sort((a, b) => a.size - b.size);
-  for (const place of rarest) {
-    const task = taskAt(tasks, place);
-    if (labels.every(label => task.labels.includes(label))) return task;
-  }
+  const firsts = claimable(state, project, actor).flatMap(one => {
+    const name = `ready ${one}` as const;
+    const lists = labels.map(label => listOf(tasks, name, project, label));
+    const [rarest = listOf(tasks, name, project)] = lists.sort((a, b) => a.size - b.size);
+    for (const place of rarest)
+      if (labels.every(label => taskAt(tasks, place).labels.includes(label))) return [place];
+    return [];
+  });
+  const [best] = firsts.sort();
+  if (best !== undefined) return taskAt(tasks, best);
   const [blocked, active] = [listOf(tasks, "blocked", project).size, listOf(tasks, "active", project).size];
   const kind = labels.length === 0 ? "" : ` with ${labels.join(", ")}`;
-  const error = `no task${kind} of ${project} is ready; ${blocked} blocked and ${active} active in all`;
-  return refuse("no_ready_task", error, { project, blocked, active });
+  const { beyond, held } = leftReady(state, project, actor);
+  const { role } = roleOf(state, actor);
+  const more =
+    beyond === 0 ? "" : `; ${beyond} more are ready, beyond the role ${role} (kite task ready lists them)`;
+  const waits = held === null ? "" : `; ${held}`;
+  const error = `no task${kind} of ${project} is ready; ${blocked} blocked and ${active} active in all${more}${waits}`;
+  const counts = beyond === 0 ? {} : { beyond };
+  return refuse("no_ready_task", error, { project, blocked, active, ...counts });
 }
 
 /** Returns why the actor may not have one more claim, or null: it must be alive or new, and below its limit. */

@@ -8,7 +8,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { NewTask, TaskImport } from "../commands.ts";
 import type { Handler } from "../handler.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
-import { debateNamed } from "./debate.ts";
+import { debateKept, debateNamed } from "./debate.ts";
 import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";
 import {
   charsOf,
@@ -53,7 +53,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
       return;
     }
     resolved.set(id, found);
-    const debate = debateNamed(state, task.debate);
+    const debate = debateNamed(state, project, task.debate);
     if (typeof debate === "object") {
       step.reply = debate;
       return;
@@ -72,7 +72,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     return;
   }
   const createdBy = whoOf(state, command.by);
-  const added = created.map(({ task: { description, priority, labels }, id, n }) => ({
+  const added = created.map(({ task: { description, priority, labels, risk }, id, n }) => ({
     id,
     n,
     project,
@@ -85,6 +85,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     dependsOn: resolved.get(id) ?? [],
     attempts: 0,
     debate: debates.get(id),
+    risk: risk === "green" ? undefined : risk,
     state: pending,
   }));
   tasks.created = added.at(-1)?.n ?? tasks.created;
@@ -119,7 +120,12 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
     return;
   }
   const createdBy = whoOf(state, command.by);
-  const added = [...fresh.values()].map((task, i) => ({ ...task, n: tasks.created + i + 1, createdBy }));
+  const dropped: string[] = [];
+  const added = [...fresh.values()].map((task, i) => {
+    const debate = debateKept(state, task);
+    if (task.debate !== undefined && debate === undefined) dropped.push(task.id);
+    return { ...task, n: tasks.created + i + 1, createdBy, debate };
+  });
   tasks.created += added.length;
   insertTasks(tasks, added);
   for (const task of added) tell(step, task, "task_created", createdBy);
@@ -127,7 +133,7 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
     step,
     added.filter(task => classOf(tasks, task) === "ready"),
   );
-  step.reply = { ok: true, imported: added.length, skipped };
+  step.reply = { ok: true, imported: added.length, skipped, debatesDropped: dropped };
 };
 
 export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) => {

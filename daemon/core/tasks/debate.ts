@@ -1,6 +1,6 @@
 /**
  * The debate that a task requires.
- * Invariants: it existed when the task got it; no agent takes an open one off.
+ * Invariants: it existed in the task's project when the task got it; no agent takes an open one off.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Actor } from "../actor.ts";
@@ -15,11 +15,26 @@ export function openDebateOf(state: State, { debate }: Pick<Task, "debate">): De
   return known?.verdict === null ? known : null;
 }
 
-/** Returns the id of the debate that a request names, or a refusal; undefined or null: none. */
-export function debateNamed(state: State, name: string | null | undefined): string | undefined | Refusal {
+/** Returns the id of the debate that a request names for a task of `project`, or a refusal; undefined or null: none. */
+export function debateNamed(
+  state: State,
+  project: string,
+  name: string | null | undefined,
+): string | undefined | Refusal {
   if (name === undefined || name === null) return undefined;
-  const found = findDebate(state.debates, name);
-  return isDebate(found) ? found.id : found;
+  const found = findDebate(state.debates, name, project);
+  if (!isDebate(found) || found.project === project) return isDebate(found) ? found.id : found;
+  const error = `${found.id} is a debate of ${found.project}, and the task is one of ${project}; name a debate of ${project}`;
+  return refuse("not_in_debate", error, { debate: found.id, project: found.project });
+}
+
+/** Returns the debate that an imported task keeps, which is one of its project; undefined: none. */
+export function debateKept(
+  { debates }: State,
+  { project, debate = "" }: Pick<Task, "project" | "debate">,
+): string | undefined {
+  const known = debates.all.get(debate);
+  return known?.project === project ? known.id : undefined;
 }
 
 /** Returns why `by` may not give the task another debate, or none, or null: an agent keeps a debate that is open. */

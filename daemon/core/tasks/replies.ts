@@ -10,7 +10,8 @@ import { ambiguity, matchesOf, nearestId } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import type { State } from "../state.ts";
-import { isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
+import { heldBy, riskOf } from "./risk.ts";
+import { classOf, isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
 
 /**
  * Returns the task that a request names, or a refusal. A name is an id, a prefix of it, or its last part; prefix and
@@ -92,6 +93,9 @@ export function taskRow(state: State, task: Task): TaskRow {
     result: resultOf(task.state),
     attempts,
     debate: task.debate ?? null,
+    risk: riskOf(task),
+    approved: task.approved === true,
+    held: classOf(state.tasks, task) === "ready" ? heldBy(state, task) : null,
   };
 }
 
@@ -139,12 +143,13 @@ export function whoOf(state: State, by: Actor | null): ActorRow | null {
 }
 
 type TaskEvent = Exclude<Extract<KiteEvent, TaskNews>["event"], "task_released">;
+type TaskEnd = { readonly event: "task_released" | "task_failed"; readonly cause: string };
 
 /** Emits an event of one task, about its creator's and its claimer's sessions. */
 export function tell(
   step: Step,
   task: Task,
-  event: TaskEvent | { readonly event: "task_released" | "task_failed"; readonly cause: string },
+  event: TaskEvent | TaskEnd | { readonly event: "task_claimed"; readonly cause: "registered" },
   by: ActorRow | null,
   about: ActorRow | null = null,
 ): void {

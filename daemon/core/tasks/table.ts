@@ -6,6 +6,7 @@
  */
 
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { isGrave, type Risk } from "../../../protocol/roles.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
@@ -53,6 +54,10 @@ export interface Task {
   attempts: number;
   /** The id of the debate that it requires; undefined: none. */
   debate?: string | undefined;
+  /** Undefined: green. */
+  risk?: Risk | undefined;
+  /** A person said yes to the next run, or to the present one. */
+  approved?: true | undefined;
   state: TaskState;
 }
 
@@ -69,10 +74,25 @@ export function noTasks(touched: Set<string>): Tasks {
   return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, touched, chars: 0 };
 }
 
-/** The names of the lists of tasks. `finished`: the done ones of a project, by their latest change. */
-export type ListName = "all" | TaskState["status"] | "ready" | "blocked" | "finished";
+/** What a ready task needs to be claimed: its risk, and whether a person said yes to a red or critical one. */
+export type ReadyClass = Risk | "red approved" | "critical approved";
 
-/** Returns a list of one project, or with null of all projects; `label` selects a part of the ready list. */
+/**
+ * The names of the lists of tasks. `finished`: the done ones of a project, by their latest change. `ready CLASS`: the
+ * ready ones of a class. `grave`: the active red and critical ones of a project. `watched`: the red and critical ones
+ * that are active or ready.
+ */
+export type ListName =
+  | "all"
+  | TaskState["status"]
+  | "ready"
+  | "blocked"
+  | "finished"
+  | `ready ${ReadyClass}`
+  | "grave"
+  | "watched";
+
+/** Returns a list of one project, or with null of all projects; `label` selects a part of a ready list. */
 export function listOf(tasks: Tasks, name: ListName, project: string | null, label = ""): SortedKeys {
   return tasks.lists.get(listKey(name, project, label)) ?? nothing;
 }
@@ -133,6 +153,8 @@ export function setState(tasks: Tasks, task: Task, next: TaskState, wallMs: numb
   revise(tasks, task, () => {
     task.state = next;
     task.updatedAt = wallMs;
+    // A yes is for one run.
+    if (next.status !== "active") task.approved = undefined;
   });
   const ready = !wasReady && classOf(tasks, task) === "ready" ? [task] : [];
   if (wasDone === (next.status === "done")) return ready;
@@ -176,7 +198,10 @@ export function resultOf(state: TaskState): string | null {
   return state.status === "failed" ? state.reason : null;
 }
 
-export function classOf(tasks: Tasks, task: Task): Exclude<ListName, "all" | "pending" | "finished"> {
+export function classOf(
+  tasks: Tasks,
+  task: Task,
+): Exclude<TaskState["status"], "pending"> | "ready" | "blocked" {
   if (task.state.status !== "pending") return task.state.status;
   return tasks.open.has(task.id) ? "blocked" : "ready";
 }
@@ -229,7 +254,23 @@ function eachList(tasks: Tasks, task: Task, visit: (key: string, place: string) 
     const at = Math.max(0, task.updatedAt).toString(36).padStart(timeDigits, "0");
     visit(listKey("finished", project, ""), at + place);
   }
-  if (own === "ready") for (const label of task.labels) visit(listKey(own, project, label), ranked);
+  const isWatched = isGrave(task.risk ?? "green") && (own === "active" || own === "ready");
+  if (isWatched) {
+    visit(listKey("watched", null, ""), place);
+    visit(listKey("watched", project, ""), place);
+  }
+  if (isWatched && own === "active") visit(listKey("grave", project, ""), place);
+  if (own !== "ready") return;
+  const byClass = `ready ${readyClass(task)}` as const;
+  visit(listKey(byClass, project, ""), ranked);
+  for (const label of task.labels) {
+    visit(listKey(own, project, label), ranked);
+    visit(listKey(byClass, project, label), ranked);
+  }
+}
+
+function readyClass({ risk = "green", approved }: Task): ReadyClass {
+  return approved === true && (risk === "red" || risk === "critical") ? `${risk} approved` : risk;
 }
 
 function listKey(name: ListName, project: string | null, label: string): string {

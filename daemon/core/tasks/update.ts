@@ -2,11 +2,13 @@
  * Changes one task: its text, its dependencies and its status.
  *
  * Invariants: pending goes to active, done or failed; active to done, failed or pending; done and failed to pending.
- * A task is active only while its dependencies are done, so a dependency of an active task stays done.
+ * A task is active only while its dependencies are done, so a dependency of an active task stays done. A person's yes is
+ * to what a task says and to its risk: a change of either takes it back, unless the task is active.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { isGrave, risks } from "../../../protocol/roles.ts";
 import type { TaskStatus } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import type { TaskUpdate } from "../commands.ts";
@@ -32,7 +34,8 @@ import {
   tooManyDependents,
   whoOf,
 } from "./replies.ts";
-import { isDone, resultOf, revise, setDependencies, type Task, taskOf } from "./table.ts";
+import { mayRaise, mayRate, mayRun, riskOf, tellLeads } from "./risk.ts";
+import { claimerOf, isDone, resultOf, revise, setDependencies, type Task, taskOf } from "./table.ts";
 
 export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
   const { tasks } = state;
@@ -46,7 +49,8 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
     step.reply = dependsOn;
     return;
   }
-  const debate = command.debate === undefined ? task.debate : debateNamed(state, command.debate);
+  const debate =
+    command.debate === undefined ? task.debate : debateNamed(state, task.project, command.debate);
   const refused =
     typeof debate === "object"
       ? debate
@@ -56,21 +60,38 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
     return;
   }
   const wasBlocked = tasks.open.has(task.id);
+  const { risk, approved } = rated(task, command);
+  const isRaised = risks.indexOf(riskOf({ risk })) > risks.indexOf(riskOf(task));
   if (command.dependsOn !== null) setDependencies(tasks, task, dependsOn);
   revise(tasks, task, () => {
     task.description = command.description ?? task.description;
     task.priority = command.priority ?? task.priority;
     task.labels = command.labels ?? task.labels;
     task.debate = debate;
+    task.risk = risk;
+    task.approved = approved;
     task.updatedAt = command.wallMs;
   });
   const stays = command.status === null || command.status === task.state.status;
+  if (stays && isRaised && task.state.status === "active") tellLeads(state, task, claimerOf(task));
   if (stays) revised(state, task, command, meta, step);
   else move(state, task, command, meta, step);
   const isFree = wasBlocked && !tasks.open.has(task.id) && task.state.status === "pending";
   if (stays && isFree) tellReady(step, [task]);
   step.reply = { ok: true, task: taskRow(state, task) };
 };
+
+/** Returns the task's risk after the update, and whether it has a person's yes; green is undefined. */
+function rated(task: Task, { risk, description, status, by }: TaskUpdate): Pick<Task, "risk" | "approved"> {
+  const next = risk === undefined || risk === null ? riskOf(task) : risk;
+  const isChanged = next !== riskOf(task) || (description !== null && description !== task.description);
+  const isActive = task.state.status === "active";
+  // A person who makes a running task red or critical says yes to it.
+  const yes =
+    isActive && isChanged && by === null && isGrave(next) && status !== "pending" ? true : undefined;
+  const kept = isGrave(next) && (isActive || !isChanged) ? task.approved : undefined;
+  return { risk: next === "green" ? undefined : next, approved: yes ?? kept };
+}
 
 /** Returns why the update is refused, or null; the handler calls it before it changes anything. */
 function mayChange(
@@ -112,11 +133,24 @@ function mayChange(
   const open = dependsOn
     .filter(id => !isDone(tasks, id))
     .map(id => ({ task: id, status: taskOf(tasks, id).state.status }));
+  const after = { ...task, ...rated(task, command) };
+  const lowered = mayRate(state, task, riskOf(after), command.by);
+  if (lowered !== null) return lowered;
+  if (next === "active" && task.state.status === "active" && riskOf(after) !== riskOf(task)) {
+    const refused = mayRaise(state, after, command.by);
+    if (refused !== null) return refused;
+  }
   if (open.length > 0 && (next === "active" || (status === "done" && task.state.status !== "done")))
     return blockedRefusal(open);
   if (status === null) return null;
-  if (status === task.state.status) return mayRepeat(state, task, command.by);
-  return status === "active" ? mayBegin(state, task, command.by, open) : mayMove(state, task, status);
+  if (status === task.state.status) return mayRepeat(state, after, command.by);
+  if (status === "active") return mayBegin(state, after, command.by, open);
+  return mayMove(state, task, status) ?? (status === "done" ? mayFinish(state, task, command.by) : null);
+}
+
+/** Returns why an agent may not finish the task, or null: what it could not claim now, it does not finish unclaimed. */
+function mayFinish(state: State, task: Task, by: Actor | null): Refusal | null {
+  return by === null || task.state.status !== "pending" ? null : mayRun(state, task, by);
 }
 
 function lengthOver(next: string | null, before: string): number {
@@ -129,7 +163,7 @@ function mayRepeat(state: State, task: Task, by: Actor | null): Refusal | null {
   if (by === null || task.state.status === "pending") return null;
   if (assignee?.id === by.session && assignee.agent === by.agent) return null;
   if (task.state.status !== "active") return stateRefusal(state, task, "there is nothing left to do");
-  if (assignee === null) return mayClaim(state, by);
+  if (assignee === null) return mayRun(state, task, by) ?? mayClaim(state, by);
   return claimedRefusal(state, task, "claim another one, or ask them");
 }
 

@@ -1,6 +1,6 @@
 /** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
 import { declarationExample } from "../../../protocol/declaration-example.ts";
-import type { GateFinding } from "../../../protocol/gates.ts";
+import type { GateFinding, GateName } from "../../../protocol/gates.ts";
 import { nearPath, plain } from "../../../protocol/text.ts";
 import type { GateOutcome, HookOutcome } from "../../seam/plan.ts";
 import type { Edit } from "./lock.ts";
@@ -15,6 +15,7 @@ export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () 
   if (gated === undefined || gated.verdict === "allow") return lock();
   if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
   const held = gated.findings.filter(({ mode }) => mode === "enforce");
+  if (isOfRole(held)) return deny(`Kite: this ${edit.tool} did not run. ${said(held)}.`);
   if (gated.isRepeated) {
     return deny(
       `Kite: this ${edit.tool} did not run, for the same reasons as before: ${fields(held)}. ${supply}`,
@@ -26,6 +27,20 @@ export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () 
       ...form(edit, gated, held),
     ].join("\n"),
   );
+}
+
+/** A denial of a shell line by the agent's role, else the answer of the guard, with what the gate warns of. */
+export function withShellGate(outcomes: readonly HookOutcome[], guard: () => Output): Output {
+  const gated = outcomes.find((o): o is GateOutcome => o.did === "gate_shell" && o.ok);
+  if (gated === undefined || gated.verdict === "allow") return guard();
+  const text = said(gated.findings);
+  if (gated.verdict === "deny") return deny(`Kite: this command line did not run. ${text}.`);
+  return withContext("PreToolUse", guard(), `Kite: your command line runs. ${text}.`);
+}
+
+/** Whether only the agent's role is in the way: there is nothing to supply. */
+function isOfRole(findings: readonly GateFinding[]): boolean {
+  return findings.length > 0 && findings.every(({ gate }) => gate === "role");
 }
 
 const supply = "Supply them with the tool kite_declare, or: kite declare --example";
@@ -70,10 +85,10 @@ function warning(edit: Edit, gated: GateOutcome): string {
 
 /** What is missing, and where a declaration helps, one that this agent may send for this file. */
 function form(edit: Edit, { task }: GateOutcome, findings: readonly GateFinding[]): string[] {
-  const isDeclared = findings.some(({ gate }) => gate !== "delegation");
+  const isDeclared = findings.some(({ gate }) => gate !== "delegation" && gate !== "role");
   const example = [
     "Declare all of it in one call, with the tool kite_declare or so:",
-    ...exampleFor(edit, task),
+    ...exampleFor(edit, task, findings),
   ];
   return [...list(findings), ...(isDeclared ? example : [])];
 }
@@ -96,22 +111,29 @@ function fields(findings: readonly GateFinding[]): string {
   return [...new Set(names)].map(name => plain(name, sentenceChars)).join(", ");
 }
 
-/** A whole declaration for a shell; only what the agent wrote itself, its task, is not an example. */
-function exampleFor({ file, cwd }: Edit, task: string | null): string[] {
+/** A declaration of what is missing, for a shell: to copy it changes no other part. The task is the agent's own, if it has one. */
+function exampleFor({ file, cwd }: Edit, task: string | null, findings: readonly GateFinding[]): string[] {
   const { step, reason, sees, will } = declarationExample;
   const text = (words: string) => JSON.stringify(plain(words, sentenceChars));
-  return [
-    "kite declare - <<'EOF'",
-    "identity: {role: implementer}",
+  const isMissing = (name: GateName) => findings.some(({ gate }) => gate === name);
+  const understanding = [
     "understanding:",
     `  task: ${text(task ?? declarationExample.task)}`,
     "  confidence: 0.8",
     `  reason: ${text(reason)}`,
     `  plan: [${text(step)}]`,
+  ];
+  const codeView = [
     "codeView:",
     `  - file: ${text(nearPath(file, cwd))}`,
     `    sees: ${text(sees)}`,
     `    will: ${text(will)}`,
+  ];
+  return [
+    "kite declare - <<'EOF'",
+    ...(isMissing("identity") ? ["identity: {role: implementer}"] : []),
+    ...(isMissing("understanding") ? understanding : []),
+    ...(isMissing("codeView") ? codeView : []),
     "EOF",
   ];
 }

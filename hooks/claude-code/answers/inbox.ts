@@ -8,7 +8,10 @@ import type { FileNote, OverlapNote, TakenNote } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
+import { healthText } from "./health.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
+import { riskLine, roleLine } from "./role.ts";
+import { goneLine } from "./team.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
 type Notes = Extract<HookOutcome, { did: "notes"; ok: true }>;
@@ -41,6 +44,7 @@ export function withInbox(
       const parts = [
         ...(notes.length + dropped === 0 ? [] : [notesText(notes, dropped, cwd)]),
         ...(messages.length === 0 ? [] : [inboxText(inbox)]),
+        ...(inbox.health === undefined || inbox.health.length === 0 ? [] : [healthText(inbox.health)]),
       ];
       const shown = parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
       return terminals === null ? shown : alsoTellPerson(shown, terminalsText(terminals));
@@ -92,7 +96,7 @@ function unsaid(notes: readonly FileNote[], outcomes: readonly HookOutcome[]): r
   const granted = outcomes.find((o): o is Granted => o.did === "lock" && o.ok);
   const changed = granted?.changedWhileWaiting && "path" in granted.reply ? granted.reply.path : null;
   const tells = (note: FileNote, file: string, other: string | null) =>
-    note.what !== "conflict" && note.other === other && filesOf(note).includes(file);
+    note.what !== "conflict" && "other" in note && note.other === other && filesOf(note).includes(file);
   return notes.filter(note => {
     if (note.what !== "conflict") return true;
     if (note.file === changed && note.other === granted?.changedBy?.name) return false;
@@ -101,7 +105,8 @@ function unsaid(notes: readonly FileNote[], outcomes: readonly HookOutcome[]): r
 }
 
 function filesOf(note: FileNote): readonly string[] {
-  return "files" in note ? note.files : [note.file];
+  if ("files" in note) return note.files;
+  return "file" in note ? [note.file] : [];
 }
 
 function notesText(notes: readonly FileNote[], dropped: number, cwd: string): string {
@@ -117,19 +122,25 @@ function notesText(notes: readonly FileNote[], dropped: number, cwd: string): st
 function headline(notes: readonly FileNote[]): string {
   const has = (...whats: readonly FileNote["what"][]) => notes.some(({ what }) => whats.includes(what));
   const all = [
+    has("teammate_gone") ? "a teammate of yours is gone" : null,
     has("committed", "discarded")
       ? "git commands of other agents committed or removed uncommitted work of yours"
       : null,
     has("bypassed", "lost_update") ? "agents wrote files without holding their locks" : null,
     has("overlap") ? "another agent plans to change the same files as you" : null,
     has("conflict") ? "another agent writes the same files as you" : null,
+    has("role") ? "your role has changed" : null,
+    has("risk") ? "a task begins that needs a lead's care" : null,
   ];
   return all.filter(text => text !== null).join("; ");
 }
 
-/** What happened to a file, and what to do about it. */
+/** What happened, and what to do about it. */
 function noteLine(note: FileNote, cwd: string): string {
+  if (note.what === "role") return roleLine(note);
+  if (note.what === "risk") return riskLine(note);
   const who = note.other === null ? "another agent" : quote(note.other, limits.nameBytes);
+  if (note.what === "teammate_gone") return goneLine(note, who);
   if ("files" in note) return takenLine(note, who, cwd);
   if (note.what === "overlap") return overlapLine(note, who, cwd);
   const { what, file, mine, other } = note;

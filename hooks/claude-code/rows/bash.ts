@@ -1,8 +1,10 @@
-/** The event before a shell line: it guards the line's git commands. */
+/** The event before a shell line: it guards the line's git commands, and asks whether the agent's role allows it. */
 import { guardShell } from "../../git/commands.ts";
+import { usesOf } from "../../git/uses.ts";
 import type { HookAction } from "../../seam/actions.ts";
 import type { HookContext } from "../../seam/plan.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
+import { withShellGate } from "../answers/gate.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
 import { field, inputText } from "../payload.ts";
@@ -14,16 +16,20 @@ function shellEnv({ env }: HookContext): ReadonlyMap<string, string> {
   return new Map(["HOME", "CLAUDE_PROJECT_DIR"].flatMap(name => (env[name] ? [[name, env[name]]] : [])));
 }
 
-/** A shell line asks for nothing unless it has git commands that reach the working tree or the index. */
+/**
+ * A shell line asks for nothing unless it has git commands that reach the working tree or the index, or programs that a
+ * role may forbid.
+ */
 export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
   const toolUseId = field(event, "tool_use_id");
   const cwd = field(event, "cwd");
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
-  const { commands, aliases, unread } = guardShell(line, cwd, shellEnv(context));
-  if (commands.length === 0 && aliases.length === 0 && unread === null) {
-    return otherEvent(event, actor, context);
-  }
+  const env = shellEnv(context);
+  const { commands, aliases, unread } = guardShell(line, cwd, env);
+  const uses = usesOf(line, cwd, env);
+  const isGuarded = commands.length > 0 || aliases.length > 0 || unread !== null;
+  if (!isGuarded && uses.length === 0) return otherEvent(event, actor, context);
   const { waitMs } = context;
   const guard: HookAction = {
     do: "guard",
@@ -41,7 +47,12 @@ export const preShell: Row = (event, actor, context) => {
     typed: line,
   };
   return withInbox("PreToolUse", actor, cwd, {
-    actions: [...begin(event, actor), atWork(event, actor), guard],
-    answer: outcomes => guardAnswer({ commands, waitMs, cwd }, outcomes),
+    actions: [
+      ...begin(event, actor),
+      atWork(event, actor),
+      ...(uses.length === 0 ? [] : [{ do: "gate_shell", ...actor, cwd, uses } as const]),
+      ...(isGuarded ? [guard] : []),
+    ],
+    answer: outcomes => withShellGate(outcomes, () => guardAnswer({ commands, waitMs, cwd }, outcomes)),
   });
 };

@@ -1,7 +1,7 @@
 /** Tasks of the client's own list, as its events report them. */
 import { limits } from "../../../protocol/limits.ts";
 import type { HookAction } from "../../seam/actions.ts";
-import type { Actor } from "../agents.ts";
+import { type Actor, teamOf } from "../agents.ts";
 import { type Event, label } from "../payload.ts";
 
 type ClientTask = Extract<HookAction, { do: "client_task" }>;
@@ -32,11 +32,6 @@ export function clientTask(
       state,
     },
   ];
-}
-
-/** The client names a team after its lead's session. */
-function teamOf(session: string): string {
-  return `session-${session.slice(0, 8)}`;
 }
 
 function subjectOf(event: Event): string {

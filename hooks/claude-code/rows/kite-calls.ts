@@ -24,6 +24,8 @@ export const ownTool: Row = (event, actor, context) => {
     ...(agent === undefined ? {} : { agent }),
     toolUseId,
     cwd,
+    promptId: field(event, "prompt_id"),
+    isBackground: false,
   };
   return { actions: [...begin(event, actor), atWork(event, actor), use] };
 };
@@ -45,6 +47,8 @@ export function typed(event: Event, { session, agent }: Actor, plan: Plan): Plan
     toolUseId,
     cwd,
     command: command.slice(0, limits.typedChars),
+    promptId: field(event, "prompt_id"),
+    isBackground: within(event["tool_input"], "run_in_background") === true,
   };
   return { ...plan, actions: [use, ...plan.actions] };
 }

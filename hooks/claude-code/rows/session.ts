@@ -11,10 +11,12 @@ export const sessionStart: Row = (event, actor, context) => {
   const { session } = actor;
   const cwd = field(event, "cwd");
   if (cwd === null) return idle;
-  const rests = event["source"] === "compact" ? {} : { active: false };
+  const isCompacted = event["source"] === "compact";
+  const rests = isCompacted ? {} : { active: false };
   const actions: HookAction[] = [
     ...begin(event, actor, true),
     heartbeat(mainOf(actor), { attention: null, ...rests }),
+    ...(isCompacted ? [{ do: "context_lost", ...actor } as const] : []),
     { do: "list_peers", session },
     readSoFar(mainOf(actor)),
   ];
@@ -30,10 +32,9 @@ export const userPromptSubmit: Row = (event, actor, context) => {
   if (actor.agent !== undefined) return waitingEvent(event, actor, context);
   const prompt = field(event, "prompt_id");
   const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...actor, keepPrompt: prompt }];
-  const { session } = actor;
   const prompted = {
     do: "prompt_submitted",
-    session,
+    ...mainOf(actor),
     promptId: prompt,
     byPerson: !isMachineMade(event),
   } as const;

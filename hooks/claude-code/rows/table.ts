@@ -5,6 +5,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { Row } from "../plan-parts.ts";
 import { otherEvent, sessionEnd, sessionStart, userPromptSubmit } from "./session.ts";
+import { teamTools } from "./team-calls.ts";
 import * as tool from "./tool.ts";
 import * as turn from "./turn.ts";
 import { wakingStop } from "./wake.ts";
@@ -79,6 +80,7 @@ export const eventTable: readonly EventRow[] = [
     { matcher: "Bash", if: "Bash(zsh *)", ...index },
     { matcher: "Bash", if: "Bash(kite *)", ...brief },
     { matcher: "mcp__(plugin_.+_)?kite__.*", ...brief },
+    { matcher: teamTools.join("|"), ...brief },
   ),
   observed("PostToolUse", tool.postToolUse, { matcher: ends }),
   // A stop right behind it must find it: the recovery gate asks whether the last call failed.

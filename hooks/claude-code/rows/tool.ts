@@ -13,6 +13,7 @@ import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row 
 import { preShell } from "./bash.ts";
 import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
 import { otherEvent } from "./session.ts";
+import { isTeamTool, teamTool } from "./team-calls.ts";
 
 /** The field of a writing tool's input that names the file. */
 export const writes: ReadonlyMap<string, string> = new Map([
@@ -54,6 +55,7 @@ const preOtherTool: Row = (event, actor, context) => {
   const tool = toolOf(event);
   if (isOwnTool(tool)) return ownTool(event, actor, context);
   if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
+  if (isTeamTool(tool)) return teamTool(event, actor, context);
   return otherEvent(event, actor, context);
 };
 
@@ -183,7 +185,7 @@ function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookA
   const response = event["tool_response"];
   if (tool === "TaskStop" && within(response, "task_type") === "in_process_teammate") {
     const agentName = within(response, "command");
-    return isId(agentName) ? [heartbeat(mainOf(actor), { agentName, ended: true })] : [];
+    return isId(agentName) ? [heartbeat(mainOf(actor), { agentName, ended: true, stopped: true })] : [];
   }
   const said = within(event["tool_input"], "message");
   const agreed =
@@ -199,9 +201,8 @@ function wentOn(actor: Actor): HookAction {
   return heartbeat(actor, { attention: null });
 }
 
-function resultOf(event: Event, { session, agent }: Actor, error: string | null): HookAction {
-  const who = { session, ...(agent === undefined ? {} : { agent }) };
-  return { do: "record_result", ...who, tool: toolOf(event), error };
+function resultOf(event: Event, actor: Actor, error: string | null): HookAction {
+  return { do: "record_result", ...actor, tool: toolOf(event), error };
 }
 
 /** The client's own plans and memories, which are nobody's code. */

@@ -5,7 +5,7 @@ import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { completionAnswer, stopAnswer } from "../answers/gate.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { agentStartAnswer } from "../answers/start.ts";
-import { type Event, field } from "../payload.ts";
+import { type Event, field, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { clientTask } from "./client-task.ts";
 import { waitingEvent } from "./session.ts";
@@ -25,7 +25,7 @@ function gate(event: Event, actor: Actor): readonly HookAction[] {
 /** A subagent does not come back after an error; a teammate may be woken again. */
 export const stopFailure: Row = (_event, actor) => {
   const { agent } = actor;
-  if (agent === undefined || !isSubagent(agent)) return { actions: turnOver(actor) };
+  if (agent === undefined || !isSubagent(agent)) return { actions: turnOver(actor, true) };
   return { actions: agentOver({ ...actor, agent }) };
 };
 
@@ -59,6 +59,7 @@ export const teammateIdle: Row = (event, actor) => ({
       do: "client_idle",
       session: actor.session,
       ...(actor.agent === undefined ? {} : { agent: actor.agent }),
+      team: label(event, "team_name"),
     },
     readSoFar(actor),
   ],
@@ -74,7 +75,7 @@ export const taskCreated: Row = (event, actor, context) => ({
 export const taskCompleted: Row = (event, actor, context) => ({
   actions: [
     ...byTeammate(event, actor, context),
-    { do: "gate_complete", ...actor },
+    { do: "gate_complete", ...actor, cwd: field(event, "cwd") },
     ...clientTask(event, actor, "completed"),
   ],
   answer: completionAnswer,

@@ -1,7 +1,7 @@
 /** Finds Kite's entries in settings files. */
 import { join } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
-import { readIfAny } from "../../install/file.ts";
+import { readIfAny } from "../../install/read-file.ts";
 import { linkTarget } from "./project.ts";
 import { entriesOf } from "./settings-text.ts";
 

@@ -3,18 +3,10 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
-import {
-  backUp,
-  digest,
-  named,
-  readText,
-  refuseLinked,
-  removeText,
-  replaceText,
-  retried,
-  whileLocked,
-} from "../../install/file.ts";
+import { backUp, digest, named, refuseLinked, removeText, replaceText, retried } from "../../install/file.ts";
+import { whileLocked } from "../../install/lock-file.ts";
 import { programPaths, putProgram, removeIfEmpty, removeProgram } from "../../install/program.ts";
+import { readText } from "../../install/read-file.ts";
 import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { type ClientName, groupsFor } from "./command.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";

@@ -8,16 +8,10 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
-import {
-  named,
-  readText,
-  refuseLinked,
-  removeText,
-  replaceText,
-  retried,
-  whileLocked,
-} from "../../install/file.ts";
+import { named, refuseLinked, removeText, replaceText, retried } from "../../install/file.ts";
 import { mcpPath } from "../../install/launcher.ts";
+import { whileLocked } from "../../install/lock-file.ts";
+import { readText } from "../../install/read-file.ts";
 import { linkTarget, projectRoot } from "./project.ts";
 import { addServer, type Made, removeServer, type ServerEntry } from "./server-text.ts";
 import { readServers, type ServerRecord, writeServers } from "./servers.ts";

@@ -12,7 +12,8 @@ import {
   remove,
 } from "../../install/json-text.ts";
 import type { AllowMade } from "./allow-text.ts";
-import { type EventGroup, isOurs } from "./entries.ts";
+import type { EventGroup } from "./entries.ts";
+import { isOurs } from "./ours.ts";
 
 /** Lists and objects that Kite created; uninstall removes them if they are empty. */
 export interface Created {

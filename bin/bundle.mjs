@@ -1,0 +1,99 @@
+// What a build of Kite consists of: the programs, each bundled with the packages it uses.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { runInNewContext } from "node:vm";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/**
+ * Bundles all programs into a folder. Returns the size of each file and the packages in it. Throws an error of esbuild,
+ * which has printed it.
+ */
+export async function bundleInto(outdir, options = {}) {
+  const { build } = await import("esbuild");
+  const common = {
+    absWorkingDir: root,
+    bundle: true,
+    platform: "node",
+    // Prefers a package's modules to its CommonJS form, so that unused code stays out.
+    mainFields: ["module", "main"],
+    target: "node20",
+    logLevel: "warning",
+    legalComments: "none",
+    metafile: true,
+    outdir,
+    ...options,
+  };
+  // Some packages are CommonJS inside and call require for Node's own modules.
+  const requireForEsm = 'import{createRequire as __cr}from"node:module";const require=__cr(import.meta.url);';
+  const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
+  const [limits, ...built] = await Promise.all([
+    readLimits(build),
+    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"], plugins: [builtApart] }),
+    build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
+    build({ ...esm, entryPoints: ["bin/frequent/*.ts"], entryNames: "frequent-[name]" }),
+    build({
+      ...common,
+      format: "cjs",
+      outExtension: { ".js": ".cjs" },
+      minify: true,
+      entryPoints: ["hooks/client/hook.ts"],
+    }),
+  ]);
+  // Files that need no bundling.
+  for (const name of readdirSync(join(root, "hooks/client"))) {
+    if (!name.endsWith(".pl")) continue;
+    const text = readFileSync(join(root, "hooks/client", name), "utf8");
+    writeFileSync(join(outdir, name), perlOf(text, limits), { mode: 0o755 });
+  }
+  return describe(built);
+}
+
+/**
+ * Leaves the daemon and each command of `bin/frequent` a file of its own: the daemon would be built twice, and loading
+ * some twenty chunks costs more than a frequent command.
+ */
+const builtApart = {
+  name: "built-apart",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/frequent\/\w+\.ts$/ }, ({ path }) => ({
+      path: path.replace(/^\.\/frequent\/(\w+)\.ts$/, "./frequent-$1.mjs"),
+      external: true,
+    }));
+    onResolve({ filter: /^\.\.\/daemon\.ts$/ }, () => ({ path: "./daemon.mjs", external: true }));
+  },
+};
+
+/** Returns the protocol's bounds, for programs that cannot import them. */
+async function readLimits(build) {
+  const entry = { absWorkingDir: root, entryPoints: ["protocol/limits.ts"], bundle: true, write: false };
+  const { outputFiles } = await build({ ...entry, format: "iife", globalName: "protocol" });
+  return runInNewContext(`${outputFiles[0].text};protocol.limits`);
+}
+
+/**
+ * Returns a perl program with the numbers of `limits` filled in, and without `use strict`: loading it takes a tenth
+ * of a hook's time.
+ */
+function perlOf(text, limits) {
+  return text.replace(/^(?:use strict|our %limits);\n/gm, "").replace(/\$limits\{(\w+)\}/g, (_, name) => {
+    if (typeof limits[name] !== "number") throw new Error(`limits hold no number ${name}`);
+    return String(limits[name]);
+  });
+}
+
+/** Returns the size of each file and the packages in it. */
+function describe(built) {
+  const files = {};
+  for (const { metafile } of built) {
+    for (const [path, { bytes, inputs }] of Object.entries(metafile.outputs)) {
+      const packages = Object.keys(inputs).map(
+        input => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1],
+      );
+      const unique = [...new Set(packages.filter(name => name !== undefined))].sort();
+      files[path.split("/").at(-1)] = { bytes, packages: unique };
+    }
+  }
+  return files;
+}

@@ -1,0 +1,159 @@
+/** The commands of `kite`. */
+import type { Commands } from "./program.ts";
+
+/** Every command, in the order of `kite --help`. `run` loads only the file of the command that it runs. */
+export const commands: Commands = {
+  demo: {
+    description: "watch four simulated sessions share two files",
+    load: () => import("./commands/demo.ts"),
+  },
+  up: { description: "start the daemon, unless it already runs", load: () => import("./commands/up.ts") },
+  down: {
+    description: "stop the daemon, and keep hooks from starting it",
+    load: () => import("./commands/down.ts"),
+  },
+  status: {
+    description: "show the sessions, their locks and their waiters",
+    load: () => import("./commands/status.ts"),
+  },
+  watch: {
+    description: "show sessions, locks, tasks and events, live",
+    load: () => import("./commands/watch.ts"),
+  },
+  sessions: { description: "list the sessions", load: () => import("./commands/sessions.ts") },
+  agent: {
+    description: "show one agent: what it declared, holds, waits for and works on",
+    load: () => import("./commands/agent.ts"),
+  },
+  spawn: {
+    description: "start an agent in a worktree of its own",
+    load: () => import("./commands/spawn.ts"),
+    acts: true,
+  },
+  agents: {
+    description: "list the spawned agents, or remove what ended ones left",
+    load: () => import("./commands/agents.ts"),
+    acts: true,
+  },
+  attach: {
+    description: "open a spawned agent in this terminal",
+    load: () => import("./commands/attach.ts"),
+  },
+  replace: {
+    description: "resume a spawned agent that stalled, or put another one in its place",
+    load: () => import("./commands/replace.ts"),
+  },
+  stop: {
+    description: "stop a spawned agent",
+    load: () => import("./commands/stop.ts"),
+    acts: true,
+  },
+  locks: { description: "list the locks and their waiters", load: () => import("./commands/locks.ts") },
+  whose: {
+    description: "show which session's uncommitted work is in which file",
+    load: () => import("./commands/whose.ts"),
+  },
+  lock: {
+    description: "hold files while a command runs",
+    load: () => import("./commands/lock.ts"),
+    acts: true,
+  },
+  unlock: {
+    description: "release locks",
+    load: () => import("./commands/unlock.ts"),
+    acts: true,
+  },
+  team: {
+    description: "show Claude Code's teams: members, tasks, and what is wrong",
+    load: () => import("./commands/team.ts"),
+  },
+  task: {
+    description: "plan work: tasks that sessions claim, finish and build on",
+    load: () => import("./commands/task.ts"),
+    acts: true,
+  },
+  role: {
+    description: "list the roles of the agents, or give one a role",
+    load: () => import("./commands/role.ts"),
+    acts: true,
+  },
+  declare: {
+    description: "say what you are about to do: task, plan, files, open questions",
+    load: () => import("./commands/declare.ts"),
+    acts: true,
+  },
+  debate: {
+    description: "challenge rival hypotheses before one is chosen",
+    load: () => import("./commands/debate.ts"),
+    acts: true,
+  },
+  context: {
+    description: "share small values with the sessions of a project",
+    load: () => import("./commands/context.ts"),
+    acts: true,
+  },
+  message: {
+    description: "send messages to other sessions, and read yours",
+    load: () => import("./commands/message.ts"),
+    acts: true,
+  },
+  broadcast: {
+    description: "send a message to every other session of the project",
+    load: () => import("./commands/broadcast.ts"),
+    acts: true,
+  },
+  freeze: {
+    description: "keep other sessions from editing files for a while",
+    load: () => import("./commands/freeze.ts"),
+    acts: true,
+  },
+  release: {
+    description: "give back the tasks and turn locks of an agent that stalled",
+    load: () => import("./commands/release.ts"),
+  },
+  thaw: {
+    description: "end freezes: other sessions may edit the files again",
+    load: () => import("./commands/thaw.ts"),
+    acts: true,
+  },
+  check: {
+    description: "run the project's checks, and keep the results for this state",
+    load: () => import("./commands/check.ts"),
+    acts: true,
+  },
+  merge: {
+    description: "merge finished branches one after the other, each checked first",
+    load: () => import("./commands/merge.ts"),
+    acts: true,
+  },
+  trust: {
+    description: "read a project's checks, and let kite check run them",
+    load: () => import("./commands/trust.ts"),
+  },
+  log: { description: "show each decision, and its reason", load: () => import("./commands/log.ts") },
+  risk: {
+    description: "show which files of live branches would conflict if merged today",
+    load: () => import("./commands/risk.ts"),
+  },
+  explain: {
+    description: "say who has a file, what an agent waits for or what blocks a task, and why",
+    load: () => import("./commands/explain.ts"),
+  },
+  stats: {
+    description: "count decisions, waits and denials, and time hooks",
+    load: () => import("./commands/stats.ts"),
+  },
+  doctor: {
+    description: "check the installation, and say what to do",
+    load: () => import("./commands/doctor.ts"),
+  },
+  config: {
+    description: "show each setting and its source",
+    load: () => import("./commands/config.ts"),
+  },
+  install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },
+  uninstall: { description: "undo kite install", load: () => import("./commands/uninstall.ts") },
+  mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
+  off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
+  on: { description: "undo kite off", load: () => import("./commands/on.ts") },
+};

@@ -1,0 +1,42 @@
+import type { Command } from "commander";
+import type { ListFlags } from "../spawn/look.ts";
+import { run, subcommand } from "../subcommand.ts";
+
+const help = `
+Lists the agents that were spawned in this project, those that have not ended first. kite sessions lists every session.
+prune removes of ended agents the session, the worktree and the branch. What would be lost stays: uncommitted work, and
+commits that neither the main worktree's branch, nor the one that its branch began from, nor a remote has.
+
+--json: {"agents":[...]}, rows as \`query\` gives them; prune prints {"removed":[...], "kept":[{"id","name","reason"}]}.
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite agents
+  $ kite agents prune
+  $ kite agents prune paging`;
+
+export function add(program: Command): void {
+  const agents = program
+    .command("agents")
+    .description("list the spawned agents, or remove what ended ones left")
+    .option("--project <project>", "another project than that of the working directory")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (flags: ListFlags) => {
+      const { list } = await import("../spawn/look.ts");
+      await run(world => list(world, flags));
+    });
+  subcommand(
+    agents,
+    "prune",
+    "remove sessions, worktrees and records of ended agents, unless work would be lost",
+    ["$ kite agents prune"],
+  )
+    .argument("[name...]", "only these agents")
+    .action(async (names: readonly string[], _flags: unknown, command: Command) => {
+      const { prune } = await import("../spawn/prune.ts");
+      const { json }: { readonly json?: boolean } = command.optsWithGlobals();
+      await run(world => prune(world, names, json === true));
+    });
+}

@@ -1,0 +1,26 @@
+import type { Command } from "commander";
+import { run } from "../subcommand.ts";
+
+const help = `
+Stops a spawned agent by its client's own command, or closes its window. An unfinished task can be claimed again. Its
+worktree and branch stay: kite agents prune removes them if nothing would be lost. kite down stops the daemon.
+
+--json: {"ok":true, "spawn":{...}}
+
+Exit codes: 0 it has ended, 1 refused or failed, 3 no daemon runs.
+
+Example:
+  $ kite stop paging`;
+
+export function add(program: Command): void {
+  program
+    .command("stop")
+    .description("stop a spawned agent")
+    .argument("<name>", "the agent's name, or the id of its record")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (name: string, { json }: { readonly json?: boolean }) => {
+      const { stop } = await import("../spawn/stop.ts");
+      await run(world => stop(world, name, json === true));
+    });
+}

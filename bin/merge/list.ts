@@ -1,0 +1,41 @@
+/** `kite merge --list` and `--cancel`. */
+import type { MergeRow } from "../../protocol/merge.ts";
+import { actingSession } from "../actor.ts";
+import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
+import { projectOf } from "../project.ts";
+import { mergeLines } from "../view/merges.ts";
+import { ask, exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
+
+/** Merges that have ended and are shown: the latest. */
+const endedMax = 10;
+
+/** Shows the merges of the working directory's project, in their order. Returns the exit code. */
+export async function listMerges(world: ProcessContext, json: boolean): Promise<number> {
+  const project = await projectOf(world.cwd);
+  return withDaemon(world, json, async client => {
+    const rows = await rowsOf(client, "merges", { project });
+    if (json) printJson(world, { merges: rows });
+    else if (rows.length === 0) print(world, ["No merges."]);
+    else printFramed(world, mergeLines(shown(rows), screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+function shown(rows: readonly MergeRow[]): readonly MergeRow[] {
+  const isOpen = ({ state }: MergeRow) => state === "queued" || state === "running";
+  return [...rows.filter(row => !isOpen(row)).slice(-endedMax), ...rows.filter(isOpen)];
+}
+
+/** Cancels one merge; the command that runs it goes on with the next. Returns the exit code. */
+export async function cancelMerge(world: ProcessContext, id: string, json: boolean): Promise<number> {
+  return withDaemon(world, json, async client => {
+    const reply = await ask(client, "merge_cancel", { ...actingSession(world.env), merge: id });
+    if (json) printJson(world, reply);
+    else
+      print(
+        world,
+        reply.cancelled.map(one => `cancelled ${one}`),
+      );
+    return exitCodes.done;
+  });
+}

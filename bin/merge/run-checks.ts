@@ -1,0 +1,83 @@
+/** Runs the project's trusted checks on a merge, in the worktree of the try. */
+import { LocalError } from "../../client/errors.ts";
+import { concerning } from "../../daemon/config/concerning.ts";
+import { limits } from "../../protocol/limits.ts";
+import { plain } from "../../protocol/text.ts";
+import { withNested } from "../checks/nesting.ts";
+import { checksAt, type NamedChecks } from "../checks/read.ts";
+import { type Ran, startCheck } from "../checks/run-one.ts";
+import type { ProcessContext } from "../process-context.ts";
+import type { FindRepository } from "../project.ts";
+import { listed } from "../view/text.ts";
+import { type Git, Interrupted, must, namesIn, withoutGit } from "./git.ts";
+import type { Red } from "./trial.ts";
+
+/** The checks were changed after the command began. */
+class Untrusted extends LocalError {
+  override readonly name = "Untrusted";
+}
+
+const namedMax = 3;
+
+export interface Checking {
+  readonly world: Pick<ProcessContext, "env" | "paths">;
+  readonly git: Git;
+  readonly stop: AbortSignal;
+  /** Tells that a check begins. */
+  readonly say: (text: string) => void;
+  readonly find?: FindRepository | undefined;
+}
+
+/**
+ * Runs the checks that matter after a change of these files, one after the other, up to the first red one. A check that
+ * changes tracked files is red: what it looked at is not what would be merged. Throws a `LocalError`.
+ */
+export async function runChecks(
+  { world, git, stop, say, find }: Checking,
+  worktree: string,
+  files: readonly string[],
+): Promise<Red | null> {
+  const named = await checksAt(world, worktree, find);
+  const why = untrusted(named);
+  if (why !== null) throw new Untrusted(why);
+  const wanted = await concerning(named.checks, files);
+  for (const [n, { name, command }] of wanted.entries()) {
+    say(`check ${name} (${n + 1} of ${wanted.length})`);
+    const running = startCheck({
+      command,
+      cwd: worktree,
+      env: withNested(withoutGit(world.env), named.repository.project, name),
+      timeoutMs: limits.checkMs,
+      streams: false,
+    });
+    const end = () => running.end("SIGTERM");
+    stop.addEventListener("abort", end, { once: true });
+    if (stop.aborted) end();
+    const ran = await running.done;
+    stop.removeEventListener("abort", end);
+    if (stop.aborted) throw new Interrupted("interrupted");
+    const red = redOf(name, ran) ?? (await changedBy(git, worktree, name, ran));
+    if (red !== null) return red;
+  }
+  return null;
+}
+
+/** Returns why the project's checks may not run, or null; also null if there are none. */
+export function untrusted({ trust, repository }: NamedChecks): string | null {
+  if (trust === "trusted" || trust === "none") return null;
+  const why = trust === "changed" ? "have changed since a person trusted them" : "are not trusted yet";
+  return `the checks of ${repository.project} ${why}; read and trust them first: kite trust`;
+}
+
+function redOf(name: string, { exit, timedOut, output }: Ran): Red | null {
+  if (exit === 0) return null;
+  return { name, how: timedOut ? "killed at the time limit" : `exit code ${exit}`, output };
+}
+
+async function changedBy(git: Git, cwd: string, name: string, { output }: Ran): Promise<Red | null> {
+  const status = ["status", "--porcelain", "--no-renames", "--untracked-files=no", "-z"];
+  const changed = namesIn(await must(git, status, { cwd })).map(line => plain(line.slice(3)));
+  if (changed.length === 0) return null;
+  const which = listed(changed.slice(0, namedMax), changed.length - namedMax);
+  return { name, how: `it changed tracked files (${which})`, output };
+}

@@ -1,0 +1,118 @@
+/** `kite spawn`: starts an agent and waits until its session has registered, or until it is done. */
+import { LocalError } from "../../client/errors.ts";
+import type { SpawnRow } from "../../protocol/spawn.ts";
+import { nearPath } from "../../protocol/text.ts";
+import { actingSession } from "../actor.ts";
+import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
+import { projectOf } from "../project.ts";
+import { clean } from "../view/text.ts";
+import { exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { hasEnded } from "./find.ts";
+import { followSpawn } from "./follow.ts";
+import { withOutput } from "./output.ts";
+import { type Asked, startAgent } from "./start.ts";
+
+export interface SpawnFlags {
+  readonly name?: string;
+  readonly role?: string;
+  readonly task?: string;
+  readonly model?: string;
+  readonly client?: string;
+  readonly here?: boolean;
+  readonly from?: string;
+  readonly tmux?: boolean;
+  readonly wait?: boolean;
+  readonly json?: boolean;
+}
+
+/** Returns the exit code: 0 if the agent runs, or with `--wait` if its turn is over or it is done. */
+export async function spawn(world: ProcessContext, prompt: string, flags: SpawnFlags): Promise<number> {
+  const isJson = flags.json === true;
+  const { name, role, task, model, client: of, from, here = false, tmux = false } = flags;
+  const asked: Asked = {
+    prompt: prompt === "" ? null : prompt,
+    here,
+    tmux,
+    ...(name === undefined ? {} : { name }),
+    ...(role === undefined ? {} : { role }),
+    ...(task === undefined ? {} : { task }),
+    ...(model === undefined ? {} : { model }),
+    ...(of === undefined ? {} : { client: of }),
+    ...(from === undefined ? {} : { from }),
+  };
+  if (here && from !== undefined) {
+    fail(
+      world,
+      isJson,
+      "invalid_request",
+      "--here makes no worktree, so --from says nothing; use one of them",
+    );
+    return exitCodes.failed;
+  }
+  const { env, cwd, paths } = world;
+  const actor = actingSession(env) ?? {};
+  const project = await projectOf(cwd);
+  return withDaemon(world, isJson, async client => {
+    try {
+      const row = await startAgent({ client, actor, project, cwd, env, paths }, asked);
+      const last = await followed(world, client, row, flags);
+      show(world, last, isJson);
+      const isFine = flags.wait === true ? last.state === "idle" || last.state === "done" : !isFailed(last);
+      return isFine ? exitCodes.done : exitCodes.failed;
+    } catch (error) {
+      if (!(error instanceof LocalError)) throw error;
+      fail(world, isJson, "spawn_failed", error.message);
+      return exitCodes.failed;
+    }
+  });
+}
+
+/** Returns the record once its agent has registered or failed, or with `wait` once its turn is over. */
+export async function followed(
+  world: ProcessContext,
+  client: Client,
+  row: SpawnRow,
+  { wait = false, json = false }: Pick<SpawnFlags, "wait" | "json">,
+): Promise<SpawnRow> {
+  let told = "";
+  const seen = ({ state, name }: SpawnRow) => {
+    if (json || state === told) return;
+    told = state;
+    if (state === "starting") world.stderr.write(`kite: ${clean(name)} starts\n`);
+    if (wait && state === "running")
+      world.stderr.write(`kite: ${clean(name)} runs; kite attach ${clean(name)}\n`);
+    if (wait && state === "waits_on_person")
+      world.stderr.write(`kite: ${clean(name)} waits on a person; kite attach ${clean(name)}\n`);
+  };
+  const isEnough = (now: SpawnRow) =>
+    wait ? hasEnded(now) || now.state === "idle" : now.state !== "starting";
+  const last = await followSpawn(client, row, isEnough, seen);
+  return withOutput(world, client, last);
+}
+
+export function isFailed({ state }: SpawnRow): boolean {
+  return state === "failed" || state === "stopped";
+}
+
+/** Prints what became of an agent that was started. */
+export function show(world: ProcessContext, row: SpawnRow, isJson: boolean): void {
+  if (isJson) {
+    printJson(world, { ok: !isFailed(row), spawn: row });
+    return;
+  }
+  const { name, id, state, worktree, branch, reason, result, output } = row;
+  const where = worktree === null ? "" : ` in ${clean(nearPath(worktree, world.cwd))}`;
+  const on = branch === null ? "" : ` on ${clean(branch)}`;
+  const words = state.replaceAll("_", " ");
+  print(world, [`${clean(name)} (${id}): ${words}${where}${on}`]);
+  if (reason !== null) print(world, [`  ${clean(reason)}`]);
+  if (result !== null) printFramed(world, [`  result: ${clean(result)}`]);
+  if (state === "failed" && output !== null)
+    printFramed(
+      world,
+      output
+        .split("\n")
+        .slice(-20)
+        .map(line => `  | ${clean(line)}`),
+    );
+}

@@ -1,0 +1,118 @@
+/** `kite attach` and `kite stop`: the client's own ways, or tmux. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import { LocalError } from "../../client/errors.ts";
+import { attachWords, clientProgram, stopWords } from "../../hooks/claude-code/spawn/words.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { SpawnRow } from "../../protocol/spawn.ts";
+import { actingSession } from "../actor.ts";
+import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
+import { projectOf } from "../project.ts";
+import { clean } from "../view/text.ts";
+import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { handleOf, hasEnded, neededSpawn } from "./find.ts";
+import { followSpawn } from "./follow.ts";
+import { neededProgram, ProgramFailed, runHere, runProgram, withoutSession } from "./programs.ts";
+import { Tmux } from "./tmux.ts";
+
+/** Opens the agent in this terminal. Returns the exit code of the program that shows it. */
+export async function attach(world: ProcessContext, name: string): Promise<number> {
+  const { env, cwd } = world;
+  const project = await projectOf(cwd);
+  const found: SpawnRow[] = [];
+  // The connection is closed before: an open one would keep the daemon from ending by itself.
+  const code = await withDaemon(world, false, async client => {
+    found.push(await neededSpawn(client, name, project));
+    return exitCodes.done;
+  });
+  const [row] = found;
+  if (row === undefined) return code;
+  return reported(world, false, async () => {
+    const [program, ...args] = await attachLine(world, row);
+    return runHere(program, args, { cwd, env: withoutSession(env) });
+  });
+}
+
+async function attachLine(
+  { env, cwd }: ProcessContext,
+  row: SpawnRow,
+): Promise<readonly [string, ...string[]]> {
+  const { backend, id, name, state } = row;
+  if (backend === "tmux") {
+    const tmux = new Tmux(env, cwd, row.handle);
+    const pane = await tmux.find(id);
+    if (pane === null) throw new ProgramFailed(`the window of ${name} is gone (${state})`);
+    return tmux.showWords(pane);
+  }
+  const handle = handleOf(row);
+  if (handle !== null) return [neededProgram(clientProgram, env, cwd), ...attachWords(handle)];
+  throw new ProgramFailed(`${name} never started (${state}); kite agent ${name} --log says why`);
+}
+
+/** Stops the agent and waits until its session has ended. Returns the exit code. */
+export async function stop(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
+  const project = await projectOf(world.cwd);
+  return withDaemon(world, isJson, async client => {
+    const row = await neededSpawn(client, name, project);
+    if (hasEnded(row)) return told(world, row, isJson);
+    return reported(world, isJson, async () => told(world, await stopped(world, client, row), isJson));
+  });
+}
+
+/** Stops an agent by its client, and returns its record once its session has ended. Throws `ProgramFailed`, `Refused`. */
+export async function stopped(world: ProcessContext, client: Client, row: SpawnRow): Promise<SpawnRow> {
+  const actor = actingSession(world.env) ?? {};
+  const update = { ...actor, spawn: row.id };
+  await ask(client, "spawn_update", { ...update, stopping: true });
+  try {
+    await endClient(world, row);
+  } catch (error) {
+    if (error instanceof ProgramFailed) await ask(client, "spawn_update", { ...update, stopping: false });
+    throw error;
+  }
+  const waiting = new AbortController();
+  const late = delay(limits.spawnStopMs, null, { signal: waiting.signal }).catch(() => null);
+  const ended = await Promise.race([followSpawn(client, row, hasEnded), late]);
+  waiting.abort();
+  if (ended !== null) return ended;
+  // The client said that it stopped the session, and no hook told the daemon.
+  return (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
+}
+
+async function endClient({ env, cwd }: ProcessContext, row: SpawnRow): Promise<void> {
+  const { backend, id, name } = row;
+  if (backend === "tmux") {
+    const tmux = new Tmux(env, cwd, row.handle);
+    const pane = await tmux.find(id);
+    if (pane !== null) await tmux.close(pane);
+    return;
+  }
+  const handle = handleOf(row);
+  if (handle === null) return;
+  const own = withoutSession(env);
+  const ran = await runProgram(neededProgram(clientProgram, own, cwd), stopWords(handle), { cwd, env: own });
+  if (ran.code === 0) return;
+  const said = clean(ran.output).slice(0, limits.quoteChars);
+  throw new ProgramFailed(`${clientProgram} could not stop ${name}: ${said}`, ran.output);
+}
+
+function told(world: ProcessContext, row: SpawnRow, isJson: boolean): number {
+  if (isJson) printJson(world, { ok: true, spawn: row });
+  else print(world, [`${clean(row.name)}: ${row.state.replaceAll("_", " ")}`]);
+  return exitCodes.done;
+}
+
+/** Reports a program that failed, and an interrupted connection, in a sentence. */
+export async function reported(
+  world: ProcessContext,
+  isJson: boolean,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+    fail(world, isJson, "spawn_failed", error.message);
+    return exitCodes.failed;
+  }
+}

@@ -1,0 +1,53 @@
+/** Merges for a terminal. */
+
+import { limits } from "../../protocol/limits.ts";
+import type { MergeReason, MergeRow, MergeState } from "../../protocol/merge.ts";
+import { type Cell, table } from "./table.ts";
+import { clean, duration, listed, type Screen, wrap } from "./text.ts";
+
+const styles: { readonly [S in MergeState]: Cell } = {
+  queued: { text: "queued", style: "dim" },
+  running: { text: "running", style: "yellow" },
+  merged: { text: "merged", style: "green" },
+  checked: { text: "checked", style: "green" },
+  returned: { text: "returned", style: "red" },
+  cancelled: { text: "cancelled", style: "dim" },
+};
+
+/** A line for each merge; below one that was not merged why, and the end of a red check's output. */
+export function mergeLines(rows: readonly MergeRow[], screen: Screen): string[] {
+  const lines = table(
+    rows.map((row): Cell[] => [styles[row.state], placeOf(row), whoOf(row), row.id, whenOf(row, screen)]),
+    [{}, {}, {}, {}, { min: 8 }],
+    screen,
+  );
+  return rows.flatMap(({ reason }, i) => [lines[i] ?? "", ...reasonLines(reason, screen)]);
+}
+
+/** Why a merge was not merged, indented. */
+export function reasonLines(reason: MergeReason | null, { width }: Pick<Screen, "width">): string[] {
+  if (reason === null) return [];
+  const files = reason.files.length === 0 ? "" : `: ${listed(reason.files.map(clean), reason.more)}`;
+  const why = wrap(`${clean(reason.text)}${files}`, width - 2, 2).map(line => `  ${line}`);
+  const output = clean(reason.output ?? "");
+  const end = output === "" ? [] : wrap(`| ${output.slice(-limits.quoteChars * 2)}`, width - 2, 2);
+  return [...why, ...end.map(line => `  ${line}`)];
+}
+
+function placeOf({ branch, base, rebase }: MergeRow): string {
+  return clean(`${shortName(branch)} ${rebase ? "onto" : "into"} ${shortName(base)}`);
+}
+
+function whoOf({ author }: MergeRow): string {
+  return author === null ? "" : clean(author.name);
+}
+
+function whenOf({ state, commit, changedAt, attended }: MergeRow, { now }: Screen): string {
+  const ago = `${duration(now - changedAt)} ago`;
+  if (state === "queued" && !attended) return `${ago}, and no command attends to it`;
+  return state === "merged" && commit !== null ? `${ago}, at ${commit.slice(0, 7)}` : ago;
+}
+
+function shortName(branch: string): string {
+  return branch.replace(/^refs\/heads\//, "");
+}

@@ -1,0 +1,63 @@
+/**
+ * Rebuilds derived fields from lists, to compare with the live ones.
+ * Invariant: a rebuilt part equals the live one; the checks of each slice tell what differs.
+ */
+import { addDebate, type Debates, noDebates } from "./debates/table.ts";
+import { addHold, addWaiter } from "./locks/table.ts";
+import { addMerge, type Merges, noMerges } from "./merges/table.ts";
+import { addFreeze } from "./messages/freeze-table.ts";
+import { addSession } from "./sessions/table.ts";
+import { addSpawn, noSpawns, type Spawns } from "./spawns/table.ts";
+import { emptyState, type Freezes, type Locks, type Sessions } from "./state.ts";
+import { insertTasks, noTasks, type Tasks } from "./tasks/table.ts";
+
+/** Returns the tasks with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltTasks(tasks: Tasks): Tasks {
+  const fresh = noTasks(new Set());
+  fresh.created = tasks.created;
+  insertTasks(fresh, [...tasks.all.values()]);
+  return fresh;
+}
+
+/** Returns the locks with their derived fields rebuilt from holds and waiters, to compare with the live ones. */
+export function rebuiltIndexes(locks: Locks): Locks {
+  const fresh = emptyState().locks;
+  for (const hold of locks.holds.values()) addHold(fresh, { ...hold });
+  for (const waiter of locks.waiters.values()) addWaiter(fresh, { ...waiter });
+  return fresh;
+}
+
+/** Returns the debates with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltDebates(debates: Debates): Debates {
+  const fresh = noDebates();
+  for (const debate of debates.all.values()) addDebate(fresh, debate);
+  return fresh;
+}
+
+/** Returns the spawned agents with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltSpawns(spawns: Spawns): Spawns {
+  const fresh = noSpawns();
+  for (const spawn of spawns.all.values()) addSpawn(fresh, spawn);
+  return fresh;
+}
+
+/** Returns the merges with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltMerges(merges: Merges): Merges {
+  const fresh = noMerges();
+  for (const merge of merges.all.values()) addMerge(fresh, merge);
+  return fresh;
+}
+
+/** Returns the freezes with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltFreezes(holds: Freezes): Freezes {
+  const fresh = emptyState().freezes;
+  for (const hold of holds.all.values()) addFreeze(fresh, hold);
+  return fresh;
+}
+
+/** Returns the sessions with their derived fields rebuilt; see `rebuiltIndexes`. */
+export function rebuiltSessions({ live }: Sessions): Sessions {
+  const fresh = emptyState().sessions;
+  for (const session of live.values()) addSession(fresh, session);
+  return fresh;
+}

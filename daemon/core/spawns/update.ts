@@ -1,0 +1,103 @@
+/**
+ * Changes and forgets records of spawned agents.
+ *
+ * Invariants: a request makes no state final but `failed`, before the agent registered, and `stopped`; it brings no agent
+ * back. Only records that have ended are forgotten.
+ */
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Handler } from "../handler.ts";
+import type { Step } from "../outcome.ts";
+import type { State } from "../state.ts";
+import type { SpawnUpdate } from "./commands.ts";
+import { announceSpawn, findSpawn, isSpawn, spawnRow } from "./replies.ts";
+import { putSpawn, removeSpawn, type Spawn, spawnOf } from "./table.ts";
+import { isFinal, mayMove } from "./transitions.ts";
+
+export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step) => {
+  const spawn = findSpawn(state, command.spawn);
+  const refused = isSpawn(spawn) ? stateRefusal(spawn, command) : spawn;
+  if (refused !== null || !isSpawn(spawn)) {
+    step.reply = refused;
+    return;
+  }
+  const { state: wanted, handle, worktree, branch, output, wallMs } = command;
+  const moves = wanted !== null && wanted !== spawn.state;
+  const isStarting = spawn.state === "starting" && !moves;
+  const next = {
+    ...spawn,
+    handle: handle ?? spawn.handle,
+    worktree: worktree ?? spawn.worktree,
+    branch: branch ?? spawn.branch,
+    output: output ?? spawn.output,
+    reason: command.reason ?? spawn.reason,
+    stopping: !isFinal(spawn.state) && !moves && (command.stopping ?? spawn.stopping),
+    registerUntil: isStarting && handle !== null ? state.t + limits.spawnRegisterMs : spawn.registerUntil,
+    updatedAt: wallMs,
+    ...(moves ? { state: wanted, registerUntil: null, endedAt: wallMs } : {}),
+  };
+  putSpawn(state.spawns, next);
+  if (next.registerUntil !== null && next.registerUntil !== spawn.registerUntil)
+    step.timers.push({ at: next.registerUntil, due: { what: "spawn_over", spawn: spawn.id } });
+  if (moves) announceSpawn(step, next);
+  step.reply = { ok: true, spawn: spawnRow(state, next) };
+};
+
+/** Records what the agent's session does. Refused, and harmless, if the agent has ended meanwhile. */
+export const spawnMoved: Handler<"spawn_moved"> = (state, { spawn: id, state: to, wallMs }, _meta, step) => {
+  const spawn = findSpawn(state, id);
+  if (!isSpawn(spawn)) {
+    step.reply = spawn;
+    return;
+  }
+  const isLive = spawn.session !== null && !isFinal(spawn.state);
+  if (!isLive || !mayMove(spawn.state, to)) {
+    step.reply = refuse("spawn_state", `${spawn.name} is ${spawn.state}`, { spawn: id, state: spawn.state });
+    return;
+  }
+  const next = { ...spawn, state: to, updatedAt: wallMs };
+  putSpawn(state.spawns, next);
+  announceSpawn(step, next);
+  step.reply = { ok: true };
+};
+
+export const spawnRemove: Handler<"spawn_remove"> = (state, { spawns: ids }, _meta, step) => {
+  for (const id of ids) {
+    const spawn = findSpawn(state, id);
+    const refused = isSpawn(spawn) ? liveRefusal(spawn) : spawn;
+    if (refused === null) continue;
+    step.reply = refused;
+    return;
+  }
+  const removed = [...new Set(ids)];
+  for (const id of removed) removeSpawn(state.spawns, spawnOf(state.spawns, id));
+  step.reply = { ok: true, removed };
+};
+
+/** The agent's client did not register in time: it has failed, unless it was to be stopped. */
+export function spawnOver(state: State, spawn: Spawn, step: Step): void {
+  const seconds = Math.round(limits.spawnRegisterMs / 1000);
+  const failure = `its session did not register within ${seconds} s; see what it said: kite agent ${spawn.name} --log`;
+  const ended = spawn.stopping
+    ? ({ state: "stopped" } as const)
+    : ({ state: "failed", reason: failure } as const);
+  const at = Math.max(spawn.updatedAt, state.t);
+  const next = { ...spawn, ...ended, stopping: false, registerUntil: null, updatedAt: at, endedAt: at };
+  putSpawn(state.spawns, next);
+  announceSpawn(step, next);
+}
+
+function stateRefusal({ id, name, state: now }: Spawn, { state: to }: SpawnUpdate): Refusal | null {
+  if (to === null || to === now) return null;
+  const isAllowed = mayMove(now, to) && (to === "stopped" || now === "starting");
+  if (isAllowed) return null;
+  const why = isFinal(now) ? `has ended (${now})` : `is ${now}`;
+  const error = `${name} ${why}, so it cannot become ${to}; kite agents shows what it does`;
+  return refuse("spawn_state", error, { spawn: id, state: now });
+}
+
+function liveRefusal({ id, name, state: now }: Spawn): Refusal | null {
+  if (isFinal(now)) return null;
+  const error = `${name} has not ended (${now}); stop it first: kite stop ${name}`;
+  return refuse("spawn_state", error, { spawn: id, state: now });
+}

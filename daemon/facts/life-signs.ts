@@ -1,0 +1,72 @@
+/** Looks for signs of life of an agent in the files of its client and in the process table. It writes nothing. */
+import type { ClientStatus, LifeFiles, TranscriptEnd, WatchedAgent } from "../../hooks/seam/plan.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Anchor } from "../core/actor.ts";
+import type { BudgetedFs, Unreachable } from "./filesystem.ts";
+import type { FileEnd } from "./prober.ts";
+import { youngestChildMs } from "./processes.ts";
+
+/** An agent to look at. */
+export interface LifeQuestion extends Omit<WatchedAgent, "pid" | "transcript"> {
+  /** Null: no event named one. */
+  readonly transcript: string | null;
+  readonly anchor: Anchor | null;
+}
+
+/** What one look found. Null: the client has no such file, or it could not be read in time. */
+export interface LifeSigns {
+  readonly transcript: Transcript | null;
+  readonly status: ClientStatus | null;
+  /** How long the youngest child of its process has run, in milliseconds. */
+  readonly childMs: number | "none" | "unknown";
+}
+
+export interface Transcript extends Pick<FileEnd, "sizeBytes" | "changedAt"> {
+  readonly end: TranscriptEnd;
+}
+
+/** Reads at most the end of one file and one small file. */
+export async function lifeSigns(
+  outside: BudgetedFs,
+  files: LifeFiles | null,
+  asked: LifeQuestion,
+): Promise<LifeSigns> {
+  const { session, agent, transcript, anchor } = asked;
+  const pid = anchor?.pid ?? null;
+  const childMs = anchor === null ? "unknown" : youngestChildMs(anchor);
+  const places = transcript === null ? null : (files?.of({ session, agent, transcript, pid }) ?? null);
+  if (places === null || files === null) return { transcript: null, status: null, childMs };
+  const found = await tailOf(outside, places.transcript);
+  const status = places.status === null ? null : await smallText(outside, places.status);
+  return {
+    transcript: found === null ? null : endOf(files, found),
+    status: status === null ? null : files.readStatus(status, session),
+    childMs,
+  };
+}
+
+function endOf(files: LifeFiles, { text, sizeBytes, changedAt }: FileEnd): Transcript {
+  const lines = text.split("\n").filter(line => line !== "");
+  return { sizeBytes, changedAt, end: files.readEnd(lines.slice(-limits.transcriptTailLines)) };
+}
+
+const elsewhere = { maybeElsewhere: true } as const;
+
+async function tailOf(outside: BudgetedFs, path: string): Promise<FileEnd | null> {
+  const found = await outside.fact(budget =>
+    outside.look(path, null, budget, (prober, at) => prober.tail(at, limits.transcriptTailBytes), elsewhere),
+  );
+  return known(found);
+}
+
+async function smallText(outside: BudgetedFs, path: string): Promise<string | null> {
+  const found = await outside.fact(budget =>
+    outside.look(path, null, budget, (prober, at) => prober.readSmall(at, limits.smallFileBytes), elsewhere),
+  );
+  return known(found);
+}
+
+/** A file that does not answer in time tells nothing. */
+function known<T extends object | string>(found: T | null | Unreachable): T | null {
+  return found === null || (typeof found === "object" && "unreachable" in found) ? null : found;
+}

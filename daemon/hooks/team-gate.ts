@@ -1,0 +1,231 @@
+/** The action that asks the rules of a client's own teams before a call. What Kite cannot find out holds nobody back. */
+import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { ClientTeams, NativeTask, TaskChange } from "../../hooks/seam/teams.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { TeamFinding, TeamMode } from "../../protocol/team.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Session } from "../core/sessions/table.ts";
+import { blockersOf } from "../core/teams/blocked-claim.ts";
+import { deadLetter } from "../core/teams/dead-letter.ts";
+import { bareName, briefOf, type Caller, type Members, nextOwner, type Worker } from "../core/teams/facts.ts";
+import { beforeMove, beforeTaskChange } from "../core/teams/table.ts";
+import type { TeamLooks } from "../teams/look.ts";
+import { membersOf, type Place, placeOf } from "../teams/members.ts";
+import { decidedBy } from "../trail/decisions.ts";
+import { type ActionOf, actorOfAction, type Run } from "./action.ts";
+import { teamVerdict } from "./verdict.ts";
+
+/** What the rules said; `unread`: why a part of the facts is not known, in a sentence. */
+interface Found {
+  readonly findings: readonly TeamFinding[];
+  readonly unread: string | null;
+  /** Undoes the claim that the call made, for an answer that was not delivered; null: it made none. */
+  readonly undo: (() => void) | null;
+}
+
+const nothing: Found = { findings: [], unread: null, undo: null };
+
+export async function gateTeam(run: Run, action: ActionOf<"gate_team">): Promise<HookOutcome> {
+  const { services } = run;
+  const actor = actorOfAction(run, action);
+  const session = services.engine.state.sessions.live.get(action.session);
+  const { client, looks } = services.teams;
+  if (session === undefined || client === null || looks === null) return outcome("allow", []);
+  const { teams: mode } = await services.rules.at(session);
+  if (mode === "off") return outcome("allow", []);
+  const asked = new TeamGate(run, { session, actor, client, looks, mode, called: action.name });
+  const { findings, unread, undo } = await asked.look(action.call);
+  const verdict = teamVerdict(mode, findings);
+  noteDecision(run, actor, verdict, findings, unread);
+  if (undo !== null) run.delivery.whenSettled(heard => (heard ? undefined : undo()));
+  return outcome(verdict, findings);
+}
+
+function outcome(
+  verdict: "allow" | "allow_with_note" | "deny",
+  findings: readonly TeamFinding[],
+): HookOutcome {
+  return { did: "gate_team", ok: true, verdict, findings };
+}
+
+function noteDecision(
+  { services, plan }: Run,
+  actor: Actor,
+  verdict: "allow" | "allow_with_note" | "deny",
+  findings: readonly TeamFinding[],
+  unread: string | null,
+): void {
+  const by = { ...decidedBy(services, actor), event: plan.event, type: plan.tool, file: null };
+  if (unread !== null)
+    services.recorder.note({ ...by, decision: "note", rule: "team", why: `passed unchecked: ${unread}` });
+  if (verdict === "allow") return;
+  const decision = verdict === "deny" ? "deny" : "note";
+  const why = findings.map(whyOf).join("; ");
+  services.recorder.note({ ...by, decision, rule: findings.map(({ rule }) => rule).join(","), why });
+}
+
+/** The trail names tasks and members, and keeps no text that an agent wrote. */
+function whyOf(finding: TeamFinding): string {
+  switch (finding.rule) {
+    case "blocked_claim":
+      return `task ${finding.task.task} waits for ${finding.blockers.map(({ task }) => task).join(", ")}`;
+    case "foreign_task":
+      return `${finding.worker ?? "another session"} works on task ${finding.task.task}`;
+    case "unknown_owner":
+      return `${finding.owner} ${finding.isDead ? "has ended" : "is no member"}`;
+    case "dependency_cycle":
+      return `tasks ${finding.tasks.join(", ")} would wait for one another`;
+    case "dead_letter":
+      return `${finding.to} has ended`;
+    case "moved_worktree":
+      return `${finding.tool} would move the whole session`;
+  }
+}
+
+interface Asked {
+  readonly session: Session;
+  readonly actor: Actor;
+  readonly client: ClientTeams;
+  readonly looks: TeamLooks;
+  readonly mode: TeamMode;
+  /** The agent's own name, as its event says: the session's table may not have it yet. */
+  readonly called: string | null;
+}
+
+/** Gathers the facts for one call. */
+class TeamGate {
+  readonly #run: Run;
+  readonly #asked: Asked;
+  readonly #place: Place;
+  readonly #home: string | null;
+
+  constructor(run: Run, asked: Asked) {
+    this.#run = run;
+    this.#asked = asked;
+    this.#place = placeOf(run.services.engine.state, asked.client, asked.session, asked.actor, asked.called);
+    this.#home = run.services.teams.homeOf(asked.session);
+  }
+
+  async look(call: ActionOf<"gate_team">["call"]): Promise<Found> {
+    if (call.what === "move") return { ...nothing, findings: beforeMove(call.tool, this.#place.isInProcess) };
+    if (this.#home === null)
+      return { ...nothing, unread: "neither an event nor the process says where the client keeps its files" };
+    return call.what === "message" ? this.#message(this.#home, call.to) : this.#change(this.#home, call);
+  }
+
+  async #message(home: string, to: string): Promise<Found> {
+    const { client, looks } = this.#asked;
+    const { team, lead } = this.#place;
+    const { state } = this.#run.services.engine;
+    // Nobody is proven dead: the file need not be read.
+    const member = state.sessions.live.get(lead)?.members.get(bareName(to));
+    if (member?.gone === undefined) return nothing;
+    const listed = await looks.team(home, team);
+    if (listed === null) return nothing;
+    if ("unreachable" in listed) return { ...nothing, unread: listed.unreachable };
+    const names = new Set(listed.members.map(({ name }) => name));
+    return { ...nothing, findings: deadLetter(to, names, membersOf(state, client, listed, lead)) };
+  }
+
+  async #change(home: string, change: TaskChange): Promise<Found> {
+    const { looks } = this.#asked;
+    const where = await this.#taskOf(home, change.task);
+    if ("findings" in where) return where;
+    const { list, task } = where;
+    const links = [...change.addBlockedBy, ...change.addBlocks];
+    const [tasks, { members, unread }] = await Promise.all([
+      looks.closure(home, list, task, links),
+      this.#members(home, change),
+    ]);
+    if ("unreachable" in tasks) return { ...nothing, unread: tasks.unreachable };
+    const key = `${home}\n${list}\n${change.task}`;
+    const caller: Caller = this.#isAlone() ? { name: null, isLead: false } : this.#place;
+    const facts = { change, caller, task, tasks, members, worker: this.#worker(key, task) };
+    const found = beforeTaskChange(facts);
+    // At once, before anything is awaited: of two that ask at the same time, the second finds the claim of the first.
+    const runs = teamVerdict(this.#asked.mode, found) !== "deny";
+    const undo = runs ? this.#claim(key, change, caller, nextOwner(facts)) : null;
+    return { findings: await this.#withReady(home, list, found), unread, undo };
+  }
+
+  /** The task, in the list that the process names, else that of the team, else that of the session. */
+  async #taskOf(
+    home: string,
+    task: string,
+  ): Promise<{ readonly list: string; readonly task: NativeTask } | Found> {
+    const { session, looks } = this.#asked;
+    const named = this.#run.services.teams.processOf(session).list;
+    const lists = named === null ? [this.#place.team, session.id] : [named];
+    for (const list of lists) {
+      const found = await looks.task(home, list, task);
+      if (found === null) continue;
+      return "unreachable" in found ? { ...nothing, unread: found.unreachable } : { list, task: found };
+    }
+    return { ...nothing, unread: `no file of task ${task} in the lists ${lists.join(", ")}` };
+  }
+
+  /** The members, if the change needs them: it gives the task away, or takes it. */
+  async #members(
+    home: string,
+    { owner, status }: TaskChange,
+  ): Promise<{ readonly members: Members | null; readonly unread: string | null }> {
+    const isNeeded = owner !== null || status === "in_progress";
+    if (!isNeeded || this.#isAlone()) return { members: null, unread: null };
+    const { client, looks } = this.#asked;
+    const { team, lead } = this.#place;
+    const listed = await looks.team(home, team);
+    if (listed === null) return { members: null, unread: null };
+    if ("unreachable" in listed) return { members: null, unread: listed.unreachable };
+    return { members: membersOf(this.#run.services.engine.state, client, listed, lead), unread: null };
+  }
+
+  /** The live agent that Kite saw take the task. */
+  #worker(key: string, { status }: NativeTask): Worker | null {
+    const { engine, teams } = this.#run.services;
+    const claim = teams.claims.of(key, status === "in_progress", engine.now);
+    if (claim === null) return null;
+    const session = engine.state.sessions.live.get(claim.session);
+    const isLive = session !== undefined && (claim.agent === null || session.agents.has(claim.agent));
+    const { actor } = this.#asked;
+    const isCaller = claim.session === actor.session && claim.agent === actor.agent;
+    return isLive ? { name: claim.name, isCaller } : null;
+  }
+
+  /** Remembers who takes the task until its file says so. */
+  #claim(
+    key: string,
+    { status, owner }: TaskChange,
+    { name }: Caller,
+    next: string | null,
+  ): (() => void) | null {
+    const { engine, teams } = this.#run.services;
+    const { session, agent } = this.#asked.actor;
+    const isOwn = next === name || this.#isAlone();
+    if (status === "in_progress" && isOwn)
+      return teams.claims.take(key, { session, agent, name, at: engine.now });
+    if (status !== null || owner !== null) teams.claims.drop(key);
+    return null;
+  }
+
+  /** Whether the session is in no team, and only shares a list that its process names: then it has no name there. */
+  #isAlone(): boolean {
+    const { session } = this.#asked;
+    const isNamed = this.#run.services.teams.processOf(session).list !== null;
+    return isNamed && this.#place.isLead && session.members.size === 0 && session.teammates.size === 0;
+  }
+
+  /** The findings, with tasks that the agent could take instead. */
+  async #withReady(
+    home: string,
+    list: string,
+    found: readonly TeamFinding[],
+  ): Promise<readonly TeamFinding[]> {
+    if (!found.some(({ rule }) => rule === "blocked_claim" || rule === "foreign_task")) return found;
+    const all = await this.#asked.looks.tasks(home, list);
+    if (all === null || "unreachable" in all) return found;
+    const isReady = (task: NativeTask) =>
+      task.status === "pending" && task.owner === null && blockersOf(task, all.tasks).length === 0;
+    const ready = [...all.tasks.values()].filter(isReady).slice(0, limits.teamNamedMax).map(briefOf);
+    return found.map(one => ("ready" in one ? { ...one, ready } : one));
+  }
+}

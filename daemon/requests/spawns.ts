@@ -1,0 +1,67 @@
+/** spawn_create, spawn_update, spawn_remove. The agents themselves are started by the requesters' processes. */
+import type { Actor } from "../core/actor.ts";
+import type { Command } from "../core/commands.ts";
+import type { Reply } from "../core/outcome.ts";
+import { type Call, retryOf } from "../server/call.ts";
+import type { Services } from "../services.ts";
+import { signOfLife } from "../sessions/commands.ts";
+import { noteReply } from "../trail/decisions.ts";
+import { type Asking, callerOf, projectOf } from "./caller.ts";
+import type { DaemonServices, RequestHandler } from "./handler.ts";
+
+export const spawnCreate: RequestHandler<"spawn_create", DaemonServices> = (services, request, call) => {
+  const { name = null, role = null, task = null, backend, client, base = null, reportsEnd = true } = request;
+  const by = requesterOf(services, request, call);
+  return propose(services, call, by, {
+    type: "spawn_create",
+    by,
+    project: projectOf(services, request, call),
+    ...{ name, role, task, backend, client, base, reportsEnd },
+    ...services.spawnBounds,
+    wallMs: services.clock.wall(),
+    ...retryOf(request, call),
+  });
+};
+
+export const spawnUpdate: RequestHandler<"spawn_update"> = (services, request, call) => {
+  const by = requesterOf(services, request, call);
+  const { spawn, state = null, stopping = null, handle = null } = request;
+  const { worktree = null, branch = null, output = null, reason = null } = request;
+  return propose(services, call, by, {
+    type: "spawn_update",
+    by,
+    ...{ spawn, state, stopping, handle, worktree, branch, output, reason },
+    wallMs: services.clock.wall(),
+    ...retryOf(request, call),
+  });
+};
+
+export const spawnRemove: RequestHandler<"spawn_remove"> = (services, request, call) => {
+  const by = requesterOf(services, request, call);
+  const { spawns } = request;
+  return propose(services, call, by, { type: "spawn_remove", by, spawns, ...retryOf(request, call) });
+};
+
+/** Returns who asks, and notes the sign of life; null: a person. */
+function requesterOf(services: Services, request: Asking, call: Call): Actor | null {
+  if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
+  return callerOf(services, request, call);
+}
+
+/** Proposes, and writes to the trail who spawned, changed or forgot which agent. */
+function propose(services: Services, call: Call, by: Actor | null, command: Command): undefined {
+  call.propose(command, reply => {
+    noteReply(services, call.type, by, reply, { rule: "spawn", why: whatOf(command, reply) });
+    return reply;
+  });
+  return undefined;
+}
+
+/** Returns which agent a reply is about, without what it printed. */
+function whatOf(command: Command, reply: Reply): string {
+  if (command.type === "spawn_remove") return command.spawns.join(", ");
+  const { spawn } = reply as { readonly spawn?: unknown };
+  if (typeof spawn !== "object" || spawn === null) return "";
+  const { id, name, state } = spawn as { readonly id: string; readonly name: string; readonly state: string };
+  return `${name} (${id}): ${state}`;
+}

@@ -1,0 +1,41 @@
+/**
+ * Which agent took which task of a client's list by a call that passed. In memory only: it bridges the moment until the
+ * client's file says so, and it is all that is known of agents without a name, which only share a list.
+ */
+import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
+import type { Whose } from "../core/messages/notice-table.ts";
+
+export interface Claim extends Whose {
+  /** Its name in its team; null if it has none. */
+  readonly name: string | null;
+  /** Core time in milliseconds. */
+  readonly at: number;
+}
+
+export class Claims {
+  readonly #byTask = new BoundedMap<string, Claim>({ entriesMax: limits.teamFactsMax });
+
+  /** Notes that the agent takes the task. Returns a function that undoes it, for an answer that was not delivered. */
+  take(task: string, claim: Claim): () => void {
+    const before = this.#byTask.get(task);
+    this.#byTask.set(task, claim);
+    return () => {
+      if (this.#byTask.get(task) !== claim) return;
+      if (before === undefined) this.#byTask.delete(task);
+      else this.#byTask.set(task, before);
+    };
+  }
+
+  /** The task is nobody's, or another agent's whose call is not known. */
+  drop(task: string): void {
+    this.#byTask.delete(task);
+  }
+
+  /** The claim that counts: of a task in progress, or one that its file cannot show yet. */
+  of(task: string, isInProgress: boolean, now: number): Claim | null {
+    const claim = this.#byTask.get(task);
+    if (claim === undefined) return null;
+    return isInProgress || now - claim.at < limits.teamClaimMs ? claim : null;
+  }
+}

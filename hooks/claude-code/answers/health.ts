@@ -1,0 +1,43 @@
+/** What an agent is told of the health of agents that it leads, and of its own. */
+import { limits } from "../../../protocol/limits.ts";
+import { duration, frame, quote } from "../../../protocol/text.ts";
+import type { HealthNote } from "../../seam/notices.ts";
+
+export function healthText(notes: readonly HealthNote[]): string {
+  return [`Kite: ${headline(notes)}.`, frame, ...notes.map(line)].join("\n");
+}
+
+function headline(notes: readonly HealthNote[]): string {
+  const has = (wanted: HealthNote["what"]) => notes.some(({ what }) => what === wanted);
+  const all = [
+    has("stalled") ? "an agent that you lead gives no sign of life" : null,
+    has("back") ? "an agent that you lead is back" : null,
+    has("released") ? "what you had was given back" : null,
+    has("asked") ? "nothing was heard of you for long" : null,
+  ];
+  return all.filter(text => text !== null).join("; ");
+}
+
+function line(note: HealthNote): string {
+  const who = quote(note.name, limits.nameBytes);
+  if (note.what === "back") return `- ${who} gave a sign of life: what you were told of it no longer holds.`;
+  if (note.what === "released")
+    return `- ${who} gave back ${hadText(note)}: claim a task anew before you go on with it, and read files again before you edit them.`;
+  if (note.what === "asked")
+    return `- you gave no sign for ${duration(note.forMs)}: if you are stuck or wait for someone, say so (kite message send), and release what you will not finish (kite task release).`;
+  return `- ${who} ${stalledText(note)}; it has ${hadText(note)}. Ask it or look at it; to give back what it has: kite release ${who}${note.spawned ? `; to resume it, or put another agent in its place: kite replace ${who}` : ""}`;
+}
+
+function stalledText({ state, forMs }: HealthNote): string {
+  if (state === "stopped") return `is stopped by a signal for ${duration(forMs)}`;
+  return `has given no sign of life for ${duration(forMs)}`;
+}
+
+function hadText({ tasks, locks }: HealthNote): string {
+  const named = tasks.map(task => quote(task)).join(", ");
+  const parts = [
+    tasks.length === 0 ? "" : `the ${tasks.length === 1 ? "task" : "tasks"} ${named}`,
+    locks === 0 ? "" : `${locks} ${locks === 1 ? "lock" : "locks"}`,
+  ].filter(part => part !== "");
+  return parts.length === 0 ? "no task and no lock" : parts.join(" and ");
+}

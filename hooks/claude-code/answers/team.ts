@@ -1,0 +1,101 @@
+/** Words what the rules of a team found: what was wrong, and what to do instead, with the client's own tools. */
+import { limits } from "../../../protocol/limits.ts";
+import type { TaskBrief, TeamFinding } from "../../../protocol/team.ts";
+import { plain, quote } from "../../../protocol/text.ts";
+import type { TeammateNote } from "../../seam/notices.ts";
+import type { HookOutcome, TeamOutcome } from "../../seam/plan.ts";
+import { context, deny, nothing, type Output } from "./output.ts";
+
+export function teamAnswer(outcomes: readonly HookOutcome[]): Output {
+  const gated = outcomes.find((o): o is TeamOutcome => o.did === "gate_team" && o.ok);
+  if (gated === undefined || gated.verdict === "allow") return nothing;
+  const said = gated.findings.map(sentences).join("\n");
+  if (gated.verdict === "deny") return deny(`Kite: this call did not run. ${said}`);
+  return context("PreToolUse", `Kite: this call runs, but look again. ${said}`);
+}
+
+/** What is wrong, and what to do instead. */
+function sentences(finding: TeamFinding): string {
+  switch (finding.rule) {
+    case "blocked_claim": {
+      const { task, blockers, ready } = finding;
+      const by = blockers.slice(0, limits.teamNamedMax).map(waiting).join("; ");
+      const more = blockers.length - limits.teamNamedMax;
+      const rest = more > 0 ? `; and ${more} more` : "";
+      return `Task ${id(task)} is blocked: it waits for ${by}${rest}. What to do: ${instead(ready)}Begin ${id(task)} when these are completed.`;
+    }
+    case "foreign_task": {
+      const { task, worker, ready } = finding;
+      const who = worker === null ? "another session" : named(worker);
+      const ask = worker === null ? "Agree with that session" : `Ask ${who} (SendMessage)`;
+      return `${upper(who)} works on task ${id(task)}. What to do: ${instead(ready)}${ask} if you need this one: its worker gives it back with TaskUpdate status "pending" and owner "", or the lead gives it to you by your name.`;
+    }
+    case "unknown_owner": {
+      const { owner, isDead, members } = finding;
+      const why = isDead
+        ? "has ended, so nobody would do the task"
+        : "is no member of this team, so nobody would do the task";
+      const live = members.length === 0 ? "a member" : `one of ${members.map(named).join(", ")}`;
+      return `${upper(named(owner))} ${why}. What to do: give it to ${live}, or begin a teammate of that name first (Agent).`;
+    }
+    case "dependency_cycle": {
+      const [first = "", ...others] = finding.tasks.map(text);
+      const way = [...others, first].map(task => `waits for ${task}`).join(", which ");
+      return `This dependency closes a cycle: task ${first} ${way}. None of them could ever begin. What to do: leave this dependency out, or turn it round.`;
+    }
+    case "dead_letter":
+      return `${upper(named(finding.to))} has ended: its process is gone, and nobody would read this message. What to do: begin a new teammate (Agent) for its work, or write to another one.`;
+    case "moved_worktree": {
+      const tool = text(finding.tool);
+      return `You share your lead's process: ${tool} would move the whole session, your lead's folder too. What to do: use absolute paths in a worktree of your own (git worktree add), or ask your lead for an agent with isolation "worktree".`;
+    }
+  }
+}
+
+/** A teammate's end, for its lead. */
+export function goneLine({ how, tasks }: TeammateNote, who: string): string {
+  const ends = {
+    died: "process died",
+    ended: "session has ended",
+    stopped: "turn was stopped for good",
+  } as const;
+  const what = `- your teammate ${who} is gone: its ${ends[how]}.`;
+  if (tasks === undefined)
+    return `${what} Kite could not read its tasks: look with TaskList, and give away what it owned.`;
+  if (tasks.length === 0) return `${what} It owned no open task.`;
+  const some = tasks.slice(0, limits.teamNamedMax);
+  const shown = some
+    .map(({ task, subject }) => `${text(task)} ${quote(subject, limits.nameBytes)}`)
+    .join(", ");
+  const more = tasks.length - some.length;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return `${what} Still ${who}'s, with nobody at work: ${shown}${rest}. Give each to another member (TaskUpdate with owner), or set it to pending with owner "".`;
+}
+
+function waiting({ task, subject, status, owner }: TaskBrief): string {
+  const by = owner === null ? "nobody owns it" : `${named(owner)} owns it`;
+  return `${text(task)} ${quote(subject, limits.nameBytes)} (${status === "in_progress" ? "in progress" : status}, ${by})`;
+}
+
+/** A task that the agent may take now. */
+function instead(ready: readonly TaskBrief[]): string {
+  if (ready.length === 0) return "";
+  const shown = ready.map(task => `${text(task.task)} ${quote(task.subject, limits.nameBytes)}`).join(", ");
+  return `take a task that is ready: ${shown}. `;
+}
+
+function id({ task, subject }: TaskBrief): string {
+  return `${text(task)} ${quote(subject, limits.nameBytes)}`;
+}
+
+function named(name: string): string {
+  return quote(name, limits.nameBytes);
+}
+
+function text(words: string): string {
+  return plain(words, limits.nameBytes);
+}
+
+function upper(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,56 @@
+/** Calls of the client's own tools that a team's rules are about. The client itself lets all of them through. */
+import type { HookAction } from "../../seam/actions.ts";
+import type { TaskChange, TeamCall } from "../../seam/teams.ts";
+import { type Actor, isTeammate } from "../agents.ts";
+import { withInbox } from "../answers/inbox.ts";
+import { teamAnswer } from "../answers/team.ts";
+import { type Event, field, inputText, isId, label, within } from "../payload.ts";
+import { atWork, begin, type Row } from "../plan-parts.ts";
+import { namesIn } from "../team-files.ts";
+
+/** `Agent` breaks no rule: it is here so that a lead hears of its team before it begins another teammate. */
+export const teamTools = ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree", "ExitWorktree"] as const;
+
+export function isTeamTool(tool: string): boolean {
+  return teamTools.some(one => one === tool);
+}
+
+export const teamTool: Row = (event, actor) => {
+  const call = callOf(event, field(event, "tool_name") ?? "");
+  const gate: HookAction[] =
+    call === null ? [] : [{ do: "gate_team", ...actor, name: ownName(event, actor), call }];
+  const actions = [...begin(event, actor), atWork(event, actor), ...gate];
+  return withInbox("PreToolUse", actor, field(event, "cwd") ?? "", { actions, answer: teamAnswer });
+};
+
+/** The name of a teammate within its lead's process; null for any other agent. */
+function ownName(event: Event, { agent }: Actor): string | null {
+  const name = label(event, "agent_type");
+  return agent !== undefined && name !== null && isTeammate(agent, name) ? name : null;
+}
+
+/** null: the call names nothing that the rules could be asked about, or would be refused by the client itself. */
+function callOf(event: Event, tool: string): TeamCall | null {
+  const input = event["tool_input"];
+  if (tool === "EnterWorktree" || tool === "ExitWorktree") return { what: "move", tool };
+  if (tool === "SendMessage") {
+    const to = within(input, "to");
+    return isId(to) ? { what: "message", to } : null;
+  }
+  const task = within(input, "taskId");
+  if (tool !== "TaskUpdate" || !isId(task)) return null;
+  return {
+    what: "task_update",
+    task,
+    status: statusIn(within(input, "status")),
+    owner: inputText(event, "owner"),
+    addBlockedBy: namesIn(within(input, "addBlockedBy")),
+    addBlocks: namesIn(within(input, "addBlocks")),
+  };
+}
+
+function statusIn(value: unknown): TaskChange["status"] {
+  return value === "pending" || value === "in_progress" || value === "completed" || value === "deleted"
+    ? value
+    : null;
+}

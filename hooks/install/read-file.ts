@@ -1,0 +1,47 @@
+/** Reads other programs' files. */
+import { isUtf8 } from "node:buffer";
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
+import { InstallFailed } from "./failed.ts";
+
+/**
+ * Returns the bytes of a file, or null if it does not exist. Throws if it is longer than `maxBytes`, or no regular
+ * file: reading a pipe would block without end.
+ */
+export function readIfAny(path: string, maxBytes: number): Buffer | null {
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (there === undefined) return null;
+  refuseOdd(path, there);
+  // The file may have become a pipe since; opened this way it does not block.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const stat = fstatSync(fd);
+    refuseOdd(path, stat);
+    if (stat.size > maxBytes) {
+      throw new InstallFailed(`${path} is longer than ${maxBytes} bytes; Kite did not change it`);
+    }
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function refuseOdd(path: string, stat: Stats): void {
+  if (stat.isFile()) return;
+  const kinds: readonly (readonly [string, boolean])[] = [
+    ["a pipe", stat.isFIFO()],
+    ["a folder", stat.isDirectory()],
+    ["a socket", stat.isSocket()],
+  ];
+  const kind = kinds.find(([, isIt]) => isIt)?.[0] ?? "a device";
+  throw new InstallFailed(
+    `${path} is ${kind}, not a regular file; Kite did not change it. Remove it, then try again`,
+  );
+}
+
+/** Returns another program's file as text; null if it does not exist. Throws if it is not UTF-8: a rewrite would damage it. */
+export function readText(path: string, maxBytes: number): string | null {
+  const bytes = readIfAny(path, maxBytes);
+  if (bytes !== null && !isUtf8(bytes))
+    throw new InstallFailed(`${path} is not UTF-8; Kite did not change it`);
+  return bytes?.toString("utf8") ?? null;
+}

@@ -1,0 +1,35 @@
+/** Bounds of spawned agents; part of `limits`. */
+export const spawnLimits = {
+  /** Records of spawned agents in all; a new one drops the oldest that has ended. */
+  spawnsMax: 500,
+  /** Agents of one project that were spawned and have not ended, if the user's configuration says nothing; and at most. */
+  spawnsLiveDefault: 8,
+  spawnsLiveMax: 100,
+  /** How deep agents may spawn agents, if the user's configuration says nothing; 1: a spawned agent spawns none. */
+  spawnDepthDefault: 1,
+  spawnDepthMax: 5,
+  /** A client whose session has not registered after this has failed to start. */
+  spawnRegisterMs: 60_000,
+  /** Longest name or role: the name becomes a folder, a branch and a window. */
+  spawnWordChars: 40,
+  /** The prompt as UTF-8: it is one argument of a program. */
+  spawnPromptBytes: 64 * 1024,
+  /** The end of an agent's output that its record keeps, in UTF-16 units. */
+  spawnOutputChars: 4_096,
+  /** Why an agent failed, or what else went wrong, in UTF-16 units. */
+  spawnReasonChars: 500,
+  /** How long a program of the agent's client, of git or of tmux may take, in milliseconds. */
+  spawnProgramMs: 45_000,
+  /** How long a stopped client has until the end of its session is heard, in milliseconds. */
+  spawnStopMs: 10_000,
+  /** Its output that is kept: the end. */
+  spawnProgramBytes: 256 * 1024,
+  /** Clients that the user's configuration adds, and words of the command of one. */
+  spawnClientsMax: 20,
+  spawnWordsMax: 64,
+  spawnWordBytes: 4_096,
+  /** Agents of one task that ended before, after which `kite replace` puts no further one in their place. */
+  spawnReplacementsMax: 2,
+  /** Earlier agents of a task that a new one is told of. */
+  spawnEarlierMax: 3,
+} as const;

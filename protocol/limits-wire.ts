@@ -1,0 +1,40 @@
+/** Bounds of lines, replies and connections; part of `limits`. */
+export const wireLimits = {
+  /** Longest request or reply line. */
+  lineBytes: 1024 * 1024,
+  /** Longest line that begins `{"type":"hook"`: an edit's payload holds the whole file. */
+  hookLineBytes: 32 * 1024 * 1024,
+  /** Lines that wait for their newline or their turn, over all connections together. */
+  unfinishedBytes: 128 * 1024 * 1024,
+  /** Nesting of a request, the outermost object counted. */
+  nestingMax: 32,
+  /** Nesting inside the `event` of a `hook` request. */
+  hookNestingMax: 128,
+  /** Objects and lists in a line longer than `lineBytes`: parsing many costs far more than its length. */
+  containersMax: 200_000,
+  /** Requests in flight on one connection before reading pauses; waiting locks do not count. */
+  inFlightMax: 256,
+  /** Requests taken from one connection before the next connection's turn. */
+  batchMax: 64,
+  /** Unread replies of a client before the daemon closes its connection. */
+  unreadReplyBytes: 4 * 1024 * 1024,
+  /** Unread bytes of a client before its next long answer waits. */
+  unreadAnswerBytes: 64 * 1024,
+  /** About as much of a long answer as one turn of the event loop makes before other requests' turn. */
+  turnBytes: 64 * 1024,
+  /** Unread events of a subscriber before its stream stops until it drains. */
+  unreadEventBytes: 1024 * 1024,
+  /** Pending connections in the kernel's listen queue. */
+  backlog: 4096,
+  /** Answers sent in one turn of the event loop; further ones leave in the next turns. */
+  turnAnswersMax: 500,
+  /** Events of one step sent in one turn of the event loop; further ones leave in the next turns. */
+  turnEventsMax: 100,
+  /** File descriptors reserved for hooks, and the free ones below which the daemon gives up this reserve. */
+  descriptorsReserved: 64,
+  descriptorsSpare: 16,
+  /** With fewer connections than this, the daemon does not check for free descriptors. */
+  connectionsUnchecked: 8,
+  /** Longest socket path: Node 20 and 22 cut longer ones without an error. */
+  socketPathBytes: 103,
+} as const;

@@ -1,0 +1,188 @@
+/** The wire of merges: the queue of each base, what its runners ask and report, and the rows. */
+import * as z from "zod";
+import { limits } from "./limits.ts";
+import type { ActorRow } from "./lock.ts";
+import { baseShape, idSchema } from "./session.ts";
+
+/**
+ * - `queued`: waits for its turn. `running`: a process merges it now.
+ * - `merged`: the base has it. `checked`: it could be merged, and the base stayed where it was, as asked. `returned`: it
+ *   needs its author. `cancelled`: nobody merges it any more.
+ */
+export const mergeStates = ["queued", "running", "merged", "checked", "returned", "cancelled"] as const;
+export type MergeState = (typeof mergeStates)[number];
+
+/**
+ * Why a merge came back to its author: `conflict`, `red_check`, `unmergeable` (no such branch, no common history); or was
+ * cancelled: `asked`, `interrupted`, `dependency` (one that it waits for was not merged), `base` (its state kept it from
+ * moving), `failed` (git, or the disk).
+ */
+export const mergeReasons = [
+  "conflict",
+  "red_check",
+  "unmergeable",
+  "asked",
+  "interrupted",
+  "dependency",
+  "base",
+  "failed",
+] as const;
+export type MergeReasonCode = (typeof mergeReasons)[number];
+
+/** Why a merge ended without being merged. */
+export interface MergeReason {
+  readonly code: MergeReasonCode;
+  /** A sentence. */
+  readonly text: string;
+  /** Files in conflict, at most `limits.mergeFilesMax`; `more` counts the rest. */
+  readonly files: readonly string[];
+  readonly more: number;
+  /** The end of a red check's output. */
+  readonly output: string | null;
+}
+
+/** A full name, such as `refs/heads/main`. */
+const branchSchema = z
+  .string()
+  .max(limits.branchChars)
+  .regex(/^refs\/heads\/./, { error: "expected a branch's full name, such as refs/heads/main" });
+const commitSchema = z.string().regex(/^[0-9a-f]{40,64}$/, { error: "expected a commit's id in hex" });
+const actorShape = { id: idSchema.optional(), agent: idSchema.optional() };
+const count = z.number().int().min(0);
+
+const reasonSchema = z.object({
+  code: z.enum(mergeReasons),
+  text: z.string().max(limits.mergeReasonChars),
+  files: z.array(z.string().max(limits.pathBytes)).max(limits.mergeFilesMax).readonly(),
+  more: count,
+  output: z.string().max(limits.mergeOutputChars).nullable(),
+});
+
+/** Queues branches for one base, in this order. `runner` names the process that will merge them. */
+export const mergeQueueSchema = z.object({
+  ...baseShape,
+  ...actorShape,
+  runner: idSchema,
+  base: branchSchema,
+  /** Rebases each branch onto the base instead of merging it. */
+  rebase: z.boolean().optional(),
+  /** Merges and checks, and leaves the base where it is. */
+  checkOnly: z.boolean().optional(),
+  merges: z
+    .array(
+      z.object({
+        branch: branchSchema,
+        /** Whose branch it is: the actor that hears of a merge that comes back. */
+        author: z.object({ id: idSchema, agent: idSchema.optional() }).optional(),
+        /** Tasks of the author that become pending if the merge comes back. */
+        tasks: z.array(idSchema).max(limits.mergeTasksMax).optional(),
+        /** Branches queued for this base that have to be merged first; one that is not queued counts as merged. */
+        after: z.array(branchSchema).max(limits.mergeAfterMax).optional(),
+      }),
+    )
+    .min(1)
+    .max(limits.mergeBranchesMax),
+});
+
+/** Asks for the base's next merge. `drain`: also if none of the runner's own is left. */
+export const mergeTakeSchema = z.object({
+  ...baseShape,
+  ...actorShape,
+  runner: idSchema,
+  base: branchSchema,
+  drain: z.boolean().optional(),
+});
+
+/** Ties the runner's merges to this connection: after a daemon's restart. */
+export const mergeAttachSchema = z.object({ ...baseShape, runner: idSchema });
+
+/** Tells what came of run `run` of a merge. `moving`: the base is about to move to `commit`; nobody can cancel it then. */
+export const mergeReportSchema = z.object({
+  ...baseShape,
+  ...actorShape,
+  runner: idSchema,
+  merge: idSchema,
+  run: count,
+  outcome: z.discriminatedUnion("is", [
+    z.object({ is: z.literal("moving"), commit: commitSchema }),
+    z.object({ is: z.literal("merged"), commit: commitSchema }),
+    z.object({ is: z.literal("checked"), commit: commitSchema }),
+    z.object({ is: z.literal("returned"), reason: reasonSchema }),
+    z.object({ is: z.literal("cancelled"), reason: reasonSchema }),
+    /** The runner gives it back; another one may take it. */
+    z.object({ is: z.literal("queued") }),
+  ]),
+});
+
+/** Cancels a merge, by its id or a part of it, or all that a runner has queued. */
+export const mergeCancelSchema = z
+  .object({
+    ...baseShape,
+    ...actorShape,
+    merge: idSchema.optional(),
+    runner: idSchema.optional(),
+    reason: reasonSchema.optional(),
+  })
+  .refine(({ merge, runner }) => (merge === undefined) !== (runner === undefined), {
+    error: "give merge, or runner",
+  });
+
+export interface MergeRow {
+  readonly id: string;
+  readonly project: string;
+  readonly base: string;
+  readonly branch: string;
+  readonly state: MergeState;
+  readonly rebase: boolean;
+  readonly checkOnly: boolean;
+  /** Whose branch it is; null: Kite does not know. */
+  readonly author: ActorRow | null;
+  readonly tasks: readonly string[];
+  /** The merges that have to be merged first. */
+  readonly after: readonly string[];
+  /** Who queued it; null: a person. */
+  readonly by: ActorRow | null;
+  /** Whether a process is there that will merge it, or does. */
+  readonly attended: boolean;
+  /** How often it began. */
+  readonly runs: number;
+  /** Whether the base is being moved now. */
+  readonly moving: boolean;
+  /** Where the base was moved to, or was about to be; null before. */
+  readonly commit: string | null;
+  readonly reason: MergeReason | null;
+  /** Wall time in milliseconds. */
+  readonly queuedAt: number;
+  readonly changedAt: number;
+}
+
+/** `merges` in the order of the request. One that waited unattended is taken over, and keeps its place. */
+export interface MergeQueueReply {
+  readonly ok: true;
+  readonly merges: readonly MergeRow[];
+}
+
+/** `merge` is null if it is another one's turn (`ahead`, until the next `merge_changed`), or nothing is left. */
+export interface MergeTakeReply {
+  readonly ok: true;
+  readonly merge: MergeRow | null;
+  readonly ahead: MergeRow | null;
+  /** The runner's merges that have not ended. */
+  readonly left: number;
+}
+
+export interface MergeAttachReply {
+  readonly ok: true;
+  /** The runner's merges that have not ended. */
+  readonly left: number;
+}
+
+export interface MergeReply {
+  readonly ok: true;
+  readonly merge: MergeRow;
+}
+
+export interface MergeCancelReply {
+  readonly ok: true;
+  readonly cancelled: readonly string[];
+}

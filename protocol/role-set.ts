@@ -1,0 +1,25 @@
+/** The wire of role_set: a person gives an agent a role. */
+import * as z from "zod";
+import { type Role, type RoleSource, roles } from "./roles.ts";
+import { baseShape, idSchema } from "./session.ts";
+
+/** Gives the actor that `name` means in the project a role, or with null takes it back. An agent (`id`) is refused. */
+export const roleSetSchema = z.object({
+  ...baseShape,
+  id: idSchema.optional(),
+  agent: idSchema.optional(),
+  /** A session or an agent in it, named as a message's recipient is. */
+  name: idSchema,
+  role: z.enum(roles).nullable(),
+});
+
+/** The actor, and the role that it has now. */
+export interface RoleSetReply {
+  readonly ok: true;
+  readonly id: string;
+  readonly agent: string | null;
+  readonly name: string;
+  readonly role: Role;
+  /** `declared`, `default`: the role that it was given was taken back. */
+  readonly by: RoleSource;
+}

@@ -1,0 +1,58 @@
+/**
+ * What each role may do, and how much care a task needs. Every role may read, declare itself and send messages, so the
+ * table has no columns for these.
+ */
+
+export const roles = ["implementer", "researcher", "tester", "reviewer", "architect"] as const;
+export type Role = (typeof roles)[number];
+
+/** From the least care to the most. */
+export const risks = ["green", "yellow", "red", "critical"] as const;
+export type Risk = (typeof risks)[number];
+
+/** What a role may do. */
+export interface Rights {
+  /** The files that it may write. */
+  readonly writes: "all" | "tests" | "none";
+  /** Whether it may run tests and builds. */
+  readonly runs: boolean;
+  /** Whether it may run git commands that write. */
+  readonly git: boolean;
+  /** Whether it may create tasks. */
+  readonly creates: boolean;
+  /** The tasks that it may claim. */
+  readonly takes: readonly Risk[];
+}
+
+/** An agent whose role nobody knows has this one. */
+export const defaultRole: Role = "implementer";
+
+export const rights: { readonly [R in Role]: Rights } = {
+  implementer: { writes: "all", runs: true, git: true, creates: true, takes: ["green", "yellow", "red"] },
+  researcher: { writes: "none", runs: false, git: false, creates: false, takes: ["green"] },
+  tester: { writes: "tests", runs: true, git: false, creates: false, takes: ["green", "yellow"] },
+  reviewer: { writes: "none", runs: false, git: false, creates: true, takes: ["green"] },
+  architect: { writes: "all", runs: true, git: true, creates: true, takes: risks },
+};
+
+/** Whether tasks of this risk need a lead's eyes or a person's yes, and run one at a time in a project. */
+export function isGrave(risk: Risk): risk is "red" | "critical" {
+  return risk === "red" || risk === "critical";
+}
+
+/** Returns the roles that may claim a task of this risk, in the table's order. */
+export function rolesFor(risk: Risk): readonly Role[] {
+  return roles.filter(role => rights[role].takes.includes(risk));
+}
+
+/**
+ * Who gave an actor its role. `person`: with `kite role`. `spawn`: what began the agent. `declared`: the agent itself.
+ * `default`: nobody did.
+ */
+export type RoleSource = "person" | "spawn" | "declared" | "default";
+
+/** An actor's role, as far as it is not the default one. */
+export interface RoleBrief {
+  readonly role: Role;
+  readonly by: Exclude<RoleSource, "default">;
+}

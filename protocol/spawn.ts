@@ -1,0 +1,122 @@
+/** The wire of spawned agents: requests, replies and rows. The daemon keeps the records; it starts no program. */
+import * as z from "zod";
+import type { HealthRow } from "./health.ts";
+import { limits } from "./limits.ts";
+import type { ActorRow } from "./lock.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
+
+/** `waits_on_person`: its client asks a person. `done`, `failed` and `stopped` are final, unless the agent returns. */
+export const spawnStates = [
+  "starting",
+  "running",
+  "waits_on_person",
+  "idle",
+  "done",
+  "failed",
+  "stopped",
+] as const;
+export type SpawnState = (typeof spawnStates)[number];
+
+/**
+ * Where the agent's client runs. `background`: the client's own service. `tmux`: a window of its own, in which a person
+ * can watch and talk.
+ */
+export type SpawnBackend = "background" | "tmux";
+
+/** The actor; without `id` a person at a terminal. */
+const actorShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
+/** A word that can be a folder, a branch and a window. */
+const wordSchema = z
+  .string()
+  .max(limits.spawnWordChars)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*$/, { error: "expected letters, digits, - and _, the first no - or _" });
+const refSchema = idSchema;
+const refNameSchema = z.string().min(1).max(limits.pathBytes);
+
+/**
+ * Records an agent that the requester is about to start. Refused by `too_many_spawns`, `spawn_depth`,
+ * `spawn_name_taken`, and for `task` as a claim by an agent with this role is.
+ */
+export const spawnCreateSchema = z.object({
+  ...actorShape,
+  /** Unique among the project's sessions and spawned agents that have not ended; by default the role and a number. */
+  name: wordSchema.optional(),
+  role: wordSchema.optional(),
+  /** A task by its id, prefix or last part; the agent claims it when it registers. */
+  task: idSchema.optional(),
+  backend: z.enum(["background", "tmux"]),
+  /** The agent's client: `claude-code`, or a name of the user's configuration. */
+  client: wordSchema,
+  /** Whether its client reports the end of its session; else the end of the process is the agent's own. By default it does. */
+  reportsEnd: z.boolean().optional(),
+  /** What its branch begins from. */
+  base: refNameSchema.optional(),
+});
+
+/** Adds what became known of a spawned agent. Fields that are absent stay as they are. */
+export const spawnUpdateSchema = z.object({
+  ...actorShape,
+  spawn: refSchema,
+  /** `failed`: it did not start. `stopped`: it was stopped. Every other state follows from what its session does. */
+  state: z.enum(["failed", "stopped"]).optional(),
+  /** It is about to be stopped: the end of its session is no failure. False: it could not be stopped. */
+  stopping: z.boolean().optional(),
+  /** How its client, or tmux, names it. Restarts the time in which it has to register. */
+  handle: refNameSchema.optional(),
+  worktree: pathSchema.optional(),
+  branch: refNameSchema.optional(),
+  /** The end of what it printed. */
+  output: z.string().max(limits.spawnOutputChars).optional(),
+  /** What went wrong. */
+  reason: z.string().min(1).max(limits.spawnReasonChars).optional(),
+});
+
+/** Forgets records of agents that have ended, all of them or none. */
+export const spawnRemoveSchema = z.object({
+  ...actorShape,
+  spawns: z.array(refSchema).min(1).max(limits.spawnsMax),
+});
+
+/** A spawned agent. Times are wall time in milliseconds. */
+export interface SpawnRow {
+  readonly id: string;
+  readonly name: string;
+  readonly role: string | null;
+  readonly task: string | null;
+  /** Null: a person at a terminal. */
+  readonly parent: ActorRow | null;
+  readonly project: string;
+  /** Where it works; null before that is known. */
+  readonly worktree: string | null;
+  readonly branch: string | null;
+  readonly base: string | null;
+  readonly backend: SpawnBackend;
+  readonly client: string;
+  readonly handle: string | null;
+  readonly state: SpawnState;
+  /** Its session; null before it registered. */
+  readonly session: string | null;
+  /** Where its session works now, if that is another worktree than its own. */
+  readonly worksIn: string | null;
+  /** The result of its task, once that is done. */
+  readonly result: string | null;
+  readonly output: string | null;
+  readonly reason: string | null;
+  /** How often its session began. */
+  readonly attempts: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly endedAt: number | null;
+  /** The health of its session, in rows of `query`; absent if it is not known. */
+  readonly health?: HealthRow;
+}
+
+export interface SpawnReply {
+  readonly ok: true;
+  readonly spawn: SpawnRow;
+}
+
+export interface SpawnRemoveReply {
+  readonly ok: true;
+  readonly removed: readonly string[];
+}

@@ -1,0 +1,111 @@
+/** Teams of an agent client: what Kite found wrong with a call, and with a team, and a team as a query shows it. */
+
+/** `warn`: the call runs, and its agent is told. `enforce`: it does not run. */
+export const teamModes = ["off", "warn", "enforce"] as const;
+export type TeamMode = (typeof teamModes)[number];
+
+/** A task of the client's list, in short. */
+export interface TaskBrief {
+  readonly task: string;
+  readonly subject: string;
+  readonly owner: string | null;
+  readonly status: TeamTaskRow["status"];
+}
+
+/** What is wrong with a call of a client's own tool. */
+export type TeamFinding =
+  | {
+      /** The task is claimed or begun before the tasks that it waits for are complete. */
+      readonly rule: "blocked_claim";
+      readonly task: TaskBrief;
+      readonly blockers: readonly TaskBrief[];
+      /** Tasks that nobody owns and nothing blocks, the first few. */
+      readonly ready: readonly TaskBrief[];
+    }
+  | {
+      /** Another live agent works on the task. */
+      readonly rule: "foreign_task";
+      readonly task: TaskBrief;
+      /** Its name; null: a session without a name in a team. */
+      readonly worker: string | null;
+      readonly ready: readonly TaskBrief[];
+    }
+  | {
+      readonly rule: "unknown_owner";
+      readonly task: string;
+      readonly owner: string;
+      /** It was a member, and its process has ended. */
+      readonly isDead: boolean;
+      /** The members that live, as far as they are known. */
+      readonly members: readonly string[];
+    }
+  | {
+      /** A new dependency closes a cycle. Each of `tasks` waits for the next, the last for the first. */
+      readonly rule: "dependency_cycle";
+      readonly tasks: readonly string[];
+    }
+  | {
+      /** The reader's process has ended, and the client would keep the letter all the same. */
+      readonly rule: "dead_letter";
+      readonly to: string;
+    }
+  | {
+      /** A teammate within its lead's process would move the whole session. */
+      readonly rule: "moved_worktree";
+      readonly tool: string;
+    };
+
+/** What is wrong in a team, for people: `text` is a sentence that says what, of what, and what to do. */
+export interface TeamProblem {
+  readonly what:
+    | "blocked_work"
+    | "dead_owner"
+    | "unknown_owner"
+    | "dependency_cycle"
+    | "unread_letters"
+    | "lead_gone"
+    | "unread_file";
+  readonly text: string;
+}
+
+/** A team, or a task list that several sessions share. */
+export interface TeamRow {
+  /** The name of the team, or of the list. */
+  readonly team: string;
+  /** `list`: sessions share the list without being a team. */
+  readonly kind: "team" | "list";
+  readonly project: string;
+  /** The session that leads it; null: nobody. */
+  readonly lead: string | null;
+  readonly leadName: string | null;
+  readonly members: readonly TeamMemberRow[];
+  readonly tasks: readonly TeamTaskRow[];
+  /** Tasks besides these. */
+  readonly moreTasks: number;
+  /** Notices of idle members since the daemon began; each costs the lead a turn. */
+  readonly idleNotices: number;
+  readonly problems: readonly TeamProblem[];
+}
+
+export interface TeamMemberRow {
+  readonly name: string;
+  /** Its name everywhere else in Kite; null: Kite knows no such agent. */
+  readonly shownAs: string | null;
+  /** `session`: it shares a list and is in no team. */
+  readonly backend: "lead" | "in_process" | "pane" | "session";
+  /** `unknown`: the client lists it, and Kite saw no event of it. */
+  readonly state: "active" | "idle" | "waits" | "needs you" | "died" | "ended" | "unknown";
+  /** What it does, in a few words; null if that is not known. */
+  readonly does: string | null;
+}
+
+export interface TeamTaskRow {
+  readonly task: string;
+  readonly subject: string;
+  /** Cut if the descriptions of the team's tasks are very long. */
+  readonly description: string;
+  readonly status: "pending" | "in_progress" | "completed";
+  readonly owner: string | null;
+  /** The tasks that it waits for and that are not complete. */
+  readonly waitsFor: readonly string[];
+}

@@ -1,0 +1,182 @@
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KiteClient } from "../../client/client.ts";
+import type { SpawnRow } from "../../protocol/spawn.ts";
+import { allGone, endAll, installPrograms, processesAt } from "./background.ts";
+import { answeredBefore } from "./interactive.ts";
+import { ScriptedModel, type Turn } from "./model.ts";
+import { call, say } from "./script.ts";
+import { environment } from "./session.ts";
+import { World } from "./world.ts";
+
+/**
+ * A background session of the real client that `kite spawn` starts: it registers by its record, does its task in a worktree
+ * of its own, is stopped by the client and removed. Nothing of it is left: no process, worktree, branch or record.
+ */
+const programs = {
+  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
+  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+};
+if (programs.claude === "")
+  throw new Error("these tests need the real client; run them with: npm run test:claude");
+
+const commandMs = 120_000;
+
+let world: World;
+let home: string;
+let model: ScriptedModel;
+
+beforeEach(async () => {
+  world = await World.create(programs);
+  home = join(dirname(world.repository), "agent");
+  mkdirSync(join(home, ".claude"), { recursive: true });
+  const settings = { permissions: { allow: ["Write", "Bash", "mcp__kite"], defaultMode: "acceptEdits" } };
+  writeFileSync(join(home, ".claude", "settings.json"), JSON.stringify(settings));
+  installPrograms(home, programs);
+  await world.tools("agent");
+  const own = join(home, ".claude.json");
+  const before = existsSync(own) ? JSON.parse(readFileSync(own, "utf8")) : {};
+  writeFileSync(own, JSON.stringify(answeredBefore(world.repository, before)));
+  world.write("a.ts", "one\n");
+  git("add", "a.ts");
+  git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "first");
+  await world.up();
+});
+
+afterEach(async () => {
+  // The client's background service leaves by itself when no session lives; a test that failed may leave one.
+  endAll(home);
+  await model.close();
+  await world.dispose();
+});
+
+function git(...args: string[]): string {
+  const env = { PATH: process.env["PATH"], HOME: home, GIT_CONFIG_NOSYSTEM: "1" };
+  return execFileSync("git", args, { cwd: world.repository, env, encoding: "utf8" });
+}
+
+/** Runs `kite` as a person in the repository, with the client in the PATH. */
+async function kite(...args: string[]): Promise<string> {
+  const env = {
+    ...environment(home, model.url),
+    KITE_HOME: world.paths.home,
+    // A tmux of its own.
+    TMUX_TMPDIR: home,
+    PATH: `${join(home, "bin")}:${process.env["PATH"]}`,
+  };
+  const options = { cwd: world.repository, env, timeout: commandMs };
+  const { stdout } = await promisify(execFile)(process.execPath, [programs.kite, ...args], options);
+  return stdout;
+}
+
+async function play(script: readonly Turn[]): Promise<void> {
+  model = await ScriptedModel.start(script);
+}
+
+async function agents(): Promise<SpawnRow[]> {
+  return JSON.parse(await kite("agents", "--json")).agents;
+}
+
+/** Resolves when the session of this id has ended for the daemon. */
+async function ended(session: string): Promise<void> {
+  const client = await KiteClient.connect({ paths: world.paths });
+  try {
+    const over = new Promise<void>(resolve => {
+      client.onEvent(event => {
+        if (event.event === "session_ended" && event.id === session) resolve();
+      });
+    });
+    await client.subscribe({ events: ["session_ended"] });
+    const rows = await client.request("query", { target: "sessions", id: session });
+    if (rows.ok && rows.rows.length === 0) return;
+    await over;
+  } finally {
+    client.close();
+  }
+}
+
+const complete = call("toolu_done", "mcp__kite__kite_task_complete", { task: "1", result: "looked at it" });
+
+test("an agent does its task in the background, is stopped and leaves nothing", async () => {
+  await play([complete, say("Done.")]);
+  const task = JSON.parse(await kite("task", "add", "Look at a.ts", "--json")).task.id;
+  const said = JSON.parse(
+    await kite(
+      "spawn",
+      "Do your task.",
+      "--task",
+      task,
+      "--name",
+      "bob",
+      "--role",
+      "tester",
+      "--wait",
+      "--json",
+    ),
+  );
+  const place = world.path(".claude/worktrees/bob");
+  expect(said).toMatchObject({
+    ok: true,
+    spawn: {
+      name: "bob",
+      state: "idle",
+      worktree: place,
+      branch: "worktree-bob",
+      attempts: 1,
+      result: "looked at it",
+    },
+  });
+  const { session, handle } = said.spawn;
+  expect(session).toContain(handle);
+  const shown = (await world.status()).sessions.find(row => row.id === session);
+  expect(shown).toMatchObject({ name: "bob", branch: "worktree-bob" });
+  expect(model.result("toolu_done")).toMatchObject({ isError: false });
+  expect(model.prompts.join("\n")).toContain("Do your task.");
+  expect(await kite("agent", "bob", "--log")).not.toBe("");
+
+  expect(await kite("stop", "bob")).toBe("bob: done\n");
+  await ended(session);
+  expect(await kite("agents", "prune")).toBe("removed bob\n");
+  expect(await agents()).toEqual([]);
+  expect(existsSync(place)).toBe(false);
+  expect(git("worktree", "list", "--porcelain").match(/^worktree /gm)).toHaveLength(1);
+  expect(git("branch", "--list", "worktree-*")).toBe("");
+  await allGone(home);
+  expect(processesAt(home)).toEqual([]);
+});
+
+test("uncommitted work keeps the worktree, and the client's refusal is shown", async () => {
+  await play([
+    call("toolu_write", "Write", { file_path: world.path(".claude/worktrees/bob/new.ts"), content: "new\n" }),
+    say("Written."),
+  ]);
+  await kite("spawn", "Write new.ts.", "--name", "bob", "--wait");
+  expect(await kite("agent", "bob", "--diff")).toBe("new file, not added: new.ts\n");
+  expect(await kite("stop", "bob")).toBe("bob: stopped\n");
+  expect(await kite("agents", "prune")).toMatch(/^kept {4}bob: .*uncommitted/);
+  expect(existsSync(world.path(".claude/worktrees/bob/new.ts"))).toBe(true);
+  expect((await agents())[0]?.reason).toContain("uncommitted");
+  await allGone(home);
+  expect(processesAt(home)).toEqual([]);
+});
+
+test("an interactive session in a window of tmux is closed with its window, and leaves nothing", async () => {
+  await play([say("Done.")]);
+  const said = JSON.parse(await kite("spawn", "Do it.", "--name", "bob", "--tmux", "--wait", "--json"));
+  const place = world.path(".claude/worktrees/bob");
+  expect(said).toMatchObject({
+    ok: true,
+    spawn: { state: "idle", backend: "tmux", worktree: place, branch: "worktree-bob" },
+  });
+  expect(await kite("agent", "bob", "--log")).toContain("Done.");
+  expect(await kite("stop", "bob")).toBe("bob: stopped\n");
+  expect(await kite("agents", "prune")).toBe("removed bob\n");
+  expect(existsSync(place)).toBe(false);
+  expect(git("branch", "--list", "worktree-*")).toBe("");
+  await allGone(home);
+  expect(processesAt(home)).toEqual([]);
+});

@@ -1,0 +1,310 @@
+/** kite merge where something is in its way: other people's work, other processes, odd repositories. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { MergeHome } from "./merge-world.ts";
+
+let home: MergeHome;
+beforeEach(async () => {
+  home = new MergeHome();
+  await home.prepare();
+});
+afterEach(() => home.dispose());
+
+const inRepo = (file: string) => join(home.repo, file);
+const sessionEnv = (name: string) => ({ KITE_SESSION: `id-${name}` });
+
+describe("a base that is checked out", () => {
+  test("does not move over somebody's work, and says whose", async () => {
+    home.branch("one", { "a.ts": "one\n", "new.ts": "one\n", "kept.ts": "one\n" });
+    home.branch("two", { "two.ts": "2\n" });
+    await home.author("lead", home.repo);
+    await home.author("zoe", home.repo);
+    home.write(home.repo, { "a.ts": "mine\n", "other.ts": "not tracked\n" });
+    const stopped = await home.run(["one", "two"]);
+    expect(stopped).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(
+        /one into main .*\n {2}main is checked out in \S+, where the merge would change a\.ts \(uncommitted work\); commit or stash/,
+      ),
+    });
+    expect(await home.states()).toEqual(["one cancelled", "two cancelled"]);
+    expect(home.git(home.repo, "rev-parse", "main")).toBe(home.git(home.repo, "rev-parse", "HEAD"));
+    expect(readFileSync(inRepo("a.ts"), "utf8")).toBe("mine\n");
+
+    // What the merge does not touch stays as it is.
+    expect(await home.run(["two"])).toMatchObject({ code: 0 });
+    expect(readFileSync(inRepo("a.ts"), "utf8")).toBe("mine\n");
+    expect(readFileSync(inRepo("two.ts"), "utf8")).toBe("2\n");
+
+    // Hidden from git status, and in the way of git all the same.
+    home.git(home.repo, "checkout", "-q", "a.ts");
+    home.git(home.repo, "update-index", "--assume-unchanged", "a.ts");
+    home.write(home.repo, { "a.ts": "hidden\n" });
+    expect((await home.run(["one"])).out).toMatch(/a\.ts \(assumed to be unchanged\)/);
+    expect(readFileSync(inRepo("a.ts"), "utf8")).toBe("hidden\n");
+    home.git(home.repo, "update-index", "--no-assume-unchanged", "a.ts");
+    home.git(home.repo, "checkout", "-q", "a.ts");
+
+    // Git by itself overwrites ignored files.
+    writeFileSync(inRepo(".git/info/exclude"), "new.ts\n");
+    home.write(home.repo, { "new.ts": "ignored\n" });
+    expect((await home.run(["one"])).out).toMatch(/new\.ts \(not tracked, and in its place\)/);
+    expect(readFileSync(inRepo("new.ts"), "utf8")).toBe("ignored\n");
+    home.git(home.repo, "clean", "-qfdx", "new.ts");
+
+    const locker = await home.connect();
+    await locker.ask({ type: "file_lock", id: "id-zoe", file: inRepo("a.ts") });
+    expect((await home.run(["one"], { env: sessionEnv("lead") })).out).toMatch(/a\.ts \(zoe holds it\)/);
+    // Of its own locks none is in the way.
+    expect(await home.run(["one"], { env: sessionEnv("zoe") })).toMatchObject({ code: 0 });
+    expect(readFileSync(inRepo("a.ts"), "utf8")).toBe("one\n");
+    expect(home.leftovers).toEqual([]);
+  });
+
+  test("names the agent whose work it is, to an agent too: no way around the guard", async () => {
+    home.branch("one", { "a.ts": "one\n" });
+    await home.author("lead", home.repo);
+    await home.author("zoe", home.repo);
+    const hook = (event: string) => ({
+      type: "hook",
+      event: {
+        session_id: "id-zoe",
+        cwd: home.repo,
+        transcript_path: "/dev/null",
+        hook_event_name: event,
+        tool_name: "Write",
+        tool_use_id: "use-1",
+        tool_input: { file_path: inRepo("a.ts"), content: "zoe\n" },
+        ...(event === "PostToolUse" ? { tool_response: { type: "update" } } : {}),
+      },
+    });
+    await home.client.ask(hook("PreToolUse"));
+    home.write(home.repo, { "a.ts": "zoe\n" });
+    await home.client.ask(hook("PostToolUse"));
+    await home.client.ask({
+      type: "hook",
+      event: {
+        session_id: "id-zoe",
+        cwd: home.repo,
+        transcript_path: "/dev/null",
+        hook_event_name: "Stop",
+        stop_hook_active: false,
+      },
+    });
+    const stopped = await home.run(["one"], { env: sessionEnv("lead") });
+    expect(stopped).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/a\.ts \(zoe's uncommitted work\)/),
+    });
+    expect(readFileSync(inRepo("a.ts"), "utf8")).toBe("zoe\n");
+  });
+
+  test("in two worktrees, or in a rebase, stays where it is; one in no worktree moves alone", async () => {
+    home.branch("one", { "one.ts": "1\n" });
+    home.branch("two", { "a.ts": "2\n" });
+    home.git(home.repo, "worktree", "add", "-qf", home.tree("twin"), "main");
+    expect((await home.run(["one"])).out).toMatch(/main is checked out in \S+ and \S+, and the files of one/);
+    home.git(home.repo, "worktree", "remove", home.tree("twin"));
+    home.write(home.repo, { "a.ts": "1\n" });
+    home.commit(home.repo, "clash");
+    expect(() => home.git(home.repo, "rebase", "two")).toThrow();
+    expect((await home.run(["one", "--into", "main"])).out).toMatch(/a rebase of main is in progress/);
+    home.git(home.repo, "rebase", "--abort");
+    home.git(home.repo, "switch", "-qc", "elsewhere");
+    expect(await home.run(["one", "--into", "main"])).toMatchObject({ code: 0 });
+    expect(home.history).toEqual(["Merge branch 'one' into main", "clash", "first"]);
+    expect(existsSync(inRepo("one.ts"))).toBe(false);
+    expect(home.git(home.repo, "reflog", "-1", "--format=%gs", "main")).toBe("kite merge one\n");
+  });
+
+  test("that moves meanwhile is merged with anew", async () => {
+    const gate = home.gate();
+    await home.trust({ test: gate.command });
+    home.branch("one", { "one.ts": "1\n" });
+    const merge = home.merge(["merge", "one"]);
+    await gate.begun();
+    home.write(home.repo, { "b.ts": "b\n" });
+    home.commit(home.repo, "meanwhile");
+    await gate.end();
+    await gate.begun();
+    await gate.end();
+    expect(await merge.done).toMatchObject({ code: 0 });
+    expect(home.history).toEqual(["Merge branch 'one' into main", "meanwhile", "first"]);
+  });
+});
+
+describe("several commands", () => {
+  test("merge one after the other, in the order of asking", async () => {
+    const gate = home.gate();
+    await home.trust({ test: gate.command });
+    for (const name of ["one", "two", "three", "four"]) home.branch(name, { [`${name}.ts`]: "x\n" });
+    const first = home.merge(["merge", "one", "two"]);
+    await gate.begun();
+    const second = home.merge(["merge", "three"]);
+    await home.becomes("three", "queued");
+    expect(await home.run(["two"])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/two waits for main already/),
+    });
+    for (const _ of [1, 2]) {
+      await gate.end();
+      await gate.begun();
+    }
+    // The first command has nothing left to do with the third branch.
+    expect(await first.done).toMatchObject({ code: 0 });
+    expect(await home.states()).toEqual(["one merged", "two merged", "three running"]);
+    await gate.end();
+    expect(await second.done).toMatchObject({ code: 0 });
+    expect(home.history.slice(0, 3)).toEqual(
+      ["three", "two", "one"].map(n => `Merge branch '${n}' into main`),
+    );
+  });
+
+  test("end by Ctrl-C with what they queued; what they ran for others waits again", async () => {
+    const gate = home.gate();
+    await home.trust({ test: gate.command });
+    for (const name of ["one", "two", "three"]) home.branch(name, { [`${name}.ts`]: "x\n" });
+    const killed = home.merge(["merge", "one"]);
+    await gate.begun();
+    killed.child.kill("SIGKILL");
+    await killed.done;
+    await home.becomes("one", "queued");
+    await gate.end();
+    const merge = home.merge(["merge", "two", "three"]);
+    await gate.begun();
+    merge.child.kill("SIGINT");
+    expect(await merge.done).toMatchObject({ code: 130 });
+    expect(await home.states()).toEqual(["one queued", "two cancelled", "three cancelled"]);
+    expect((await home.rows()).map(({ reason }) => reason?.code)).toEqual([
+      undefined,
+      "interrupted",
+      "interrupted",
+    ]);
+    expect(home.leftovers).toEqual([]);
+    // Without names, a command takes what nobody attends to.
+    const last = home.merge(["merge"]);
+    await gate.begun();
+    await gate.end();
+    expect(await last.done).toMatchObject({ code: 0 });
+    expect(await home.states()).toEqual(["one merged", "two cancelled", "three cancelled"]);
+    expect(await home.run([])).toMatchObject({ code: 0, out: "Nothing waits to be merged into main.\n" });
+  });
+
+  test("go on with the next when somebody cancels what they run", async () => {
+    const gate = home.gate();
+    await home.trust({ test: gate.command });
+    for (const name of ["one", "two"]) home.branch(name, { [`${name}.ts`]: "x\n" });
+    const merge = home.merge(["merge", "one", "two"]);
+    await gate.begun();
+    const [one] = await home.rows();
+    expect(await home.run(["--cancel", one?.id ?? ""])).toMatchObject({
+      code: 0,
+      out: `cancelled ${one?.id}\n`,
+    });
+    await gate.begun();
+    await gate.end();
+    expect(await merge.done).toMatchObject({ code: 1 });
+    expect(await home.states()).toEqual(["one cancelled", "two merged"]);
+    expect(home.leftovers).toEqual([]);
+  });
+
+  test("outlive a daemon that is killed while they run", async () => {
+    const gate = home.gate();
+    await home.trust({ test: gate.command });
+    home.branch("one", { "one.ts": "x\n" });
+    const merge = home.merge(["merge", "one"]);
+    await gate.begun();
+    await home.daemon.kill();
+    await home.start();
+    await home.reconnect();
+    await gate.end();
+    expect(await merge.done).toMatchObject({ code: 0 });
+    expect(await home.states()).toEqual(["one merged"]);
+    expect(home.history).toEqual(["Merge branch 'one' into main", "first"]);
+  });
+});
+
+describe("an odd repository", () => {
+  test("has names of any kind, and branches without a common history", async () => {
+    const odd = "a\nb \u202e.ts";
+    home.branch("one", { [odd]: "1\n" });
+    home.branch("two", { [odd]: "2\n" });
+    home.git(home.repo, "update-ref", "refs/heads/-x", "one");
+    const orphan = home.git(home.repo, "commit-tree", "-m", "alien", "main^{tree}").trim();
+    home.git(home.repo, "branch", "alien", orphan);
+    const done = await home.run(["--into", "main", "--json", "--", "-x", "two", "alien", "one"]);
+    const { merges } = JSON.parse(done.out);
+    expect(merges).toMatchObject([
+      { branch: "refs/heads/-x", state: "merged" },
+      { state: "returned", reason: { code: "conflict", files: ["a b .ts"] } },
+      { state: "returned", reason: { code: "unmergeable", text: "alien and main have no common history" } },
+      { state: "merged" },
+    ]);
+    expect(home.history).toEqual(["Merge branch '-x' into main", "first"]);
+    expect(await home.run(["main"])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/main is main itself/),
+    });
+    expect(await home.run(["nobody"])).toMatchObject({
+      code: 1,
+      err: "kite: there is no local branch nobody, and no agent of that name; no agent is active here\n",
+    });
+    expect(await home.run(["one~0"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("there is no local branch one~0,"),
+    });
+    expect(await home.run(["one"], { cwd: home.work })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/is in no git repository/),
+    });
+    expect(await home.run(["one", "--into", "nowhere"])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/there is no branch nowhere to merge into/),
+    });
+  });
+
+  test("has hooks, of which none runs, and submodules, which are merged as commits", async () => {
+    const hooks = join(home.work, "hooks");
+    mkdirSync(hooks);
+    const names = [
+      "post-checkout",
+      "pre-merge-commit",
+      "commit-msg",
+      "post-merge",
+      "reference-transaction",
+      "pre-rebase",
+    ];
+    for (const name of names) {
+      writeFileSync(join(hooks, name), `#!/bin/sh\ntouch ${join(home.work, "ran")}\nexit 1\n`);
+      chmodSync(join(hooks, name), 0o755);
+    }
+    const sub = join(home.work, "sub");
+    home.git(home.work, "init", "-q", "-b", "main", sub);
+    home.write(sub, { "s.ts": "s\n" });
+    home.commit(sub, "sub");
+    home.branch("one", { "one.ts": "1\n" });
+    home.git(home.tree("one"), "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub, "lib");
+    home.commit(home.tree("one"), "with a submodule");
+    home.git(home.repo, "config", "core.hooksPath", hooks);
+    home.git(home.repo, "config", "submodule.recurse", "true");
+    expect(await home.run(["one"])).toMatchObject({ code: 0 });
+    expect(existsSync(join(home.work, "ran"))).toBe(false);
+    expect(home.git(home.repo, "ls-tree", "main", "lib")).toMatch(/^160000 commit /);
+    expect(home.leftovers).toEqual([]);
+  });
+
+  test("has no room: the command stops, cleans up, and says so", async () => {
+    home.branch("big", { "big.bin": "x".repeat(3_000_000) });
+    home.branch("two", { "two.ts": "2\n" });
+    const before = home.git(home.repo, "rev-parse", "main");
+    const stopped = await home.run(["big", "two"], { shell: "ulimit -f 2000" });
+    expect(stopped).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/big into main .*\n {2}git merge of big failed: exit code 153\n/),
+    });
+    expect(await home.states()).toEqual(["big cancelled", "two cancelled"]);
+    expect(home.git(home.repo, "rev-parse", "main")).toBe(before);
+    expect(home.leftovers).toEqual([]);
+  });
+});

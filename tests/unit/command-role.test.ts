@@ -1,0 +1,193 @@
+/** `kite role`, and the commands of tasks that only a person runs: what they ask, print and exit with. */
+import { describe, expect, it } from "vitest";
+import { giveRole, listRoles } from "../../bin/roles/role.ts";
+import { add, approve, claim, edit } from "../../bin/tasks/change.ts";
+import { roleRows, rolesView, watchedLines } from "../../bin/view/roles.ts";
+import type { TaskRow } from "../../protocol/task.ts";
+import { fakeDaemon, fakeWorld } from "./command-world.ts";
+import { now, screen, session } from "./view-rows.ts";
+
+const project = "/home/ana/code/shop";
+const person = async () => false;
+const agent = async () => true;
+
+const task: TaskRow = {
+  id: "t-1-1a",
+  description: "Drop the table",
+  project,
+  priority: "normal",
+  status: "pending",
+  assignee: null,
+  assigneeAgent: null,
+  assigneeName: null,
+  labels: [],
+  dependsOn: [],
+  blockedBy: [],
+  createdBy: null,
+  createdAt: now,
+  updatedAt: now,
+  result: null,
+  attempts: 0,
+  debate: null,
+  risk: "critical",
+  approved: false,
+  held: "it waits for a person's yes",
+};
+
+describe("kite role", () => {
+  const given = { ok: true, id: "s", agent: null, name: "ann\u001b[31m", role: "tester", by: "person" };
+
+  it("gives the named agent a role, and says what that may not do", async () => {
+    const daemon = fakeDaemon({ role_set: given });
+    const world = fakeWorld({ daemon });
+    expect(await giveRole(world, "ann", "Tester", { project }, person)).toBe(0);
+    expect(daemon.asked).toEqual([{ type: "role_set", name: "ann", project, role: "tester" }]);
+    expect(world.out()).toContain("is tester (given by a person): edits of tests only; no git writes;");
+    expect(world.out()).not.toContain("\u001b");
+  });
+
+  it("takes it back with --clear", async () => {
+    const daemon = fakeDaemon({ role_set: { ...given, role: "implementer", by: "default" } });
+    const world = fakeWorld({ daemon });
+    expect(await giveRole(world, "ann", undefined, { project, clear: true, json: true }, person)).toBe(0);
+    expect(daemon.asked).toEqual([{ type: "role_set", name: "ann", project, role: null }]);
+    expect(JSON.parse(world.out())).toMatchObject({ by: "default" });
+  });
+
+  it("refuses an agent, and what is no role", async () => {
+    const world = fakeWorld({ daemon: fakeDaemon() });
+    expect(await giveRole(world, "ann", "tester", { project }, agent)).toBe(1);
+    expect(await giveRole(world, "ann", "tesster", { project }, person)).toBe(1);
+    expect(await giveRole(world, "ann", undefined, { project }, person)).toBe(1);
+    expect(await giveRole(world, "ann", "tester", { project, clear: true }, person)).toBe(1);
+    expect(world.err().split("\n").slice(0, 4)).toEqual([
+      "kite: only a person gives roles; ask your user to run this command in a terminal",
+      "kite: tesster is no role; did you mean tester?",
+      "kite: give one of implementer, researcher, tester, reviewer, architect, or --clear",
+      "kite: --clear takes a role back, so tester says nothing; use one of them",
+    ]);
+  });
+
+  it("lists each agent with its role, and who gave it", async () => {
+    const child = {
+      agent: "a1",
+      name: "ann/Explore",
+      status: "active" as const,
+      locks: 0,
+      waitingFor: null,
+      waitingForPath: null,
+      role: { role: "researcher", by: "declared" } as const,
+    };
+    const rows = [
+      session("ann", { agents: [child] }),
+      session("bob", { role: { role: "tester", by: "person" } }),
+    ];
+    const daemon = fakeDaemon({ "query sessions": { ok: true, rows } });
+    const world = fakeWorld({ daemon });
+    expect(await listRoles(world, { project, json: true })).toBe(0);
+    expect(
+      JSON.parse(world.out()).roles.map((row: { name: string; role: string; by: string }) => [
+        row.name,
+        row.role,
+        row.by,
+      ]),
+    ).toEqual([
+      ["ann", "implementer", "default"],
+      ["ann/Explore", "researcher", "declared"],
+      ["bob", "tester", "person"],
+    ]);
+    const lines = rolesView(roleRows(rows), screen(120));
+    expect(lines).toHaveLength(3);
+    expect(lines[1]).toMatch(
+      /ann\/Explore +researcher +declared +no edits; no tests or builds; no git writes; no new tasks/,
+    );
+  });
+});
+
+describe("kite task", () => {
+  const env = { KITE_SESSION: "s1" };
+
+  it("adds a task with its risk, and says why nobody can claim it", async () => {
+    const daemon = fakeDaemon({ task_create: { ok: true, task } });
+    const world = fakeWorld({ daemon, env });
+    expect(await add(world, "Drop the table", { label: [], needs: [], risk: "critical", project })).toBe(0);
+    expect(daemon.asked).toMatchObject([{ id: "s1", risk: "critical" }]);
+    expect(world.out()).toContain(
+      "t-1-1a is ready, critical: Drop the table; not claimable now: it waits for a person's yes\n",
+    );
+  });
+
+  it("edit sends what the flags name, and asks for one at least", async () => {
+    const daemon = fakeDaemon({ task_update: { ok: true, task: { ...task, risk: "red", held: null } } });
+    const world = fakeWorld({ daemon, env });
+    expect(await edit(world, "1a", { label: ["db"], needs: [], risk: "red" })).toBe(0);
+    expect(daemon.asked).toEqual([
+      { type: "task_update", id: "s1", task: "1a", labels: ["db"], risk: "red" },
+    ]);
+    expect(await edit(world, "1a", { label: [], needs: [] })).toBe(1);
+    expect(world.err()).toContain("nothing to change");
+  });
+
+  it("approve is a person's: no session goes with it, and an agent is refused", async () => {
+    const daemon = fakeDaemon({
+      task_approve: { ok: true, task: { ...task, approved: true, held: null } },
+      "query sessions": { ok: true, rows: [] },
+    });
+    const world = fakeWorld({ daemon });
+    expect(await approve(world, "1a", false, person)).toBe(0);
+    expect(daemon.asked[0]).toEqual({ type: "task_approve", task: "1a" });
+    expect(world.out()).toContain("t-1-1a is ready, critical and approved: Drop the table\n");
+    const before = daemon.asked.length;
+    expect(await approve(world, "1a", true, agent)).toBe(1);
+    expect(daemon.asked).toHaveLength(before);
+    expect(world.out()).toContain('"code":"person_only"');
+  });
+
+  it("claim of a person takes what the default role does not", async () => {
+    const refusal = { ok: false, code: "role_limit", error: "beyond", task: "t-1-1a" };
+    let claims = 0;
+    const daemon = fakeDaemon({
+      register: { ok: true, id: "x", name: "x", project },
+      task_claim: () => {
+        claims += 1;
+        return claims === 1
+          ? refusal
+          : { ok: true, task: { ...task, status: "active", approved: true, held: null } };
+      },
+      task_get: { ok: true, task },
+      task_approve: { ok: true, task },
+      role_set: { ok: true, id: "x", agent: null, name: "x", role: "architect", by: "person" },
+      whoami: { ok: false, code: "unknown_session", error: "none" },
+      "query sessions": { ok: true, rows: [] },
+    });
+    expect(await claim(fakeWorld({ daemon }), "1a", { label: [], project })).toBe(0);
+    const asked = daemon.asked.map(({ type }) => type).filter(type => type !== "query");
+    expect(asked).toEqual([
+      "register",
+      "task_claim",
+      "whoami",
+      "role_set",
+      "task_get",
+      "task_approve",
+      "task_claim",
+    ]);
+  });
+});
+
+describe("red and critical tasks in kite status", () => {
+  it("show who works on them, who leads, or what they wait for", () => {
+    const lead = session("lea", { project, declared: { role: "lead", task: "" } });
+    const active = {
+      ...task,
+      id: "t-1-2",
+      status: "active",
+      risk: "red",
+      assigneeName: "ann",
+      held: null,
+    } as const;
+    const lines = watchedLines([active, task], [lead], screen(120));
+    expect(lines[0]).toMatch(/2 +red +runs 0s +Drop the table +ann; lead: lea/);
+    expect(lines[1]).toMatch(/1a +critical +ready +Drop the table +it waits for a person's yes/);
+    expect(watchedLines([active], [], screen(120))[0]).toContain("ann; no lead is alive; it goes on");
+  });
+});

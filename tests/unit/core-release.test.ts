@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import type { Actor } from "../../daemon/core/actor.ts";
+import { World, waits } from "./core-world.ts";
+
+const main = (session: string): Actor => ({ session, agent: null, incarnation: 0 });
+const helper: Actor = { session: "b", agent: "helper", incarnation: 0 };
+
+/** `b` and its agent have a task and turn locks each; `a` waits for one of them. */
+function world(): World {
+  const w = new World();
+  for (const session of ["a", "b"]) w.begin(session);
+  w.do({ type: "agent_begin", session: "b", agent: "helper", name: "helper" });
+  for (const [actor, description] of [
+    [main("b"), "the parser"],
+    [helper, "the tests"],
+  ] as const) {
+    const task = { name: null, description, priority: "normal", labels: [], dependsOn: [] } as const;
+    const made = w.do({
+      type: "task_create",
+      by: null,
+      tasks: [task],
+      many: false,
+      project: "/p",
+      wallMs: 0,
+    });
+    const { id } = (made as unknown as { task: { id: string } }).task;
+    w.do({ type: "task_claim", actor, task: id, labels: [], project: "/p", cwd: "/p", wallMs: 0 });
+  }
+  w.lock(main("b"), "parser.ts", { kind: "turn" });
+  w.lock(main("b"), "kept.ts");
+  w.lock(helper, "tests.ts", { kind: "turn" });
+  return w;
+}
+
+function release(w: World, agent: string | null, by: Actor | null) {
+  const begun = w.state.sessions.live.get("b")?.begun ?? -1;
+  return w.do({ type: "agent_release", session: "b", agent, begun, by, cause: "released", wallMs: 5 });
+}
+
+const claimed = (w: World) =>
+  [...w.state.tasks.all.values()].map(({ description, state }) => `${description} ${state.status}`);
+
+function declareLead(w: World, session: string): void {
+  w.do({
+    type: "declare",
+    actor: main(session),
+    ancestors: [],
+    anew: false,
+    files: [],
+    uncertainties: [],
+    wallMs: 0,
+    role: "lead",
+  });
+}
+
+describe("giving back what an agent has", () => {
+  it("returns its tasks and turn locks, and leaves it and others the rest", () => {
+    const w = world();
+    expect(w.lock("a", "parser.ts")).toEqual(waits);
+    expect(release(w, null, null)).toMatchObject({
+      ok: true,
+      agent: { id: "b", agent: null },
+      tasks: [{ description: "the parser" }],
+      taskCount: 1,
+      paths: ["/p/parser.ts"],
+      lockCount: 1,
+    });
+    expect([w.holder("parser.ts"), w.holder("kept.ts"), w.holder("tests.ts")]).toEqual([
+      "a",
+      "b",
+      "b/helper",
+    ]);
+    expect(claimed(w)).toEqual(["the parser pending", "the tests active"]);
+    expect([...w.state.tasks.all.values()].map(task => task.attempts)).toEqual([0, 0]);
+  });
+
+  it("returns only what the agent within a session has", () => {
+    const w = world();
+    release(w, "helper", null);
+    expect([w.holder("parser.ts"), w.holder("tests.ts")]).toEqual(["b", null]);
+    expect(claimed(w)).toEqual(["the parser active", "the tests pending"]);
+  });
+
+  it("lets it claim and lock again, and do it twice for nothing", () => {
+    const w = world();
+    release(w, null, null);
+    expect(release(w, null, null)).toMatchObject({ ok: true, taskCount: 0, lockCount: 0 });
+    expect(w.lock(main("b"), "parser.ts", { kind: "turn" })).toMatchObject({ ok: true });
+    const task = [...w.state.tasks.all.values()].find(one => one.description === "the parser")?.id ?? "";
+    expect(
+      w.do({ type: "task_claim", actor: main("b"), task, labels: [], project: "/p", cwd: "/p", wallMs: 0 }),
+    ).toMatchObject({ ok: true });
+  });
+
+  it("is for leads and people: the session's own main agent leads its agents, a declared lead its project", () => {
+    const w = world();
+    expect(release(w, null, main("a"))).toMatchObject({ ok: false, code: "lead_only" });
+    expect(release(w, null, helper)).toMatchObject({ ok: false, code: "lead_only" });
+    expect(release(w, "helper", main("a"))).toMatchObject({ ok: false, code: "lead_only" });
+    expect(claimed(w)).toEqual(["the parser active", "the tests active"]);
+    expect(release(w, "helper", main("b"))).toMatchObject({ ok: true, taskCount: 1 });
+    declareLead(w, "a");
+    expect(release(w, null, main("a"))).toMatchObject({ ok: true, taskCount: 1 });
+    w.begin("c", { project: "/q" });
+    declareLead(w, "c");
+    expect(release(w, null, main("c"))).toMatchObject({ ok: false, code: "lead_only" });
+  });
+
+  it("does not touch a later session of the same id", () => {
+    const w = world();
+    const begun = w.state.sessions.live.get("b")?.begun ?? -1;
+    w.do({ type: "session_end", session: "b", incarnation: null, cause: "ended" });
+    w.begin("b");
+    w.lock(main("b"), "new.ts", { kind: "turn" });
+    const late = w.do({
+      type: "agent_release",
+      session: "b",
+      agent: null,
+      begun,
+      by: null,
+      cause: "",
+      wallMs: 0,
+    });
+    expect(late).toMatchObject({ ok: false, code: "session_ended" });
+    expect(w.holder("new.ts")).toBe("b");
+  });
+});

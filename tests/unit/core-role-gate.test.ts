@@ -1,0 +1,204 @@
+/** The gate of roles: each cell of the table, and which files, programs and git commands it looks at. */
+import { describe, expect, it } from "vitest";
+import type { RoleFacts } from "../../daemon/core/gates/facts.ts";
+import { isTest } from "../../daemon/core/gates/files.ts";
+import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/gates/table.ts";
+import { usesOf } from "../../hooks/git/uses.ts";
+import { type GateFinding, gatePresets } from "../../protocol/gates.ts";
+import { type Role, roles } from "../../protocol/roles.ts";
+
+const only = { ...gatePresets.off, role: "enforce" } as const;
+const said = (found: readonly GateFinding[]) => found.flatMap(({ missing }) => missing);
+
+function facts(role: Role, more: Partial<RoleFacts> = {}): RoleFacts {
+  return { role, by: "person", name: "ann", others: ["bob"], ...more };
+}
+
+function write(role: RoleFacts, test = false) {
+  const file = { key: "n:/p/a.ts", path: "a.ts", isCode: true, isTest: test };
+  return { declaration: undefined, lead: null, role, file };
+}
+
+describe("the gate of roles", () => {
+  /** As people wrote it down: edits of code, edits of tests, tests and builds, git writes, new tasks. */
+  const table: { readonly [R in Role]: readonly [boolean, boolean, boolean, boolean, boolean] } = {
+    implementer: [true, true, true, true, true],
+    researcher: [false, false, false, false, false],
+    tester: [false, true, true, false, false],
+    reviewer: [false, false, false, false, true],
+    architect: [true, true, true, true, true],
+  };
+
+  for (const name of roles) {
+    const [code, test, runs, git, creates] = table[name];
+    const role = facts(name);
+    it(`holds ${name} to its row`, () => {
+      const passes = [
+        beforeWrite(only, write(role)),
+        beforeWrite(only, write(role, true)),
+        beforeShell(only, { role, git: [], runs: ["npm test"] }),
+        beforeShell(only, { role, git: ["git commit"], runs: [] }),
+        beforeCreation(only, { role }),
+      ].map(found => found.length === 0);
+      expect(passes).toEqual([code, test, runs, git, creates]);
+      expect(beforeShell(only, { role, git: [], runs: [] })).toEqual([]);
+      expect(beforeWrite(gatePresets.off, write(role))).toEqual([]);
+      const warned = beforeWrite({ ...only, role: "warn" }, write(role));
+      expect(warned.every(({ mode }) => mode === "warn")).toBe(true);
+    });
+  }
+
+  it("names ways on that the agent has: another agent, another word, or its user", () => {
+    expect(said(beforeWrite(only, write(facts("researcher"))))).toEqual([
+      "role: you are researcher (your user gave you that role), which changes no files; leave the change to bob (kite message send), or ask your user: kite role ann implementer",
+    ]);
+    expect(said(beforeWrite(only, write(facts("tester", { by: "declared", others: [] }))))).toEqual([
+      "role: you are tester (you declared it), which changes tests only, and a.ts is none; leave the change to an agent that is implementer (kite message send), or declare another identity.role if that is not what you are, for example implementer",
+    ]);
+    const role = facts("tester", { by: "spawn" });
+    const line = beforeShell(only, { role, git: ["git add", "git commit", "git add"], runs: ["npm test"] });
+    expect(said(line)).toEqual([
+      "role: you are tester (you began with it), which runs no git command that writes (git add, git commit); leave that to bob (kite message send), or ask your user: kite role ann implementer",
+    ]);
+    expect(said(beforeCreation(only, { role: facts("researcher") }))[0]).toContain("creates no tasks");
+  });
+
+  it("asks an agent whose role was given to it for nothing else", () => {
+    const gatesOf = (found: readonly GateFinding[]) => found.map(({ gate }) => gate);
+    expect(gatesOf(beforeWrite(gatePresets.strict, write(facts("researcher"))))).toEqual(["role"]);
+    const own = facts("researcher", { by: "declared" });
+    expect(gatesOf(beforeWrite(gatePresets.strict, write(own)))).toContain("codeView");
+  });
+});
+
+describe("a file", () => {
+  it("belongs to the tests by its folder or its name", () => {
+    const tests = [
+      "tests/a.ts",
+      "src/__tests__/a.ts",
+      "src/a.test.ts",
+      "a_test.go",
+      "test_a.py",
+      "lib/conftest.py",
+      "src/AuthTest.java",
+      "spec/a_spec.rb",
+      "e2e/login.ts",
+    ];
+    const code = ["src/a.ts", "contest.ts", "src/latest.ts", "attest/a.ts", "src/testing.ts", "package.json"];
+    expect(tests.filter(path => !isTest(path))).toEqual([]);
+    expect(code.filter(isTest)).toEqual([]);
+  });
+});
+
+describe("a shell line", () => {
+  const uses = (line: string) =>
+    usesOf(line, "/p", new Map()).map(({ does, name, dir }) => `${does} ${name} in ${dir}`);
+  const names = (...lines: readonly string[]) =>
+    lines.flatMap(line => usesOf(line, "/p", new Map()).map(({ name }) => name));
+
+  it("shows its git commands that write", () => {
+    expect(uses("cd sub && git add -A && git -C /q commit -m x; git push")).toEqual([
+      "git git add in /p/sub",
+      "git git commit in /q",
+      "git git push in /p/sub",
+    ]);
+    const writes = [
+      "git checkout -b x",
+      "git branch x",
+      "git branch -D x",
+      "git tag v1",
+      "git stash",
+      "git stash drop",
+      "git reset --soft HEAD~1",
+      "git merge x",
+      "git worktree add ../w",
+      "FOO=1 env git rebase main",
+      "sh -c 'git revert x'",
+      "git rm a",
+      "git apply a.patch",
+    ];
+    expect(writes.filter(line => uses(line).length !== 1)).toEqual([]);
+  });
+
+  it("does not take for one what only reads, or cannot be told", () => {
+    const reads = [
+      "git status",
+      "git log --oneline -5",
+      "git diff HEAD~1",
+      "git show x:a.ts",
+      "git branch",
+      "git branch -a",
+      "git branch --contains x",
+      "git tag -l 'v*'",
+      "git stash list",
+      "git worktree list",
+      "git fetch",
+      "git add -n .",
+      "git commit --dry-run",
+      "git commit --help",
+      "git blame a",
+      "git apply --check a.patch",
+      "git $CMD",
+      "./deploy.sh",
+      "echo git commit",
+      "grep -r 'npm test' .",
+      "git ls-files && cat package.json",
+    ];
+    expect(reads.filter(line => uses(line).length > 0)).toEqual([]);
+  });
+
+  it("shows the tests and builds that it runs", () => {
+    expect(
+      names(
+        "npm test",
+        "npm run test:unit -- a",
+        "npm run-script build",
+        "npx --yes vitest run",
+        "npm exec -- jest",
+        "python3 -m pytest -q",
+        "cargo nextest run",
+        "go test ./...",
+        "make -j4",
+        "poetry run pytest",
+        "CI=1 timeout 60 pnpm t",
+        "node --test",
+        "bundle exec rspec",
+        "kite lock a.ts -- npm test",
+      ),
+    ).toEqual([
+      "npm test",
+      "npm run test:unit",
+      "npm run build",
+      "npx vitest",
+      "npm jest",
+      "python3 -m pytest",
+      "cargo nextest",
+      "go test",
+      "make",
+      "poetry pytest",
+      "pnpm t",
+      "node --test",
+      "bundle rspec",
+      "npm test",
+    ]);
+  });
+
+  it("does not take others for tests or builds", () => {
+    const others = [
+      "npm install",
+      "npm run start",
+      "npm run latest",
+      "npx prettier .",
+      "python3 a.py",
+      "node a.js test",
+      "go version",
+      "cargo --version",
+      "tsc --version",
+      "ls tests",
+      "kite status",
+      "npm run $X",
+      "poetry pytest",
+    ];
+    expect(others.filter(line => uses(line).length > 0)).toEqual([]);
+  });
+});

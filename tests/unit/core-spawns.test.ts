@@ -1,0 +1,425 @@
+import { describe, expect, it } from "vitest";
+import { commandTraits } from "../../daemon/core/command-traits.ts";
+import { roleOf } from "../../daemon/core/roles/standing.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { SpawnCreate, SpawnUpdate } from "../../daemon/core/spawns/commands.ts";
+import type { Spawn } from "../../daemon/core/spawns/table.ts";
+import { isFinal, mayMove, transitions } from "../../daemon/core/spawns/transitions.ts";
+import { trailOf } from "../../daemon/trail/from-events.ts";
+import { limits } from "../../protocol/limits.ts";
+import { spawnStates } from "../../protocol/spawn.ts";
+import { actor } from "./core-world.ts";
+import { claimOf, TaskWorld, updateOf } from "./task-world.ts";
+
+class SpawnWorld extends TaskWorld {
+  create1(more: Partial<SpawnCreate> = {}) {
+    const bounds = { liveMax: 8, depthMax: 1 };
+    const who = { by: null, project: "/p", name: null, role: null, task: null, base: null };
+    const how = { backend: "background", client: "claude-code", reportsEnd: true } as const;
+    return this.do({ type: "spawn_create", ...who, ...how, ...bounds, wallMs: this.now, ...more });
+  }
+
+  /** The id of a new record. */
+  spawn(more: Partial<SpawnCreate> = {}): string {
+    const reply = this.create1(more);
+    if (!reply.ok) throw new Error(reply.error);
+    return [...this.state.spawns.all.keys()].at(-1) ?? "";
+  }
+
+  put(spawn: string, more: Partial<SpawnUpdate>) {
+    const none = { state: null, stopping: null, handle: null, worktree: null, branch: null, output: null };
+    return this.do({
+      type: "spawn_update",
+      by: null,
+      spawn,
+      ...none,
+      reason: null,
+      wallMs: this.now,
+      ...more,
+    });
+  }
+
+  move(spawn: string, state: "running" | "waits_on_person" | "idle") {
+    return this.do({ type: "spawn_moved", spawn, state, wallMs: this.now });
+  }
+
+  row(spawn: string): Spawn {
+    const found = this.state.spawns.all.get(spawn);
+    if (found === undefined) throw new Error(`no record ${spawn}`);
+    return found;
+  }
+
+  ends(session: string, cause: "ended" | "anchor_gone" | "deregistered" = "ended") {
+    return this.do({ type: "session_end", session, incarnation: null, cause });
+  }
+}
+
+describe("the states", () => {
+  it("lead out of a final one only by a return, and nowhere back to the first", () => {
+    for (const from of spawnStates) {
+      expect(mayMove(from, "starting")).toBe(false);
+      expect(mayMove(from, from)).toBe(false);
+      const next = transitions[from];
+      if (isFinal(from)) expect(next.every(to => to === "idle" || to === "running")).toBe(true);
+      else expect(next).toEqual(expect.arrayContaining(["failed", "stopped"]));
+    }
+  });
+});
+
+describe("a new agent", () => {
+  it("is recorded before it starts, and everybody hears of it", () => {
+    const w = new SpawnWorld();
+    w.begin("ann", { name: "Ann" });
+    const reply = w.create1({ by: actor("ann"), role: "tester", base: "main", project: "/elsewhere" });
+    expect(reply).toMatchObject({
+      ok: true,
+      spawn: {
+        name: "tester-1",
+        role: "tester",
+        project: "/p",
+        parent: { id: "ann", agent: null, name: "Ann" },
+        state: "starting",
+        session: null,
+        base: "main",
+        worktree: null,
+        attempts: 0,
+        endedAt: null,
+      },
+    });
+    expect(w.events).toEqual(["spawn_changed"]);
+    expect(commandTraits.spawn_create.durable).toBe(true);
+  });
+
+  it("has a name that nobody of the project has", () => {
+    const w = new SpawnWorld();
+    w.begin("ann", { name: "Ann" });
+    w.spawn({ name: "bob" });
+    expect(w.create1({ name: "bob" })).toMatchObject({ code: "spawn_name_taken", name: "bob" });
+    expect(w.create1({ name: "Ann" })).toMatchObject({ code: "spawn_name_taken" });
+    expect(w.create1({ name: "bob", project: "/q" })).toMatchObject({ ok: true });
+    w.spawn({ name: "agent-4" });
+    expect(w.row(w.spawn()).name).toBe("agent-4-2");
+  });
+
+  it("is one of as many as the user lets a project have", () => {
+    const w = new SpawnWorld();
+    const first = w.spawn({ liveMax: 2 });
+    w.spawn({ liveMax: 2 });
+    expect(w.create1({ liveMax: 2 })).toMatchObject({ code: "too_many_spawns", live: 2 });
+    expect(w.create1({ liveMax: 2, project: "/q" })).toMatchObject({ ok: true });
+    w.put(first, { state: "failed" });
+    expect(w.create1({ liveMax: 2 })).toMatchObject({ ok: true });
+  });
+
+  it("is spawned no deeper than the user lets agents", () => {
+    const w = new SpawnWorld();
+    w.begin("one", { spawn: w.spawn() });
+    expect(w.create1({ by: actor("one") })).toMatchObject({ code: "spawn_depth", depth: 2 });
+    w.begin("two", { spawn: w.spawn({ by: actor("one"), depthMax: 2 }) });
+    expect(w.create1({ by: actor("two"), depthMax: 2 })).toMatchObject({ code: "spawn_depth", depth: 3 });
+  });
+
+  it("is for a task that can be claimed, and is for no other one", () => {
+    const w = new SpawnWorld();
+    const [first = "", second = ""] = w.create("first", { description: "second", dependsOn: ["first"] });
+    expect(w.create1({ task: "t-none" })).toMatchObject({ code: "unknown_task" });
+    expect(w.create1({ task: second })).toMatchObject({ code: "task_blocked" });
+    expect(w.create1({ task: first, project: "/q" })).toMatchObject({ code: "unknown_task" });
+    w.spawn({ task: first, name: "bob" });
+    expect(w.create1({ task: first })).toMatchObject({ code: "task_claimed", assigneeName: "bob" });
+    w.do(claimOf("ann", w.create("third")[0] ?? ""));
+    expect(w.create1({ task: w.id("third") })).toMatchObject({ code: "task_claimed" });
+  });
+});
+
+describe("its role", () => {
+  const declare = (w: SpawnWorld, who: string, role: string) => {
+    const none = { ancestors: [], anew: false, files: [], uncertainties: [], wallMs: 0 };
+    return w.do({ type: "declare", actor: actor(who), role, ...none });
+  };
+  const standing = (w: SpawnWorld, session: string) => roleOf(w.state, { session, agent: null });
+
+  it.each([
+    ["tester", "tester", "spawn"],
+    ["QA", "tester", "spawn"],
+    ["developer", "implementer", "spawn"],
+    ["painter", "implementer", "default"],
+    ["lead", "implementer", "default"],
+  ])("%s is %s by %s", (word, role, by) => {
+    const w = new SpawnWorld();
+    w.begin("s1", { spawn: w.spawn({ role: word }) });
+    expect(standing(w, "s1")).toEqual({ role, by });
+    w.begin("s2", { spawn: w.spawn() });
+    expect(standing(w, "s2")).toEqual({ role: "implementer", by: "default" });
+  });
+
+  it("is its session's before that claims the task, stands against what it declares, and comes back with it", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create({ description: "mend it", risk: "critical" });
+    w.do({ type: "task_approve", by: null, task, wallMs: 0 });
+    const id = w.spawn({ task, role: "designer" });
+    w.begin("s1", { spawn: id });
+    expect(w.row(id).reason).toBeNull();
+    expect(w.task("mend it").state).toMatchObject({ status: "active", claimer: { session: "s1" } });
+    declare(w, "s1", "researcher");
+    expect(standing(w, "s1")).toEqual({ role: "architect", by: "spawn" });
+    w.ends("s1");
+    w.begin("s1");
+    expect(standing(w, "s1")).toEqual({ role: "architect", by: "spawn" });
+  });
+
+  it("is not what a person gave a session before it named its record", () => {
+    const w = new SpawnWorld();
+    w.begin("s1", { name: "bob" });
+    w.do({ type: "role_set", by: null, name: "bob", role: "reviewer", project: "/p" });
+    w.begin("s1", { spawn: w.spawn({ role: "tester" }) });
+    expect(standing(w, "s1")).toEqual({ role: "reviewer", by: "person" });
+  });
+
+  it("takes the task, or the agent is not recorded, and who could is named", () => {
+    const w = new SpawnWorld();
+    w.begin("ann", { name: "Ann" });
+    const [red = "", critical = ""] = w.create(
+      { description: "red", risk: "red" },
+      { description: "critical", risk: "critical" },
+    );
+    for (const role of ["tester", "explorer"])
+      expect(w.create1({ task: red, role })).toMatchObject({
+        code: "role_limit",
+        ...{ task: red, risk: "red", roles: ["implementer", "architect"], agents: ["Ann"] },
+      });
+    const other = w.create1({ task: critical, role: "painter" });
+    expect(other).toMatchObject({ code: "role_limit", role: "implementer", roles: ["architect"] });
+    expect(other.ok ? "" : other.error).toContain("spawn it with a role that takes it (architect)");
+    expect(w.state.spawns.all.size).toBe(0);
+    // Nobody leads, so its session could not claim it.
+    expect(w.create1({ task: red })).toMatchObject({ code: "risk_held", running: null });
+    declare(w, "ann", "lead");
+    expect(w.create1({ task: red })).toMatchObject({ ok: true });
+    w.do({ type: "task_approve", by: null, task: critical, wallMs: 0 });
+    expect(w.create1({ task: critical, role: "architect" })).toMatchObject({ ok: true });
+  });
+});
+
+describe("its session", () => {
+  it("is the first that names the record; a child that inherited the name is another one", () => {
+    const w = new SpawnWorld();
+    const id = w.spawn({ name: "bob" });
+    const reply = w.begin("s1", { spawn: id, worktree: "/p-bob", branch: "worktree-bob" });
+    expect(reply).toMatchObject({ ok: true, name: "bob" });
+    expect(w.row(id)).toMatchObject({
+      ...{ state: "running", session: "s1", attempts: 1, worktree: "/p-bob", branch: "worktree-bob" },
+      registerUntil: null,
+    });
+    expect(w.begin("child", { spawn: id })).toMatchObject({ name: "child" });
+    w.ends("s1");
+    w.begin("late-child", { spawn: id });
+    expect(w.row(id)).toMatchObject({ session: "s1", state: "done" });
+  });
+
+  it("claims the agent's task", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    w.begin("s1", { spawn: w.spawn({ task }) });
+    const events = w.steps.at(-1)?.events ?? [];
+    expect(events.find(({ event }) => event.event === "task_claimed")?.event).toMatchObject({
+      ...{ task, cause: "registered", by: { id: "s1" } },
+    });
+    // No request claimed it, so the trail has no other line.
+    expect(trailOf(events, 7).filter(({ rule }) => rule === "task")).toMatchObject([
+      { event: "task_claimed", id: "s1", task, why: `it was spawned for ${task}` },
+    ]);
+    expect(w.board).toEqual({ "write it": "active" });
+    expect(w.task("write it").state).toMatchObject({ claimer: { session: "s1" } });
+  });
+
+  it("begins without the task if another agent was faster, and the record says so", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ task });
+    w.do(claimOf("ann", task));
+    w.begin("s1", { spawn: id });
+    expect(w.row(id)).toMatchObject({ state: "running", task });
+    expect(w.row(id).reason).toContain("ann");
+    expect(w.task("write it").state).toMatchObject({ claimer: { session: "ann" } });
+  });
+
+  it("has registered in time, or the agent has failed", () => {
+    const w = new SpawnWorld();
+    const [early, late] = [w.spawn(), w.spawn()];
+    w.pass(limits.spawnRegisterMs - 1);
+    w.put(late, { handle: "ab12" });
+    w.pass(1);
+    expect(w.row(early)).toMatchObject({ state: "failed", registerUntil: null });
+    expect(w.row(early).reason).toContain("60 s");
+    expect(w.row(late).state).toBe("starting");
+    w.pass(limits.spawnRegisterMs);
+    expect(w.row(late).state).toBe("failed");
+    const unwanted = w.spawn();
+    w.put(unwanted, { stopping: true });
+    w.pass(limits.spawnRegisterMs);
+    expect(w.row(unwanted)).toMatchObject({ state: "stopped", stopping: false, reason: null });
+    w.begin("s1", { spawn: late });
+    expect(w.row(late)).toMatchObject({ state: "running", attempts: 1, reason: null, endedAt: null });
+  });
+
+  it("moves the record with what it does", () => {
+    const w = new SpawnWorld();
+    const id = w.spawn();
+    expect(w.move(id, "running")).toMatchObject({ code: "spawn_state" });
+    w.begin("s1", { spawn: id });
+    expect(w.move(id, "waits_on_person")).toEqual({ ok: true });
+    expect(w.events).toEqual(["spawn_changed"]);
+    w.move(id, "running");
+    w.move(id, "idle");
+    expect(w.row(id).state).toBe("idle");
+    expect(w.move(id, "idle")).toMatchObject({ code: "spawn_state" });
+  });
+
+  it("may go on under another id after a clear", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ task });
+    const anchor = { pid: 7, startTime: "7" };
+    w.begin("s1", { spawn: id, anchor });
+    w.do({ type: "session_suspend", session: "s1" });
+    w.begin("s2", { spawn: id, anchor });
+    expect(w.row(id)).toMatchObject({ state: "running", session: "s2", attempts: 1 });
+    w.ends("s2", "anchor_gone");
+    expect(w.row(id).state).toBe("failed");
+  });
+});
+
+describe("its end", () => {
+  it.each([
+    ["ended", "done"],
+    ["deregistered", "done"],
+    ["anchor_gone", "failed"],
+  ] as const)("without a task, by %s, is %s", (cause, state) => {
+    const w = new SpawnWorld();
+    const id = w.spawn();
+    w.begin("s1", { spawn: id });
+    w.ends("s1", cause);
+    expect(w.row(id)).toMatchObject({ state });
+    expect(w.row(id).endedAt).not.toBeNull();
+  });
+
+  it.each(["ended", "anchor_gone"] as const)("with its task done, by %s, is done with the result", cause => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ task });
+    w.begin("s1", { spawn: id });
+    w.do(updateOf("s1", task, { status: "done", result: "four tables" }));
+    w.ends("s1", cause);
+    expect(w.row(id)).toMatchObject({ state: "done", result: "four tables" });
+  });
+
+  it("of a process is no failure if its client reports no ends", () => {
+    const w = new SpawnWorld();
+    w.begin("s1", { spawn: w.spawn({ client: "other", reportsEnd: false }) });
+    w.ends("s1", "anchor_gone");
+    expect([...w.state.spawns.all.values()]).toMatchObject([{ state: "done", reason: null }]);
+  });
+
+  it("with its task open has failed, and the task can be claimed again", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ task });
+    w.begin("s1", { spawn: id });
+    w.ends("s1");
+    expect(w.row(id).reason).toBe(`its session ended, and ${task} is not done`);
+    expect(w.board).toEqual({ "write it": "ready" });
+    expect(w.task("write it").attempts).toBe(1);
+    // The record, with its branch, still names the task; another agent may have it now.
+    expect(w.row(id)).toMatchObject({ state: "failed", task });
+    expect(w.create1({ task })).toMatchObject({ ok: true });
+  });
+
+  it("is no failure if it was to be stopped", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ task });
+    w.begin("s1", { spawn: id });
+    w.put(id, { stopping: true });
+    w.ends("s1", "anchor_gone");
+    expect(w.row(id)).toMatchObject({ state: "stopped", stopping: false });
+    const other = w.spawn();
+    w.begin("s2", { spawn: other });
+    w.put(other, { stopping: true });
+    w.put(other, { stopping: false });
+    w.ends("s2", "anchor_gone");
+    expect(w.row(other).state).toBe("failed");
+  });
+
+  it("is undone by a return: idle, with its task again", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ task, name: "bob" });
+    w.begin("s1", { spawn: id, worktree: "/p-bob" });
+    w.ends("s1", "anchor_gone");
+    w.begin("s1", { worktree: "/p", revive: true });
+    expect(w.row(id)).toMatchObject({ state: "idle", attempts: 2, worktree: "/p-bob", endedAt: null });
+    expect(w.task("write it").state).toMatchObject({ claimer: { session: "s1" } });
+  });
+
+  it("gives name and task to a later agent, which keeps them when the first returns", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ task, name: "bob" });
+    w.begin("s1", { spawn: id });
+    w.ends("s1");
+    w.spawn({ task, name: "bob" });
+    w.begin("s1");
+    expect(w.row(id)).toMatchObject({ state: "idle", name: "bob-2", task: null });
+  });
+});
+
+describe("a request", () => {
+  it("makes an agent failed only before it registered, and brings none back", () => {
+    const w = new SpawnWorld();
+    const id = w.spawn();
+    w.begin("s1", { spawn: id });
+    expect(w.put(id, { state: "failed" })).toMatchObject({ code: "spawn_state", state: "running" });
+    expect(w.put(id, { state: "stopped" })).toMatchObject({ ok: true, spawn: { state: "stopped" } });
+    expect(w.put(id, { state: "stopped", output: "the end" })).toMatchObject({ ok: true });
+    expect(w.put(id, { state: "failed" })).toMatchObject({ code: "spawn_state", state: "stopped" });
+    expect(w.put("a-none", {})).toMatchObject({ code: "unknown_spawn" });
+    expect(w.row(id)).toMatchObject({ output: "the end" });
+  });
+
+  it("forgets agents that have ended, all or none", () => {
+    const w = new SpawnWorld();
+    const [one, two] = [w.spawn(), w.spawn()];
+    w.put(one, { state: "failed" });
+    const remove = (...spawns: string[]) => w.do({ type: "spawn_remove", by: null, spawns });
+    expect(remove(one, two)).toMatchObject({ code: "spawn_state", spawn: two });
+    expect(w.state.spawns.all.size).toBe(2);
+    expect(remove(one, one)).toEqual({ ok: true, removed: [one] });
+    expect(remove(one)).toMatchObject({ code: "unknown_spawn" });
+  });
+});
+
+it("the oldest that has ended makes room, and none that has not", () => {
+  const w = new SpawnWorld();
+  const first = w.spawn();
+  const second = w.spawn({ project: "/q" });
+  w.put(second, { state: "failed" });
+  for (let n = 2; n < limits.spawnsMax; n += 1) w.put(w.spawn(), { state: "stopped" });
+  expect(w.state.spawns.all.size).toBe(limits.spawnsMax);
+  w.spawn();
+  expect(w.state.spawns.all.has(second)).toBe(false);
+  expect(w.state.spawns.all.has(first)).toBe(true);
+  expect(w.state.spawns.all.size).toBe(limits.spawnsMax);
+});
+
+it("a snapshot keeps everything", () => {
+  const w = new SpawnWorld();
+  const id = w.spawn({ name: "bob" });
+  w.spawn();
+  w.begin("s1", { spawn: id });
+  w.put(id, { handle: "ab12", output: "words" });
+  const text = writeState(w.state);
+  const back = readState(text);
+  expect(writeState(back)).toBe(text);
+  expect(back.spawns).toEqual(w.state.spawns);
+});

@@ -1,0 +1,100 @@
+/** Looks at real processes and real files. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Anchor } from "../../daemon/core/actor.ts";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
+import { lifeSigns } from "../../daemon/facts/life-signs.ts";
+import { AnchorWatch, processAnchor, youngestChildMs } from "../../daemon/facts/processes.ts";
+import { lifeFiles } from "../../hooks/claude-code/life-files.ts";
+
+const session = "65bca144-cfa5-454f-b470-e84bd4e53d4c";
+const started: ChildProcess[] = [];
+let home = "";
+
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "kite-life-"));
+});
+afterAll(() => {
+  for (const child of started) {
+    child.kill("SIGCONT");
+    child.kill("SIGKILL");
+  }
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** A shell that waits for lines; `sleep` in one begins a child. */
+async function shell(): Promise<{ child: ChildProcess; anchor: Anchor }> {
+  const child = spawn("/bin/sh", ["-c", "echo up; while read line; do $line & echo begun; done"], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  started.push(child);
+  await once(child.stdout ?? child, "data");
+  const anchor = processAnchor(child.pid ?? 0);
+  if (anchor === null) throw new Error("a process that was started should be seen");
+  return { child, anchor };
+}
+
+it("tells how long the youngest child of a process has run", async () => {
+  const { child, anchor } = await shell();
+  expect(youngestChildMs(anchor)).toBe(process.platform === "linux" ? "none" : "unknown");
+  child.stdin?.write("sleep 600\n");
+  await once(child.stdout ?? child, "data");
+  const ms = youngestChildMs(anchor);
+  if (process.platform !== "linux") {
+    expect(ms).toBe("unknown");
+    return;
+  }
+  expect(ms).toBeTypeOf("number");
+  // Times of processes are counted in hundredths of a second.
+  expect(Number(ms)).toBeGreaterThanOrEqual(-10);
+  expect(youngestChildMs({ ...anchor, startTime: "another" })).toBe("unknown");
+});
+
+it("tells once that a signal stopped a process, and once that it runs on", async () => {
+  const { child, anchor } = await shell();
+  const watch = new AnchorWatch({ every: () => () => {} });
+  const told: string[] = [];
+  watch.onStopped((key, isStopped) => told.push(`${key} ${isStopped}`));
+  watch.add("a", anchor);
+  await watch.look();
+  const until = async (count: number) => {
+    while (told.length < count) await watch.look();
+  };
+  child.kill("SIGSTOP");
+  await until(1);
+  await watch.look();
+  child.kill("SIGCONT");
+  await until(2);
+  await watch.look();
+  watch.close();
+  expect(told).toEqual(["a true", "a false"]);
+});
+
+it("reads the end of a transcript and the status of the process, and nothing else", async () => {
+  const { anchor } = await shell();
+  const folder = join(home, "projects", "p");
+  mkdirSync(folder, { recursive: true });
+  mkdirSync(join(home, "sessions"));
+  const transcript = join(folder, `${session}.jsonl`);
+  const asked = { session, agent: null, transcript, anchor };
+  const outside = new BudgetedFs();
+  expect(await lifeSigns(outside, lifeFiles, asked)).toMatchObject({ transcript: null, status: null });
+
+  writeFileSync(transcript, `${"x".repeat(400_000)}\n`);
+  appendFileSync(transcript, `${JSON.stringify({ type: "user", message: { content: "Do it." } })}\n`);
+  writeFileSync(
+    join(home, "sessions", `${anchor.pid}.json`),
+    JSON.stringify({ sessionId: session, status: "busy" }),
+  );
+  const found = await lifeSigns(outside, lifeFiles, asked);
+  expect(found).toMatchObject({ transcript: { end: "model" }, status: { status: "busy" } });
+  expect(found.transcript?.sizeBytes).toBeGreaterThan(400_000);
+  expect(await lifeSigns(outside, null, asked)).toMatchObject({ transcript: null, status: null });
+  expect(await lifeSigns(outside, lifeFiles, { ...asked, anchor: null })).toMatchObject({
+    childMs: "unknown",
+  });
+});

@@ -1,0 +1,153 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
+import { nodeProber, type Prober } from "../../daemon/facts/prober.ts";
+import { processWords } from "../../daemon/facts/process-words.ts";
+import { Claims } from "../../daemon/teams/claims.ts";
+import { TeamLooks } from "../../daemon/teams/look.ts";
+import { teamFiles } from "../../hooks/claude-code/team-files.ts";
+import { limits } from "../../protocol/limits.ts";
+
+let home = "";
+beforeAll(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), "kite-teams-")));
+  mkdirSync(join(home, "teams", "t"), { recursive: true });
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const looks = (prober: Prober = nodeProber) => new TeamLooks(new BudgetedFs(prober), teamFiles);
+const whole = JSON.stringify({ name: "t", leadSessionId: "l", members: [{ name: "alice" }] });
+
+function list(name: string, ...tasks: readonly object[]): void {
+  mkdirSync(join(home, "tasks", name), { recursive: true });
+  for (const [n, task] of tasks.entries()) {
+    const file = { id: `${n + 1}`, subject: "s", status: "pending", blockedBy: [], ...task };
+    writeFileSync(join(home, "tasks", name, `${n + 1}.json`), JSON.stringify(file));
+  }
+}
+
+/** Reads like the file system, but for the first `torn` texts. */
+function tornAtFirst(torn: number): Prober & { reads: number } {
+  const prober = { ...nodeProber, reads: 0 };
+  prober.readSmall = async (path, max) => {
+    prober.reads += 1;
+    const text = await nodeProber.readSmall(path, max);
+    return prober.reads <= torn ? `${text}}` : text;
+  };
+  return prober;
+}
+
+describe("files of a team", () => {
+  test("that are torn are read again, and not for ever", async () => {
+    writeFileSync(join(home, "teams", "t", "config.json"), whole);
+    const soon = tornAtFirst(2);
+    expect(await looks(soon).team(home, "t")).toMatchObject({ lead: "l", members: [{ name: "alice" }] });
+    expect(soon.reads).toBe(3);
+    const never = tornAtFirst(Number.POSITIVE_INFINITY);
+    expect(await looks(never).team(home, "t")).toEqual({
+      unreachable: expect.stringContaining("may be torn"),
+    });
+    expect(never.reads).toBe(limits.teamReadsMax);
+  });
+
+  test("that are missing are nothing; those that cannot be read say why", async () => {
+    expect(await looks().team(home, "none")).toBeNull();
+    expect(await looks().tasks(home, "none")).toBeNull();
+    expect(await looks().team(home, "../t")).toBeNull();
+    const broken = {
+      ...nodeProber,
+      readSmall: () => Promise.reject(Object.assign(new Error(), { code: "EIO", syscall: "open" })),
+    };
+    expect(await looks(broken).team(home, "t")).toEqual({ unreachable: expect.stringContaining("EIO") });
+    mkdirSync(join(home, "teams", "long"));
+    writeFileSync(join(home, "teams", "long", "config.json"), whole.padEnd(limits.teamFileBytes + 1));
+    expect(await looks().team(home, "long")).toEqual({ unreachable: expect.stringContaining("longer than") });
+  });
+
+  test("the folder may be a link", async () => {
+    writeFileSync(join(home, "teams", "t", "config.json"), whole);
+    symlinkSync(home, `${home}-link`);
+    expect(await looks().team(`${home}-link`, "t")).toMatchObject({ name: "t" });
+    rmSync(`${home}-link`);
+  });
+});
+
+/** What the task and those behind it are. */
+async function closureOf(name: string, id: string, ...links: readonly string[]) {
+  const task = await looks().task(home, name, id);
+  if (task === null || "unreachable" in task) throw new Error(`no task ${id}`);
+  return looks().closure(home, name, task, links);
+}
+
+describe("tasks of a list", () => {
+  test("come in the order of their numbers, without locks and other files", async () => {
+    list("many", ...Array.from({ length: 11 }, () => ({})));
+    mkdirSync(join(home, "tasks", "many", "1.json.lock"));
+    writeFileSync(join(home, "tasks", "many", ".lock"), "");
+    const found = await looks().tasks(home, "many");
+    expect(found).toMatchObject({ more: 0, unreadable: [] });
+    const ids = found !== null && "tasks" in found ? [...found.tasks.keys()] : [];
+    expect(ids).toEqual(["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"]);
+  });
+
+  test("are read up to a bound", async () => {
+    list("crowd", ...Array.from({ length: limits.teamTasksMax + 2 }, () => ({})));
+    expect(await looks().tasks(home, "crowd")).toMatchObject({ more: 2 });
+    const chain = Array.from({ length: limits.teamTasksMax + 2 }, (_, n) => ({ blockedBy: [`${n + 2}`] }));
+    list("chain", ...chain);
+    expect(await closureOf("chain", "1", "2")).toEqual({
+      unreachable: expect.stringContaining("more than"),
+    });
+  });
+
+  test("are found with all that they wait for, and no others", async () => {
+    list("some", { blockedBy: ["2"] }, { blockedBy: ["4", "9"] }, {}, { blockedBy: ["1"] });
+    const ids = (found: Awaited<ReturnType<typeof closureOf>>) =>
+      "unreachable" in found ? found : [...found.keys()];
+    expect(ids(await closureOf("some", "1"))).toEqual(["1", "2"]);
+    expect(ids(await closureOf("some", "1", "2"))).toEqual(["1", "2", "4"]);
+  });
+});
+
+test("a process tells its arguments and its environment, one that is gone tells nothing", async () => {
+  const words = [
+    "-e",
+    "process.stdout.write('x'); setInterval(() => {}, 1 << 30)",
+    "--",
+    "--agent-name",
+    "alice",
+  ];
+  const child = spawn(process.execPath, words, {
+    env: { KITE_A: "1", A: "2" },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  await once(child.stdout, "data");
+  const said = processWords(child.pid ?? 0);
+  expect(said?.args.slice(said.args.indexOf("--agent-name"))).toEqual(
+    expect.arrayContaining(["--agent-name", "alice"]),
+  );
+  if (process.platform === "linux")
+    expect([said?.env?.("A"), said?.env?.("KITE_A"), said?.env?.("B")]).toEqual(["2", "1", null]);
+  child.kill("SIGKILL");
+  await once(child, "close");
+  expect(processWords(child.pid ?? 0)).toBeNull();
+});
+
+test("a claim counts until its file can say so, or while its task is in progress", () => {
+  const claims = new Claims();
+  const claim = { session: "s", agent: null, name: "alice", at: 1_000 };
+  claims.take("t", claim);
+  expect(claims.of("t", false, 1_000 + limits.teamClaimMs - 1)).toBe(claim);
+  expect(claims.of("t", false, 1_000 + limits.teamClaimMs)).toBeNull();
+  expect(claims.of("t", true, 1_000_000)).toBe(claim);
+  const undo = claims.take("t", { ...claim, name: "bob" });
+  undo();
+  expect(claims.of("t", true, 2_000)).toBe(claim);
+  claims.drop("t");
+  undo();
+  expect(claims.of("t", true, 2_000)).toBeNull();
+});

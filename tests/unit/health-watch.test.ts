@@ -1,0 +1,208 @@
+import { describe, expect, it } from "vitest";
+import type { LifeSigns } from "../../daemon/facts/life-signs.ts";
+import type { TranscriptEnd } from "../../hooks/seam/plan.ts";
+import { lockOf } from "./core-world.ts";
+import { HealthWorld, min, quietLook } from "./health-world.ts";
+
+const hour = 60 * min;
+
+/** A transcript of this size that ends so, changed at that time. */
+function transcript(end: TranscriptEnd, sizeBytes = 10, changedAt = 0): LifeSigns {
+  return { ...quietLook, transcript: { end, sizeBytes, changedAt } };
+}
+
+function working(setting = {}): HealthWorld {
+  const w = new HealthWorld(setting);
+  w.begin("a");
+  w.event("a", null, true);
+  return w;
+}
+
+describe("what raises nothing", () => {
+  it("an idle agent, for ever; nothing of it is read", async () => {
+    const w = working();
+    w.event("a", null, false);
+    await w.pass(24 * hour);
+    expect([w.told, w.looked, w.row("a")]).toEqual([[], [], "idle 1440"]);
+  });
+
+  it("an agent that gives signs; nothing of it is read", async () => {
+    const w = working();
+    for (let n = 0; n < 20; n += 1) {
+      await w.pass(4 * min);
+      w.event("a", null);
+    }
+    expect([w.told, w.looked, w.row("a")]).toEqual([[], [], "working 80"]);
+  });
+
+  it("one that thinks below the limit, or whose model is slow and its transcript grows", async () => {
+    const w = working();
+    await w.pass(4 * min);
+    expect(w.told).toEqual([]);
+    w.found = () => transcript("model", w.clock.now(), w.clock.now());
+    await w.pass(3 * hour);
+    expect([w.told, w.row("a")]).toEqual([[], "working 184"]);
+  });
+
+  it("a long build: its tool is called and has a process of this turn", async () => {
+    const w = working();
+    w.found = () => ({ ...transcript("tool"), childMs: w.clock.now() - 1_010_000 });
+    await w.pass(29 * min);
+    expect([w.told, w.row("a")]).toEqual([[], "working 29"]);
+    await w.pass(5 * hour);
+    expect(w.told).toEqual(["quiet a"]);
+  });
+
+  it("a dialog that is open for hours, known by an event or by the client's file", async () => {
+    const w = working();
+    w.presence.of("a").attention = { text: "permission for Bash", agent: null, at: w.clock.now() };
+    await w.pass(9 * hour);
+    expect([w.told, w.looked, w.row("a")]).toEqual([[], [], "waiting on person 540"]);
+
+    const other = working();
+    other.found = () => ({ ...transcript("tool"), status: { status: "waiting", on: "dialog open" } });
+    await other.pass(9 * hour);
+    expect(other.told).toEqual([]);
+    expect(other.row("a")).toMatch(/^waiting on person/);
+  });
+
+  it("a wait for a lock", async () => {
+    const w = working();
+    w.begin("b");
+    w.core.do(lockOf("b", "x.ts", 0));
+    w.core.do(lockOf("a", "x.ts", 0, { waitMs: 10 * hour }));
+    await w.pass(2 * hour);
+    expect([w.told, w.looked, w.row("a")]).toEqual([[], [], "waiting on lock 120"]);
+  });
+
+  it("a lost network: the client tries again and writes so", async () => {
+    const w = working();
+    w.found = () => transcript("service", w.clock.now(), w.clock.now() - 40_000);
+    await w.pass(2 * hour);
+    expect(w.told).toEqual([]);
+    expect(w.row("a")).toMatch(/^waiting on service/);
+  });
+
+  it("a turn that a person interrupted, which no event tells", async () => {
+    const w = working();
+    w.found = () => transcript("interrupted");
+    await w.pass(9 * hour);
+    expect([w.told, w.row("a")]).toEqual([[], "idle 540"]);
+    const other = working();
+    other.found = () => ({ ...transcript("model"), status: { status: "idle", on: "" } });
+    await other.pass(9 * hour);
+    expect([other.told, other.row("a")]).toEqual([[], "idle 540"]);
+  });
+
+  it("an agent whose helper works, and one whose process cannot be seen", async () => {
+    const w = working();
+    w.event("a", "helper", true);
+    for (const helper of w.presence.of("a").agents.values()) helper.descends = true;
+    w.found = asked => (asked.agent === null ? quietLook : transcript("model", w.clock.now(), w.clock.now()));
+    await w.pass(3 * hour);
+    expect([w.told, w.row("a"), w.row("a", "helper")]).toEqual([[], "working 180", "working 180"]);
+
+    const far = new HealthWorld();
+    far.begin("a", false);
+    far.event("a", null, true);
+    far.found = () => ({ ...transcript("model"), childMs: "unknown" });
+    await far.pass(9 * hour);
+    expect(far.told).toEqual(["quiet a"]);
+  });
+
+  it("a daemon that was stopped itself: the time that passed meanwhile is nobody's silence", async () => {
+    const w = working();
+    w.clock.pass(3 * hour);
+    for (let n = 0; n < 5; n += 1) await Promise.resolve();
+    expect(w.told).toEqual(["quiet a"]);
+    w.event("a", null);
+    await w.pass(4 * min);
+    expect([w.told, w.row("a")]).toEqual([["quiet a"], "working 184"]);
+  });
+
+  it("a session that ended", async () => {
+    const w = working();
+    w.watch.forget("a");
+    await w.pass(9 * hour);
+    expect([w.told, w.looked]).toEqual([[], []]);
+  });
+});
+
+describe("what is shown as what it is", () => {
+  it("an answer that never comes: quiet after 5 minutes, stalled 12 later, told once and taken back once", async () => {
+    const w = working();
+    await w.pass(5 * min + 10_000);
+    expect([w.told, w.row("a")]).toEqual([["quiet a"], "quiet 5"]);
+    await w.pass(11 * min);
+    expect([w.told, w.row("a")]).toEqual([["quiet a"], "quiet 16"]);
+    await w.pass(1 * hour);
+    expect([w.told, w.row("a")]).toEqual([["quiet a", "alarm stalled a"], "stalled 76"]);
+    w.event("a", null);
+    expect([w.told, w.row("a")]).toEqual([["quiet a", "alarm stalled a", "back a"], "working 76"]);
+    await w.pass(4 * min);
+    expect(w.told).toHaveLength(3);
+    await w.pass(1 * hour);
+    expect(w.told.slice(3)).toEqual(["quiet a", "alarm stalled a"]);
+  });
+
+  it("growth of the transcript takes an alarm back, too", async () => {
+    const w = working();
+    await w.pass(20 * min);
+    w.found = () => transcript("model", 11, w.clock.now());
+    await w.pass(2 * min);
+    expect(w.told).toEqual(["quiet a", "alarm stalled a", "back a"]);
+    expect(w.row("a")).toBe("working 22");
+  });
+
+  it("a turn that failed and nothing after: the client's word that it is idle changes nothing", async () => {
+    const w = working();
+    w.event("a", null, false, true);
+    await w.pass(4 * min);
+    expect([w.told, w.row("a")]).toEqual([[], "idle 4"]);
+    await w.pass(2 * min);
+    w.event("a", null);
+    expect([w.told, w.looked, w.row("a")]).toEqual([["alarm stalled a"], [], "stalled 6"]);
+    w.event("a", null, true);
+    expect([w.told, w.row("a")]).toEqual([["alarm stalled a", "back a"], "working 0"]);
+  });
+
+  it("a process that a signal stopped, at once; an alarm after long, and back when it runs on", async () => {
+    const w = working();
+    await w.pass(1 * min);
+    w.watch.stopped("a", true);
+    await w.pass(3 * min);
+    expect([w.told, w.looked, w.row("a")]).toEqual([[], [], "stopped 3"]);
+    await w.pass(10 * min);
+    expect([w.told, w.looked, w.row("a")]).toEqual([["alarm stopped a"], [], "stopped 13"]);
+    w.watch.stopped("a", false);
+    expect([w.told, w.row("a")]).toEqual([["alarm stopped a", "back a"], "working 14"]);
+    await w.pass(4 * min);
+    expect(w.told).toHaveLength(2);
+  });
+
+  it("an agent within a session, by its own signs", async () => {
+    const w = working();
+    w.event("a", null, false);
+    w.event("a", "alice", true);
+    await w.pass(20 * min);
+    expect([w.told, w.row("a"), w.row("a", "alice")]).toEqual([
+      ["quiet a/alice", "alarm stalled a/alice"],
+      "idle 20",
+      "stalled 20",
+    ]);
+  });
+});
+
+it("a look costs nothing for those that are well: only the quiet ones are read, each minute", async () => {
+  const w = working();
+  for (let n = 0; n < 50; n += 1) {
+    w.begin(`busy ${n}`);
+    w.event(`busy ${n}`, null, true);
+  }
+  for (let minute = 0; minute < 15; minute += 1) {
+    for (let n = 0; n < 50; n += 1) w.event(`busy ${n}`, null);
+    await w.pass(min);
+  }
+  expect(new Set(w.looked)).toEqual(new Set(["a"]));
+  expect(w.looked.length).toBeLessThanOrEqual(11);
+});

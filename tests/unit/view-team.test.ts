@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { openTasksOf } from "../../bin/team/as-queue.ts";
+import { teamsView } from "../../bin/view/team.ts";
+import type { TeamRow } from "../../protocol/team.ts";
+
+const screen = { width: 80, color: false, home: "/home/ana", now: 0 };
+const task = { description: "", owner: null, waitsFor: [] } as const;
+const row: TeamRow = {
+  ...{
+    team: "session-65bca144",
+    kind: "team",
+    project: "/home/ana/shop",
+    lead: "65bca144-cf",
+    leadName: "main",
+  },
+  members: [
+    { name: "team-lead", shownAs: "main", backend: "lead", state: "idle", does: null },
+    {
+      name: "alice",
+      shownAs: "main/alice",
+      backend: "in_process",
+      state: "waits",
+      does: "for src/prices.ts",
+    },
+    {
+      name: "bob",
+      shownAs: "bob",
+      backend: "pane",
+      state: "active",
+      does: 'task 2 "page the list of items"',
+    },
+    { name: "cyd", shownAs: null, backend: "pane", state: "died", does: null },
+  ],
+  tasks: [
+    { ...task, task: "1", subject: "double the prices", status: "completed", owner: "alice" },
+    { ...task, task: "2", subject: "page the list of items", status: "in_progress", owner: "bob" },
+    { ...task, task: "3", subject: "write all of it down", status: "pending", waitsFor: ["2"] },
+  ],
+  moreTasks: 0,
+  idleNotices: 3,
+  problems: [
+    {
+      what: "dead_owner",
+      text: "task 4 is in progress and owned by cyd, which has ended: give it to a member (TaskUpdate with owner)",
+    },
+  ],
+};
+
+describe("a team", () => {
+  test("is readable in 80 columns", () => {
+    expect(teamsView([row], screen)).toEqual([
+      "shop: session-65bca144, led by main",
+      "  team-lead (main)    lead        idle",
+      "  alice (main/alice)  in process  waits   for src/prices.ts",
+      '  bob                 pane        active  task 2 "page the list of items"',
+      "  cyd                 pane        died",
+      "  2 open tasks, 1 completed",
+      "    1  completed    alice  double the prices",
+      "    2  in progress  bob    page the list of items",
+      "    3  pending             write all of it down    after 2",
+      "  ! task 4 is in progress and owned by cyd, which has ended: give it to a member",
+      "    (TaskUpdate with owner)",
+      "  3 notices of idle members; each costs the lead a turn",
+    ]);
+    expect(teamsView([], screen)).toEqual(["No team of Claude Code is at work."]);
+  });
+
+  test("keeps within narrow columns, and strips what a name may hide", () => {
+    const [first] = row.members;
+    const long = {
+      ...row,
+      members: first === undefined ? [] : [{ ...first, does: "\u001b[31m".concat("x".repeat(200)) }],
+    };
+    const lines = teamsView([long], { ...screen, width: 50 });
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(50);
+    expect(lines.join("\n")).not.toContain("\u001b");
+  });
+});
+
+describe("its open tasks", () => {
+  test("have the same ids in the queue each time, and those of no other team", () => {
+    const ids = openTasksOf(row).map(({ id }) => id);
+    expect(ids).toHaveLength(2);
+    for (const id of ids) expect(id).toMatch(/^t-[0-9a-z]{1,12}-[0-9a-z]{1,12}$/);
+    expect(openTasksOf(row).map(({ id }) => id)).toEqual(ids);
+    expect(openTasksOf({ ...row, lead: "other" }).map(({ id }) => id)).not.toEqual(ids);
+    expect(openTasksOf(row)[1]?.dependsOn).toEqual([ids[0]]);
+  });
+});
