@@ -10,7 +10,7 @@ import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { endAll, installPrograms } from "./background.ts";
+import { installPrograms } from "./background.ts";
 import type { InteractiveSession } from "./interactive.ts";
 import type { Script, ScriptedModel } from "./model.ts";
 import { environment } from "./session.ts";
@@ -170,7 +170,6 @@ export class LeadWorld {
 
   async dispose(): Promise<void> {
     this.#client.close();
-    endAll(this.home);
     await this.world.dispose();
   }
 

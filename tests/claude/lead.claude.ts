@@ -2,10 +2,10 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { allGone, gone, processesAt } from "./background.ts";
 import { LeadWorld } from "./lead-world.ts";
 import type { Turn } from "./model.ts";
 import { hasTmux } from "./panes.ts";
+import { allGone, gone, processesAt } from "./processes.ts";
 import { call, Moment, say } from "./script.ts";
 
 /**

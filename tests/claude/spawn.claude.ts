@@ -6,9 +6,10 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KiteClient } from "../../client/client.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
-import { allGone, endAll, installPrograms, processesAt } from "./background.ts";
+import { installPrograms } from "./background.ts";
 import { answeredBefore } from "./interactive.ts";
 import { ScriptedModel, type Turn } from "./model.ts";
+import { allGone, processesAt } from "./processes.ts";
 import { call, say } from "./script.ts";
 import { environment } from "./session.ts";
 import { World } from "./world.ts";
@@ -48,10 +49,9 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  // The client's background service leaves by itself when no session lives; a test that failed may leave one.
-  endAll(home);
-  await model.close();
+  // First the sessions that a test which failed left behind, then what they ask.
   await world.dispose();
+  await model.close();
 });
 
 function git(...args: string[]): string {

@@ -20,6 +20,7 @@ import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { InteractiveSession } from "./interactive.ts";
 import { PaneTeam } from "./panes.ts";
+import { allGone, endAll } from "./processes.ts";
 import { ClaudeSession, type SessionOptions } from "./session.ts";
 
 const commandMs = 60_000;
@@ -196,7 +197,9 @@ export class World {
     this.thaw();
     this.#watcher?.close();
     if (existsSync(this.paths.daemonFile)) await this.kite("down");
-    // A client that was ended may still write its last file.
+    // A client that was asked to end may still write its last file.
+    endAll(this.#folder);
+    await allGone(this.#folder);
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
   }
 
