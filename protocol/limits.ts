@@ -210,6 +210,8 @@ export const limits = {
   /** A process that waited for a processor counts as starved for this long. */
   starvedMs: 1_000,
   factsPerDeviceMax: 2,
+  /** Questions to local filesystems in one turn of the event loop; each takes a few microseconds. */
+  factsPerTurnMax: 64,
   hashBytes: 8 * 1024 * 1024,
   /** A directory seen on a local filesystem counts as local this long. */
   directoryKeptMs: 5_000,

@@ -2,8 +2,8 @@
 import type { BigIntStats } from "node:fs";
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import { PerDeviceLimit, type Probed } from "./per-device-limit.ts";
-import { isOutOfDescriptors, nodeProber, nodeProberHere, type Prober } from "./prober.ts";
+import { NotHere, PerDeviceLimit, type Probed } from "./per-device-limit.ts";
+import { isOutOfDescriptors, nodeProber, nodeProberHere, type Prober, type ProberHere } from "./prober.ts";
 import { WorkClock } from "./work-clock.ts";
 
 /** A fact that could not be established; `unreachable` is a sentence for people. */
@@ -25,7 +25,7 @@ export interface Budget {
 
 export interface OutsideOptions {
   /** Reads local filesystems in this thread; null: only the thread pool does. */
-  readonly here?: Prober | null;
+  readonly here?: ProberHere | null;
   readonly clock?: WorkClock;
   /** Work that one fact may take on a filesystem that may hang. A person's command may wait longer than a lock. */
   readonly factMs?: number;
@@ -33,7 +33,7 @@ export interface OutsideOptions {
 
 /** Options of one question. */
 export interface Look {
-  /** A link may lead the path to an unknown filesystem: only the thread pool is used. */
+  /** A link may lead the path to an unknown filesystem: unless it has none, only the thread pool is used. */
   readonly maybeElsewhere?: boolean;
 }
 
@@ -54,13 +54,16 @@ const mountParents: ReadonlySet<string> = new Set(["/Volumes", "/Network", "/net
  * table, which is readable without touching any mount. Elsewhere it is the parent directory's device; children of
  * `/Volumes` and the like are devices of their own.
  *
- * A filesystem that may hang gets little work before it counts as hung. A local one gets more. If the thread pool gets
- * no processor, a local one is read in this thread: a busy machine does not make it count as hung.
+ * A filesystem that may hang gets little work before it counts as hung. A local one gets more, and is read in this
+ * thread, `limits.factsPerTurnMax` questions in one turn of the event loop: the answer is nearly always in memory, and a
+ * trip through the thread pool costs twenty times as much. The others of that turn take the pool, so that long work lets
+ * other requests in; if the pool gets no processor, they are asked in this thread after all. A path counts as local if
+ * every mount point on the way to it is: a local disk mounted below a hung share hangs with it.
  */
 export class BudgetedFs {
   readonly clock: WorkClock;
   readonly #prober: Prober;
-  readonly #here: Prober | null;
+  readonly #here: ProberHere | null;
   readonly #lanes: PerDeviceLimit;
   readonly #now: () => number;
   readonly #factMs: number;
@@ -68,6 +71,8 @@ export class BudgetedFs {
   #mounts: ReadonlyMap<string, boolean> | null = null;
   #mountsUntil = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
+  /** Questions that may still be asked in this thread, in this turn of the event loop. */
+  #leftThisTurn: number = limits.factsPerTurnMax;
 
   constructor(
     prober: Prober = nodeProber,
@@ -126,7 +131,7 @@ export class BudgetedFs {
       throw new NoAnswer(`${JSON.stringify(path)} contains a NUL character; no file can`);
     await this.#refreshMounts();
     const way = this.#wayTo(path, device);
-    const here = maybeElsewhere ? null : this.#here;
+    const here = maybeElsewhere && !(way.local && this.#here?.isReal(path)) ? null : this.#here;
     try {
       for (;;) {
         try {
@@ -184,6 +189,13 @@ export class BudgetedFs {
     probe: (prober: Prober) => Promise<T>,
     here: Prober | null,
   ): Promise<Probed<T>> {
+    if (local && here !== null && budget.localMs > 0 && this.#mayAskHere(lane)) {
+      try {
+        return { late: false, value: await probe(here), ms: 0 };
+      } catch (error) {
+        if (!(error instanceof NotHere)) throw error;
+      }
+    }
     const probed = await this.#lanes.run(lane, {
       ask: () => probe(this.#prober),
       askNow: local && here !== null ? () => probe(here) : null,
@@ -193,6 +205,18 @@ export class BudgetedFs {
     if (!probed.late && local) budget.localMs -= probed.ms;
     if (!probed.late && !local) budget.leftMs -= probed.ms;
     return probed;
+  }
+
+  /** Whether a question may be asked in this thread; it counts for this turn. */
+  #mayAskHere(lane: string): boolean {
+    if (this.#leftThisTurn === 0 || this.#lanes.isStuck(lane)) return false;
+    if (this.#leftThisTurn === limits.factsPerTurnMax) {
+      setImmediate(() => {
+        this.#leftThisTurn = limits.factsPerTurnMax;
+      });
+    }
+    this.#leftThisTurn -= 1;
+    return true;
   }
 
   #late(path: string, { local }: Way, { until }: Budget): string {
@@ -209,9 +233,17 @@ export class BudgetedFs {
       const local = device !== null && this.#localDevices.has(device);
       return { lane: `device ${device ?? "unknown"}`, local };
     }
-    let point = path;
-    while (point !== "/" && !this.#mounts.has(point)) point = dirname(point);
-    return { lane: point, local: this.#mounts.get(point) ?? false };
+    let lane: string | null = null;
+    let local = true;
+    for (let at = path; ; at = dirname(at)) {
+      const mounted = this.#mounts.get(at);
+      if (mounted !== undefined) {
+        lane ??= at;
+        local &&= mounted;
+      }
+      if (at === "/") break;
+    }
+    return { lane: lane ?? "/", local: lane !== null && local };
   }
 
   #refreshMounts(): Promise<void> | null {

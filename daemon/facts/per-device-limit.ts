@@ -124,6 +124,11 @@ export class PerDeviceLimit {
     });
   }
 
+  /** Whether overdue probes have taken every slot of a device. */
+  isStuck(name: string): boolean {
+    return (this.#lanes.get(name)?.stuck ?? 0) >= this.#max;
+  }
+
   /** If the pool gets no processor, each question would wait for one again. */
   #ask<T>(ask: Probe<T>["ask"], askNow: Probe<T>["askNow"]): Promise<T> {
     if (askNow === null || !this.#clock.isStarved) return ask();

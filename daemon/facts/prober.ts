@@ -52,6 +52,12 @@ export interface Prober {
   mounts(): Promise<readonly Mount[] | null>;
 }
 
+/** Questions that never wait for another machine if they concern a local filesystem. */
+export interface ProberHere extends Prober {
+  /** Whether no part of an absolute path is a link; parts that do not exist are none. */
+  isReal(path: string): boolean;
+}
+
 export const nodeProber: Prober = {
   lstat: path => lstat(path, { bigint: true }),
   readlink: path => readlink(path),
@@ -76,11 +82,9 @@ export const nodeProber: Prober = {
     process.platform === "linux" ? mountsIn(await readFile("/proc/self/mountinfo", "utf8")) : null,
 };
 
-/**
- * The same questions in this thread, for local filesystems while the thread pool gets no processor. Slow questions stay
- * with the pool.
- */
-export const nodeProberHere: Prober = {
+/** The same questions in this thread, for local filesystems. Slow questions stay with the pool. */
+export const nodeProberHere: ProberHere = {
+  isReal,
   lstat: async path => lstatSync(path, { bigint: true }),
   readlink: async path => readlinkSync(path),
   realpath: async path => realpathSync.native(path),
@@ -145,6 +149,22 @@ async function readTail(path: string, bytesMax: number): Promise<FileEnd | null>
     return { text: buffer.toString("utf8", 0, read), sizeBytes: size, changedAt: mtimeMs };
   } finally {
     await handle.close();
+  }
+}
+
+/** From the root on: each part is looked at when those before it are known to be no links. */
+function isReal(path: string): boolean {
+  for (let end = path.indexOf("/", 1); ; end = path.indexOf("/", end + 1)) {
+    const part = end === -1 ? path : path.slice(0, end);
+    try {
+      const stat = lstatSync(part, { throwIfNoEntry: false });
+      if (stat === undefined) return true;
+      if (stat.isSymbolicLink()) return false;
+    } catch {
+      // It may not be looked at: the pool reports why.
+      return false;
+    }
+    if (end === -1) return true;
   }
 }
 
