@@ -12,6 +12,7 @@ import { guard } from "./guard.ts";
 import { guardLoad } from "./guard-load.ts";
 import { heldInCore, heldInDaemon } from "./held.ts";
 import { hook } from "./hook.ts";
+import { afterIdle, idle } from "./idle.ts";
 import { restart } from "./restart.ts";
 import { tasks, tasksInCore } from "./tasks.ts";
 import { throughput } from "./throughput.ts";
@@ -29,6 +30,8 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   death,
   restart,
   gates,
+  idle,
+  "after-idle": afterIdle,
   guard: () => guard(join(root, "dist")),
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
 };
