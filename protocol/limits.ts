@@ -233,6 +233,10 @@ export const limits = {
   smallFileBytes: 64 * 1024,
   /** Anchor processes checked before other work's turn. */
   anchorBatchMax: 256,
+  /** Processes whose file in the process table is kept open. */
+  statsOpenMax: 128,
+  /** Longest file of a process in the process table; its name has 64 characters at most. */
+  statBytes: 4096,
 
   // The daemon.
   /** Longest time of a shutdown. */

@@ -3,6 +3,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { limits } from "../../protocol/limits.ts";
+import { OpenStats } from "./open-stats.ts";
 
 /** One process as the system shows it. Pid and `startTime` together identify it for good. */
 export interface ProcessRow {
@@ -26,7 +27,10 @@ export interface ProcessTable {
    * system does not tell.
    */
   youngestChildMs(pid: number): number | "none" | "unknown";
-  /** Returns those of `pids` that exist; null if the table could not be read. */
+  /**
+   * Returns those of `pids` that exist; null if the table could not be read. The watch asks for the same ones again and
+   * again, so what they need may be kept open until they are asked for no more.
+   */
   rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null>;
 }
 
@@ -38,6 +42,7 @@ class ProcTable implements ProcessTable {
   readonly #boot: string;
   readonly #namespace: string | null;
   readonly #usable: boolean;
+  readonly #open = new OpenStats(text => parseStat(text, this.#boot));
 
   constructor() {
     this.#boot = (readProc("/proc/sys/kernel/random/boot_id") ?? "").trim().slice(0, 8);
@@ -93,10 +98,12 @@ class ProcTable implements ProcessTable {
 
   async rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null> {
     const found = new Map<number, ProcessRow>();
+    if (!this.#usable) return pids.length === 0 ? found : null;
+    this.#open.keepOnly(new Set(pids));
     for (let i = 0; i < pids.length; i += limits.anchorBatchMax) {
       if (i > 0) await new Promise(resolve => setImmediate(resolve));
       for (const pid of pids.slice(i, i + limits.anchorBatchMax)) {
-        const row = this.row(pid);
+        const row = this.#open.read(pid) ?? this.row(pid);
         if (row === "unknown") return null;
         if (row !== "absent") found.set(pid, row);
       }
