@@ -165,6 +165,12 @@ export async function commitOf(git: Git, name: string): Promise<string | null> {
   return code === 0 ? out.trim() : null;
 }
 
+/** Whether there is a local branch of this full name. An expression such as `refs/heads/main~1` names a commit, no branch. */
+export async function branchExists(git: Git, name: string): Promise<boolean> {
+  const { code } = await git(["show-ref", "--verify", "--quiet", name]);
+  return code === 0 && (await commitOf(git, name)) !== null;
+}
+
 /** Whether `first` is in the history of `second`; both are ids. False also if `first` is not there. */
 export async function isAncestor(git: Git, first: string, second: string): Promise<boolean> {
   return (await git(["merge-base", "--is-ancestor", first, second])).code === 0;

@@ -5,7 +5,7 @@ import type { Client, ProcessContext } from "../process-context.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
 import { type AuthorTasks, dependenciesOf, tasksOf } from "./authors.ts";
 import { branchOf, type NamedBranch } from "./branch-of.ts";
-import { commitOf, type Git, isAncestor, namesIn } from "./git.ts";
+import { branchExists, commitOf, type Git, isAncestor, namesIn } from "./git.ts";
 import { inOrder } from "./order.ts";
 import type { MergeRepository } from "./repository.ts";
 import { shortOf } from "./trial.ts";
@@ -30,10 +30,7 @@ export async function planOf(
   names: readonly string[],
 ): Promise<readonly Planned[]> {
   const [sessions, spawns] = [await rowsOf(client, "sessions"), await rowsOf(client, "spawns", { project })];
-  // rev-parse alone takes an expression, too: one~1 is a commit, not a branch.
-  const exists = async (branch: string) =>
-    (await git(["show-ref", "--verify", "--quiet", branch])).code === 0 &&
-    (await commitOf(git, branch)) !== null;
+  const exists = (branch: string) => branchExists(git, branch);
   const branches = new Map<string, NamedBranch>();
   for (const name of names) {
     const found = await branchOf(world, { project, worktrees, sessions, spawns, exists }, name);

@@ -2,7 +2,7 @@
 import { realpath } from "node:fs/promises";
 import type { ProcessContext } from "../process-context.ts";
 import { type FindRepository, findRepository, ProjectUnknown } from "../project.ts";
-import { commitOf, type Git, GitFailed, gitOf, must } from "./git.ts";
+import { branchExists, commitOf, type Git, GitFailed, gitOf, must } from "./git.ts";
 import { type Worktree, worktreesOf } from "./worktrees.ts";
 
 export interface MergeRepository {
@@ -37,15 +37,19 @@ export async function repositoryFor(
   return { project: found.project, gitDir, git, worktrees: await worktreesOf(git), base };
 }
 
-/** Returns the named base, or the branch of the main worktree. */
+/** Returns the named base, or the branch of the main worktree; it has a commit. Throws `GitFailed`. */
 async function baseOf(git: Git, into: string | undefined): Promise<string> {
   if (into !== undefined) {
     const name = into.startsWith("refs/heads/") ? into : `refs/heads/${into}`;
-    if ((await commitOf(git, name)) !== null) return name;
+    if (await branchExists(git, name)) return name;
     throw new GitFailed(`there is no branch ${into} to merge into; name one: --into main`);
   }
   const { code, out } = await git(["symbolic-ref", "--quiet", "HEAD"]);
   const head = out.trim();
-  if (code === 0 && head.startsWith("refs/heads/") && (await commitOf(git, head)) !== null) return head;
-  throw new GitFailed("the main worktree has no branch with a commit; name the base: --into main");
+  if (code !== 0 || !head.startsWith("refs/heads/"))
+    throw new GitFailed("the main worktree is on no branch; name the base: --into main");
+  if ((await commitOf(git, head)) !== null) return head;
+  const branch = head.slice("refs/heads/".length);
+  const error = `the base ${branch} has no commit yet; commit to it first, or name another base: --into BRANCH`;
+  throw new GitFailed(error);
 }

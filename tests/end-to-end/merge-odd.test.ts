@@ -262,6 +262,26 @@ describe("an odd repository", () => {
       code: 1,
       err: expect.stringMatching(/there is no branch nowhere to merge into/),
     });
+    // A commit is no base, however it is written.
+    for (const base of ["main~0", "main@{0}", "refs/heads/main^"])
+      expect(await home.run(["one", "--into", base])).toMatchObject({
+        code: 1,
+        err: `kite: there is no branch ${base} to merge into; name one: --into main\n`,
+      });
+  });
+
+  test("has no commit yet, or its main worktree is on no branch", async () => {
+    const bare = join(home.work, "new");
+    home.git(home.work, "init", "-q", "-b", "main", bare);
+    expect(await home.run(["one"], { cwd: bare })).toMatchObject({
+      code: 1,
+      err: "kite: the base main has no commit yet; commit to it first, or name another base: --into BRANCH\n",
+    });
+    home.git(home.repo, "switch", "-q", "--detach");
+    expect(await home.run(["one"])).toMatchObject({
+      code: 1,
+      err: "kite: the main worktree is on no branch; name the base: --into main\n",
+    });
   });
 
   test("has hooks, of which none runs, and submodules, which are merged as commits", async () => {
