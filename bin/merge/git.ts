@@ -49,6 +49,8 @@ const settings = [
   ["rebase.autoStash", "false"],
   ["rebase.autoSquash", "false"],
   ["rebase.updateRefs", "false"],
+  // A conflict that git resolves from its memory nobody has looked at here; nor does a try add to that memory.
+  ["rerere.enabled", "false"],
   ["merge.ff", "true"],
 ].flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 

@@ -16,14 +16,13 @@ export async function moveBase(trying: Trying, move: Move): Promise<string | "mo
   const [checkout] = await checkoutsOf({ git: sure, merge });
   const ms = limits.mergeGitMs;
   const note = `kite merge ${shortOf(merge.branch)}`;
-  // Where it is checked out, git itself refuses to overwrite what came meanwhile, ignored files too.
+  // Where it is checked out, git itself refuses to overwrite what came meanwhile, ignored files too. The words come after
+  // those of the setting branch.NAME.mergeOptions: with its --squash the files would move, and the branch would not.
+  const forward = ["--ff-only", "--no-squash", "--no-autostash", "--no-overwrite-ignore", "--quiet"];
   const { code, said } =
     checkout === undefined
       ? await sure(["update-ref", "-m", note, merge.base, move.commit, move.base], { ms })
-      : await sure(["merge", "--ff-only", "--no-overwrite-ignore", "--quiet", move.commit], {
-          cwd: checkout.path,
-          ms,
-        });
+      : await sure(["merge", ...forward, move.commit], { cwd: checkout.path, ms });
   const now = await commitOf(sure, merge.base);
   if (now === move.commit) return null;
   if (now !== move.base) return "moved";

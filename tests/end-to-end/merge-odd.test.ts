@@ -118,6 +118,33 @@ describe("a base that is checked out", () => {
     expect(home.git(home.repo, "reflog", "-1", "--format=%gs", "main")).toBe("kite merge one\n");
   });
 
+  test("moves whatever the person's settings say of merges, and remembers no conflict", async () => {
+    home.branch("one", { "one.ts": "1\n" });
+    home.branch("two", { "a.ts": "two\n" });
+    home.git(home.repo, "config", "branch.main.mergeOptions", "--squash --autostash");
+    expect(await home.run(["one"])).toMatchObject({ code: 0 });
+    expect(home.git(home.repo, "status", "--porcelain")).toBe("");
+    expect(home.history).toEqual(["Merge branch 'one' into main", "first"]);
+
+    // With a memory of how the person resolved the same conflict, git leaves no file of it unmerged.
+    home.git(home.repo, "config", "rerere.enabled", "true");
+    home.git(home.repo, "config", "rerere.autoUpdate", "true");
+    home.git(home.repo, "config", "--unset", "branch.main.mergeOptions");
+    home.write(home.repo, { "a.ts": "main\n" });
+    home.commit(home.repo, "clash");
+    expect(() => home.git(home.repo, "merge", "two")).toThrow();
+    home.write(home.repo, { "a.ts": "both\n" });
+    home.commit(home.repo, "resolved");
+    home.git(home.repo, "reset", "-q", "--hard", "HEAD~1");
+    for (const more of [[], ["--rebase"]]) {
+      await home.run(["two", ...more]);
+      expect((await home.rows()).at(-1)).toMatchObject({
+        state: "returned",
+        reason: { code: "conflict", files: ["a.ts"] },
+      });
+    }
+  });
+
   test("that moves meanwhile is merged with anew", async () => {
     const gate = home.gate();
     await home.trust({ test: gate.command });
