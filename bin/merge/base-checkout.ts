@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isCode } from "../../hooks/install/file.ts";
 import { plain } from "../../protocol/text.ts";
 import { listed } from "../view/text.ts";
-import { filesBetween, must, namesIn } from "./git.ts";
+import { commitOf, filesBetween, must, namesIn } from "./git.ts";
 import { shortOf, type Trying } from "./trial.ts";
 import { rebasing, type Worktree, worktreesOf } from "./worktrees.ts";
 
@@ -36,11 +36,24 @@ export async function obstacle(trying: Place, move: Move): Promise<string | null
   if (another !== undefined) {
     return `${base} is checked out in ${checkout.path} and ${another.path}, and the files of one would be left behind; switch one of them to another branch`;
   }
+  const amid = await unfinishedIn(trying, checkout.path);
+  if (amid !== null)
+    return `${base} is checked out in ${checkout.path}, where a ${amid} is in progress; finish it, or abort it`;
   const kept = await keptFiles(trying, checkout.path, move);
   if (kept.size === 0) return null;
   const shown = [...kept].slice(0, namedMax).map(([file, why]) => `${plain(file)} (${why})`);
   const files = listed(shown, kept.size - shown.length);
   return `${base} is checked out in ${checkout.path}, where the merge would change ${files}; commit or stash there, then run it again`;
+}
+
+/** Returns what git has begun in a worktree and not ended, and refuses to move the branch amid; null: nothing. */
+async function unfinishedIn({ git }: Place, cwd: string): Promise<string | null> {
+  for (const [head, what] of [
+    ["MERGE_HEAD", "merge"],
+    ["CHERRY_PICK_HEAD", "cherry-pick"],
+  ] as const)
+    if ((await commitOf(git, head, { cwd })) !== null) return what;
+  return null;
 }
 
 /** Returns the files of the move that somebody keeps as they are, each with why. */

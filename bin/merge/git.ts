@@ -156,14 +156,9 @@ export async function must(git: Git, args: readonly string[], options?: GitOptio
 }
 
 /** Returns the id of a commit that a branch's full name or an id names, or null. */
-export async function commitOf(git: Git, name: string): Promise<string | null> {
-  const { code, out } = await git([
-    "rev-parse",
-    "--verify",
-    "--quiet",
-    "--end-of-options",
-    `${name}^{commit}`,
-  ]);
+export async function commitOf(git: Git, name: string, options?: GitOptions): Promise<string | null> {
+  const words = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
+  const { code, out } = await git(words, options);
   return code === 0 ? out.trim() : null;
 }
 

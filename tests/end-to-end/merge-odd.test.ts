@@ -118,6 +118,24 @@ describe("a base that is checked out", () => {
     expect(home.git(home.repo, "reflog", "-1", "--format=%gs", "main")).toBe("kite merge one\n");
   });
 
+  test("amid a merge or a cherry-pick stays where it is, and no check runs first", async () => {
+    home.branch("one", { "one.ts": "1\n" });
+    home.branch("two", { "a.ts": "two\n" });
+    home.write(home.repo, { "a.ts": "main\n" });
+    home.commit(home.repo, "clash");
+    const ran = join(home.work, "ran");
+    await home.trust({ test: `touch ${ran}` });
+    for (const what of ["merge", "cherry-pick"]) {
+      expect(() => home.git(home.repo, what, "two")).toThrow();
+      expect((await home.run(["one"])).out).toMatch(
+        new RegExp(`main is checked out in \\S+, where a ${what} is in progress; finish it, or abort it`),
+      );
+      home.git(home.repo, what, "--abort");
+    }
+    expect(existsSync(ran)).toBe(false);
+    expect(await home.run(["one"])).toMatchObject({ code: 0 });
+  });
+
   test("moves whatever the person's settings say of merges, and remembers no conflict", async () => {
     home.branch("one", { "one.ts": "1\n" });
     home.branch("two", { "a.ts": "two\n" });
