@@ -1,4 +1,5 @@
 /** Runs the project's trusted checks on a merge, in the worktree of the try. */
+import { existsSync } from "node:fs";
 import { LocalError } from "../../client/errors.ts";
 import { concerning } from "../../daemon/config/concerning.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -9,7 +10,7 @@ import { type Ran, startCheck } from "../checks/run-one.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 import { listed } from "../view/text.ts";
-import { type Git, Interrupted, must, namesIn, withoutGit } from "./git.ts";
+import { commitOf, type Git, Interrupted, must, namesIn, withoutGit } from "./git.ts";
 import type { Red } from "./trial.ts";
 
 /** The checks were changed after the command began. */
@@ -30,7 +31,8 @@ export interface Checking {
 
 /**
  * Runs the checks that matter after a change of these files, one after the other, up to the first red one. A check that
- * changes tracked files is red: what it looked at is not what would be merged. Throws a `LocalError`.
+ * changes tracked files, commits or removes the worktree is red: what it looked at is not what would be merged. Throws a
+ * `LocalError`.
  */
 export async function runChecks(
   { world, git, stop, say, find }: Checking,
@@ -41,6 +43,7 @@ export async function runChecks(
   const why = untrusted(named);
   if (why !== null) throw new Untrusted(why);
   const wanted = await concerning(named.checks, files);
+  const head = await commitOf(git, "HEAD", { cwd: worktree });
   for (const [n, { name, command }] of wanted.entries()) {
     say(`check ${name} (${n + 1} of ${wanted.length})`);
     const running = startCheck({
@@ -56,7 +59,7 @@ export async function runChecks(
     const ran = await running.done;
     stop.removeEventListener("abort", end);
     if (stop.aborted) throw new Interrupted("interrupted");
-    const red = redOf(name, ran) ?? (await changedBy(git, worktree, name, ran));
+    const red = redOf(name, ran) ?? (await changedBy(git, { worktree, head }, name, ran));
     if (red !== null) return red;
   }
   return null;
@@ -74,10 +77,17 @@ function redOf(name: string, { exit, timedOut, output }: Ran): Red | null {
   return { name, how: timedOut ? "killed at the time limit" : `exit code ${exit}`, output };
 }
 
-async function changedBy(git: Git, cwd: string, name: string, { output }: Ran): Promise<Red | null> {
+async function changedBy(
+  git: Git,
+  { worktree, head }: { readonly worktree: string; readonly head: string | null },
+  name: string,
+  { output }: Ran,
+): Promise<Red | null> {
+  const red = (how: string): Red => ({ name, how, output });
+  if (!existsSync(worktree)) return red("it removed the worktree that it ran in");
+  if ((await commitOf(git, "HEAD", { cwd: worktree })) !== head) return red("it committed, or moved HEAD");
   const status = ["status", "--porcelain", "--no-renames", "--untracked-files=no", "-z"];
-  const changed = namesIn(await must(git, status, { cwd })).map(line => plain(line.slice(3)));
+  const changed = namesIn(await must(git, status, { cwd: worktree })).map(line => plain(line.slice(3)));
   if (changed.length === 0) return null;
-  const which = listed(changed.slice(0, namedMax), changed.length - namedMax);
-  return { name, how: `it changed tracked files (${which})`, output };
+  return red(`it changed tracked files (${listed(changed.slice(0, namedMax), changed.length - namedMax)})`);
 }

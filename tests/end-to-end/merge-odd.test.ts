@@ -270,6 +270,26 @@ describe("several commands", () => {
   });
 });
 
+describe("a check", () => {
+  test("that commits, or removes its worktree, is red: what it looked at is not what would be merged", async () => {
+    home.branch("one", { "one.ts": "1\n" });
+    for (const [command, how] of [
+      ["echo x >> one.ts; git commit -qam formatted", "it committed, or moved HEAD"],
+      ['rm -rf "$PWD"', "it removed the worktree that it ran in"],
+      ["echo x >> one.ts", "it changed tracked files (one.ts)"],
+    ] as const) {
+      await home.trust({ test: command });
+      await home.run(["one"]);
+      expect((await home.rows()).at(-1)).toMatchObject({
+        state: "returned",
+        reason: { code: "red_check", text: `the check test is red: ${how}` },
+      });
+      expect(home.leftovers).toEqual([]);
+    }
+    expect(home.history).toEqual(["first"]);
+  });
+});
+
 describe("an odd repository", () => {
   test("has names of any kind, and branches without a common history", async () => {
     const odd = "a\nb \u202e.ts";
