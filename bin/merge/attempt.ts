@@ -2,7 +2,8 @@
  * One try to merge a branch: in a worktree of its own, checked there, then the base moves.
  *
  * Invariants: nothing but the base's reference moves, and only forward, from the commit that the try began with; a base
- * that is checked out moves with its files, or not at all; the worktree of the try is gone afterwards.
+ * that is checked out moves with its files, or not at all; the worktree of the try is gone afterwards, or the
+ * person hears what is left of it; that is no reason to call a merge that moved the base anything but merged.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { MergeReasonCode } from "../../protocol/merge.ts";
@@ -52,7 +53,8 @@ async function tryOnce(trying: Trying): Promise<Tried | "moved"> {
   try {
     return await inWorktree(trying, { base, from, tip });
   } finally {
-    await removeTrial(git, trying.folder);
+    const left = await removeTrial(git, trying.folder);
+    if (left !== null) trying.say(left);
   }
 }
 

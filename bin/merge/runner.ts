@@ -10,7 +10,7 @@ import { gitOf, Interrupted } from "./git.ts";
 import { keepersOf } from "./keepers.ts";
 import type { MergeRepository } from "./repository.ts";
 import { runChecks } from "./run-checks.ts";
-import { reasonFor, shortOf, type Tried } from "./trial.ts";
+import { isSystems, reasonFor, shortOf, type Tried } from "./trial.ts";
 import { sweepTrials, trialFolder } from "./trial-folders.ts";
 import { RightLost, type Turns } from "./turns.ts";
 
@@ -108,7 +108,7 @@ async function tryIt(
   const git = gitOf(world.env, gitDir, stop);
   const own = actingSession(world.env);
   try {
-    await sweepTrials(client, world.paths, gitOf(world.env, gitDir, running.stop));
+    await sweepTrials(client, world.paths, gitOf(world.env, gitDir, running.stop), say);
     return await attempt({
       git,
       gitDir,
@@ -120,17 +120,13 @@ async function tryIt(
       mayMove: async commit => {
         await turns.report(merge, { is: "moving", commit });
       },
+      say,
     });
   } catch (error) {
     const isOurs = error instanceof Interrupted || error instanceof RightLost || error instanceof Refused;
     if (isOurs || !(error instanceof LocalError || isSystems(error))) throw error;
     return { is: "stopped", reason: reasonFor("failed", error.message) };
   }
-}
-
-/** Whether the system refused something: the disk is full, a folder is gone. */
-function isSystems(error: unknown): error is Error {
-  return error instanceof Error && "syscall" in error;
 }
 
 function outcomeOf(tried: Exclude<Tried, { readonly is: "stopped" }>) {

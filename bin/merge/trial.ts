@@ -34,6 +34,8 @@ export interface Trying {
   readonly keepers: (paths: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   /** Asks for the right to move the base to this commit. Throws if it is gone. */
   readonly mayMove: (commit: string) => Promise<void>;
+  /** Tells a person what changes nothing about the merge. */
+  readonly say: (text: string) => void;
 }
 
 /** Returns a reason within its bounds. */
@@ -52,4 +54,9 @@ export function reasonFor(
 /** Returns `main` for `refs/heads/main`. */
 export function shortOf(branch: string): string {
   return branch.replace(/^refs\/heads\//, "");
+}
+
+/** Whether the system refused something: the disk is full, a folder is gone. */
+export function isSystems(error: unknown): error is Error {
+  return error instanceof Error && "syscall" in error;
 }
