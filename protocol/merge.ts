@@ -138,7 +138,7 @@ export interface MergeRow {
   /** Whose branch it is; null: Kite does not know. */
   readonly author: ActorRow | null;
   readonly tasks: readonly string[];
-  /** The merges that have to be merged first. */
+  /** Ids of earlier merges of the same base that have to be merged first. */
   readonly after: readonly string[];
   /** Who queued it; null: a person. */
   readonly by: ActorRow | null;

@@ -6,8 +6,7 @@
  * arise; there are at most `limits.mergesMax`, of which the oldest that ended make room.
  */
 import { limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import type { MergeReason, MergeState } from "../../../protocol/merge.ts";
+import type { MergeRow, MergeState } from "../../../protocol/merge.ts";
 import { assert } from "../assert.ts";
 import { endOf } from "../ids.ts";
 import { boundKey } from "../origin.ts";
@@ -36,34 +35,12 @@ export interface Merges {
   readonly ended: SortedKeys;
 }
 
-export interface Merge {
-  readonly id: string;
+/** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */
+export interface Merge extends Omit<MergeRow, "attended"> {
   /** Its number; an earlier merge has a smaller one. */
   readonly n: number;
-  readonly project: string;
-  /** Full names of branches. */
-  readonly base: string;
-  readonly branch: string;
-  readonly rebase: boolean;
-  readonly checkOnly: boolean;
-  readonly author: ActorRow | null;
-  readonly tasks: readonly string[];
-  /** Ids of earlier merges of the same base. */
-  readonly after: readonly string[];
-  /** Null: a person. */
-  readonly by: ActorRow | null;
-  readonly state: MergeState;
   /** The process that will merge it, or does; null: the next one that asks. */
   readonly runner: Runner | null;
-  /** How often it began. The number of a run is its fencing token: reports of earlier runs are refused. */
-  readonly runs: number;
-  /** Whether its runner moves the base now. */
-  readonly moving: boolean;
-  readonly commit: string | null;
-  readonly reason: MergeReason | null;
-  /** Wall time in milliseconds. */
-  readonly queuedAt: number;
-  readonly changedAt: number;
 }
 
 /** The states that a merge may get from each state. `running` to `queued`: its runner is gone, or gave it back. */
