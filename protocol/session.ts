@@ -9,7 +9,7 @@ import type { RoleBrief } from "./roles.ts";
 const noControl = /^[^\u0000-\u001f\u007f]*$/;
 export const idSchema = z
   .string()
-  .min(1)
+  .min(1, { error: "an id is never empty" })
   .max(limits.idBytes)
   .regex(noControl, { error: "an id has no control characters" });
 export const pathSchema = z.string().min(1).max(limits.pathBytes);
