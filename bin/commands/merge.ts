@@ -1,11 +1,6 @@
 import type { Command } from "commander";
-import type { MergeFlags } from "../merge/merge.ts";
+import type { MergeUsage } from "../merge/usage.ts";
 import { run } from "../subcommand.ts";
-
-interface Flags extends MergeFlags {
-  readonly list?: boolean;
-  readonly cancel?: string;
-}
 
 const help = `
 A name is a branch, or an agent: then the branch of its worktree. An agent of kite spawn may have ended. Each branch is merged into the base in a worktree of its
@@ -28,7 +23,7 @@ Without names it merges what waits for the base and no command attends to: comma
 Ctrl-C removes the worktree, and cancels what the command queued.
 
 --json: {"base", "merges":[the merges that it queued or ran, as in kite merge --list], "stopped": why it stopped, or null};
-with --dry-run {"base", "plan":[{"branch", "author", "tasks", "after", "uncommitted": files, "isMerged"}], "checks"}; with --list {"merges"}; with
+with --dry-run {"base", "waiting":[merges that no command attends to, which are merged first], "plan":[{"branch", "author", "tasks", "after", "uncommitted": files, "isMerged"}], "checks"}; with --list {"merges"}; with
 --cancel {"cancelled":[ids]}.
 
 Exit codes: 0 all merged, or with --check all could be; 1 one was not, or refused; 3 no daemon runs; 130 interrupted.
@@ -51,8 +46,18 @@ export function add(program: Command): void {
     .option("--cancel <id>", "cancel a merge")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (names: readonly string[], flags: Flags) => {
+    .action(async (names: readonly string[], flags: MergeUsage) => {
       const json = flags.json === true;
+      const { wrongUsage } = await import("../merge/usage.ts");
+      const wrong = wrongUsage(names, flags);
+      if (wrong !== null) {
+        const { exitCodes, fail } = await import("../with-daemon.ts");
+        await run(async world => {
+          fail(world, json, "usage", wrong);
+          return exitCodes.failed;
+        });
+        return;
+      }
       if (flags.list === true || flags.cancel !== undefined) {
         const { cancelMerge, listMerges } = await import("../merge/list.ts");
         const { cancel } = flags;

@@ -17,7 +17,7 @@ import {
 import { mergeLines, reasonLines } from "../view/merges.ts";
 import { clean, counted } from "../view/text.ts";
 import { exitCodes, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
-import { type Planned, planOf } from "./plan.ts";
+import { type Planned, planOf, waitingFor } from "./plan.ts";
 import { type MergeRepository, repositoryFor } from "./repository.ts";
 import { untrusted } from "./run-checks.ts";
 import { type RanAll, runMerges } from "./runner.ts";
@@ -48,15 +48,15 @@ export async function merge(
     world,
     json,
     async client => {
-      if (names.length > limits.mergeBranchesMax) {
-        const error = `one command merges at most ${limits.mergeBranchesMax} branches; name fewer`;
-        throw new Refused(refuse("invalid_request", error));
-      }
       const plan = await planOf(world, client, repository, names);
       const checks = await checksFor(world);
       if (flags.dryRun !== true) return mergeAll(world, client, { repository, plan, flags, checks, stop });
-      if (json) printJson(world, { base: repository.base, plan, checks });
-      else printFramed(world, planLines(repository, plan, checks));
+      const { project, base } = repository;
+      const planned = new Set(plan.map(({ branch }) => branch));
+      const all = await waitingFor(client, project, base);
+      const waiting = all.filter(({ branch }) => !planned.has(branch));
+      if (json) printJson(world, { base, waiting, plan, checks });
+      else printFramed(world, planLines({ base, waiting, plan, checks }));
       return exitCodes.done;
     },
     { reconnect: true, reconnectMs },
@@ -124,13 +124,24 @@ function show(world: ProcessContext, rows: readonly MergeRow[], { stopped }: Ran
   print(world, ["Stopped:", ...reasonLines(stopped, screen)]);
 }
 
-function planLines({ base }: MergeRepository, plan: readonly Planned[], checks: readonly string[]): string[] {
+interface Plan {
+  readonly base: string;
+  /** Merges that no command attends to: the next command merges them first. */
+  readonly waiting: readonly MergeRow[];
+  readonly plan: readonly Planned[];
+  readonly checks: readonly string[];
+}
+
+function planLines({ base, waiting, plan, checks }: Plan): string[] {
   const into = clean(shortOf(base));
-  const lines = plan.map(({ branch, author, after, isMerged }, i) => {
+  if (waiting.length + plan.length === 0) return [`Nothing waits to be merged into ${into}.`];
+  const first = waiting.map(({ id, branch }) => `${clean(shortOf(branch))} (${id}), which waits already`);
+  const then = plan.map(({ branch, author, after, isMerged }) => {
     const who = author === null ? "" : ` by ${clean(author.name)}`;
-    const first = after.length === 0 ? "" : `, after ${after.map(one => clean(shortOf(one))).join(", ")}`;
-    return `${i + 1}. ${clean(shortOf(branch))}${who}${first}${isMerged ? `; ${into} has it already` : ""}`;
+    const behind = after.length === 0 ? "" : `, after ${after.map(one => clean(shortOf(one))).join(", ")}`;
+    return `${clean(shortOf(branch))}${who}${behind}${isMerged ? `; ${into} has it already` : ""}`;
   });
   const run = checks.length === 0 ? "no checks" : `${counted(checks.length, "check")} (${checks.join(", ")})`;
+  const lines = [...first, ...then].map((line, i) => `${i + 1}. ${line}`);
   return [`Would merge into ${into}, with ${run}:`, ...lines];
 }

@@ -74,6 +74,15 @@ async function uncommittedIn(git: Git, worktrees: readonly Worktree[], branch: s
   return code === 0 ? namesIn(out).length : 0;
 }
 
+/** Returns the base's merges that no command attends to, in their order. */
+export async function waitingFor(
+  client: Client,
+  project: string,
+  base: string,
+): Promise<readonly MergeRow[]> {
+  return (await openMerges(client, project, base)).filter(({ attended }) => !attended);
+}
+
 async function openMerges(client: Client, project: string, base: string): Promise<readonly MergeRow[]> {
   const rows = await rowsOf(client, "merges", { project });
   return rows.filter(one => one.base === base && (one.state === "queued" || one.state === "running"));

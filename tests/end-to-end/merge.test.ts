@@ -179,6 +179,38 @@ describe("a command that is gone", () => {
     expect(home.history).toEqual(["later", "one again", "first"]);
   });
 
+  test("leaves what a command without names shows with --dry-run, and never only checks", async () => {
+    const gate = home.gate();
+    await home.trust({ test: gate.command });
+    for (const name of ["one", "two", "three"]) home.branch(name, { [`${name}.ts`]: "x\n" });
+    expect((await home.run(["--dry-run"])).out).toBe("Nothing waits to be merged into main.\n");
+    const first = home.merge(["merge", "one", "two"]);
+    await gate.begun();
+    await home.becomes("two", "queued");
+    first.child.kill("SIGKILL");
+    await first.done;
+    await gate.end();
+    await home.becomes("two", "queued");
+    const line = (n: number, name: string) => `${n}. ${name} (mg-\\S+), which waits already\n`;
+    const head = "Would merge into main, with 1 check \\(test\\):\n";
+    expect((await home.run(["--dry-run"])).out).toMatch(
+      new RegExp(`^${head}${line(1, "one")}${line(2, "two")}$`.replaceAll("(mg-\\S+)", "\\(mg-\\S+\\)")),
+    );
+    expect(JSON.parse((await home.run(["two", "three", "--dry-run", "--json"])).out)).toMatchObject({
+      waiting: [{ branch: "refs/heads/one" }],
+      plan: [{ branch: "refs/heads/two" }, { branch: "refs/heads/three" }],
+    });
+    expect(await home.run(["--check"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("--check needs the names of branches or agents"),
+    });
+    expect(await home.run(["--cancel", ""])).toMatchObject({
+      code: 1,
+      err: "kite: --cancel needs the id of a merge; kite merge --list shows them\n",
+    });
+    expect(home.history).toEqual(["first"]);
+  });
+
   test("by kill -9 leaves its merges to the next one, with what it left behind", async () => {
     const gate = home.gate();
     await home.trust({ test: gate.command });
