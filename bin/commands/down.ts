@@ -6,11 +6,27 @@ export function add(program: Command): void {
     .command("down")
     .description("stop the daemon, and keep hooks from starting it until the next `kite up`")
     .option("--json", "print one JSON object")
-    .addHelpText("after", "\nExample:\n  $ kite down\n  kite stopped: pid 4711")
+    .addHelpText("after", help)
     .action(down);
 }
 
+const help = `
+An agent's shell cannot: other sessions would lose their locks. To get out of Kite's way it has kite off --session NAME.
+
+Exit codes: 0 done, 1 refused or failed.
+
+Example:
+  $ kite down
+  kite stopped: pid 4711`;
+
 async function down(options: { readonly json?: boolean }): Promise<void> {
+  const { isAgents, refuseAgent } = await import("../person.ts");
+  const { processWorld } = await import("../process-context.ts");
+  const world = processWorld();
+  if (await isAgents(world)) {
+    process.exitCode = refuseAgent(world, options.json === true, "stops Kite's daemon for everybody");
+    return;
+  }
   const { mkdirSync, writeFileSync } = await import("node:fs");
   const { kitePaths } = await import("../../protocol/paths.ts");
   const paths = kitePaths(process.env);

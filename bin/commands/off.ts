@@ -12,7 +12,8 @@ export interface OffFlags {
 
 const help = `
 Hooks stay installed but do nothing: Kite delays and refuses no edit. Without --project or --session Kite is off
-everywhere. Locks that a session holds still end with its turn. For one shell: KITE=off.
+everywhere. Locks that a session holds still end with its turn. For one shell: KITE=off. An agent's shell may switch off its
+own session only.
 
 --json: {"ok":true, "scope":"all"|"project"|"session", "name":STRING|null, "until":MS|null}
 
@@ -38,8 +39,12 @@ export function add(program: Command): void {
     });
 }
 
-/** Returns the exit code. */
-export async function off(world: ProcessContext, flags: OffFlags): Promise<number> {
+/** Switches Kite off in a scope; an agent does so for its own session only. Returns the exit code. */
+export async function off(
+  world: ProcessContext,
+  flags: OffFlags,
+  isAgent?: (world: ProcessContext) => Promise<boolean>,
+): Promise<number> {
   const { exitCodes, fail } = await import("../with-daemon.ts");
   const { print, printJson } = await import("../process-context.ts");
   const { switchOff } = await import("../off/store.ts");
@@ -56,12 +61,21 @@ export async function off(world: ProcessContext, flags: OffFlags): Promise<numbe
     fail(world, json, "usage", scope);
     return exitCodes.failed;
   }
+  const { isAgents, refuseAgent } = await import("../person.ts");
+  if (!(await isOwn(world, scope)) && (await (isAgent ?? isAgents)(world)))
+    return refuseAgent(world, json, "switches Kite off beyond an agent's own session");
   // Whole seconds, because some file systems store no finer times.
   const until = forMs === null ? null : Math.ceil((now + forMs) / 1000) * 1000;
   await switchOff(world.paths.home, scope, until, now);
   if (json) printJson(world, { ok: true, scope: scope.is, name: nameOf(scope), until });
   else print(world, whatIsOff(world));
   return exitCodes.done;
+}
+
+/** Whether the scope is the session that the command runs in. */
+async function isOwn({ env }: ProcessContext, scope: Scope): Promise<boolean> {
+  const { actingSession } = await import("../actor.ts");
+  return scope.is === "session" && scope.id === actingSession(env)?.id;
 }
 
 export function nameOf(scope: Scope): string | null {

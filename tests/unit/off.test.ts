@@ -143,7 +143,10 @@ describe("kite off", () => {
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   function make(sessions = [session("alice", { id }), session("bob")]): FakeWorld {
-    const daemon = fakeDaemon({ "query sessions": { ok: true, rows: sessions } });
+    const daemon = fakeDaemon({
+      "query sessions": { ok: true, rows: sessions },
+      whoami: { ok: false, code: "unknown_session", error: "no session is above these" },
+    });
     return { ...fakeWorld({ daemon, home: join(root, "kite") }), cwd: join(shop, "src") };
   }
 
@@ -186,6 +189,20 @@ describe("kite off", () => {
     const later = { ...world, now: () => now + 2_000 };
     await off(later, { project: shop });
     expect(reader.read().sessions.size).toBe(0);
+  });
+
+  it("lets an agent switch off its own session, and nothing beyond", async () => {
+    const agent = async () => true;
+    const own = { ...world, env: { ...world.env, KITE_SESSION: id } };
+    expect(await off(own, { session: "alice" }, agent)).toBe(0);
+    expect([...reader.read().sessions.keys()]).toEqual([id]);
+    for (const flags of [{}, { project: true as const }, { session: "bob" }, { for: "1h" }])
+      expect(await off(own, flags, agent)).toBe(1);
+    expect(own.err()).toContain(
+      "kite: only a person switches Kite off beyond an agent's own session; ask your user to run this command in a terminal\n",
+    );
+    expect(reader.read()).toMatchObject({ all: null, projects: new Map() });
+    expect([...reader.read().sessions.keys()]).toEqual([id]);
   });
 
   it("does not guess whom a name means", async () => {
