@@ -24,7 +24,7 @@ export const flagNames = {
   "settled-by": ["<text>", "what would settle it; behind its --uncertain"],
   evidence: ["<text>", "what you found; behind its --uncertain"],
   resolved: [null, "the question is answered; behind its --uncertain, with --evidence"],
-  anew: [null, "begin a new declaration; the one before goes to the history"],
+  anew: [null, "begin a new declaration; questions that are open stay"],
 } as const satisfies Readonly<Record<string, readonly [string | null, string]>>;
 
 export type FlagName = keyof typeof flagNames;

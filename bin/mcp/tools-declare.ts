@@ -25,7 +25,7 @@ const declare = tool({
     uncertainties: uncertainties.describe(
       "Open questions, each with what would settle it; to resolve one, repeat the question with evidence and resolved",
     ),
-    anew: anew.describe("Begin a new declaration instead of adding to the last one"),
+    anew: anew.describe("Begin a new declaration instead of adding to the last one; open questions stay"),
   }),
   annotations: puts,
   run: async ({ client, actor, acting: { cwd } }, { codeView: view, ...rest }) => {

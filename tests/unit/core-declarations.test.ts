@@ -188,6 +188,20 @@ describe("an uncertainty", () => {
     ]);
   });
 
+  it("stays open in a declaration that begins anew, until it is resolved", () => {
+    const w = world();
+    const found = { question: "who calls it?", evidence: "nobody", resolved: true };
+    w.declare(ann, { uncertainties: [{ question, settledBy: "a test" }, found] });
+    w.declare(ann, { anew: true, task: "two" });
+    const open = { question, settledBy: "a test", evidence: "", resolved: false };
+    expect(w.of(ann)).toMatchObject({ task: "two", uncertainties: [open] });
+    const resolved = { evidence: "the test passes", resolved: true };
+    w.declare(ann, { anew: true, uncertainties: [{ question, ...resolved }] });
+    expect(w.of(ann)?.uncertainties).toEqual([{ ...open, ...resolved }]);
+    w.declare(ann, { anew: true, task: "three" });
+    expect(w.of(ann)?.uncertainties).toEqual([]);
+  });
+
   it("is one of a bounded number", () => {
     const w = world();
     const many = Array.from({ length: limits.uncertaintiesMax + 1 }, (_, n) => ({ question: `q${n}` }));

@@ -2,7 +2,8 @@
  * What agents declare, part by part.
  *
  * Invariants: a refused declaration changes nothing; an uncertainty is resolved with evidence only; a file is in the code
- * view once, a question among the uncertainties once.
+ * view once, a question among the uncertainties once; a question stays open until it is resolved, also in a declaration
+ * that begins anew.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -33,7 +34,13 @@ export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   }
   const known = declarations.live.get(noteKey(actor));
   const name = actorRow(state, actor).name;
-  const before = known === undefined || command.anew ? blank(command, name, session.project) : known;
+  const begun = blank(
+    command,
+    name,
+    session.project,
+    known?.uncertainties.filter(one => !one.resolved),
+  );
+  const before = known === undefined || command.anew ? begun : known;
   const changed = merged(state, before, command, name, session.project);
   if ("code" in changed) {
     step.reply = changed;
@@ -74,10 +81,16 @@ function without(files: readonly DeclaredFile[], others: readonly DeclaredFile[]
   return files.filter(({ key, dir }) => !keys.has(`${dir} ${key}`));
 }
 
-function blank({ actor, ancestors, wallMs }: Declare, name: string, project: string): Declaration {
+/** Returns a declaration that says nothing yet, with the questions that the one before left open. */
+function blank(
+  { actor, ancestors, wallMs }: Declare,
+  name: string,
+  project: string,
+  uncertainties: readonly UncertaintyRow[] = [],
+): Declaration {
   const { session, agent } = actor;
   const texts = { role: "", team: "", task: "", reason: "" };
-  const parts = { confidence: null, plan: [], files: [], uncertainties: [], mismatches: [] };
+  const parts = { confidence: null, plan: [], files: [], uncertainties, mismatches: [] };
   const times = { declaredAt: wallMs, updatedAt: wallMs, endedAt: null };
   return { session, agent, name, project, ancestors, ...texts, ...parts, ...times };
 }
@@ -167,6 +180,6 @@ function mergedUncertainties(
     all.set(part.question, after);
   }
   if (all.size <= limits.uncertaintiesMax) return [...all.values()];
-  const error = `a declaration has at most ${limits.uncertaintiesMax} uncertainties; begin anew, or declare fewer`;
+  const error = `a declaration has at most ${limits.uncertaintiesMax} uncertainties; resolve some and begin anew, which drops what is resolved, or declare fewer`;
   return refuse("declaration_full", error, { uncertainties: all.size });
 }
