@@ -25,7 +25,10 @@ const understandingSchema = z.object({
 });
 
 const viewedFileSchema = z.object({
-  /** Relative to the session's directory, or absolute. With a slash at its end, a folder with all below it. */
+  /**
+   * Relative to the session's directory, or absolute. With a slash at its end, a folder with all below it. Not the whole
+   * worktree: that says nothing.
+   */
   file: pathSchema,
   /** What is there now. */
   sees: textSchema.optional(),
@@ -51,7 +54,7 @@ export const declarationShape = {
   understanding: understandingSchema.optional(),
   codeView: z.array(viewedFileSchema).max(limits.declaredFilesMax).optional(),
   uncertainties: z.array(uncertaintySchema).max(limits.uncertaintiesMax).optional(),
-  /** Begins a new declaration: the one before goes to the history. */
+  /** Begins a new declaration: the one before goes to the history. Questions that it left open stay. */
   anew: z.boolean().optional(),
 };
 

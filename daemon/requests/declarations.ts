@@ -5,6 +5,8 @@ import type { RequestOf } from "../../protocol/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Declare, ViewedFile } from "../core/declarations/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
+import { pathOf } from "../core/locks/replies.ts";
+import type { Session } from "../core/sessions/table.ts";
 import { refs } from "../facts/file-refs.ts";
 import { isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
@@ -23,7 +25,7 @@ export const declare: RequestHandler<"declare"> = async (services, request, call
   }
   signOfLife(services, request.id, request.agent ?? null);
   const actor = actorOfId(services, request.id, request.agent, call);
-  const files = await viewed(services, session.cwd, request.codeView ?? []);
+  const files = await viewed(services, session, request.codeView ?? []);
   if (isRefusal(files)) {
     call.reply(files);
     return;
@@ -59,15 +61,30 @@ function commandOf(
 
 type Viewed = NonNullable<RequestOf<"declare">["codeView"]>[number];
 
-/** Returns the files as keys; of two entries of one file the later counts. */
-async function viewed(services: Services, cwd: string, view: readonly Viewed[]) {
+/**
+ * Returns the files as keys; of two entries of one file the later counts. Refuses the whole worktree and all above it: a
+ * code view of everything says nothing of what the agent will change.
+ */
+async function viewed(
+  services: Services,
+  { cwd, worktree }: Pick<Session, "cwd" | "worktree">,
+  view: readonly Viewed[],
+) {
   const found = new Map<string, ViewedFile>();
   for (const { file, ...rest } of view) {
     const one = await refs(services, cwd, [file]);
     if (isRefusal(one)) return one;
+    if (rest.drop !== true && one.some(ref => `${worktree}/`.startsWith(asFolder(pathOf(ref))))) {
+      const error = `${file} is the whole worktree, or a folder around it; declare the files that you will change, or the folders within it`;
+      return refuse("invalid_request", error, { path: "codeView", file });
+    }
     for (const ref of one) found.set(ref.key, { ref: plainRef(ref), ...defined(rest) });
   }
   return [...found.values()];
+}
+
+function asFolder(path: string): string {
+  return path.endsWith("/") ? path : `${path}/`;
 }
 
 function plainRef({ file, lexical, key, dir, path }: FileRef): FileRef {

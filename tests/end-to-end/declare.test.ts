@@ -79,6 +79,26 @@ test("from another directory of its shell, a file is what the shell sees", async
   expect(await declarations(ann)).toMatchObject([{ files: [{ path: "/etc", dir: true }] }]);
 });
 
+test("everything is no code view: the worktree and what is around it are refused, and can be struck off", async () => {
+  const ann = await session("ann");
+  for (const file of [".", "./", "/", `${home.work}/`, home.work, "src/..", ".."]) {
+    const codeView = [{ file: "src/a.ts" }, { file, will: "change it" }];
+    expect(await ann.ask({ type: "declare", id: "ann", codeView })).toMatchObject({
+      ok: false,
+      code: "invalid_request",
+      file,
+      error: expect.stringContaining(
+        `${file} is the whole worktree, or a folder around it; declare the files`,
+      ),
+    });
+  }
+  expect(await declarations(ann)).toEqual([]);
+  const drop = await ann.ask({ type: "declare", id: "ann", codeView: [{ file: "./", drop: true }] });
+  expect(drop).toMatchObject({ code: "not_declared" });
+  await kite("ann", "", "declare", "--file", "src/", "--file", "..x");
+  expect(await declarations(ann)).toMatchObject([{ files: [{ dir: true }, { path: `${home.work}/..x` }] }]);
+});
+
 test("a subagent's declaration is its own", async () => {
   const hooks = await home.session("s1", { pid: process.pid });
   const command = `kite declare --task "look around"`;
