@@ -389,3 +389,50 @@ describe("the risk of a task", () => {
     expect([w.task("other").risk, w.task("other").approved]).toEqual(["critical", undefined]);
   });
 });
+
+describe("an active task", () => {
+  const ends = [{ status: "done", result: "ok" }, { status: "failed" }, { status: "pending" }] as const;
+  let id: string;
+  beforeEach(() => {
+    [id = ""] = w.create("it");
+    w.do(claimOf("ann", id));
+  });
+
+  it("is not ended by another agent, whatever it says, and neither by one that leads elsewhere", () => {
+    w.begin("eve", { project: "/q" });
+    w.declare("eve", "lead");
+    const error = `ann works on ${id}; they end it, or their lead or a person does; ask them (kite message send)`;
+    for (const who of ["bob", "eve"]) {
+      for (const end of ends)
+        expect(w.do(updateOf(who, id, end))).toMatchObject({ code: "task_claimed", error, assignee: "ann" });
+      expect(w.do(releaseOf(who, id))).toMatchObject({ code: "task_claimed", error });
+    }
+    expect(w.task("it").state).toMatchObject({ status: "active" });
+    // What others may say of it is no end.
+    expect(w.do(updateOf("bob", id, { priority: "high" }))).toMatchObject({ ok: true });
+  });
+
+  it.each(ends)("is ended by a lead of its project: %j", end => {
+    w.declare("lea", "lead");
+    expect(w.do(updateOf("lea", id, end))).toMatchObject({ ok: true, task: { status: end.status } });
+  });
+
+  it("is ended by another agent of the same session, by a person, and by a lead with a release", () => {
+    expect(w.do(updateOf({ ...actor("ann"), agent: "a1" }, id, { status: "done" }))).toMatchObject({
+      ok: true,
+    });
+    w.do(updateOf(null, id, { status: "pending" }));
+    w.do(claimOf("ann", id));
+    expect(w.do(updateOf(null, id, { status: "failed" }))).toMatchObject({ ok: true });
+    w.do(updateOf(null, id, { status: "pending" }));
+    w.do(claimOf("ann", id));
+    w.declare("lea", "lead");
+    expect(w.do(releaseOf("lea", id))).toMatchObject({ ok: true, task: { status: "pending" } });
+  });
+
+  it("that a person began is ended by anybody", () => {
+    w.do(releaseOf("ann", id));
+    w.do(updateOf(null, id, { status: "active" }));
+    expect(w.do(updateOf("bob", id, { status: "done" }))).toMatchObject({ ok: true });
+  });
+});

@@ -132,6 +132,18 @@ describe("a new agent", () => {
   });
 });
 
+describe("its work", () => {
+  it("is ended by the agent that spawned it, and by no other one", () => {
+    const w = new SpawnWorld();
+    for (const name of ["ann", "eve"]) w.begin(name);
+    const [task = ""] = w.create("it");
+    w.begin("s1", { spawn: w.spawn({ by: actor("ann"), task }) });
+    w.do(claimOf("s1", task));
+    expect(w.do(updateOf("eve", task, { status: "done" }))).toMatchObject({ code: "task_claimed" });
+    expect(w.do(updateOf("ann", task, { status: "done" }))).toMatchObject({ ok: true });
+  });
+});
+
 describe("its role", () => {
   const declare = (w: SpawnWorld, who: string, role: string) => {
     const none = { ancestors: [], anew: false, files: [], uncertainties: [], wallMs: 0 };

@@ -18,6 +18,7 @@ import { ensureSession } from "../sessions/begin.ts";
 import { noRoom } from "../sessions/room.ts";
 import type { State } from "../state.ts";
 import { giveBack } from "./leave.ts";
+import { mayEnd } from "./owner.ts";
 import {
   blockedBy,
   blockedRefusal,
@@ -58,13 +59,13 @@ export const taskRelease: Handler<"task_release"> = (state, command, _meta, step
     step.reply = task;
     return;
   }
-  const claimer = claimerOf(task);
   if (task.state.status !== "active") {
     step.reply = stateRefusal(state, task, "nobody works on it");
     return;
   }
-  if (by !== null && claimer !== null && claimer.session !== by.session) {
-    step.reply = claimedRefusal(state, task, "they release it, or a person does");
+  const foreign = mayEnd(state, task, by);
+  if (foreign !== null) {
+    step.reply = foreign;
     return;
   }
   giveBack(state, task, "released", { by, wallMs, attempts: task.attempts }, step);

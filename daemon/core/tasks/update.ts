@@ -20,6 +20,7 @@ import { activate, mayBegin, mayClaim } from "./claim.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
 import { debateNamed, mayReplace } from "./debate.ts";
 import { finish, giveBack } from "./leave.ts";
+import { mayEnd } from "./owner.ts";
 import {
   assigneeOf,
   blockedRefusal,
@@ -145,7 +146,10 @@ function mayChange(
   if (status === null) return null;
   if (status === task.state.status) return mayRepeat(state, after, command.by);
   if (status === "active") return mayBegin(state, after, command.by, open);
-  return mayMove(state, task, status) ?? (status === "done" ? mayFinish(state, task, command.by) : null);
+  const foreign = task.state.status === "active" ? mayEnd(state, task, command.by) : null;
+  return (
+    foreign ?? mayMove(state, task, status) ?? (status === "done" ? mayFinish(state, task, command.by) : null)
+  );
 }
 
 /** Returns why an agent may not finish the task, or null: what it could not claim now, it does not finish unclaimed. */
