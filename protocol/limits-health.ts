@@ -11,6 +11,8 @@ export const healthLimits = {
   healthMaxMs: 7 * 24 * 3_600_000,
   /** The daemon looks at a quiet agent again after this long at most, in milliseconds; a fifth of `quietMs` if that is less. */
   healthLookMs: 60_000,
+  /** If a timer of the daemon comes this late, in milliseconds, the machine or the daemon stood still. */
+  healthLateMs: 30_000,
   /** As much of the end of a transcript as one look reads. */
   transcriptTailBytes: 256 * 1024,
   /** Lines at the end of a transcript that one look reads. */

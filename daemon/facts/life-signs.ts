@@ -17,8 +17,10 @@ export interface LifeQuestion extends Omit<WatchedAgent, "pid" | "transcript"> {
 export interface LifeSigns {
   readonly transcript: Transcript | null;
   readonly status: ClientStatus | null;
-  /** How long the youngest child of its process has run, in milliseconds. */
+  /** How long the youngest child of its process has run, in milliseconds; time over which the machine slept counts. */
   readonly childMs: number | "none" | "unknown";
+  /** One of the files did not answer in time, so that what is not seen proves nothing. */
+  readonly isUnreadable: boolean;
 }
 
 export interface Transcript extends Pick<FileEnd, "sizeBytes" | "changedAt"> {
@@ -35,13 +37,15 @@ export async function lifeSigns(
   const pid = anchor?.pid ?? null;
   const childMs = anchor === null ? "unknown" : youngestChildMs(anchor);
   const places = transcript === null ? null : (files?.of({ session, agent, transcript, pid }) ?? null);
-  if (places === null || files === null) return { transcript: null, status: null, childMs };
+  if (places === null || files === null)
+    return { transcript: null, status: null, childMs, isUnreadable: false };
   const found = await tailOf(outside, places.transcript);
   const status = places.status === null ? null : await smallText(outside, places.status);
   return {
-    transcript: found === null ? null : endOf(files, found),
-    status: status === null ? null : files.readStatus(status, session),
+    transcript: found === null || isUnreachable(found) ? null : endOf(files, found),
+    status: status === null || isUnreachable(status) ? null : files.readStatus(status.text ?? "", session),
     childMs,
+    isUnreadable: [found, status].some(one => one !== null && isUnreachable(one)),
   };
 }
 
@@ -52,21 +56,29 @@ function endOf(files: LifeFiles, { text, sizeBytes, changedAt }: FileEnd): Trans
 
 const elsewhere = { maybeElsewhere: true } as const;
 
-async function tailOf(outside: BudgetedFs, path: string): Promise<FileEnd | null> {
-  const found = await outside.fact(budget =>
+/** Null: there is no such file. */
+function tailOf(outside: BudgetedFs, path: string): Promise<FileEnd | null | Unreachable> {
+  return outside.fact(budget =>
     outside.look(path, null, budget, (prober, at) => prober.tail(at, limits.transcriptTailBytes), elsewhere),
   );
-  return known(found);
 }
 
-async function smallText(outside: BudgetedFs, path: string): Promise<string | null> {
-  const found = await outside.fact(budget =>
-    outside.look(path, null, budget, (prober, at) => prober.readSmall(at, limits.smallFileBytes), elsewhere),
+/** `text` is null if the file is no regular one, or too long. */
+function smallText(
+  outside: BudgetedFs,
+  path: string,
+): Promise<{ readonly text: string | null } | null | Unreachable> {
+  return outside.fact(budget =>
+    outside.look(
+      path,
+      null,
+      budget,
+      async (prober, at) => ({ text: await prober.readSmall(at, limits.smallFileBytes) }),
+      elsewhere,
+    ),
   );
-  return known(found);
 }
 
-/** A file that does not answer in time tells nothing. */
-function known<T extends object | string>(found: T | null | Unreachable): T | null {
-  return found === null || (typeof found === "object" && "unreachable" in found) ? null : found;
+function isUnreachable(found: object): found is Unreachable {
+  return "unreachable" in found;
 }

@@ -20,7 +20,7 @@ export function knownFacts(
   const own = presence.pulse(session.id, agent);
   if (own === undefined) return null;
   const row = presence.of(session.id);
-  const helpersAt = lastSignOfHelpers(row, agent);
+  const helpers = helpersOf(row, agent);
   return {
     client: session.incarnations.some(i => i.anchor !== null) ? "runs" : "unknown",
     stoppedAt: row.stoppedAt,
@@ -28,9 +28,9 @@ export function knownFacts(
     since: own.since,
     failedAt: own.failedAt,
     waits: dialogOf(row, agent) ?? lockWaitOf(state, session.id, agent),
-    signAt: Math.max(own.signAt, helpersAt ?? 0),
-    // An agent that began others may wait for them, and they may think for long.
-    tool: helpersAt === null ? "none" : "called",
+    signAt: Math.max(own.signAt, helpers?.signAt ?? 0),
+    // An agent that began others may wait for them, and they may think, build or ask a person for long.
+    tool: helpers === null ? "none" : helpers.areStalled ? "called" : "runs",
     isResting: false,
     quietAt: own.quietAt,
   };
@@ -78,12 +78,19 @@ function lockWaitOf({ locks }: State, session: string, agent: string | null): Wa
   return null;
 }
 
-/** The last sign of the agents that this one began and that are in a turn; null if there are none. */
-function lastSignOfHelpers({ agents }: Presence, agent: string | null): number | null {
-  let last: number | null = null;
-  for (const { active, descends, parent, signAt } of agents.values()) {
-    const isOwn = agent === null ? descends : parent === agent;
-    if (active && isOwn) last = Math.max(last ?? 0, signAt);
-  }
-  return last;
+/** The agents that this one began and that are in a turn: the last sign of any, and whether all stalled; null: none. */
+function helpersOf({ agents }: Presence, agent: string | null): Helpers | null {
+  const own = [...agents.values()].filter(
+    ({ active, descends, parent }) => active && (agent === null ? descends : parent === agent),
+  );
+  if (own.length === 0) return null;
+  return {
+    signAt: Math.max(...own.map(({ signAt }) => signAt)),
+    areStalled: own.every(({ health }) => health?.state === "stalled"),
+  };
+}
+
+interface Helpers {
+  readonly signAt: number;
+  readonly areStalled: boolean;
 }

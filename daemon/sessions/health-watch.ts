@@ -2,7 +2,7 @@
  * Watches the health of agents that are in a turn.
  *
  * Invariants: an agent has at most one timer and one look under way. Nothing is read for an agent whose last sign of life is
- * younger than its limit: its timer is set anew. Others are told of an alarm once, until a sign of life takes it back. After
+ * younger than its limit: its timer is set anew. Time over which the machine or the daemon stood still is nobody's silence. Others are told of an alarm once, until a sign of life takes it back. After
  * a restart no turn is known, so no agent is watched before its next event.
  */
 import { limits } from "../../protocol/limits.ts";
@@ -45,6 +45,8 @@ interface Watched {
   /** When its timer is due (core time, ms), or was; infinite: only a sign sets it. And what cancels it. */
   at: number;
   cancel: () => void;
+  /** By how much the wall clock was ahead of core time when the timer was set, in milliseconds. */
+  aheadMs: number;
   /** The size of its transcript at the last look. */
   sizeBytes: number | null;
   isAlarmed: boolean;
@@ -108,7 +110,7 @@ export class HealthWatch {
   #watch(whose: Whose): void {
     const own = this.#watched.get(whose.session) ?? new Map<string | null, Watched>();
     this.#watched.set(whose.session, own);
-    const watched = { whose, at: 0, cancel: () => {}, sizeBytes: null, isAlarmed: false };
+    const watched = { whose, at: 0, cancel: () => {}, aheadMs: 0, sizeBytes: null, isAlarmed: false };
     own.set(whose.agent, watched);
     this.#arm(watched, this.#services.clock.now() + this.#setting.quietMs);
   }
@@ -131,6 +133,7 @@ export class HealthWatch {
   #arm(watched: Watched, at: number): void {
     watched.cancel();
     watched.at = at;
+    watched.aheadMs = this.#aheadMs();
     watched.cancel = this.#services.clock.at(at, () => {
       this.#due(watched).catch((error: unknown) => {
         this.#listener.trouble(error);
@@ -151,6 +154,10 @@ export class HealthWatch {
     }
     const facts = knownFacts(this.#services, session, agent);
     if (facts === null) return;
+    if (this.#stoodStill(watched)) {
+      this.#grant(watched, own);
+      return;
+    }
     const bounds = this.#limitsOf(session, agent);
     const health = judge(facts, bounds, clock.now());
     if (!isQuiet(health) || !facts.isInTurn) {
@@ -171,11 +178,30 @@ export class HealthWatch {
       now,
       wall: clock.wall(),
       quietMs: bounds.quietMs,
+      turnMs: Math.max(now - own.since, clock.wall() - own.sinceWall),
       isMain: agent === null,
     });
     watched.sizeBytes = signs.transcript?.sizeBytes ?? null;
     if (seen.signAt > own.signAt) own.signAt = seen.signAt;
     this.#settle(watched, own, judge(seen, bounds, now));
+  }
+
+  /** Whether the timer came late, or the wall clock went on without it: then no agent could give a sign. */
+  #stoodStill({ at, aheadMs }: Watched): boolean {
+    const lateMs = Math.max(this.#services.clock.now() - at, this.#aheadMs() - aheadMs);
+    return lateMs > limits.healthLateMs;
+  }
+
+  /** Gives the agent its whole time again; an alarm that was told stands until a sign of life. */
+  #grant(watched: Watched, own: Pulse): void {
+    const now = this.#services.clock.now();
+    if (!watched.isAlarmed) Object.assign(own, { signAt: now, health: null, quietAt: null });
+    this.#arm(watched, now + this.#setting.quietMs);
+  }
+
+  #aheadMs(): number {
+    const { clock } = this.#services;
+    return clock.wall() - clock.now();
   }
 
   #settle(watched: Watched, own: Pulse, health: Health): void {
@@ -221,6 +247,8 @@ interface Looked {
   readonly now: number;
   readonly wall: number;
   readonly quietMs: number;
+  /** How long the turn runs, with the time over which the machine slept: as a process's age has it. */
+  readonly turnMs: number;
   /** The status file is the main agent's. */
   readonly isMain: boolean;
 }
@@ -228,9 +256,9 @@ interface Looked {
 /** Returns the facts with what a look found. */
 function withSigns(
   facts: HealthFacts,
-  { transcript, status, childMs }: LifeSigns,
+  { transcript, status, childMs, isUnreadable }: LifeSigns,
   sizeBefore: number | null,
-  { now, wall, quietMs, isMain }: Looked,
+  { now, wall, quietMs, turnMs, isMain }: Looked,
 ): HealthFacts {
   const hasGrown = transcript !== null && sizeBefore !== null && transcript.sizeBytes !== sizeBefore;
   // At the first look the file's time tells; later its size does, whatever the wall clock did meanwhile.
@@ -253,7 +281,7 @@ function withSigns(
     ...facts,
     signAt,
     waits: facts.waits ?? (isAsked ? person : isTrying ? service : null),
-    tool: facts.tool === "none" ? toolOf(end, childMs, now - facts.since) : facts.tool,
+    tool: isUnreadable ? "unknown" : facts.tool === "none" ? toolOf(end, childMs, turnMs) : facts.tool,
     isResting: end === "interrupted" || (isMain && status?.status === "idle"),
   };
 }

@@ -13,6 +13,8 @@ export interface Pulse {
   active: boolean;
   /** Since when `active` has this value. */
   since: number;
+  /** The same as wall time, which goes on while the machine sleeps. */
+  sinceWall: number;
   /** An event said whether a turn of its runs; else `active` says nothing. */
   isReported: boolean;
   /** Its own last sign of life. */
@@ -67,7 +69,7 @@ export class PresenceTable {
     if (known !== undefined) return known;
     const seenAt = this.#clock.now();
     const row: Presence = {
-      ...pulse(false, seenAt),
+      ...pulse(false, this.#clock),
       seenAt,
       stoppedAt: null,
       transcript: null,
@@ -90,14 +92,14 @@ export class PresenceTable {
       const known = row.agents.get(agent);
       if (known === undefined)
         row.agents.set(agent, {
-          ...pulse(true, row.seenAt),
+          ...pulse(true, this.#clock),
           seenAt: row.seenAt,
           parent: null,
           descends: false,
         });
       else {
         known.seenAt = row.seenAt;
-        setTurn(known, true, row.seenAt);
+        setTurn(known, true, this.#clock);
       }
     }
     return row;
@@ -113,9 +115,8 @@ export class PresenceTable {
   turn(session: string, agent: string | null, active: boolean, failed = false): void {
     const own = this.pulse(session, agent);
     if (own === undefined) return;
-    const now = this.#clock.now();
-    setTurn(own, active, now);
-    own.failedAt = failed ? now : null;
+    setTurn(own, active, this.#clock);
+    own.failedAt = failed ? this.#clock.now() : null;
   }
 
   /** The known agents of the session whose locks this one inherits; null is the main agent. */
@@ -154,10 +155,12 @@ export class PresenceTable {
   }
 }
 
-function pulse(active: boolean, now: number): Pulse {
+function pulse(active: boolean, clock: Clock): Pulse {
+  const now = clock.now();
   return {
     active,
     since: now,
+    sinceWall: clock.wall(),
     isReported: active,
     signAt: now,
     failedAt: null,
@@ -166,8 +169,11 @@ function pulse(active: boolean, now: number): Pulse {
   };
 }
 
-function setTurn(own: Pulse, active: boolean, now: number): void {
-  if (own.active !== active || !own.isReported) own.since = now;
+function setTurn(own: Pulse, active: boolean, clock: Clock): void {
+  if (own.active !== active || !own.isReported) {
+    own.since = clock.now();
+    own.sinceWall = clock.wall();
+  }
   own.active = active;
   own.isReported = true;
   if (active) own.failedAt = null;

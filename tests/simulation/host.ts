@@ -18,8 +18,21 @@ export class SimulatedClock implements Clock {
     return this.#now;
   }
 
+  /** By how much the wall clock went on while the machine slept, in milliseconds. */
+  sleptMs = 0;
+
   wall(): number {
-    return this.#now;
+    return this.#now + this.sleptMs;
+  }
+
+  /** The machine sleeps: its own clock stands still, the wall clock does not. A person may set that one, too. */
+  sleep(ms: number): void {
+    this.sleptMs += ms;
+  }
+
+  /** The process stands still: time passes, and its timers come late. */
+  freeze(ms: number): void {
+    this.#now += ms;
   }
 
   at(at: number, callback: () => void): () => void {

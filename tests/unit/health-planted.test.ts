@@ -31,6 +31,12 @@ const planted = [
   ],
   ["a look that keeps what it found", watch, "    own.health = null;\n", ""],
   [
+    "a freeze that counts as silence",
+    watch,
+    "if (this.#stoodStill(watched)) {",
+    "if (this.#stoodStill === null) {",
+  ],
+  [
     "growth that is no sign",
     watch,
     "const signAt = Math.max(facts.signAt, Math.floor(grownAt));",

@@ -12,6 +12,7 @@ const kinds = [
   "grows",
   "tries",
   "silence",
+  "called",
   "stopped",
   "failed",
   "frozen",
@@ -38,10 +39,12 @@ async function wrongIn(random: Random): Promise<string | null> {
     const told = w.told.slice(before);
     const alarmed = told.filter(said => said.startsWith("alarm")).length;
     const passedMs = w.clock.now() - began;
-    const isIll = kind === "silence" || kind === "stopped" || kind === "failed";
+    const isIll = ["silence", "called", "stopped", "failed"].includes(kind);
     if (!isIll && alarmed > 0) return `an alarm although all was well: ${kind}`;
-    if (isIll && passedMs >= 20 * min && alarmed !== 1) return `${alarmed} alarms of one stall: ${kind}`;
-    const soonest = { silence: 17 * min, stopped: 12 * min, failed: 5 * min }[String(kind)] ?? 0;
+    if (isIll && passedMs >= (kind === "called" ? 55 : 20) * min && alarmed !== 1)
+      return `${alarmed} alarms of one stall: ${kind}`;
+    const soonest =
+      { silence: 17 * min, called: 42 * min, stopped: 12 * min, failed: 5 * min }[String(kind)] ?? 0;
     if (isIll && passedMs < soonest && alarmed > 0) return `an alarm too soon: ${kind}`;
     if ((kind === "signs" || kind === "idle") && told.length > 0)
       return `told although all was well: ${kind}`;
@@ -66,13 +69,16 @@ async function live(w: HealthWorld, kind: (typeof kinds)[number], random: Random
   }
   if (kind === "dialog") w.presence.of("a").attention = { text: "permission", agent: null, at: began };
   if (kind === "build") w.found = () => ({ ...transcript("tool", 1), childMs: w.clock.now() - began });
+  if (kind === "called") w.found = () => transcript("tool", 1);
   if (kind === "grows") w.found = () => transcript("model", w.clock.now());
   if (kind === "tries") w.found = () => transcript("service", w.clock.now());
   if (kind === "stopped") w.watch.stopped("a", true);
-  // The daemon itself was stopped: its timers come late, and only then the events.
+  // The daemon itself was stopped, or the machine slept: its timers come late, and only then the events.
   if (kind === "frozen") {
-    w.clock.pass(180 * min);
-    await w.pass(1);
+    await w.pass(random.int(0, 16) * min);
+    if (random.int(0, 1) === 0) w.clock.freeze(180 * min);
+    else w.clock.sleep(180 * min);
+    await w.pass(random.int(0, 11) * min);
   } else if (kind !== "signs") await w.pass(random.int(0, 70) * min);
 }
 

@@ -110,14 +110,85 @@ describe("what raises nothing", () => {
     expect(far.told).toEqual(["quiet a"]);
   });
 
-  it("a daemon that was stopped itself: the time that passed meanwhile is nobody's silence", async () => {
+  /** A session whose main agent waits for a helper, which it began in this turn. */
+  function helped(): HealthWorld {
     const w = working();
-    w.clock.pass(3 * hour);
-    for (let n = 0; n < 5; n += 1) await Promise.resolve();
+    w.event("a", "helper", true);
+    for (const helper of w.presence.of("a").agents.values()) helper.descends = true;
+    return w;
+  }
+
+  it("one whose helper asks a person, for hours", async () => {
+    const w = helped();
+    w.presence.of("a").attention = { text: "permission for Bash", agent: "helper", at: w.clock.now() };
+    await w.pass(9 * hour);
+    expect([w.told, w.row("a", "helper")]).toEqual([["quiet a"], "waiting on person 540"]);
+  });
+
+  it("one whose helper runs a long build", async () => {
+    const w = helped();
+    w.found = asked =>
+      asked.agent === null
+        ? transcript("tool")
+        : { ...transcript("tool"), childMs: w.clock.now() - 1_010_000 };
+    await w.pass(9 * hour);
+    expect(w.told).toEqual(["quiet a", "quiet a/helper"]);
+  });
+
+  it("one whose helper's helper asks a person", async () => {
+    const w = helped();
+    w.event("a", "nested", true);
+    const nested = w.presence.of("a").agents.get("nested");
+    if (nested !== undefined) Object.assign(nested, { descends: true, parent: "helper" });
+    w.presence.of("a").attention = { text: "permission for Bash", agent: "nested", at: w.clock.now() };
+    await w.pass(9 * hour);
+    expect(w.told).not.toContainEqual(expect.stringMatching(/alarm/));
+  });
+
+  it("one whose files do not answer, as on a disk that hangs", async () => {
+    const w = working();
+    w.found = () => ({ ...quietLook, isUnreadable: true });
+    await w.pass(9 * hour);
     expect(w.told).toEqual(["quiet a"]);
-    w.event("a", null);
-    await w.pass(4 * min);
-    expect([w.told, w.row("a")]).toEqual([["quiet a"], "working 184"]);
+  });
+
+  it("a build over which the machine slept: its process got older than the turn", async () => {
+    const w = working();
+    const began = w.clock.now();
+    w.found = () => ({ ...transcript("tool"), childMs: w.clock.now() - began - 10_000 + w.clock.sleptMs });
+    await w.pass(2 * min);
+    w.clock.sleep(2 * hour);
+    await w.pass(5 * hour);
+    expect(w.told).toEqual(["quiet a"]);
+  });
+
+  it("a machine or a daemon that stood still: the time that passed meanwhile is nobody's silence", async () => {
+    for (const before of [1, 6, 16])
+      for (const standsStill of [true, false]) {
+        const w = working();
+        await w.pass(before * min);
+        if (standsStill) w.clock.freeze(3 * hour);
+        else w.clock.sleep(3 * hour);
+        await w.pass(11 * min);
+        expect(
+          w.told.filter(said => said !== "quiet a"),
+          `${before} ${standsStill}`,
+        ).toEqual([]);
+        await w.pass(10 * min);
+        expect(w.told.at(-1), `${before} ${standsStill}`).toBe("alarm stalled a");
+      }
+  });
+
+  it("a wall clock that a person sets, back and forth", async () => {
+    const w = working();
+    for (const jumpMs of [-5 * hour, 9 * hour, -1]) {
+      w.clock.sleep(jumpMs);
+      await w.pass(4 * min);
+      w.event("a", null);
+    }
+    expect(w.told).toEqual([]);
+    await w.pass(20 * min);
+    expect(w.told).toEqual(["quiet a", "alarm stalled a"]);
   });
 
   it("a session that ended", async () => {

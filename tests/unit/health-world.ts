@@ -8,7 +8,7 @@ import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";
 
 export const min = 60_000;
-export const quietLook: LifeSigns = { transcript: null, status: null, childMs: "none" };
+export const quietLook: LifeSigns = { transcript: null, status: null, childMs: "none", isUnreadable: false };
 
 export class HealthWorld {
   readonly clock = new SimulatedClock(1_000_000);
