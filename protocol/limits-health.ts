@@ -23,7 +23,7 @@ export const healthLimits = {
   /** Agents of which one answer tells its reader that they stalled, or came back. */
   healthNotesMax: 5,
   /** Leads that are told of one stalled agent. */
-  leadsToldMax: 5,
+  stalledToldMax: 5,
   /** Tasks and files that the reply of `release` names. */
   releasedNamedMax: 20,
   /** Readers whose last look at a lead's screen a server of tools remembers. */

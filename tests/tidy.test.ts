@@ -354,3 +354,12 @@ it("the lock file leaves it to each machine where packages come from", () => {
   expect(downloadAddresses(readFileSync(join(root, "package-lock.json"), "utf8"))).toEqual([]);
   expect(downloadAddresses('{ "resolved": "https://example.org/zod.tgz" }')).toHaveLength(1);
 });
+
+it("each limit is defined once: of two with one name, the later file's would silently count for both", () => {
+  const files = paths.filter(path => /^protocol\/limits[\w-]*\.ts$/.test(path));
+  const names = files.flatMap(path =>
+    [...readFileSync(join(root, path), "utf8").matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name),
+  );
+  expect(names.length).toBeGreaterThan(200);
+  expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+});

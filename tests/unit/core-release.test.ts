@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
+import { leads, leadsOf } from "../../daemon/core/health/leads.ts";
+import { limits } from "../../protocol/limits.ts";
 import { World, waits } from "./core-world.ts";
+import { TaskWorld } from "./task-world.ts";
 
 const main = (session: string): Actor => ({ session, agent: null, incarnation: 0 });
 const helper: Actor = { session: "b", agent: "helper", incarnation: 0 };
@@ -104,6 +107,49 @@ describe("giving back what an agent has", () => {
     w.begin("c", { project: "/q" });
     declareLead(w, "c");
     expect(release(w, null, main("c"))).toMatchObject({ ok: false, code: "lead_only" });
+  });
+
+  it("is for the lead of a team, whose teammates have sessions of their own", () => {
+    const w = world();
+    const teammate = { type: "teammate_named", agent: null, name: "alice", team: "t", lead: "a" } as const;
+    w.do({ ...teammate, session: "b" });
+    w.begin("c");
+    expect(leadsOf(w.state, { session: "b", agent: null })).toEqual([{ session: "a", agent: null }]);
+    expect(release(w, null, main("c"))).toMatchObject({ ok: false, code: "lead_only" });
+    expect(release(w, "helper", main("a"))).toMatchObject({ ok: true, taskCount: 1 });
+    expect(release(w, null, main("a"))).toMatchObject({ ok: true, taskCount: 1 });
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "ended" });
+    expect(leadsOf(w.state, { session: "b", agent: null })).toEqual([]);
+  });
+
+  it("is for the agent that spawned it, and for the main agent of that one's session", () => {
+    const w = new TaskWorld();
+    for (const session of ["a", "c"]) w.begin(session);
+    const by = { ...main("a"), agent: "planner" };
+    w.do({ type: "agent_begin", session: "a", agent: "planner", name: "planner" });
+    const who = { by, project: "/p", name: null, role: null, task: null, base: null };
+    const how = { backend: "background", client: "claude-code", reportsEnd: true } as const;
+    const bounds = { liveMax: 8, depthMax: 1 };
+    w.do({ type: "spawn_create", ...who, ...how, ...bounds, wallMs: 0 });
+    w.begin("b", { spawn: [...w.state.spawns.all.keys()].at(-1) ?? "" });
+    expect(release(w, null, main("c"))).toMatchObject({ ok: false, code: "lead_only" });
+    for (const lead of [by, main("a")]) expect(release(w, null, lead)).toMatchObject({ ok: true });
+    expect(leadsOf(w.state, { session: "b", agent: null })).toEqual([
+      { session: "a", agent: "planner" },
+      { session: "a", agent: null },
+    ]);
+  });
+
+  it("is told to each that may do it: to those that began the agent first, and to few", () => {
+    const w = world();
+    for (let n = 0; n < limits.stalledToldMax + 2; n += 1) {
+      w.begin(`lead ${n}`);
+      declareLead(w, `lead ${n}`);
+    }
+    const told = leadsOf(w.state, { session: "b", agent: "helper" });
+    expect(told[0]).toEqual({ session: "b", agent: null });
+    expect(told).toHaveLength(limits.stalledToldMax);
+    for (const lead of told) expect(leads(w.state, lead, { session: "b", agent: "helper" })).toBe(true);
   });
 
   it("does not touch a later session of the same id", () => {

@@ -1,34 +1,54 @@
-/** Which agents lead which: they are told of those that stall, and may give back what these have. */
+/**
+ * Which agents lead which: they are told of those that stall, and may give back what these have.
+ *
+ * Invariant: who is told may act, and the other way round, but for the bound on those told.
+ */
 import { limits } from "../../../protocol/limits.ts";
 import { isLeadRole } from "../declarations/mismatches.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
-import { sessionsOf } from "../sessions/table.ts";
+import { leadsOf as declaredLeads } from "../roles/standing.ts";
+import { spawnAt } from "../spawns/table.ts";
 import type { State } from "../state.ts";
 
-/** Whether the agent declared that it leads. */
-function hasDeclaredLead({ declarations }: State, whose: Whose): boolean {
-  return isLeadRole(declarations.live.get(noteKey(whose))?.role ?? "");
-}
-
-/** Whether `lead` leads `other`: the main agent of a session leads its agents, a declared lead its whole project. */
+/**
+ * Whether `lead` leads `other`: the main agent of a session leads its agents, a team's lead its teammates with sessions of
+ * their own, an agent those that it spawned, a declared lead its whole project.
+ */
 export function leads(state: State, lead: Whose, other: Whose): boolean {
+  if (noteKey(lead) === noteKey(other)) return isDeclared(state, lead);
+  const isNear = nearLeads(state, other).some(one => noteKey(one) === noteKey(lead));
+  if (isNear) return true;
   const { live } = state.sessions;
-  const isOwn = lead.session === other.session;
-  if (isOwn && lead.agent === null && other.agent !== null) return true;
   const project = live.get(lead.session)?.project;
-  return (
-    hasDeclaredLead(state, lead) && project !== undefined && live.get(other.session)?.project === project
-  );
+  return project !== undefined && live.get(other.session)?.project === project && isDeclared(state, lead);
 }
 
-/** Returns the main agents that lead this one, its own session's first; at most `limits.leadsToldMax`. */
-export function leadsOf(state: State, { session, agent }: Whose): Whose[] {
-  const found: Whose[] = agent === null ? [] : [{ session, agent: null }];
-  const project = state.sessions.live.get(session)?.project;
-  for (const { id } of project === undefined ? [] : sessionsOf(state.sessions, project)) {
-    if (found.length >= limits.leadsToldMax) break;
-    const one = { session: id, agent: null };
-    if (id !== session && hasDeclaredLead(state, one)) found.push(one);
+/** Returns the live agents that lead this one, those that began it first; at most `limits.stalledToldMax`. */
+export function leadsOf(state: State, whose: Whose): Whose[] {
+  const { live } = state.sessions;
+  const found = new Map<string, Whose>();
+  for (const one of nearLeads(state, whose)) if (live.has(one.session)) found.set(noteKey(one), one);
+  const project = live.get(whose.session)?.project;
+  for (const one of project === undefined ? [] : declaredLeads(state, project, whose)) {
+    if (found.size >= limits.stalledToldMax) break;
+    found.set(noteKey(one), one);
   }
+  return [...found.values()].slice(0, limits.stalledToldMax);
+}
+
+/** The agents that began this one: its session's main agent, its team's lead, and the one that spawned its session. */
+function nearLeads({ sessions, spawns }: State, { session, agent }: Whose): Whose[] {
+  const found: Whose[] = agent === null ? [] : [{ session, agent: null }];
+  const lead = sessions.live.get(session)?.teammates.get(null)?.lead;
+  if (lead !== undefined && lead !== session) found.push({ session: lead, agent: null });
+  const parent = spawnAt(spawns, session)?.parent ?? null;
+  if (parent === null) return found;
+  found.push({ session: parent.id, agent: parent.agent });
+  // An agent that spawned may have ended; its session's main agent answers for it.
+  if (parent.agent !== null) found.push({ session: parent.id, agent: null });
   return found;
+}
+
+function isDeclared({ declarations }: State, whose: Whose): boolean {
+  return isLeadRole(declarations.live.get(noteKey(whose))?.role ?? "");
 }
