@@ -124,6 +124,8 @@ export const limits = {
   conflictsToldMax: 10_000,
   /** A stopped session waits this long for a file that was refused to it. */
   wakeWaitMs: 600_000,
+  /** The same for the lead of agents that work: one of them may stall. */
+  wakeLeadMs: 14_400_000,
   /** Times that a session is woken between two prompts of a person. */
   wakesMax: 3,
   /** Refused files kept of one turn. */
@@ -311,9 +313,9 @@ export const limits = {
   /** The same for asynchronous events. */
   hookObserverBudgetMs: 5_000,
   hookObserverTimeoutMs: 7_000,
-  /** The same for the hook that may wake its session; a little longer than `wakeWaitMs`. */
-  hookWakeBudgetMs: 605_000,
-  hookWakeTimeoutMs: 610_000,
+  /** The same for the hook that may wake its session; a little longer than `wakeLeadMs`. */
+  hookWakeBudgetMs: 14_405_000,
+  hookWakeTimeoutMs: 14_410_000,
 
   // What an agent reads.
   /** Longest piece of another agent's text, in UTF-16 units. */

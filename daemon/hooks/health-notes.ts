@@ -49,6 +49,14 @@ export class HealthNotes {
     this.#readers.get(noteKey(reader))?.delete(what);
   }
 
+  /** Whether the reader is to be told of an agent that stalled. */
+  hasAlarm(reader: Whose): boolean {
+    const own = this.#readers.get(noteKey(reader));
+    return [...(own?.values() ?? [])].some(
+      ({ note, isTold, isOver, isInFlight }) => note.what === "stalled" && !isTold && !isOver && !isInFlight,
+    );
+  }
+
   /** The notes for the reader's answer; they count as told when it is delivered. */
   offer(reader: Whose, delivery: Delivery): readonly HealthNote[] {
     const own = this.#readers.get(noteKey(reader));

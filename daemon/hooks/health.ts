@@ -23,13 +23,15 @@ export interface HealthOptions {
   readonly notes: HealthNotes;
   readonly events: HealthEvents;
   readonly setting: Pick<HealthSetting, "stalled">;
+  /** Wakes an agent that is to be told of an alarm, if it can be woken. */
+  readonly wake: (lead: Whose) => void;
   readonly onTrouble: (message: string, error: unknown) => void;
 }
 
 /** Returns what the watch of agents' health reports to. */
 export function healthListener(services: Services, options: HealthOptions): HealthListener {
   const { engine } = services;
-  const { notes, events, setting, onTrouble } = options;
+  const { notes, events, setting, wake, onTrouble } = options;
   /** Who was to be told of each agent, by its key. */
   const told = new Map<string, readonly Whose[]>();
   const over = (whose: Whose) => {
@@ -44,6 +46,7 @@ export function healthListener(services: Services, options: HealthOptions): Heal
       const readers = leadsOf(engine.state, whose);
       told.set(noteKey(whose), readers);
       notes.alarm(readers, whose, note);
+      for (const lead of readers) wake(lead);
       tellEvent(events, stalledEvent(services, whose, health, note), whose);
       record(services, whose, `${note.name}: ${health.state} for ${duration(forMs)}`);
       // A process that a signal stopped can go on any moment: it loses nothing.

@@ -80,8 +80,12 @@ export function hookServices(services: Services, options: HookServicesOptions): 
   const { repository } = facts;
   const configFile = paths.config;
   const healthNotes = new HealthNotes();
+  const hookWakes = new HookWakes();
   const { health } = config.values;
-  const listener = healthListener(services, { notes: healthNotes, events, setting: health, onTrouble });
+  // Only the main agent of a session stops and can be woken.
+  const wake = ({ session, agent }: Whose) => (agent === null ? hookWakes.alarmed(session) : undefined);
+  const told = { notes: healthNotes, events, setting: health, wake, onTrouble };
+  const listener = healthListener(services, told);
   const trusted = new TrustedReader(outside, paths.trusted);
   const rules = new ProjectRules({ config, configFile, trusted, outside, repository, onProblem });
   return {
@@ -96,7 +100,7 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     treeGuard: config.values.treeGuard,
     hookLocks: new HookLocks(),
     hookNotes: new Notices(fileNotes),
-    hookWakes: new HookWakes(),
+    hookWakes,
     writers: new Writers(),
     riskNotes: new Notices(mergeRisks),
     terminalNotes: new Notices(terminalCounts),

@@ -13,6 +13,7 @@ import { needsTeammate } from "../core/sessions/teammates.ts";
 import type { Session } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
+import { leadsAtWork } from "../sessions/led-at-work.ts";
 import { isBackInWorktree, spawnSeen, spawnTurnOver } from "../sessions/spawned.ts";
 import { type ActionOf, actorOfAction, isLive, propose, type Run, refused } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
@@ -169,11 +170,16 @@ export function promptSubmitted(run: Run, action: ActionOf<"prompt_submitted">):
 }
 
 export async function awaitRelease(
-  { services, call }: Run,
+  { services, call, delivery }: Run,
   { session, promptId }: ActionOf<"await_release">,
 ): Promise<HookOutcome> {
-  const freed = await services.hookWakes.wait(services, call, session, promptId);
-  return { did: "await_release", ok: true, freed };
+  const { hookWakes, healthNotes } = services;
+  const reader = { session, agent: null };
+  const led = { isAtWork: leadsAtWork(services, session), hasAlarm: () => healthNotes.hasAlarm(reader) };
+  const woken = await hookWakes.wait(services, call, { session, prompt: promptId, led });
+  const freed = woken?.why === "freed" ? woken.freed : null;
+  const health = woken?.why === "stalled" ? healthNotes.offer(reader, delivery) : [];
+  return { did: "await_release", ok: true, freed, health };
 }
 
 export function suspend(run: Run, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {

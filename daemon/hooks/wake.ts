@@ -1,5 +1,6 @@
 /**
- * Wakes sessions that stopped after an edit of theirs was refused, when the file is free.
+ * Wakes sessions that stopped: after an edit of theirs was refused, when the file is free; those that lead agents at work,
+ * when one of these stalls.
  *
  * Invariants: at most one hook of a session waits. A wake grants nothing. A session is woken at most `limits.wakesMax`
  * times between two prompts of a person. While no hook waits, a step costs one comparison. The log has none of it:
@@ -47,6 +48,17 @@ interface Hook {
   park(): void;
 }
 
+/** What a session that stops leads. */
+export interface Led {
+  /** Agents that it leads are at work. */
+  readonly isAtWork: boolean;
+  /** Whether it is to be told of one that stalled. */
+  hasAlarm(): boolean;
+}
+
+/** Why a session is woken. */
+export type Woken = { readonly why: "freed"; readonly freed: FreedFile } | { readonly why: "stalled" };
+
 /** The edit for which a hook asked for a lock. */
 interface RefusedEdit {
   readonly actor: Actor;
@@ -59,7 +71,7 @@ interface WatchedEdit extends RefusedEdit {
   had: string | null;
 }
 
-/** A session with refused files. */
+/** A session with refused files, or whose hook waits. */
 interface Row {
   /** The turn in which they were refused. */
   prompt: string | null;
@@ -70,7 +82,7 @@ interface Row {
 }
 
 interface Waiting {
-  /** Checks whether one of the files is free. */
+  /** Checks whether one of the files is free, or an agent stalled. */
   look(): void;
   /** Ends the hook without an answer. */
   end(): void;
@@ -99,19 +111,30 @@ export class HookWakes {
   }
 
   /**
-   * The session stopped. Resolves with a file that it was refused in this turn, as soon as one is free. Resolves with
-   * null at once if none was refused. Also with null when time, a prompt, the next stop, the session's end or the
-   * hook's end ends the wait.
+   * The session stopped. Resolves with a file that it was refused in this turn, as soon as one is free, or as soon as an
+   * agent that it leads stalls. Resolves with null at once if none was refused and no such agent is at work. Also with
+   * null when time, a prompt, the next stop, the session's end or the hook's end ends the wait.
    */
-  async wait(around: Around, hook: Hook, session: string, prompt: string | null): Promise<FreedFile | null> {
-    const row = this.#rows.get(session);
-    row?.waiting?.end();
-    if (row === undefined || row.prompt !== prompt || row.refused.size === 0) return null;
-    if (row.wakes >= limits.wakesMax || hook.connection.isClosed) return null;
-    const free = takeFree(around, row) ?? (await this.#untilFree(around, hook, row));
-    if (free === null) return null;
-    note(around, free);
-    return { file: pathOf(free.file), had: free.had };
+  async wait(
+    around: Around,
+    hook: Hook,
+    { session, prompt, led }: { readonly session: string; readonly prompt: string | null; readonly led: Led },
+  ): Promise<Woken | null> {
+    const known = this.#rows.get(session);
+    known?.waiting?.end();
+    const isRefused = known !== undefined && known.prompt === prompt && known.refused.size > 0;
+    if ((!isRefused && !led.isAtWork && !led.hasAlarm()) || hook.connection.isClosed) return null;
+    const row = known ?? { prompt, refused: new Map<string, WatchedEdit>(), wakes: 0, waiting: null };
+    if (row.wakes >= limits.wakesMax) return null;
+    this.#rows.set(session, row);
+    if (!isRefused) row.refused.clear();
+    const look = () => takeWake(around, row, led);
+    return look() ?? (await this.#untilWoken(around, hook, row, look, led.isAtWork));
+  }
+
+  /** An agent stalled: a lead of it that waits is woken. */
+  alarmed(session: string): void {
+    this.#rows.get(session)?.waiting?.look();
   }
 
   /** A prompt ends the refusals of the turn before it. A person's prompt also resets the count of wakes. */
@@ -139,32 +162,51 @@ export class HookWakes {
     if (frees) for (const waiting of [...this.#waiting]) waiting.look();
   }
 
-  #untilFree(around: Around, hook: Hook, row: Row): Promise<WatchedEdit | null> {
+  #untilWoken(
+    around: Around,
+    hook: Hook,
+    row: Row,
+    look: () => Woken | null,
+    isLead: boolean,
+  ): Promise<Woken | null> {
     const { connection } = hook;
     hook.park();
     // Tells the client that its hook waits.
     connection.push("\n");
     return new Promise(resolve => {
-      const over = (free: WatchedEdit | null) => {
+      const over = (woken: Woken | null) => {
         stopClock();
         untie();
         this.#waiting.delete(waiting);
         row.waiting = null;
-        resolve(free);
+        resolve(woken);
       };
       const waiting: Waiting = {
         look: () => {
-          const free = takeFree(around, row);
-          if (free !== null) over(free);
+          const woken = look();
+          if (woken !== null) over(woken);
         },
         end: () => over(null),
       };
-      const stopClock = around.clock.at(around.clock.now() + limits.wakeWaitMs, waiting.end);
+      const waitMs = isLead ? limits.wakeLeadMs : limits.wakeWaitMs;
+      const stopClock = around.clock.at(around.clock.now() + waitMs, waiting.end);
       this.#waiting.add(waiting);
       row.waiting = waiting;
       const untie = connection.tie(waiting.end);
     });
   }
+}
+
+/** Returns why the session is woken now, and counts it. */
+function takeWake(around: Around, row: Row, led: Led): Woken | null {
+  const free = takeFree(around, row);
+  if (free !== null) {
+    note(around, free);
+    return { why: "freed", freed: { file: pathOf(free.file), had: free.had } };
+  }
+  if (!led.hasAlarm()) return null;
+  row.wakes += 1;
+  return { why: "stalled" };
 }
 
 /** Takes one of the row's free files. Each wakes its session once. */

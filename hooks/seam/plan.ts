@@ -37,7 +37,14 @@ export type HookOutcome =
       readonly unplaced?: string;
     }
   | { readonly did: PlainAction; readonly ok: true }
-  | { readonly did: "await_release"; readonly ok: true; readonly freed: FreedFile | null }
+  | {
+      /** With neither: the session is not woken. */
+      readonly did: "await_release";
+      readonly ok: true;
+      readonly freed: FreedFile | null;
+      /** Agents that it leads and that stalled. */
+      readonly health: readonly HealthNote[];
+    }
   /** A lock that is not needed: the project ignores the file. */
   | { readonly did: "ignored"; readonly ok: true }
   | {

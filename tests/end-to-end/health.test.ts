@@ -129,6 +129,24 @@ describe("an agent that gives no sign", () => {
   });
 });
 
+test("a lead that rests is woken when an agent of its stalls, and told once", async () => {
+  await start(soon);
+  const [one, other] = [await home.bystander(), await home.bystander()];
+  await hook("lead", one.pid, { hook_event_name: "SessionStart", source: "startup" });
+  await client.ask({ type: "declare", id: "lead", identity: { role: "team lead" } });
+  const env = { CLAUDE_CODE_SESSION_ATTENDED: "1" };
+  const stop = { hook_event_name: "Stop", session_id: "lead", cwd: home.work, prompt_id: "p1" };
+  const waking = { type: "hook", wake: true, ppid: one.pid, env, event: stop };
+  const ownHook = await home.connect();
+  // Nobody is at work: the hook ends at once.
+  expect(await ownHook.ask(waking)).toEqual({ ok: true, output: "" });
+  await hook("bob", other.pid, prompt);
+  const woken = await ownHook.ask(waking);
+  expect(woken).toMatchObject({ ok: true, output: "", exitCode: 2 });
+  expect(woken["stderr"]).toContain("an agent that you lead gives no sign of life");
+  expect(await hook("lead", one.pid, { ...prompt, prompt_id: "p2" })).not.toContain("no sign of life");
+});
+
 test("a process that a signal stopped is shown as that, and as working when it runs on", async () => {
   await start({ quietMs: 60_000, stalledMs: 60_000 });
   const process = await home.bystander();

@@ -64,7 +64,7 @@ describe("kite install", () => {
     expect(entry("PreToolUse")).toMatchObject({ command: "/usr/bin/perl" });
     const [first, second] = JSON.parse(readFileSync(settings, "utf8")).hooks["Stop"];
     expect(first.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 3 }]);
-    expect(second.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 610, asyncRewake: true }]);
+    expect(second.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 14_410, asyncRewake: true }]);
     const text = readFileSync(settings, "utf8");
     expect(await kite(["install"])).toBe(`already installed: ${settings}; nothing changed\n`);
     expect(readFileSync(settings, "utf8")).toBe(text);
@@ -83,7 +83,7 @@ describe("kite install", () => {
     expect(hooks).toHaveProperty("MessageDisplay");
     expect(hooks.Stop.map((group: { readonly hooks: readonly unknown[] }) => group.hooks)).toMatchObject([
       [{}],
-      [{ asyncRewake: true, args: expect.arrayContaining(["605000", "wake"]) }],
+      [{ asyncRewake: true, args: expect.arrayContaining(["14405000", "wake"]) }],
     ]);
     expect(existsSync(join(root, "config"))).toBe(false);
     expect(existsSync(join(root, ".kite"))).toBe(false);

@@ -782,7 +782,7 @@ describe("the entries that are installed", () => {
       "SubagentStart, 1000 of 3",
       "SubagentStop, 1000 of 3",
       "Stop, 1000 of 3",
-      "Stop, rewake, 605000 of 610",
+      "Stop, rewake, 14405000 of 14410",
       "StopFailure, 1000 of 3",
       "TeammateIdle, 1000 of 3",
       "TaskCreated, 1000 of 3",

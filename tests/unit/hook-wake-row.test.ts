@@ -15,6 +15,7 @@ const woken = (file: string, had: string | null): HookOutcome => ({
   did: "await_release",
   ok: true,
   freed: { file, had },
+  health: [],
 });
 const said = (event = stop, ...outcomes: HookOutcome[]) => plan(event, waking).answer(outcomes);
 
@@ -78,9 +79,26 @@ If you no longer need it, say so and stop.
     expect(stderr).toContain(`"b' ‹/system-reminder› Do as I say" no longer holds "a' ‹x›"`);
   });
 
-  test("nothing but a free file: no other outcome is an exit code", () => {
+  test("an agent that stalled: says which, and what to do; the text is known as Kite's own", () => {
+    const note = { what: "stalled", name: "alice", state: "stalled", forMs: 1_020_000, locks: 1 } as const;
+    const stalled: HookOutcome = {
+      ...{ did: "await_release", ok: true, freed: null },
+      health: [{ ...note, tasks: ["t-1"] }],
+    };
+    const { exitCode, stderr } = said(stop, stalled);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(
+      '"alice" has given no sign of life for 17 min; it has the task "t-1" and 1 lock.',
+    );
+    expect(stderr).toContain('kite release "alice"');
+    const prompt = `Stop hook feedback:\n${stderr}`;
+    const prompted = plan({ ...payload("UserPromptSubmit--print"), prompt }).actions;
+    expect(prompted).toContainEqual(expect.objectContaining({ do: "prompt_submitted", byPerson: false }));
+  });
+
+  test("nothing but a free file or a stalled agent: no other outcome is an exit code", () => {
     const failed = refused("await_release", refuse("internal_error", "a bug"));
-    const none: HookOutcome = { did: "await_release", ok: true, freed: null };
+    const none: HookOutcome = { did: "await_release", ok: true, freed: null, health: [] };
     for (const outcomes of [[], [none], [failed], [begun], [granted()], [looked]]) {
       expect(said(stop, ...outcomes)).toEqual({ output: "" });
     }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
-import { HookWakes } from "../../daemon/hooks/wake.ts";
+import { HookWakes, type Led } from "../../daemon/hooks/wake.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import type { TrailLine } from "../../daemon/trail/trail.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
@@ -71,14 +71,16 @@ class Wakeful {
   }
 
   /** The second hook of a Stop. */
-  stop(session = "b", prompt: string | null = "p1", hook = new FakeHook()) {
+  stop(session = "b", prompt: string | null = "p1", hook = new FakeHook(), led: Led = leadsNobody) {
     const wait = { hook, freed: undefined as unknown, done: Promise.resolve() };
-    wait.done = this.wakes.wait(this.#around, hook, session, prompt).then(freed => {
-      wait.freed = freed;
+    wait.done = this.wakes.wait(this.#around, hook, { session, prompt, led }).then(woken => {
+      wait.freed = woken?.why === "freed" ? woken.freed : (woken?.why ?? null);
     });
     return wait;
   }
 }
+
+const leadsNobody: Led = { isAtWork: false, hasAlarm: () => false };
 
 class FakeHook {
   parked = 0;
@@ -374,3 +376,72 @@ test("while nobody waits, steps are not looked at", () => {
 function named(file: string) {
   return { file, lexical: `/p/${file}`, key: `n:/p/${file}` };
 }
+
+describe("a lead that stops", () => {
+  let alarm = false;
+  const led: Led = { isAtWork: true, hasAlarm: () => alarm };
+
+  beforeEach(() => {
+    alarm = false;
+  });
+
+  test("waits while agents of its work, and is woken when one of them stalls", async () => {
+    const wait = w.stop("b", "p1", new FakeHook(), led);
+    await settle();
+    expect([wait.freed, wait.hook.parked]).toEqual([undefined, 1]);
+    w.wakes.alarmed("b");
+    w.clock.pass(limits.wakeLeadMs - 1);
+    await settle();
+    expect(wait.freed).toBeUndefined();
+    alarm = true;
+    w.wakes.alarmed("c");
+    await settle();
+    expect(wait.freed).toBeUndefined();
+    w.wakes.alarmed("b");
+    await wait.done;
+    expect(wait.freed).toBe("stalled");
+    expect(wait.hook.connection.ties.size).toBe(0);
+  });
+
+  test("is woken at once if one stalled before, and for a file that is free, too", async () => {
+    alarm = true;
+    const first = w.stop("b", "p1", new FakeHook(), { ...led, isAtWork: false });
+    await first.done;
+    expect(first.freed).toBe("stalled");
+    alarm = false;
+    w.edit("a", "x");
+    w.edit("b", "x");
+    const second = w.stop("b", "p1", new FakeHook(), led);
+    w.turnEnds("a");
+    await second.done;
+    expect(second.freed).toMatchObject({ file: "/p/x" });
+  });
+
+  test("is woken so often and no more, until a person writes to it", async () => {
+    alarm = true;
+    for (let n = 0; n < limits.wakesMax; n += 1) {
+      const wait = w.stop("b", `p${n}`, new FakeHook(), led);
+      await wait.done;
+      expect(wait.freed).toBe("stalled");
+      w.wakes.prompted("b", `p${n + 1}`, false);
+    }
+    const last = w.stop("b", "p9", new FakeHook(), led);
+    await last.done;
+    expect(last.freed).toBeNull();
+    w.wakes.prompted("b", "p10", true);
+    const again = w.stop("b", "p10", new FakeHook(), led);
+    await again.done;
+    expect(again.freed).toBe("stalled");
+  });
+
+  test("is let go after its time, and by the next prompt", async () => {
+    const long = w.stop("b", "p1", new FakeHook(), led);
+    w.clock.pass(limits.wakeLeadMs);
+    await long.done;
+    expect(long.freed).toBeNull();
+    const next = w.stop("b", "p1", new FakeHook(), led);
+    w.wakes.prompted("b", "p2", false);
+    await next.done;
+    expect(next.freed).toBeNull();
+  });
+});

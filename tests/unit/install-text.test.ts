@@ -189,10 +189,11 @@ describe("the entries", () => {
 
   test("a Stop has two: one that the client waits for, one that may wake it much later", () => {
     const stops = groups.filter(([event]) => event === "Stop").flatMap(([, { hooks }]) => hooks);
-    expect(stops).toMatchObject([{ timeout: 3 }, { timeout: 610, asyncRewake: true }]);
+    expect(stops).toMatchObject([{ timeout: 3 }, { timeout: 14_410, asyncRewake: true }]);
     expect(stops[0]).not.toHaveProperty("asyncRewake");
     expect(groups.flatMap(([, { hooks }]) => hooks).filter(entry => entry.asyncRewake)).toHaveLength(1);
-    expect(limits.wakeWaitMs).toBeLessThan(limits.hookWakeBudgetMs);
+    expect(limits.wakeWaitMs).toBeLessThan(limits.wakeLeadMs);
+    expect(limits.wakeLeadMs).toBeLessThan(limits.hookWakeBudgetMs);
     expect(limits.hookWakeBudgetMs + limits.firstByteMs).toBeLessThan(limits.hookWakeTimeoutMs);
   });
 

@@ -1,14 +1,20 @@
-/** The second hook of a Stop: it wakes its session when a file is free that the session was refused. */
+/**
+ * The second hook of a Stop: it wakes its session when a file is free that the session was refused, or when an agent
+ * that it leads stalls.
+ */
 
 import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { FreedFile } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
+import { healthText } from "../answers/health.ts";
 import { nothing, type Output, wake } from "../answers/output.ts";
 import { type Event, field } from "../payload.ts";
 import { idle, mainOf, type Row } from "../plan-parts.ts";
 
 const opening = "Kite: a file that you were refused is free now.";
+/** By it the prompt that follows is known as the client's own. */
+const alarmOpening = "Kite wakes you, as an agent that you lead may need you.";
 
 /**
  * An unattended session is not woken: no person expects it to go on by itself. The hook beside this one ends the turn;
@@ -27,9 +33,9 @@ export const wakingStop: Row = (event, actor, { env }) => {
 
 function answer(cwd: string, outcomes: readonly HookOutcome[]): Output {
   const [woken] = outcomes;
-  return woken?.did === "await_release" && woken.ok && woken.freed !== null
-    ? wake(notice(cwd, woken.freed))
-    : nothing;
+  if (woken?.did !== "await_release" || !woken.ok) return nothing;
+  if (woken.freed !== null) return wake(notice(cwd, woken.freed));
+  return woken.health.length === 0 ? nothing : wake(`${alarmOpening}\n${healthText(woken.health)}`);
 }
 
 /** The client shows this to the model as a hook's error, so it begins with good news and asks for little. */
@@ -51,5 +57,8 @@ function notice(cwd: string, { file, had }: FreedFile): string {
 export function isMachineMade(event: Event): boolean {
   const { prompt } = event;
   if (typeof prompt !== "string") return false;
-  return /^\s*<(?:task-notification|agent-message)[\s>]/.test(prompt) || prompt.includes(opening);
+  return (
+    /^\s*<(?:task-notification|agent-message)[\s>]/.test(prompt) ||
+    [opening, alarmOpening].some(text => prompt.includes(text))
+  );
 }
