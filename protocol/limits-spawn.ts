@@ -14,6 +14,8 @@ export const spawnLimits = {
   spawnWordChars: 40,
   /** The prompt as UTF-8: it is one argument of a program. */
   spawnPromptBytes: 64 * 1024,
+  /** The command line of a program in a window: tmux takes no longer message. */
+  spawnTmuxBytes: 15 * 1024,
   /** The end of an agent's output that its record keeps, in UTF-16 units. */
   spawnOutputChars: 4_096,
   /** Why an agent failed, or what else went wrong, in UTF-16 units. */

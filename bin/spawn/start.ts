@@ -51,6 +51,7 @@ type Note = (known: { readonly handle?: string } & Partial<Place>) => Promise<Sp
 /** Starts an agent and returns its record. Throws `Refused` or, after the record has failed, `ProgramFailed`. */
 export async function startAgent(starter: Starter, asked: Asked): Promise<SpawnRow> {
   const { client, actor, project } = starter;
+  checkWords(asked);
   const template = await templateOf(asked.client ?? clientName, starter);
   const git = new Git(starter.env, starter.cwd);
   const base = asked.here ? null : (asked.from ?? (await headOf(git)));
@@ -58,7 +59,6 @@ export async function startAgent(starter: Starter, asked: Asked): Promise<SpawnR
     throw new ProgramFailed(
       `${starter.cwd} is in no git repository with a commit; use --here, or commit first`,
     );
-  checkPrompt(asked);
   const { name, role, task } = asked;
   const { spawn: row } = await ask(client, "spawn_create", {
     ...actor,
@@ -169,9 +169,16 @@ async function orderOf(
   };
 }
 
-function checkPrompt({ prompt, task }: Asked): void {
-  if (prompt === null && task === undefined)
+/** Throws `ProgramFailed` for words that say nothing, or that no program can be given. */
+function checkWords({ prompt, task, model, from }: Asked): void {
+  const isSaid = prompt !== null && prompt.trim() !== "";
+  if (!isSaid && (prompt !== null || task === undefined))
     throw new ProgramFailed("say what the agent is to do: a prompt, or --task ID");
+  for (const word of [prompt, model, from])
+    if (word?.includes("\0") === true)
+      throw new ProgramFailed(
+        "a prompt, a model or a branch has a NUL character, which no program can be given",
+      );
   const bytes = Buffer.byteLength(prompt ?? "");
   if (bytes <= limits.spawnPromptBytes) return;
   throw new ProgramFailed(

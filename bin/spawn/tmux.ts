@@ -1,7 +1,8 @@
 /**
  * Windows of tmux for agents that run in a terminal. A pane carries the id of its agent, so that no other pane is ever
- * taken for it: ids of panes begin anew with each server.
+ * taken for it: ids of panes begin anew with each server. A window whose program could not be started is closed.
  */
+import { limits } from "../../protocol/limits.ts";
 import { type Env, inheritedVariables, neededProgram, ProgramFailed, runProgram } from "./programs.ts";
 
 /** The option of a pane that holds the agent's id, and the session for agents that are spawned outside tmux. */
@@ -39,20 +40,34 @@ export class Tmux {
 
   /** Opens a window and starts the program in it. Returns the pane and the server's socket. */
   async open(window: Window): Promise<Pane & { readonly socket: string }> {
-    const { id, name, cwd, words, variables } = window;
-    // The program starts only when the pane has its mark, and stays to be read if the program fails.
-    const how = ["-d", "-P", "-F", "#{pane_id} #{socket_path}", "-n", name, "-c", cwd];
+    const { id, name, cwd } = window;
+    const how = ["-d", "-P", "-F", "#{pane_id} #{socket_path}", "-n", name, "-c", withoutFormats(cwd)];
     const opened = await this.#opened(how);
     const [, pane = "", socket = ""] = /(%\d+) (\S.*)/.exec(opened) ?? [];
+    try {
+      await this.#started(pane, window);
+    } catch (error) {
+      await this.#run("kill-pane", "-t", pane);
+      throw error;
+    }
+    const found = await this.find(id);
+    if (found === null) throw new ProgramFailed(`the window of ${name} closed at once`);
+    return { socket, ...found };
+  }
+
+  /** Starts the window's program in an empty pane. It begins only when the pane has its mark, and stays to be read if it fails. */
+  async #started(pane: string, { id, cwd, words, variables }: Window): Promise<void> {
     await this.#told("set-option", "-p", "-t", pane, mark, id);
     await this.#run("set-option", "-p", "-t", pane, "remain-on-exit", "failed");
     const unset = inheritedVariables.flatMap(variable => ["-u", variable]);
     const set = Object.entries(variables).map(([variable, value]) => `${variable}=${value}`);
     const line = ["/usr/bin/env", ...unset, ...set, ...words];
-    await this.#told("respawn-pane", "-k", "-c", cwd, "-t", pane, ...line);
-    const found = await this.find(id);
-    if (found === null) throw new ProgramFailed(`the window of ${name} closed at once`);
-    return { socket, ...found };
+    const bytes = line.reduce((sum, word) => sum + Buffer.byteLength(word) + 1, 0);
+    if (bytes > limits.spawnTmuxBytes)
+      throw new ProgramFailed(
+        `the agent's command line has ${bytes} bytes, and tmux takes ${limits.spawnTmuxBytes}; put the prompt into a file and name that`,
+      );
+    await this.#told("respawn-pane", "-k", "-c", withoutFormats(cwd), "-t", pane, ...line);
   }
 
   /** Returns the agent's pane, or null if it is gone. */
@@ -108,7 +123,8 @@ export class Tmux {
   }
 
   #run(...args: readonly string[]) {
-    return runProgram(this.#program(), [...this.#server(), ...args], { cwd: this.#cwd, env: this.#env });
+    const words = [...this.#server(), ...args.map(literal)];
+    return runProgram(this.#program(), words, { cwd: this.#cwd, env: this.#env });
   }
 
   async #told(...args: readonly string[]): Promise<string> {
@@ -116,4 +132,14 @@ export class Tmux {
     if (code === 0) return output;
     throw new ProgramFailed(`tmux ${args[0]} failed: ${output.trim().slice(0, 500)}`, output);
   }
+}
+
+/** A word whose last character is a semicolon would end tmux's command there. */
+function literal(word: string): string {
+  return word.endsWith(";") ? `${word.slice(0, -1)}\\;` : word;
+}
+
+/** tmux expands formats in a directory: `#S` would become the name of its session, `#(...)` what a program prints. */
+function withoutFormats(path: string): string {
+  return path.replaceAll("#", "##");
 }

@@ -1,0 +1,109 @@
+/** Spawned agents under odd prompts, names, places and callers, and in races with those who stop them. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { limits } from "../../protocol/limits.ts";
+import { Mcp } from "./mcp-client.ts";
+import { SpawnWorld } from "./spawn-world.ts";
+
+const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
+let world: SpawnWorld;
+
+beforeEach(async () => {
+  world = new SpawnWorld();
+  await world.home.start();
+});
+afterEach(async () => {
+  // The server of this world alone: its socket is in this world's folder.
+  if (hasTmux) spawnSync("tmux", ["kill-server"], { env: world.environment });
+  await world.dispose();
+});
+
+/** Panes of this world's tmux. */
+function panes(): string[] {
+  const words = ["list-panes", "-a", "-F", "#{@kite_spawn} #{window_name} #{pane_dead}"];
+  const { stdout } = spawnSync("tmux", words, { env: world.environment, encoding: "utf8" });
+  return stdout.split("\n").filter(line => line !== "");
+}
+
+/** A client that writes down its words and its directory, one a line, and runs until it is stopped. */
+function teller(): string {
+  const file = join(dirname(world.home.work), "teller");
+  writeFileSync(
+    file,
+    `#!/bin/sh\n{ pwd; for word; do printf '%s\\n' "$word"; done; } > '${file}.said'\nexec cat '${file}.pipe'\n`,
+  );
+  chmodSync(file, 0o755);
+  execFileSync("mkfifo", [`${file}.pipe`]);
+  mkdirSync(dirname(world.home.paths.config), { recursive: true });
+  writeFileSync(world.home.paths.config, JSON.stringify({ spawn: { teller: [file, "{prompt}", "end"] } }));
+  return `${file}.said`;
+}
+
+describe("a prompt", () => {
+  test.each([["--help me"], ["-"], ["two\nlines"], ["日本 🪁 'x' \"y\" $(z) `w` \\"], ["mend it;"]])(
+    "%j reaches the client as one word",
+    async prompt => {
+      const said = await world.kite(["spawn", "--name", "bob", "--", prompt]);
+      expect(said).toMatchObject({ code: 0 });
+      expect(world.calls[0]?.argv[1]?.trimStart()).toBe(prompt);
+    },
+  );
+
+  test("of blanks is none", async () => {
+    const said = await world.kite(["spawn", "   ", "--name", "bob"]);
+    expect(said.err).toContain("say what the agent is to do");
+    expect(await world.agents()).toEqual([]);
+  });
+
+  test("that is too long, or that no program can get, is refused before anything is recorded", async () => {
+    const mcp = await Mcp.start(world.home, { env: world.environment });
+    const zero = await mcp.call("kite_spawn", { prompt: "a\u0000b" });
+    expect(zero).toMatchObject({ isError: true, text: expect.stringContaining("NUL") });
+    expect(await world.agents()).toEqual([]);
+    await mcp.close();
+    const long = await world.kite(["spawn", "--name", "bob", "x".repeat(limits.spawnPromptBytes + 1)]);
+    expect(long.err).toContain("put the rest into a file");
+    expect(await world.agents()).toEqual([]);
+  });
+
+  test.each([["mend it;"], ["a\\;"], ["x;;"], [";"]])(
+    "%j reaches a client in a window as one word",
+    async prompt => {
+      if (!hasTmux) return;
+      const said = teller();
+      const ran = await world.kite(["spawn", prompt, "--client", "teller", "--here"]);
+      expect(ran).toMatchObject({ code: 0 });
+      expect(readFileSync(said, "utf8")).toBe(`${world.home.work}\n${prompt}\nend\n`);
+    },
+  );
+
+  test("is read in a directory whose name tmux would expand", async () => {
+    if (!hasTmux) return;
+    const said = teller();
+    const odd = join(world.home.work, "a #S b #(touch x) é;");
+    mkdirSync(odd);
+    await world.home.kiteAt(odd, world.environment, "spawn", "mend it", "--client", "teller", "--here");
+    expect(readFileSync(said, "utf8")).toBe(`${odd}\nmend it\nend\n`);
+    expect(existsSync(join(odd, "x"))).toBe(false);
+  });
+
+  test("too long for tmux fails with words, and leaves no window", async () => {
+    if (!hasTmux) return;
+    teller();
+    const ran = await world.kite([
+      "spawn",
+      "x".repeat(30_000),
+      "--client",
+      "teller",
+      "--here",
+      "--name",
+      "bob",
+    ]);
+    expect(ran).toMatchObject({ code: 1 });
+    expect(ran.err).toContain("tmux takes 15360; put the prompt into a file");
+    expect(panes()).toEqual([]);
+    expect(await world.agent("bob")).toMatchObject({ state: "failed" });
+  });
+});
