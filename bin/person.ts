@@ -29,6 +29,18 @@ export async function hiddenAgent(world: ProcessContext, what: string): Promise<
   );
 }
 
+/** Prints that refusal; returns the exit code, or null if the command may go on. */
+export async function refuseHidden(
+  world: ProcessContext,
+  json: boolean,
+  what: string,
+): Promise<number | null> {
+  const hidden = await hiddenAgent(world, what);
+  if (hidden === null) return null;
+  fail(world, json, "not_a_person", hidden);
+  return exitCodes.failed;
+}
+
 /** Refuses a command that only a person runs; `what` says what the person does. Returns the exit code. */
 export function refuseAgent(world: ProcessContext, json: boolean, what: string): number {
   fail(world, json, "person_only", `only a person ${what}; ask your user to run this command in a terminal`);

@@ -63,6 +63,7 @@ export const spawnUpdateSchema = z.object({
   stopping: z.boolean().optional(),
   /** How its client, or tmux, names it. Restarts the time in which it has to register. */
   handle: refNameSchema.optional(),
+  /** Restarts that time, too. */
   worktree: pathSchema.optional(),
   branch: refNameSchema.optional(),
   /** The end of what it printed. */

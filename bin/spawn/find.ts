@@ -28,11 +28,15 @@ export function spawnCalled(rows: readonly SpawnRow[], name: string, project: st
   return found.findLast(row => !hasEnded(row)) ?? found.at(-1) ?? null;
 }
 
-/** Returns the record that `name` means. Throws `Refused` with the agents there are. */
+/** Returns the record that `name` means: an id, or a name in this project. Throws `Refused` with the agents there are. */
 export async function neededSpawn(client: Client, name: string, project: string): Promise<SpawnRow> {
   const rows = await rowsOf(client, "spawns");
   const found = spawnCalled(rows, name, project);
-  if (found !== null) return found;
+  if (found !== null && (found.project === project || found.id === name)) return found;
+  if (found !== null) {
+    const error = `no spawned agent of this project is called ${name}; one of ${found.project} is: use its id, ${found.id}`;
+    throw new Refused(refuse("unknown_spawn", error, { spawn: name }));
+  }
   const some = rows
     .filter(row => row.project === project)
     .slice(-limits.recipientsNamedMax)

@@ -52,6 +52,18 @@ export async function headOf(git: Git): Promise<string | null> {
   return code === 0 ? output.trim() : commit.output.trim();
 }
 
+/**
+ * Returns what `from` means for good: a branch by its name, anything else (`HEAD`, `main~2`, a tag) as the commit that it is
+ * now. Text that git does not know stays as it is.
+ */
+export async function baseOf(git: Git, from: string): Promise<string> {
+  if (from.startsWith("-")) return from;
+  for (const refs of ["refs/heads/", "refs/remotes/"])
+    if (await git.succeeds("show-ref", "--verify", "--quiet", `${refs}${from}`)) return from;
+  const { code, output } = await git.run("rev-parse", "--verify", "--quiet", `${from}^{commit}`);
+  return code === 0 ? output.trim() : from;
+}
+
 /** Returns where the worktree of an agent of this name will be. Throws `ProgramFailed` if something is there. */
 export async function freePlace(git: Git, name: string): Promise<Place> {
   const place = { worktree: join(await mainWorktree(git), worktreesFolder, name), branch: branchOf(name) };

@@ -11,6 +11,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import { plain } from "../../protocol/text.ts";
 import { actingSession } from "../actor.ts";
+import { refuseHidden } from "../person.ts";
 import { type ProcessContext, printFramed, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
@@ -33,6 +34,8 @@ export async function prune(
   names: readonly string[],
   isJson: boolean,
 ): Promise<number> {
+  const refused = await refuseHidden(world, isJson, "removes agents");
+  if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
   const actor = actingSession(world.env) ?? {};
   return withDaemon(world, isJson, async client => {
@@ -43,14 +46,16 @@ export async function prune(
         : await Promise.all(names.map(name => neededSpawn(client, name, project)));
     const [removed, kept]: [SpawnRow[], Kept[]] = [[], []];
     for (const row of wanted) {
-      const reason = await remove(world, row);
+      const reason = await remove(world, row, project);
       if (reason === null) {
         await ask(client, "spawn_remove", { ...actor, spawns: [row.id] });
         removed.push(row);
       } else {
         kept.push({ id: row.id, name: row.name, reason });
         const words = plain(reason, limits.spawnReasonChars);
-        await ask(client, "spawn_update", { ...actor, spawn: row.id, reason: words });
+        // Why it failed, or that it has not ended, says more.
+        if (hasEnded(row) && row.reason === null)
+          await ask(client, "spawn_update", { ...actor, spawn: row.id, reason: words });
       }
     }
     if (isJson) printJson(world, { removed: removed.map(({ id, name }) => ({ id, name })), kept });
@@ -64,7 +69,8 @@ export async function prune(
 }
 
 /** Removes what the agent left; returns why it stays, or null. */
-async function remove(world: ProcessContext, row: SpawnRow): Promise<string | null> {
+async function remove(world: ProcessContext, row: SpawnRow, project: string): Promise<string | null> {
+  if (row.project !== project) return `it is an agent of ${row.project}; run kite agents prune there`;
   if (!hasEnded(row)) return `it has not ended (${row.state}); stop it first: kite stop ${row.name}`;
   try {
     if (row.backend === "tmux") await closeWindow(world, row);

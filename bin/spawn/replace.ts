@@ -13,6 +13,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import { plain, quote } from "../../protocol/text.ts";
 import { actingSession } from "../actor.ts";
+import { refuseHidden } from "../person.ts";
 import { type Client, type ProcessContext, print } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
@@ -28,6 +29,8 @@ import { reported, stopped } from "./stop.ts";
 
 /** Resumes the agent or replaces it, and waits until a session has registered. Returns the exit code. */
 export async function replace(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
+  const refused = await refuseHidden(world, isJson, "replaces an agent");
+  if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
   return withDaemon(world, isJson, async client => {
     const row = await neededSpawn(client, name, project);

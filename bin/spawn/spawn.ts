@@ -3,6 +3,7 @@ import { LocalError } from "../../client/errors.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import { nearPath } from "../../protocol/text.ts";
 import { actingSession } from "../actor.ts";
+import { refuseHidden } from "../person.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
@@ -50,9 +51,11 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
     return exitCodes.failed;
   }
   const { env, cwd, paths } = world;
+  const refused = await refuseHidden(world, isJson, "spawns an agent");
+  if (refused !== null) return refused;
   const actor = actingSession(env) ?? {};
   const project = await projectOf(cwd);
-  return withDaemon(world, isJson, async client => {
+  const work = async (client: Client) => {
     try {
       const row = await startAgent({ client, actor, project, cwd, env, paths }, asked);
       const last = await followed(world, client, row, flags);
@@ -64,7 +67,9 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
       fail(world, isJson, "spawn_failed", error.message);
       return exitCodes.failed;
     }
-  });
+  };
+  // A daemon that is replaced by a newer one meanwhile comes back.
+  return withDaemon(world, isJson, work, { reconnect: true });
 }
 
 /** Returns the record once its agent has registered or failed, or with `wait` once its turn is over. */

@@ -15,7 +15,9 @@ import { plain } from "../../protocol/text.ts";
 import type { Client } from "../process-context.ts";
 import { ask, rowsOf } from "../with-daemon.ts";
 import { briefingOf, promptOf } from "./briefing.ts";
-import { addWorktree, freePlace, Git, headOf, type Place } from "./git.ts";
+import { endClient } from "./end-client.ts";
+import { hasEnded } from "./find.ts";
+import { addWorktree, baseOf, freePlace, Git, headOf, type Place } from "./git.ts";
 import { type Env, neededProgram, outputEnd, ProgramFailed, runProgram, withoutSession } from "./programs.ts";
 import { type Template, templateOf } from "./template.ts";
 import { Tmux } from "./tmux.ts";
@@ -54,7 +56,7 @@ export async function startAgent(starter: Starter, asked: Asked): Promise<SpawnR
   checkWords(asked);
   const template = await templateOf(asked.client ?? clientName, starter);
   const git = new Git(starter.env, starter.cwd);
-  const base = asked.here ? null : (asked.from ?? (await headOf(git)));
+  const base = asked.here ? null : await (asked.from === undefined ? headOf(git) : baseOf(git, asked.from));
   if (!asked.here && base === null)
     throw new ProgramFailed(
       `${starter.cwd} is in no git repository with a commit; use --here, or commit first`,
@@ -74,14 +76,31 @@ export async function startAgent(starter: Starter, asked: Asked): Promise<SpawnR
   const note: Note = async known =>
     (await ask(client, "spawn_update", { ...actor, spawn: row.id, ...known })).spawn;
   try {
-    return await run(starter, { asked, row, template, git, base, note });
+    const started = await run(starter, { asked, row, template, git, base, note });
+    if (hasEnded(started)) await endLate(starter, started);
+    return started;
   } catch (error) {
-    if (!(error instanceof ProgramFailed)) throw error;
+    if (!(error instanceof ProgramFailed) || error instanceof EndedMeanwhile) throw error;
     const reason = plain(error.message, limits.spawnReasonChars);
     const output = error.output === "" ? {} : { output: outputEnd(error.output) };
     await ask(client, "spawn_update", { ...actor, spawn: row.id, state: "failed", reason, ...output });
     throw error;
   }
+}
+
+/** The agent's record ended while its client started. */
+class EndedMeanwhile extends ProgramFailed {}
+
+/** Ends the client of an agent that was stopped while it started, or took too long. Throws `EndedMeanwhile`. */
+async function endLate({ env, cwd }: Starter, row: SpawnRow): Promise<never> {
+  const { name, state } = row;
+  try {
+    await endClient({ env, cwd }, row);
+  } catch (error) {
+    if (!(error instanceof ProgramFailed)) throw error;
+    throw new EndedMeanwhile(`${name} has ended (${state}) while its client started: ${error.message}`);
+  }
+  throw new EndedMeanwhile(`${name} has ended (${state}) while its client started, so its client was ended`);
 }
 
 interface Run {

@@ -2,17 +2,19 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { LocalError } from "../../client/errors.ts";
-import { attachWords, clientProgram, stopWords } from "../../hooks/claude-code/spawn/words.ts";
+import { attachWords, clientProgram } from "../../hooks/claude-code/spawn/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import { actingSession } from "../actor.ts";
+import { refuseHidden } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { endClient } from "./end-client.ts";
 import { handleOf, hasEnded, neededSpawn } from "./find.ts";
 import { followSpawn } from "./follow.ts";
-import { neededProgram, ProgramFailed, runHere, runProgram, withoutSession } from "./programs.ts";
+import { neededProgram, ProgramFailed, runHere, withoutSession } from "./programs.ts";
 import { Tmux } from "./tmux.ts";
 
 /** Opens the agent in this terminal. Returns the exit code of the program that shows it. */
@@ -51,6 +53,8 @@ async function attachLine(
 
 /** Stops the agent and waits until its session has ended. Returns the exit code. */
 export async function stop(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
+  const refused = await refuseHidden(world, isJson, "stops an agent");
+  if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
   return withDaemon(world, isJson, async client => {
     const row = await neededSpawn(client, name, project);
@@ -63,9 +67,12 @@ export async function stop(world: ProcessContext, name: string, isJson: boolean)
 export async function stopped(world: ProcessContext, client: Client, row: SpawnRow): Promise<SpawnRow> {
   const actor = actingSession(world.env) ?? {};
   const update = { ...actor, spawn: row.id };
-  await ask(client, "spawn_update", { ...update, stopping: true });
+  const before = await ask(client, "spawn_update", { ...update, stopping: true });
+  // Its starter is still at it, and ends the client as soon as that has started.
+  if (before.spawn.state === "starting" && handleOf(before.spawn) === null)
+    return (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
   try {
-    await endClient(world, row);
+    await endClient(world, before.spawn);
   } catch (error) {
     if (error instanceof ProgramFailed) await ask(client, "spawn_update", { ...update, stopping: false });
     throw error;
@@ -77,23 +84,6 @@ export async function stopped(world: ProcessContext, client: Client, row: SpawnR
   if (ended !== null) return ended;
   // The client said that it stopped the session, and no hook told the daemon.
   return (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
-}
-
-async function endClient({ env, cwd }: ProcessContext, row: SpawnRow): Promise<void> {
-  const { backend, id, name } = row;
-  if (backend === "tmux") {
-    const tmux = new Tmux(env, cwd, row.handle);
-    const pane = await tmux.find(id);
-    if (pane !== null) await tmux.close(pane);
-    return;
-  }
-  const handle = handleOf(row);
-  if (handle === null) return;
-  const own = withoutSession(env);
-  const ran = await runProgram(neededProgram(clientProgram, own, cwd), stopWords(handle), { cwd, env: own });
-  if (ran.code === 0) return;
-  const said = clean(ran.output).slice(0, limits.quoteChars);
-  throw new ProgramFailed(`${clientProgram} could not stop ${name}: ${said}`, ran.output);
 }
 
 function told(world: ProcessContext, row: SpawnRow, isJson: boolean): number {

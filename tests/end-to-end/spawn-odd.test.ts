@@ -107,3 +107,75 @@ describe("a prompt", () => {
     expect(await world.agent("bob")).toMatchObject({ state: "failed" });
   });
 });
+
+describe("a caller", () => {
+  test("that hides its session's variables is no person", async () => {
+    const ann = await world.home.session("ann", { project: world.home.work, name: "Ann" });
+    await world.kite(["spawn", "TURN", "--name", "bob", "--wait"]);
+    const hidden = { CLAUDECODE: "1" };
+    for (const words of [
+      ["spawn", "TURN"],
+      ["stop", "bob"],
+      ["replace", "bob"],
+      ["agents", "prune"],
+    ])
+      expect(await world.kite([...words, "--json"], hidden)).toMatchObject({
+        code: 1,
+        out: expect.stringContaining('"not_a_person"'),
+      });
+    expect(await world.agents()).toMatchObject([{ name: "bob", state: "idle" }]);
+    ann.destroy();
+  });
+
+  test("of another project means no agent of this one by its name", async () => {
+    await world.kite(["spawn", "TURN", "--name", "bob", "--wait"]);
+    const { id } = await world.agent("bob");
+    const other = join(dirname(world.home.work), "other-project");
+    mkdirSync(other);
+    execFileSync("git", ["init", "-q", other]);
+    const there = (...words: string[]) => world.kite(words, {}, other);
+    const foreign = await there("stop", "bob");
+    expect(foreign).toMatchObject({ code: 1 });
+    expect(foreign.err).toContain(`use its id, ${id}`);
+    expect(await world.agent("bob")).toMatchObject({ state: "idle" });
+    expect(await there("stop", id)).toMatchObject({ code: 0 });
+    const kept = await there("agents", "prune", id);
+    expect(kept).toMatchObject({ code: 1 });
+    expect(kept.out).toContain("run kite agents prune there");
+    expect((await world.kite(["agents", "prune"])).out).toBe("removed bob\n");
+  });
+});
+
+describe("an agent that is stopped", () => {
+  test("while its client starts does not go on", async () => {
+    const spawning = world.kite(["spawn", "TURN", "--name", "bob"], world.holding());
+    await world.held();
+    expect((await world.kite(["stop", "bob"])).out).toBe("bob: stopped\n");
+    await world.release();
+    expect(await spawning).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(
+        "bob has ended (stopped) while its client started, so its client was ended",
+      ),
+    });
+    expect(world.calls.map(({ argv }) => argv[0])).toContain("stop");
+  });
+
+  test("keeps why it failed when its work is not removed, and a live one gets no reason", async () => {
+    const watcher = await world.watcher();
+    await world.kite(["spawn", "WRITE", "--name", "bob", "--wait"]);
+    await world.kite(["agents", "prune", "bob"]);
+    expect(await world.agent("bob")).toMatchObject({ state: "idle", reason: null });
+    process.kill(world.sessions[0] ?? 0, "SIGKILL");
+    await world.reached(watcher, "bob", "failed");
+    expect((await world.kite(["agents", "prune"])).out).toContain("has uncommitted changes");
+    expect(await world.agent("bob")).toMatchObject({ reason: "its process ended" });
+  });
+});
+
+test("a base that moves with whoever reads it is kept as the commit that it was", async () => {
+  const commit = world.git("rev-parse", "HEAD").trim();
+  await world.kite(["spawn", "COMMIT", "--name", "bob", "--from", "HEAD", "--wait"]);
+  expect(await world.agent("bob")).toMatchObject({ base: commit });
+  expect((await world.kite(["agent", "bob", "--diff"])).out).toContain("+new");
+});

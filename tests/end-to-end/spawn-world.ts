@@ -1,6 +1,7 @@
 /** A repository with the daemon at home and a client that behaves as the real one was recorded. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
@@ -53,9 +54,13 @@ export class SpawnWorld {
   }
 
   /** Runs a command of `kite` as a person, or with more variables. */
-  async kite(args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Said> {
+  async kite(
+    args: readonly string[],
+    more: Readonly<Record<string, string>> = {},
+    cwd: string = this.home.work,
+  ): Promise<Said> {
     try {
-      const out = await this.home.kiteIn({ ...this.environment, ...more }, ...args);
+      const out = await this.home.kiteAt(cwd, { ...this.environment, ...more }, ...args);
       return { code: 0, out, err: "" };
     } catch (error) {
       const { code, stdout, stderr } = failure.parse(error);
@@ -81,6 +86,26 @@ export class SpawnWorld {
       if (row.state === state) return row;
       await client.event("spawn_changed");
     }
+  }
+
+  /** Resolves once a client that `FAKE_HOLD` holds has been run; it goes on with `release`. */
+  async held(): Promise<void> {
+    await readFile(this.#pipe("held"));
+  }
+
+  async release(): Promise<void> {
+    await writeFile(this.#pipe("go"), "go");
+  }
+
+  /** The environment of a client that starts when it is released. */
+  holding(): Record<string, string> {
+    mkdirSync(this.#folder, { recursive: true });
+    for (const name of ["held", "go"]) execFileSync("mkfifo", [this.#pipe(name)]);
+    return { FAKE_HOLD: this.#folder };
+  }
+
+  #pipe(name: string): string {
+    return join(this.#folder, `${name}.pipe`);
   }
 
   /** A subscriber to the records' events. */

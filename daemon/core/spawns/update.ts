@@ -32,7 +32,10 @@ export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step
     output: output ?? spawn.output,
     reason: command.reason ?? spawn.reason,
     stopping: !isFinal(spawn.state) && !moves && (command.stopping ?? spawn.stopping),
-    registerUntil: isStarting && handle !== null ? state.t + limits.spawnRegisterMs : spawn.registerUntil,
+    registerUntil:
+      isStarting && (handle !== null || worktree !== null)
+        ? state.t + limits.spawnRegisterMs
+        : spawn.registerUntil,
     updatedAt: wallMs,
     ...(moves ? { state: wanted, registerUntil: null, endedAt: wallMs } : {}),
   };
