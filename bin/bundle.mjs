@@ -8,10 +8,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
  * Bundles all programs into a folder. Returns the size of each file and the packages in it. Throws an error of esbuild,
- * which has printed it.
+ * which has printed it. `shortPackages` shortens the names in packages; other options are esbuild's.
  */
-export async function bundleInto(outdir, options = {}) {
-  const { build } = await import("esbuild");
+export async function bundleInto(outdir, { shortPackages = false, ...options } = {}) {
+  const { build, transform } = await import("esbuild");
+  const plugins = [smallValidator, ...(shortPackages ? [shortened(transform)] : [])];
   const common = {
     absWorkingDir: root,
     bundle: true,
@@ -23,6 +24,7 @@ export async function bundleInto(outdir, options = {}) {
     legalComments: "none",
     metafile: true,
     outdir,
+    plugins,
     ...options,
   };
   // Some packages are CommonJS inside and call require for Node's own modules.
@@ -30,7 +32,7 @@ export async function bundleInto(outdir, options = {}) {
   const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
   const [limits, ...built] = await Promise.all([
     readLimits(build),
-    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"], plugins: [builtApart] }),
+    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"], plugins: [builtApart, ...plugins] }),
     build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
     build({ ...esm, entryPoints: ["bin/frequent/*.ts"], entryNames: "frequent-[name]" }),
     build({
@@ -64,6 +66,38 @@ const builtApart = {
     onResolve({ filter: /^\.\.\/daemon\.ts$/ }, () => ({ path: "./daemon.mjs", external: true }));
   },
 };
+
+/**
+ * Gives the MCP server the smaller of its two validators of JSON schemas, which makes it a third smaller. Kite's tools
+ * have schemas of their own; the validator is for questions to people, which Kite does not ask.
+ */
+const smallValidator = {
+  name: "small-validator",
+  setup({ onResolve, onLoad }) {
+    const shims = "@modelcontextprotocol/server/_shims";
+    onResolve({ filter: new RegExp(`^${shims}$`) }, () => ({ path: shims, namespace: "small-validator" }));
+    onLoad({ filter: /.*/, namespace: "small-validator" }, () => ({
+      contents: `
+        export { CfWorkerJsonSchemaValidator as DefaultJsonSchemaValidator }
+          from "@modelcontextprotocol/server/validators/cf-worker";
+        export { default as process } from "node:process";`,
+      resolveDir: root,
+    }));
+  },
+};
+
+/** Shortens the names within packages, which are half of all the code. Kite's own stay: stacks of errors show them. */
+function shortened(transform) {
+  return {
+    name: "short-packages",
+    setup({ onLoad }) {
+      onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => {
+        const { code } = await transform(readFileSync(path, "utf8"), { minify: true, legalComments: "none" });
+        return { contents: code, loader: "js" };
+      });
+    },
+  };
+}
 
 /** Returns the protocol's bounds, for programs that cannot import them. */
 async function readLimits(build) {

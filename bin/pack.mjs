@@ -45,8 +45,9 @@ const out = resolve(process.argv[2] ?? ".");
 const folder = mkdtempSync(join(tmpdir(), "kite-pack-"));
 try {
   for (const name of ["bin", "dist"]) mkdirSync(join(folder, name));
-  // Names stay, so that the stack of a reported error can be read.
-  const files = await bundleInto(join(folder, "dist"), { minifyWhitespace: true, minifySyntax: true });
+  // Names of Kite's own stay, so that the stack of a reported error can be read.
+  const small = { minifyWhitespace: true, minifySyntax: true, shortPackages: true };
+  const files = await bundleInto(join(folder, "dist"), small);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(metadata(), null, 2)}\n`);
   writeFileSync(join(folder, "dist/licences.txt"), `${licences(files)}\n`);
   for (const name of ["bin/kite", "README.md", "CHANGELOG.md", "LICENSE"])
