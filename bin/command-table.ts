@@ -153,6 +153,10 @@ export const commands: Commands = {
   },
   install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },
   uninstall: { description: "undo kite install", load: () => import("./commands/uninstall.ts") },
+  plugin: {
+    description: "make a Claude Code plugin of Kite in a folder",
+    load: () => import("./commands/plugin.ts"),
+  },
   mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
   off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
   on: { description: "undo kite off", load: () => import("./commands/on.ts") },

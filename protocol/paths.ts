@@ -25,6 +25,8 @@ export interface KitePaths {
   readonly hookFailures: string;
   /** The record of what `kite install` wrote, and where. */
   readonly installs: string;
+  /** The record of where `kite plugin` made a plugin. */
+  readonly plugins: string;
   /** The record of where it registered Kite's tools with the client. */
   readonly servers: string;
 }
@@ -55,6 +57,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),
     installs: join(home, "installs.json"),
+    plugins: join(home, "plugins.json"),
     servers: join(home, "servers.json"),
   };
 }

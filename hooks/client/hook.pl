@@ -4,6 +4,7 @@
 # the agent continues; only an answer of the daemon makes it refuse anything.
 # `perl -T hook.pl MS`: it spends at most MS milliseconds, rounded up to whole seconds because alarm needs them.
 # `perl -T hook.pl MS wake`: the hook beside a Stop. The agent client does not wait; exit code 2 wakes the session.
+# `perl -T hook.pl MS '' plugin|shared`: an entry that other machines have too. It leaves the event to one of this machine.
 #
 # It runs at every edit, so it loads no module (the build removes strict). Its numbers for Socket, Fcntl and Errno are
 # those of Linux, else of macOS and the BSDs. -T makes perl ignore PERL5OPT and PERL5LIB. SIGTERM ends it at once; the
@@ -31,6 +32,7 @@ exit 0 if ($ENV{KITE} // '') eq 'off';
 my $socket = "$home/kite.sock";
 my $home_mode = mode_if_mine($home);
 exit 0 if ($home_mode & 0170000) != 0040000 || $home_mode & 0022 || is_off();
+exit 0 if ($ARGV[2] // '') ne '' && is_forwarded_elsewhere();
 
 my ($ms) = ($ARGV[0] // '') =~ /^([1-9]\d{0,8})/;
 alarm int((($ms || $limits{hookTurnBudgetMs}) + 999) / 1_000);
@@ -217,6 +219,29 @@ sub start_daemon {
     }
     waitpid $pid, 0;
     return 1;
+}
+
+# Returns whether another entry forwards the event: one that names this Kite's program in the person's settings, or, if
+# this entry is a plugin's, the project's committed one. So each event has one hook, however often Kite is installed.
+sub is_forwarded_elsewhere {
+    my $project = $ENV{CLAUDE_PROJECT_DIR} // '.';
+    my @folders = $project;
+    # The client applies a repository's private settings in its worktrees too.
+    push @folders, $1 if start_of("$project/.git") =~ m{^gitdir: (.+)/\.git/worktrees/[^/]+\s*$};
+    my $user = $ENV{CLAUDE_CONFIG_DIR} || ($ENV{HOME} || (getpwuid $<)[7]) . '/.claude';
+    my $committed = start_of("$project/.claude/settings.json");
+    my @texts = (start_of("$user/settings.json"), map({ start_of("$_/.claude/settings.local.json") } @folders));
+    return 1 if grep { index($_, "$home/bin/hook.") >= 0 } @texts, $committed;
+    return $ARGV[2] eq 'plugin' && index($committed, '/.kite}/bin/hook') >= 0;
+}
+
+# Returns a regular file's text, up to a bound; '' if it cannot be read.
+sub start_of {
+    my ($path) = @_;
+    my $text = '';
+    -f $path && open my $file, '<', $path or return '';
+    1 while length $text < $limits{settingsBytes} && sysread $file, $text, 65_536, length $text;
+    return $text;
 }
 
 # Three failures within a minute pause hooks for half a minute, unless the socket is newer than the failures. A hook

@@ -3,7 +3,8 @@
  * The hook client: forwards one event from standard input to the daemon and prints the answer. It decides nothing. If
  * anything fails, it exits 0 and the agent continues; only an answer of the daemon makes it refuse anything.
  * `hook.cjs MS`: it spends at most MS milliseconds. `hook.cjs MS wake`: the hook beside a Stop. The agent's client does
- * not wait for it; exit code 2 wakes the session. hook.pl does the same on machines that have perl.
+ * not wait for it; exit code 2 wakes the session. `hook.cjs MS '' plugin|shared`: an entry that other machines have too;
+ * it leaves the event to one of this machine. hook.pl does the same on machines that have perl.
  *
  * It runs at every edit, so it loads two modules and imports only types from the protocol. It has no SIGTERM handler:
  * the default ends it at once, and the closed connection tells the daemon that no client waits any more.
@@ -19,6 +20,7 @@ import {
   rmdirSync,
   rmSync,
   type Stats,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import type { Socket } from "node:net";
@@ -36,6 +38,7 @@ const toldMax: typeof limits.toldSessionsMax = 100;
 const pathBytes: typeof limits.pathBytes = 4096;
 const lineBytes: typeof limits.hookLineBytes = 32 * 1024 * 1024;
 const replyBytes: typeof limits.lineBytes = 1024 * 1024;
+const settingsBytes: typeof limits.settingsBytes = 4 * 1024 * 1024;
 const retryMs: typeof limits.hookRetryMs = 50;
 
 const forwarded = [
@@ -51,6 +54,7 @@ const unreached = `${JSON.stringify({
 })}\n`;
 
 const wakes = process.argv[3] === "wake";
+const origin = process.argv[4] ?? "";
 let home = "";
 let event = "";
 let isStarted = false;
@@ -68,7 +72,7 @@ function main(): void {
   const path = `${home}/kite.sock`;
   const folder = mine(home);
   if (!home.startsWith("/") || !folder?.isDirectory() || folder.mode & 0o022) process.exit(0);
-  if (isOff()) process.exit(0);
+  if (isOff() || (origin !== "" && isForwardedElsewhere())) process.exit(0);
   event = readInput();
   const asked = Number(process.argv[2]);
   setTimeout(() => failOpen(isAsked), asked > 0 ? asked : defaultBudgetMs);
@@ -102,6 +106,34 @@ function startDaemon(then: () => void): boolean {
   child.on("error", then);
   child.on("exit", then);
   return true;
+}
+
+/**
+ * Returns whether another entry forwards the event: one that names this Kite's program in the person's settings, or, if
+ * this entry is a plugin's, the project's committed one. So each event has one hook, however often Kite is installed.
+ */
+function isForwardedElsewhere(): boolean {
+  const { env } = process;
+  const project = env["CLAUDE_PROJECT_DIR"] ?? ".";
+  // The client applies a repository's private settings in its worktrees too.
+  const main = /^gitdir: (.+)\/\.git\/worktrees\/[^/]+\s*$/.exec(startOf(`${project}/.git`))?.[1];
+  const user =
+    env["CLAUDE_CONFIG_DIR"] || `${env["HOME"] || process.getBuiltinModule("node:os").homedir()}/.claude`;
+  const committed = startOf(`${project}/.claude/settings.json`);
+  const folders = main === undefined ? [project] : [project, main];
+  const own = folders.map(folder => startOf(`${folder}/.claude/settings.local.json`));
+  const texts = [startOf(`${user}/settings.json`), ...own, committed];
+  if (texts.some(text => text.includes(`${home}/bin/hook.`))) return true;
+  return origin === "plugin" && committed.includes("/.kite}/bin/hook");
+}
+
+/** Returns a regular file's text, up to a bound; "" if it cannot be read. */
+function startOf(path: string): string {
+  let text = "";
+  succeeds(() => {
+    if (statSync(path).isFile()) text = readFileSync(path, "utf8").slice(0, settingsBytes);
+  });
+  return text;
 }
 
 /** Returns the file's stat without following links. Callers open only regular files: a pipe would block the hook. */

@@ -23,13 +23,20 @@ export interface Program {
   readonly cjs: string;
   readonly pl: string;
   readonly node: string;
+  /** A shell that reads it becomes the chosen client; for entries that name no path of one machine. */
+  readonly portable: string;
 }
 
 /** The hook clients' file names, in `dist` and in `bin`. */
 export const clientFiles = ["hook.cjs", "hook.pl"] as const;
 
 export function programPaths(bin: string): Program {
-  return { cjs: join(bin, "hook.cjs"), pl: join(bin, "hook.pl"), node: join(bin, "node") };
+  return {
+    cjs: join(bin, "hook.cjs"),
+    pl: join(bin, "hook.pl"),
+    node: join(bin, "node"),
+    portable: join(bin, "hook"),
+  };
 }
 
 export interface ProgramOptions {
@@ -38,6 +45,8 @@ export interface ProgramOptions {
   readonly dist: string;
   readonly node: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The text of the file that portable entries read. */
+  readonly portable: string;
 }
 
 /**
@@ -51,6 +60,7 @@ export function putProgram(options: ProgramOptions): boolean {
   mkdirSync(bin, { recursive: true, mode: 0o700 });
   for (const dir of [dirname(bin), bin]) refuseForeign(dir);
   const copied = clientFiles.map(name => putCopy(readFileSync(join(dist, name)), join(bin, name)));
+  copied.push(putCopy(Buffer.from(options.portable), programPaths(bin).portable));
   copied.push(putLink(node, programPaths(bin).node));
   copied.push(putCopy(Buffer.from(launcherFor(options)), launcherPath(bin)));
   const mcp = mcpText({ home: paths.home, node: programPaths(bin).node, kite: join(dist, "kite.mjs") });
@@ -59,7 +69,11 @@ export function putProgram(options: ProgramOptions): boolean {
 }
 
 /** Returns the launcher's text as this Kite writes it. */
-export function launcherFor({ paths: { home, bin }, dist, env }: Omit<ProgramOptions, "node">): string {
+export function launcherFor({
+  paths: { home, bin },
+  dist,
+  env,
+}: Pick<ProgramOptions, "paths" | "dist" | "env">): string {
   return launcherText({ home, node: programPaths(bin).node, kite: join(dist, "kite.mjs"), env });
 }
 

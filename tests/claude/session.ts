@@ -30,6 +30,8 @@ export interface SessionOptions {
   readonly mates?: Readonly<Record<string, Script>>;
   /** Words for the client's command line, and variables. */
   readonly flags?: readonly string[];
+  /** What its person says; in print mode alone. */
+  readonly prompt?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** A user's own settings. */
   readonly settings?: object;
@@ -76,10 +78,10 @@ export class ClaudeSession {
     const args = ["--session-id", this.id, ...output, "--debug-file", this.#log];
     this.#child = spawn(
       program,
-      ["-p", "Do what the script says.", ...args, "--permission-mode", "acceptEdits"],
+      ["-p", options.prompt ?? "Do what the script says.", ...args, "--permission-mode", "acceptEdits"],
       {
         cwd,
-        env: environment(folder, model.url),
+        env: { ...environment(folder, model.url), ...options.env },
         stdio: ["ignore", "pipe", "pipe"],
         // A group of its own, so that what it started can be ended with it.
         detached: true,
@@ -110,6 +112,11 @@ export class ClaudeSession {
       / (SessionEnd:\S+) \[.*\] completed with status (\d+)/g,
     );
     return [...ends].map(([, name = "", status]) => ({ name, exitCode: Number(status) }));
+  }
+
+  /** What the client wrote about itself. */
+  get log(): string {
+    return readFileSync(this.#log, "utf8");
   }
 
   /** Kills the client itself and nothing that it started; it has no time to tell anybody. */

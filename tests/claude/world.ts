@@ -21,7 +21,7 @@ import type { SessionRow } from "../../protocol/session.ts";
 import { InteractiveSession } from "./interactive.ts";
 import { PaneTeam } from "./panes.ts";
 import { allGone, endAll } from "./processes.ts";
-import { ClaudeSession, type SessionOptions } from "./session.ts";
+import { ClaudeSession, environment, type SessionOptions } from "./session.ts";
 
 const commandMs = 60_000;
 
@@ -99,9 +99,38 @@ export class World {
     await this.#run(["install", "--project", this.repository, "--allow"], { HOME: join(this.#folder, name) });
   }
 
+  /** Runs the command line as the person whose home is this session's. */
+  async kiteFor(name: string, ...args: string[]): Promise<string> {
+    return await this.#run(args, { HOME: join(this.#folder, name) });
+  }
+
   /** Takes all of Kite out of the repository and of the session's home. */
   async noTools(name: string): Promise<void> {
     await this.#run(["uninstall", "--project", this.repository], { HOME: join(this.#folder, name) });
+  }
+
+  /** Runs the client's own command line for a session that is yet to start; throws unless it exits with 0. */
+  async claude(name: string, ...args: string[]): Promise<string> {
+    const home = join(this.#folder, name);
+    mkdirSync(home, { recursive: true });
+    // Nothing listens there: the command needs nobody.
+    const env = { ...environment(home, "http://127.0.0.1:9"), KITE_HOME: this.paths.home };
+    const options = { env, cwd: this.repository, timeout: commandMs };
+    const { stdout } = await promisify(execFile)(this.#programs.claude, args, options);
+    return stdout;
+  }
+
+  /** The user's settings in the home of this session. */
+  settings(name: string): object {
+    return JSON.parse(readFileSync(join(this.#folder, name, ".claude/settings.json"), "utf8"));
+  }
+
+  /** How many events of each kind the daemon heard of. */
+  async heard(): Promise<Readonly<Record<string, number>>> {
+    const { hooks } = z
+      .object({ hooks: z.record(z.string(), z.number()) })
+      .parse(await this.#watcher?.stats());
+    return hooks;
   }
 
   /** What the client keeps in its own file, in the home of this session. */
@@ -125,7 +154,7 @@ export class World {
   async session(
     name: string,
     script: SessionOptions["script"],
-    more: Pick<SessionOptions, "settings" | "limitMs"> = {},
+    more: Pick<SessionOptions, "settings" | "limitMs" | "env" | "prompt"> = {},
   ): Promise<ClaudeSession> {
     const folder = join(this.#folder, name);
     const session = await ClaudeSession.start({
@@ -249,6 +278,10 @@ export class Watcher {
   /** Resolves when the session has ended. */
   async ended(id: string): Promise<void> {
     await this.#event(e => e.event === "session_ended" && e.id === id);
+  }
+
+  async stats(): Promise<unknown> {
+    return await this.#client.request("stats", {});
   }
 
   /** Who was granted a lock, in order; one that waited has `waited`. */

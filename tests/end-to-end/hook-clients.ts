@@ -55,6 +55,8 @@ export interface Run {
   readonly budget?: string;
   /** The hook beside a Stop, which may wake its session. */
   readonly wake?: boolean;
+  /** Words behind the budget. */
+  readonly more?: readonly string[];
 }
 
 /** An event of which nobody is told that it was not seen: it names no tool. */
@@ -84,9 +86,9 @@ export class HookWorld {
   }
 
   /** Starts the hook with its standard input open. */
-  open({ env = {}, budget = "52000", wake = false }: Omit<Run, "stdin"> = {}) {
+  open({ env = {}, budget = "52000", wake = false, more = wake ? ["wake"] : [] }: Omit<Run, "stdin"> = {}) {
     const [command, ...args] = this.#program.command;
-    const child = spawn(command, [...args, budget, ...(wake ? ["wake"] : [])], {
+    const child = spawn(command, [...args, budget, ...more], {
       env: { PATH: process.env["PATH"], KITE_HOME: this.home, ...env },
       stdio: "pipe",
     });

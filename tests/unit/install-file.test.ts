@@ -53,6 +53,7 @@ const options = () => ({
   home: null,
   everyEvent: false,
   allow: false,
+  shared: false,
 });
 const put = (fields: Partial<Parameters<typeof install>[0]> = {}) => install({ ...options(), ...fields });
 

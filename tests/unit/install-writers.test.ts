@@ -64,6 +64,7 @@ const put = () =>
     home: null,
     everyEvent: false,
     allow: false,
+    shared: false,
   });
 const place = () => userServers({ HOME: root });
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));

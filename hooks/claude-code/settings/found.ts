@@ -1,7 +1,10 @@
 /** Finds Kite's entries in settings files. */
 import { join } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
+import { isObject } from "../../../protocol/wire.ts";
+import { programPaths } from "../../install/program.ts";
 import { readIfAny } from "../../install/read-file.ts";
+import { isPortable } from "./ours.ts";
 import { linkTarget } from "./project.ts";
 import { entriesOf } from "./settings-text.ts";
 
@@ -15,7 +18,10 @@ export interface HookCommand {
 export function commandsIn(settings: string, bin: string): readonly HookCommand[] {
   try {
     const text = readIfAny(linkTarget(settings), limits.settingsBytes)?.toString("utf8") ?? "{}";
-    return entriesOf(text, bin).filter(isCommand);
+    const found = entriesOf(text, bin)
+      .filter(isCommand)
+      .map(one => resolved(one, bin));
+    return hasPlugin(text) ? [...found, portableCommand(bin, [])] : found;
   } catch {
     // The file is unreadable or no JSON, so the client applies none of it.
     return [];
@@ -25,6 +31,25 @@ export function commandsIn(settings: string, bin: string): readonly HookCommand[
 /** Returns the settings files that apply in a directory besides the user's. */
 export function settingsAt(directory: string): readonly string[] {
   return ["settings.json", "settings.local.json"].map(name => join(directory, ".claude", name));
+}
+
+/** Returns an entry that holds on every machine as the command that it is on this one. */
+function resolved(entry: HookCommand, bin: string): HookCommand {
+  const script = entry.args.findIndex(isPortable);
+  return script === -1 ? entry : portableCommand(bin, entry.args.slice(script + 2));
+}
+
+function portableCommand(bin: string, args: readonly string[]): HookCommand {
+  return { command: "/bin/sh", args: [programPaths(bin).portable, ...args] };
+}
+
+/** Returns true if the settings switch on the plugin that `kite plugin` makes, from any marketplace. */
+function hasPlugin(text: string): boolean {
+  const settings: unknown = JSON.parse(text);
+  const enabled = isObject(settings) ? settings["enabledPlugins"] : null;
+  return (
+    isObject(enabled) && Object.entries(enabled).some(([id, on]) => on === true && id.startsWith("kite@"))
+  );
 }
 
 function isCommand(entry: unknown): entry is HookCommand {

@@ -10,6 +10,8 @@ import { readText } from "../../install/read-file.ts";
 import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { type ClientName, groupsFor } from "./command.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";
+import { readPlugins } from "./plugins.ts";
+import { portableGroups, portableTarget } from "./portable.ts";
 import { linkTarget } from "./project.ts";
 import { addHooks, type Created, isEmpty, removeHooks } from "./settings-text.ts";
 
@@ -32,6 +34,8 @@ export interface InstallOptions {
   readonly everyEvent: boolean;
   /** Let agents use Kite's tools without asking a person each time. */
   readonly allow: boolean;
+  /** The settings are a project's committed ones: the entries hold on every machine, and git keeps the old file. */
+  readonly shared: boolean;
 }
 
 export interface Installed {
@@ -42,9 +46,10 @@ export interface Installed {
   readonly events: readonly string[];
 }
 
-type Wanted = Pick<InstallOptions, "paths" | "client" | "home" | "everyEvent" | "allow">;
+type Wanted = Pick<InstallOptions, "paths" | "client" | "home" | "everyEvent" | "allow" | "shared">;
 
-function wantedGroups({ paths, client, home, everyEvent }: Wanted): ReturnType<typeof groupsFor> {
+function wantedGroups({ paths, client, home, everyEvent, shared }: Wanted): ReturnType<typeof groupsFor> {
+  if (shared) return portableGroups({ origin: "shared", everyEvent });
   return groupsFor({ program: programPaths(paths.bin), client, home, everyEvent });
 }
 
@@ -76,7 +81,8 @@ export async function install(options: InstallOptions): Promise<Installed> {
     named(file, () => planned(text, options, before?.created ?? null));
   const now = readText(file, limits.settingsBytes);
   if (plan(now ?? noSettings, undefined).text !== now) refuseLinked(file);
-  const programChanged = putProgram({ paths, dist, node, env });
+  const portable = portableTarget(programPaths(paths.bin), options.client);
+  const programChanged = putProgram({ paths, dist, node, env, portable });
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
     const known = installs.find(i => i.file === file);
@@ -84,7 +90,7 @@ export async function install(options: InstallOptions): Promise<Installed> {
       writeInstalls(paths.installs, [...installs.filter(i => i !== known), install]);
     const madeFolder = mkdirSync(dirname(file), { recursive: true }) !== undefined;
     const { backup, changed } = await whileLocked(file, () =>
-      retried(file, () => putHooks({ file, known, madeFolder, plan, record })),
+      retried(file, () => putHooks({ file, known, madeFolder, isShared: options.shared, plan, record })),
     );
     const events = [...new Set(groups.map(([event]) => event))];
     return { file, changed: changed || programChanged, backup, events };
@@ -95,25 +101,27 @@ interface Put {
   readonly file: string;
   readonly known: Install | undefined;
   readonly madeFolder: boolean;
+  readonly isShared: boolean;
   readonly plan: (text: string, before: Install | undefined) => ReturnType<typeof addHooks>;
   readonly record: (install: Install) => void;
 }
 
 /** Writes the record before the settings: after a crash in between, uninstall finds the record and no entries. */
-function putHooks({ file, known, madeFolder, plan, record }: Put): {
+function putHooks({ file, known, madeFolder, isShared, plan, record }: Put): {
   readonly backup: string | null;
   readonly changed: boolean;
 } | null {
   const old = readText(file, limits.settingsBytes);
   const before = old === null ? undefined : known;
   const { text, created } = plan(old ?? noSettings, before);
+  const kind = isShared ? ({ isShared } as const) : {};
   if (text === old) {
     if (before === undefined) {
-      record({ file, backup: null, madeFile: false, madeFolder: false, sha256: null, created });
+      record({ file, backup: null, madeFile: false, madeFolder: false, sha256: null, created, ...kind });
     }
     return { backup: before?.backup ?? null, changed: false };
   }
-  const copy = old === null || before?.madeFile || before?.backup ? null : backUp(file, old);
+  const copy = old === null || isShared || before?.madeFile || before?.backup ? null : backUp(file, old);
   const backup = before?.backup ?? copy;
   const othersWrote = before !== undefined && old !== null && digest(old) !== before.sha256;
   record({
@@ -123,6 +131,7 @@ function putHooks({ file, known, madeFolder, plan, record }: Put): {
     madeFolder: before?.madeFolder ?? madeFolder,
     sha256: othersWrote ? null : digest(text),
     created,
+    ...kind,
   });
   if (replaceText(file, text, 0o644, old)) return { backup, changed: true };
   if (copy !== null) rmSync(copy, { force: true });
@@ -144,19 +153,41 @@ export async function uninstall(paths: KitePaths, settings: string): Promise<Uni
     const before = installs.find(i => i.file === file);
     const done = await takeOut(paths, file, before);
     const others = installs.filter(i => i !== before);
-    if (others.length > 0) {
-      writeInstalls(paths.installs, others);
-    } else if (before !== undefined || done.result !== "nothing_there") {
-      rmSync(paths.installs, { force: true });
-      removeProgram(paths.bin);
-    }
+    if (others.length > 0 || before !== undefined || done.result !== "nothing_there")
+      keepRecords(paths, others);
     return done;
   });
 }
 
-/** Returns the recorded settings files that hold Kite's hooks. */
+/** Returns the recorded settings files of this person that hold Kite's hooks. */
 export function installedFiles(paths: KitePaths): readonly string[] {
-  return readInstalls(paths.installs).map(i => i.file);
+  return readInstalls(paths.installs).flatMap(i => (i.isShared === true ? [] : [i.file]));
+}
+
+/** Returns the recorded settings files that a team commits. */
+export function sharedFiles(paths: KitePaths): readonly string[] {
+  return readInstalls(paths.installs).flatMap(i => (i.isShared === true ? [i.file] : []));
+}
+
+/** Forgets a team's settings file and leaves it as it is. On this machine its entries do nothing without the program. */
+export async function forget(paths: KitePaths, file: string): Promise<void> {
+  await whileLocked(paths.installs, () => {
+    const installs = readInstalls(paths.installs);
+    keepRecords(
+      paths,
+      installs.filter(i => i.file !== file),
+    );
+  });
+}
+
+/** Writes the records that are left; without any, removes the programs that only hooks run. */
+function keepRecords(paths: KitePaths, installs: readonly Install[]): void {
+  if (installs.length > 0) {
+    writeInstalls(paths.installs, installs);
+    return;
+  }
+  rmSync(paths.installs, { force: true });
+  if (readPlugins(paths.plugins).length === 0) removeProgram(paths.bin);
 }
 
 async function takeOut(paths: KitePaths, file: string, before: Install | undefined): Promise<Uninstalled> {

@@ -16,6 +16,8 @@ export interface Install {
   readonly sha256: string | null;
   /** Null if `install` found the entries in the file without a record. */
   readonly created: Created | null;
+  /** The file is a project's committed one: its entries are the team's, and stay when this machine loses Kite. */
+  readonly isShared?: true;
 }
 
 /** Returns all records, one per file. Throws as `readRecords` does. */

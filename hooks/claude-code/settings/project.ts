@@ -15,6 +15,15 @@ export function projectSettings(dir: string): string {
   return join(projectRoot(dir), ".claude", "settings.local.json");
 }
 
+/** Returns a project's committed settings file: `.claude/settings.json`. Throws if it is the person's own. */
+export function sharedSettings(dir: string, env: Readonly<Record<string, string | undefined>>): string {
+  const file = join(projectRoot(dir), ".claude", "settings.json");
+  if (file !== userSettings(env)) return file;
+  throw new InstallFailed(
+    `${file} is your own settings file, not a project's; run kite install without --shared`,
+  );
+}
+
 /**
  * Returns the worktree's root around `dir`, else `dir` itself, as a real path. Searches for `.git` without starting
  * git. Throws if `dir` does not exist.

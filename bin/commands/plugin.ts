@@ -1,0 +1,74 @@
+import type { Command } from "commander";
+import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
+
+interface PluginFlags {
+  readonly client?: ClientName;
+  readonly json?: boolean;
+}
+
+const help = `
+The folder becomes a marketplace with one plugin: hooks, Kite's tools, the commands /kite:status, /kite:tasks and
+/kite:claim, and a skill that teaches agents to work beside others. It names no path of this machine, so a team can commit
+it. Where kite install or a project's shared settings forward a session's events, the plugin's hooks do nothing.
+Update: the same command again; new sessions then have the new plugin. Undo: kite uninstall --all, or claude plugin
+uninstall kite@kite.
+
+--json: {"folder", "version", "changed":true|false, "client":"perl"|"node", "whyNotPerl"?}
+
+Example:
+  $ kite plugin ~/kite-plugin
+  plugin: /home/ada/kite-plugin, version 0.1.0
+  install it: claude plugin marketplace add /home/ada/kite-plugin
+              claude plugin install kite@kite`;
+
+export function add(program: Command): void {
+  program
+    .command("plugin")
+    .description("make a Claude Code plugin of Kite in a folder")
+    .argument("<dir>", "a new or empty folder, or the one of an earlier call")
+    .addOption(
+      program
+        .createOption("--client <name>", "which client forwards the events; by default perl if it works")
+        .choices(["perl", "node"]),
+    )
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(plugin);
+}
+
+async function plugin(dir: string, { client, json }: PluginFlags): Promise<void> {
+  const { makePlugin } = await import("../../hooks/claude-code/settings/plugin.ts");
+  const { namingFailures } = await import("../../hooks/install/failed.ts");
+  const { kitePaths } = await import("../../protocol/paths.ts");
+  const { shellWord } = await import("../../protocol/text.ts");
+  const { chooseClient } = await import("../hook-client.ts");
+  const { dist } = await import("../program-paths.ts");
+  const { version } = await import("../version.ts");
+  const { clean } = await import("../view/text.ts");
+  await namingFailures(async () => {
+    const { env, execPath: node } = process;
+    const chosen = await chooseClient(client, dist);
+    const made = await makePlugin({
+      paths: kitePaths(env),
+      folder: dir,
+      version,
+      dist,
+      node,
+      env,
+      ...chosen,
+    });
+    if (json) {
+      console.log(JSON.stringify({ version, ...made, ...chosen }));
+      return;
+    }
+    const folder = /^[\w./-]+$/.test(made.folder) ? made.folder : shellWord(made.folder);
+    const lines = [
+      `plugin: ${made.folder}, version ${version}${made.changed ? "" : "; nothing changed"}`,
+      `install it: claude plugin marketplace add ${folder}`,
+      "            claude plugin install kite@kite",
+      "in force: in sessions that start from then on; update: kite plugin with the same folder",
+      "try next: /kite:status in a new session; undo: claude plugin uninstall kite@kite",
+    ];
+    for (const line of lines) console.log(clean(line));
+  });
+}

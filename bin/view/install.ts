@@ -1,0 +1,58 @@
+/** What `kite install` says: what is connected, from when on, what to try next, and how to undo it. */
+import type { ChosenClient } from "../hook-client.ts";
+
+/** Which settings it wrote: of all projects, of one person in a project, or those that a team commits. */
+export type InstallScope = "user" | "project" | "shared";
+
+/** Kite's tools in the client's own file: installed, or why not. */
+export interface InstalledTools {
+  readonly file: string;
+  readonly installed: boolean;
+  readonly changed: boolean;
+  readonly why?: string;
+}
+
+export interface InstallDone extends ChosenClient {
+  readonly file: string;
+  readonly changed: boolean;
+  readonly backup: string | null;
+  readonly events: readonly string[];
+  readonly tools: InstalledTools;
+}
+
+/** `isUnignored`: git would add the private settings file to a commit. */
+export function installLines(done: InstallDone, scope: InstallScope, isUnignored: boolean): string[] {
+  const { changed, file, backup, events, tools } = done;
+  if (!changed && !tools.changed && tools.why === undefined) {
+    return [`already installed: ${file}; nothing changed`];
+  }
+  return [
+    `installed: ${file}`,
+    `hooks: ${new Set(events).size} events (--json names them)`,
+    clientLine(done),
+    toolsLine(tools),
+    ...(backup === null ? [] : [`copy of the old file: ${backup}`]),
+    ...(isUnignored
+      ? ["git does not ignore this file: keep it out of commits, it is valid only on this machine"]
+      : []),
+    ...(scope === "shared"
+      ? [
+          "commit this file: it does nothing for colleagues without Kite; those with Kite run kite install --shared once",
+        ]
+      : []),
+    `in force: running sessions ${scope === "user" ? "of all projects" : "of this project"} load the hooks within about a second`,
+    "try next: type a prompt in a session, then run kite status; kite demo shows a conflict of four sessions",
+    `undo: kite uninstall${scope === "user" ? "" : ` --${scope}`}`,
+  ];
+}
+
+function clientLine({ client, whyNotPerl }: ChosenClient): string {
+  const why =
+    whyNotPerl === undefined ? "" : `, about 20 ms slower: the perl client does not work (${whyNotPerl})`;
+  return `client: ${client}${why}`;
+}
+
+function toolsLine({ file, installed, why }: InstalledTools): string {
+  if (why !== undefined) return `tools for agents: not installed, ${why}`;
+  return installed ? `tools for agents: ${file}, for new sessions` : "tools for agents: none (--no-mcp)";
+}

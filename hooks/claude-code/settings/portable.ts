@@ -1,0 +1,44 @@
+/**
+ * Entries that hold on every machine: of a project's committed settings, and of a plugin. They name no path of one
+ * machine. On one without Kite they do nothing; on one with Kite they run the hook client that an install chose there.
+ */
+
+import { shellWord } from "../../../protocol/text.ts";
+import type { Program } from "../../install/program.ts";
+import { type ClientName, perlCommand } from "./command.ts";
+import { type EventGroup, eventGroups, type HookEntry } from "./entries.ts";
+import { portableProgram } from "./ours.ts";
+
+/** Where a portable entry stands. The hook client leaves the event to an entry that names this machine's Kite. */
+export type PortableOrigin = "plugin" | "shared";
+
+/** The shell reads a file instead of starting another shell, and then becomes the hook client: its parent is the client. */
+const script = `f="${portableProgram}"; [ -r "$f" ] || exit 0; . "$f"`;
+const name = "kite-hook";
+
+export interface PortableOptions {
+  readonly origin: PortableOrigin;
+  /** Also forward the events of every message and every batch of calls. */
+  readonly everyEvent: boolean;
+}
+
+/** Returns the groups for settings or a plugin that several machines have. */
+export function portableGroups({ origin, everyEvent }: PortableOptions): readonly EventGroup[] {
+  const groups = eventGroups({ program: name, node: name, home: null, everyEvent });
+  return groups.map(([event, group]) => {
+    const hooks = group.hooks.map((entry): HookEntry => {
+      const [budget = "", how = ""] = entry.args.slice(entry.args.lastIndexOf(name) + 1);
+      return { ...entry, command: "/bin/sh", args: ["-c", script, name, budget, how, origin] };
+    });
+    return [event, { ...group, hooks }];
+  });
+}
+
+/** Returns the file that portable entries read on this machine: it runs the chosen hook client. */
+export function portableTarget(program: Program, client: ClientName): string {
+  const words =
+    client === "perl"
+      ? [perlCommand(program.pl, null, []).command, ...perlCommand(program.pl, null, []).args]
+      : ["/usr/bin/env", "-u", "NODE_EXTRA_CA_CERTS", "-u", "NODE_OPTIONS", program.node, program.cjs];
+  return `# Written by kite install. A shell that reads it becomes the hook client.\nexec ${words.map(shellWord).join(" ")} "$@"\n`;
+}
