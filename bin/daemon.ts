@@ -6,6 +6,7 @@ import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/start.ts";
 import { claudeCode } from "../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../protocol/paths.ts";
+import { errorText } from "../protocol/system-error.ts";
 import { closeInherited } from "./close-descriptors.ts";
 import { version } from "./version.ts";
 
@@ -50,7 +51,7 @@ export async function runDaemon({
     close();
     process.exit(cause === null ? 0 : 1);
   } catch (error) {
-    const sentence = error instanceof Error ? error.message : String(error);
+    const sentence = errorText(error);
     logger.fatal({ err: error }, "the daemon could not start");
     say(`error ${sentence.replaceAll("\n", " ")}`);
     if (foreground) process.stderr.write(`kite: ${sentence}\n`);

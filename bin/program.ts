@@ -1,7 +1,8 @@
 /** Runs a command line, and words the errors that people see. */
-import { Command } from "commander";
+import { Command, CommanderError } from "commander";
 import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
+import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { fitHelp } from "./help-width.ts";
 import { version } from "./version.ts";
 
@@ -30,6 +31,8 @@ export async function run(typed: readonly string[], commands: Commands): Promise
     .description("Coordinates the Claude Code sessions of this machine.")
     .version(version)
     .enablePositionalOptions()
+    // Ends after help or a wrong command line as after any command, so that a failure of the output is told.
+    .exitOverride()
     .configureOutput({
       outputError: (text, write) => write(asKite(text, nameIn(argv))),
       writeOut: text =>
@@ -45,8 +48,12 @@ export async function run(typed: readonly string[], commands: Commands): Promise
     if (entry?.acts && !(await nameAgent(typed.slice(2)))) return;
     await program.parseAsync(argv);
   } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode;
+      return;
+    }
     if (!isForPeople(error)) throw error;
-    process.stderr.write(`kite: ${error.message}\n`);
+    process.stderr.write(`kite: ${errorText(error)}\n`);
     process.exitCode = 1;
   }
 }
@@ -71,7 +78,7 @@ async function nameAgent(words: readonly string[]): Promise<boolean> {
 
 /** Returns true if the person can act on the error (no daemon, no permission, a wrong setting); false for a bug. */
 function isForPeople(error: unknown): error is Error {
-  return error instanceof LocalError || (error instanceof Error && ("syscall" in error || settingIsWrong()));
+  return error instanceof LocalError || isSystemError(error) || (error instanceof Error && settingIsWrong());
 }
 
 function settingIsWrong(): boolean {
@@ -105,10 +112,20 @@ function commandIn(argv: readonly string[], commands: Commands): string | undefi
   return name !== undefined && Object.hasOwn(commands, name) ? name : undefined;
 }
 
-/** Exits quietly on EPIPE: in `kite log | head`, the reader has closed the pipe. */
+/**
+ * Exits quietly if the reader has closed the pipe, as in `kite log | head`. Any other failure of the output (a full disk)
+ * is told on standard error, if that still works.
+ */
 function endQuietlyWithReader(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit();
+    if (error.code === "EPIPE") process.exit();
+    process.stderr.write(`kite: the output cannot be written: ${outputProblem(error)}\n`);
+    process.exit(1);
   });
+  // Without standard error nobody can be told; the exit code still says how the command ended.
+  process.stderr.on("error", () => process.exit(1));
+}
+
+function outputProblem(error: Error): string {
+  return errorText(error).replace("the disk of the file", "its disk").replace("the file", "it");
 }

@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../protocol/limits.ts";
 import { type KitePaths, searchPath } from "../protocol/paths.ts";
+import { errorText } from "../protocol/system-error.ts";
 import { KiteClient } from "./client.ts";
 import { ConnectionClosed, NotRunning, StartFailed, TimedOut } from "./errors.ts";
 
@@ -129,7 +130,7 @@ function wordOf(child: ChildProcess, paths: KitePaths, waitMs: number): Promise<
       resolve(word);
     };
     child.once("error", error =>
-      settle({ said: "error", sentence: `cannot run ${child.spawnfile}: ${error.message}` }),
+      settle({ said: "error", sentence: `cannot run ${child.spawnfile}: ${errorText(error)}` }),
     );
     pipe.on("data", (chunk: Buffer) => {
       text += chunk.toString();

@@ -3,6 +3,7 @@ import { lstatSync, type Stats } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
+import { errorText } from "../protocol/system-error.ts";
 import { isObject, type Line, LineDecoder } from "../protocol/wire.ts";
 import { ConnectionClosed, NotRunning, TimedOut, WrongOwner } from "./errors.ts";
 
@@ -48,13 +49,11 @@ export class Transport {
   private constructor(socket: Socket, events: TransportEvents) {
     this.#socket = socket;
     this.#events = events;
-    let failure: Error | null = null;
     socket.on("data", chunk => this.#take(chunk));
-    socket.on("error", error => {
-      failure = error;
-    });
+    // "close" follows, and how the connection ended helps nobody.
+    socket.on("error", () => {});
     socket.on("close", () => {
-      this.#finish(`the daemon closed the connection${failure ? ` (${failure.message})` : ""}`, false);
+      this.#finish("the daemon closed the connection; try again, or see `kite doctor`", false);
     });
   }
 
@@ -111,7 +110,10 @@ function dial(path: string): Promise<Socket | null> {
     socket.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EAGAIN") resolve(null);
       else if (error.code === "ENOENT" || error.code === "ECONNREFUSED") reject(notRunning(path));
-      else reject(new ConnectionClosed(`connecting to ${path} failed: ${error.message}`));
+      else
+        reject(
+          new ConnectionClosed(`connecting to ${path} failed: ${errorText(Object.assign(error, { path }))}`),
+        );
     });
   });
 }

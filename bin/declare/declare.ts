@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import { limits } from "../../protocol/limits.ts";
+import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
 import { type Acting, actingSession } from "../actor.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../agent/named.ts";
 import {
@@ -139,7 +140,7 @@ function given(world: ProcessContext, file: string | undefined, flags: readonly 
     const text = readFileSync(file === "-" ? 0 : resolve(world.cwd, file), "utf8");
     return partsIn(text, file === "-" ? "standard input" : file);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error)) throw error;
-    return { error: `${file}: ${error.message}` };
+    if (!isSystemError(error)) throw error;
+    return { error: `${file}: ${systemErrorText(error)}` };
   }
 }

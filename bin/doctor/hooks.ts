@@ -13,6 +13,7 @@ import { clientFiles, launcherFor } from "../../hooks/install/program.ts";
 import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import { errorText } from "../../protocol/system-error.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
@@ -149,7 +150,7 @@ async function run(
     const [code, signal] = await once(child, "close");
     return code === 0 ? null : `it ended with ${signal ?? code}`;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 

@@ -7,6 +7,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
+import { errorText } from "../../protocol/system-error.ts";
 import { type Acting, absolute, actingSession, commandSession, terminalName } from "../actor.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { Signals, signalCode } from "../signals.ts";
@@ -195,7 +196,9 @@ class Holding {
       this.#signals.passTo(signal => child.kill(signal));
       child.once("error", error => {
         const missing = "code" in error && error.code === "ENOENT";
-        const sentence = missing ? `${command} was not found` : `${command} cannot be run: ${error.message}`;
+        const sentence = missing
+          ? `${command} was not found`
+          : `${command} cannot be run: ${errorText(error)}`;
         this.#say({ is: "refused", code: "not_available", error: sentence }, sentence);
         resolve(missing ? 127 : 126);
       });

@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
+import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
 import { plain } from "../../protocol/text.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
@@ -119,6 +120,7 @@ function failed(error: unknown): CallToolResult {
     return refusal(code, sentence, more);
   }
   if (error instanceof LocalError) return refusal(error.name, error.message, {});
+  if (isSystemError(error)) return refusal("system_error", systemErrorText(error), {});
   throw error;
 }
 

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { LocalError } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { searchPath } from "../../protocol/paths.ts";
+import { errorText } from "../../protocol/system-error.ts";
 import { signalGroup } from "../checks/run-one.ts";
 import { signalCode } from "../signals.ts";
 
@@ -116,7 +117,7 @@ function ended(child: ChildProcess, what: string, ms: number, stop: AbortSignal 
       const isAbsent = "code" in error && error.code === "ENOENT";
       const text = isAbsent
         ? `${what}: git is not in the PATH, or its directory is gone`
-        : `${what}: ${error.message}`;
+        : `${what}: ${errorText(error)}`;
       settle(() => reject(new GitFailed(text)));
     });
     child.once("close", (code, by) =>

@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { limits } from "../../protocol/limits.ts";
 import { searchPath } from "../../protocol/paths.ts";
+import { errorText } from "../../protocol/system-error.ts";
 
 /** A failure of git, as a sentence for a person. */
 export class GitFailed extends Error {
@@ -47,7 +48,7 @@ export function gitFor(env: Readonly<Record<string, string | undefined>>, deadli
         if (typeof code === "number") resolve({ code, out });
         else if (code === "ENOENT") reject(new GitFailed("git is not installed, or not in the PATH"));
         else if (error?.killed) reject(new GitFailed(`${what} took too long or wrote too much`));
-        else reject(new GitFailed(`${what} failed: ${said.trim() || error?.message}`));
+        else reject(new GitFailed(`${what} failed: ${said.trim() || errorText(error)}`));
       });
     });
   };

@@ -5,6 +5,7 @@ import { LocalError } from "../../client/errors.ts";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import { sessionVariables } from "../../hooks/claude-code/spawn/words.ts";
 import { limits } from "../../protocol/limits.ts";
+import { errorText } from "../../protocol/system-error.ts";
 import { plain } from "../../protocol/text.ts";
 import { OutputEnd } from "../checks/output-end.ts";
 import { signalCode } from "../signals.ts";
@@ -72,7 +73,7 @@ export function runProgram(
     }, limits.spawnProgramMs);
     child.once("error", error => {
       clearTimeout(late);
-      reject(new ProgramFailed(`${program} does not run: ${error.message}`));
+      reject(new ProgramFailed(`${program} does not run: ${errorText(error)}`));
     });
     child.once("exit", (code, signal) => {
       clearTimeout(late);
@@ -105,7 +106,7 @@ export function runHere(
 ): Promise<number> {
   const child = spawn(program, [...args], { cwd, env: { ...env }, stdio: "inherit" });
   return new Promise((resolve, reject) => {
-    child.once("error", error => reject(new ProgramFailed(`${program} does not run: ${error.message}`)));
+    child.once("error", error => reject(new ProgramFailed(`${program} does not run: ${errorText(error)}`)));
     child.once("exit", (code, signal) => resolve(code ?? signalCode(signal)));
   });
 }

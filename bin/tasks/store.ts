@@ -1,7 +1,9 @@
 /** Commands for many tasks at once: import, export, rm. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { jsonProblem } from "../../protocol/json-position.ts";
 import { limits } from "../../protocol/limits.ts";
+import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { actingSession } from "../actor.ts";
@@ -31,9 +33,8 @@ export async function importTasks(
   try {
     tasks = tasksIn(readFileSync(file === "-" ? 0 : resolve(world.cwd, file), "utf8"));
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    if (!(error instanceof NoTasks) && !("code" in error)) throw error;
-    fail(world, json, "invalid_request", `${file}: ${error.message}`);
+    if (!(error instanceof NoTasks) && !isSystemError(error)) throw error;
+    fail(world, json, "invalid_request", `${file}: ${errorText(error)}`);
     return exitCodes.failed;
   }
   const isAnyDone = tasks.some(({ status }) => status === "done");
@@ -169,7 +170,8 @@ function tasksIn(text: string): readonly Stored[] {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new NoTasks("this is not JSON; expected a list of tasks, or an object with tasks by id");
+    const place = jsonProblem(text) ?? "";
+    throw new NoTasks(`this is not JSON (${place}); expected a list of tasks, or an object with tasks by id`);
   }
   const inner =
     isObject(value) && "tasks" in value && typeof value["tasks"] === "object" ? value["tasks"] : value;

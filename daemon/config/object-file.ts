@@ -1,5 +1,7 @@
 /** Reads files that hold one JSON object. A file with a problem counts as missing; a sentence names each problem. */
+import { jsonProblem } from "../../protocol/json-position.ts";
 import { limits } from "../../protocol/limits.ts";
+import { errorText } from "../../protocol/system-error.ts";
 import { isObject } from "../../protocol/wire.ts";
 
 /** Returns a file's text; null if it is missing or has a problem. */
@@ -17,7 +19,7 @@ export async function textOf(
     // A missing file is the usual case. After any other problem the daemon goes on without the file and reports it.
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code !== "ENOENT" && code !== "ENOTDIR") {
-      problems.push(`${path} is ignored: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${path} is ignored: ${errorText(error)}`);
     }
     return null;
   }
@@ -31,7 +33,7 @@ export function objectIn(text: string, path: string, problems: string[]): Map<st
     problems.push(`${path} is ignored: it must hold one JSON object`);
   } catch (error) {
     // As above: the daemon goes on without the file and reports it.
-    problems.push(`${path} is ignored: ${error instanceof Error ? error.message : String(error)}`);
+    problems.push(`${path} is ignored: it is no JSON (${jsonProblem(text) ?? errorText(error)})`);
   }
   return new Map();
 }

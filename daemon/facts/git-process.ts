@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { limits } from "../../protocol/limits.ts";
 import { searchPath } from "../../protocol/paths.ts";
+import { errorText } from "../../protocol/system-error.ts";
 import type { Unreachable } from "./filesystem.ts";
 import { GitProgram } from "./git-program.ts";
 import { Slots } from "./slots.ts";
@@ -148,7 +149,7 @@ function late({ workMs }: Allowance): string {
 }
 
 function unstarted(error: unknown): string {
-  return `git cannot be started (${error instanceof Error ? error.message : String(error)})`;
+  return `git cannot be started (${errorText(error)})`;
 }
 
 const none = new Error("there is none that the daemon runs: kite doctor says why");

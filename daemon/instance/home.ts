@@ -1,6 +1,7 @@
 /** Checks or creates Kite's directory. */
 import { lstatSync, mkdirSync } from "node:fs";
 import { resolve } from "node:path";
+import { errorText } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
 
 /** Why the daemon cannot start, with what to do. */
@@ -38,10 +39,8 @@ export function openHome(path: string): Refused | null {
     }
     return null;
   } catch (error) {
-    // The system's message explains best why a directory cannot be made.
-    const reason = error instanceof Error ? error.message : String(error);
     return unsafe(
-      `${home} cannot be made or read (${reason}); set KITE_HOME to a directory you can write to`,
+      `${home} cannot be made or read (${errorText(error)}); set KITE_HOME to a directory you can write to`,
     );
   }
 }

@@ -1,4 +1,5 @@
 import { LocalError } from "../../client/errors.ts";
+import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
 
 /** An install or uninstall failed; the message says why and what to do. Settings are unchanged. */
 export class InstallFailed extends LocalError {
@@ -15,7 +16,7 @@ export async function namingFailures<T>(work: () => T | Promise<T>): Promise<T> 
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Error && "syscall" in error) throw new InstallFailed(error.message);
+    if (isSystemError(error)) throw new InstallFailed(systemErrorText(error));
     throw error;
   }
 }

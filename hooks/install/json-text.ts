@@ -3,6 +3,7 @@
  * would reformat other programs' entries.)
  */
 import { type Node as Parsed, parseTree } from "jsonc-parser";
+import { jsonProblem } from "../../protocol/json-position.ts";
 import { SettingsRefused } from "./failed.ts";
 
 export interface ObjectNode {
@@ -44,7 +45,8 @@ export function parseObject(text: string): ObjectNode {
   try {
     node = parseText(text);
   } catch (error) {
-    throw new SettingsRefused(`it is not valid JSON (${error instanceof Error ? error.message : error})`);
+    const problem = jsonProblem(text) ?? (error instanceof Error ? error.message : String(error));
+    throw new SettingsRefused(`it is not valid JSON (${problem})`);
   }
   if (node.kind !== "object") throw new SettingsRefused("it does not hold a JSON object");
   return node;

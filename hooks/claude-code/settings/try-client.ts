@@ -6,6 +6,7 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
+import { errorText } from "../../../protocol/system-error.ts";
 import { perlCommand } from "./command.ts";
 
 const event = { hook_event_name: "SessionStart", session_id: "kite-install", prompt: 'a\n"b" 漢' };
@@ -30,7 +31,7 @@ export async function tryPerl(pl: string): Promise<string | null> {
     return `it answered wrongly (exit ${code})`;
   } catch (error) {
     // On any failure `install` uses the other client.
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   } finally {
     server.close();
     rmSync(home, { recursive: true, force: true });

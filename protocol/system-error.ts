@@ -1,0 +1,63 @@
+/** Words errors of the operating system for people: what happened, to what, what to do next. */
+
+/** What Node adds to an error of the system. */
+interface SystemError extends Error {
+  readonly syscall: string;
+  readonly code?: string;
+  readonly path?: string;
+  readonly dest?: string;
+}
+
+/** Whether an error comes from the operating system, not from a fault in the program. */
+export function isSystemError(error: unknown): error is SystemError {
+  return error instanceof Error && "syscall" in error && typeof error.syscall === "string";
+}
+
+/** By code: what is wrong, and what to do. `it` is the file or `the file`. */
+const sentences: Readonly<Record<string, (it: string) => string>> = {
+  EACCES: it => `no permission for ${it}; see who may use it and its folder: ls -ld`,
+  EPERM: it => `the system does not permit this on ${it}; see its owner and flags: ls -ld`,
+  ENOENT: it => `${it} does not exist; see if it was moved or removed`,
+  ENOTDIR: it => `a part of ${it} is no folder but a file; move that file away`,
+  EISDIR: it => `${it} is a folder, not a file; move it away`,
+  EEXIST: it => `${it} exists already; move it away`,
+  ENOTEMPTY: it => `the folder ${it} is not empty; move away what is in it`,
+  ELOOP: it => `${it} is a link, or leads through links in a cycle; put the file itself there`,
+  ENAMETOOLONG: it => `the name ${it} is longer than the system allows; choose a shorter one`,
+  ENOSPC: it => `no space is left on the disk of ${it}; free some, then try again`,
+  EDQUOT: it => `your share of the disk of ${it} is used up; free some space, then try again`,
+  EROFS: it => `the disk of ${it} can only be read; choose a place that can be written`,
+  EMFILE: () => "this process has too many open files; raise the bound (ulimit -n), then try again",
+  ENFILE: () => "the machine has too many open files; end some programs, then try again",
+  EIO: it => `the disk failed at ${it}; see the disk's health`,
+  EBUSY: it => `another program uses ${it}; end that program, then try again`,
+  EXDEV: it => `${it} is on another disk; choose a place on the same one`,
+  ETXTBSY: it => `${it} runs at this moment; try again when it has ended`,
+  ENOMEM: () => "the machine has no memory left; end some programs, then try again",
+  EAGAIN: () => "the system has no room for it at this moment; try again",
+  EPIPE: () => "the program that read this output has ended",
+  ECONNREFUSED: it => `nobody listens at ${it}`,
+  ECONNRESET: () => "the other side closed the connection; try again",
+  ETIMEDOUT: it => `${it} did not answer in time; try again`,
+};
+
+/** Returns the sentence for an error of the operating system. It holds no path but the error's own. */
+export function systemErrorText(error: SystemError): string {
+  if (error.syscall === "uv_cwd" || (error.syscall === "getcwd" && error.code === "ENOENT"))
+    return "the working directory no longer exists; go to another one with cd";
+  const program = /^spawn (.+)$/.exec(error.syscall)?.[1];
+  if (program !== undefined && error.code === "ENOENT")
+    return `the program ${program}, or the directory to run it in, is not there; install it, or correct PATH`;
+  if (program !== undefined && error.code === "EACCES")
+    return `the program ${program} may not be run; see its permissions: ls -l`;
+  const it = error.path ?? "the file";
+  const sentence = sentences[error.code ?? ""];
+  if (sentence !== undefined) return sentence(it);
+  return `the system reports ${error.code ?? "an error"} for ${it}; see if the disk and its permissions are in order`;
+}
+
+/** Returns what an error says to people: the sentence of a system's error, else the error's own message. */
+export function errorText(error: unknown): string {
+  if (isSystemError(error)) return systemErrorText(error);
+  return error instanceof Error ? error.message : String(error);
+}
