@@ -68,6 +68,8 @@ export const limits = {
   /** Tasks of all projects together, and of one project. */
   tasksMax: 200_000,
   tasksPerProjectMax: 150_000,
+  /** Projects whose task numbers go on where they were, those without tasks included. */
+  numberedProjectsMax: 10_000,
   /** Longest description, and longest result, in UTF-16 units; and the texts of all tasks together. */
   taskTextChars: 8_192,
   tasksTextChars: 64 * 1024 * 1024,

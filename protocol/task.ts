@@ -17,7 +17,7 @@ const textSchema = z.string().max(limits.taskTextChars);
 const descriptionSchema = textSchema.regex(/\S/u, { error: "a task needs a description" });
 const labelSchema = idSchema.max(limits.nameBytes);
 const labelsSchema = z.array(labelSchema).max(limits.taskLabelsMax);
-/** A task by its id, or by an unambiguous prefix or last part of it. */
+/** A task by its whole id, or one of the request's project by an unambiguous prefix or last part of it. */
 const refSchema = idSchema;
 const dependsOnSchema = z.array(refSchema).max(limits.taskDependenciesMax);
 const wallSchema = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);

@@ -2,12 +2,13 @@ import { type Command, Option } from "commander";
 import type { Risk } from "../../protocol/roles.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import { run, subcommand } from "../subcommand.ts";
-import type { AddFlags, ClaimFlags, EditFlags, Ending } from "../tasks/change.ts";
+import type { AddFlags, ClaimFlags, EditFlags, Ending, TaskFlags } from "../tasks/change.ts";
 import type { GraphFlags, ListFlags, ScopeFlags } from "../tasks/look.ts";
 import type { RemoveFlags } from "../tasks/store.ts";
 
 const overview = `
-Name a task by its id, the beginning of its id, or its last part alone (1a of t-mhx3k2p1-1a) if only one task fits.
+Name a task of this project by its number (1a of t-mhx3k2p1-1a), the beginning of its id, or its whole id. A task of
+another project needs its whole id, or --project.
 The command acts for the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else for you at
 this terminal. Tasks belong to the project of the working directory.
 
@@ -35,6 +36,8 @@ Examples:
 const risks: readonly Risk[] = ["green", "yellow", "red", "critical"];
 const priorities: readonly TaskPriority[] = ["low", "normal", "high"];
 const statuses: readonly TaskStatus[] = ["pending", "active", "done", "failed"];
+
+const otherProject = "another project than that of the working directory";
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -64,7 +67,7 @@ function addChanges(task: Command): void {
     .option("--needs <task>", "a task that must be done first, once or more", collect, [])
     .option("--debate <debate>", "the debate that it requires")
     .addOption(new Option("--risk <risk>", "the care that it needs").choices(risks))
-    .option("--project <project>", "another project than that of the working directory")
+    .option("--project <project>", otherProject)
     .action(async (words: readonly string[], flags: AddFlags) => {
       const { add } = await import("../tasks/change.ts");
       await run(world => add(world, words.join(" "), flags));
@@ -81,6 +84,7 @@ function addChanges(task: Command): void {
         "the care that it needs: anybody raises it, a lead or you lower it",
       ).choices(risks),
     )
+    .option("--project <project>", otherProject)
     .action(async (name: string, flags: EditFlags) => {
       const { edit } = await import("../tasks/change.ts");
       await run(world => edit(world, name, flags));
@@ -89,9 +93,10 @@ function addChanges(task: Command): void {
     "$ kite task approve 1a",
   ])
     .argument("<task>")
-    .action(async (name: string, { json }: JsonFlag) => {
+    .option("--project <project>", otherProject)
+    .action(async (name: string, flags: TaskFlags) => {
       const { approve } = await import("../tasks/change.ts");
-      await run(world => approve(world, name, json === true));
+      await run(world => approve(world, name, flags));
     });
   subcommand(task, "claim", "claim the most urgent ready task that your role takes, or the named one", [
     "$ kite task claim",
@@ -100,16 +105,17 @@ function addChanges(task: Command): void {
   ])
     .argument("[task]", "the task; by default the most urgent ready one, the oldest of these")
     .option("--label <label>", "only a task with this label, once or more", collect, [])
-    .option("--project <project>", "another project than that of the working directory")
+    .option("--project <project>", otherProject)
     .action(async (name: string | undefined, flags: ClaimFlags) => {
       const { claim } = await import("../tasks/change.ts");
       await run(world => claim(world, name, flags));
     });
   subcommand(task, "release", "give a claimed task back", ["$ kite task release 1a"])
     .argument("<task>")
-    .action(async (name: string, { json }: JsonFlag) => {
+    .option("--project <project>", otherProject)
+    .action(async (name: string, flags: TaskFlags) => {
       const { release } = await import("../tasks/change.ts");
-      await run(world => release(world, name, json === true));
+      await run(world => release(world, name, flags));
     });
 }
 
@@ -117,11 +123,12 @@ function addEnds(task: Command): void {
   const ending = (name: string, says: string, status: Ending, example: string, words: string | null) => {
     const one = subcommand(task, name, says, [example]).argument("<task>");
     if (words !== null) one.argument("[words...]", words);
+    one.option("--project <project>", otherProject);
     one.action(async (of: string, ...rest: readonly unknown[]) => {
       const { set } = await import("../tasks/change.ts");
       const said = Array.isArray(rest[0]) ? rest[0].join(" ") : "";
       const result = name === "cancel" ? `cancelled${said === "" ? "" : `: ${said}`}` : said || null;
-      await run(world => set(world, of, status, result, one.opts<JsonFlag>().json === true));
+      await run(world => set(world, of, status, result, one.opts<TaskFlags>()));
     });
   };
   ending("done", "say that a task is done", "done", '$ kite task done 1a "four tables"', "the result");
@@ -151,9 +158,10 @@ function addViews(task: Command): void {
     });
   subcommand(task, "show", "show everything about a task", ["$ kite task show 1a"])
     .argument("<task>")
-    .action(async (name: string, { json }: JsonFlag) => {
+    .option("--project <project>", otherProject)
+    .action(async (name: string, flags: ScopeFlags) => {
       const { show } = await import("../tasks/look.ts");
-      await run(world => show(world, name, json === true));
+      await run(world => show(world, name, flags));
     });
   scoped(
     subcommand(task, "graph", "draw the tasks and their needs", [
@@ -212,9 +220,7 @@ function addStore(task: Command): void {
 }
 
 function scoped(one: Command): Command {
-  return one
-    .option("--project <project>", "another project than that of the working directory")
-    .option("--all-projects", "tasks of all projects");
+  return one.option("--project <project>", otherProject).option("--all-projects", "tasks of all projects");
 }
 
 function collect(value: string, before: readonly string[]): readonly string[] {

@@ -43,6 +43,13 @@ export interface EditFlags {
   readonly label: readonly string[];
   readonly needs: readonly string[];
   readonly risk?: Risk;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** Flags of commands that name a task: the project whose short names count, by default the working directory's. */
+export interface TaskFlags {
+  readonly project?: string;
   readonly json?: boolean;
 }
 
@@ -67,20 +74,27 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
     return exitCodes.failed;
   }
   const own = actingSession(world.env);
+  const project = await projectNamed(world, flags);
   if (own === null && (await isAgents(world)))
     return refuseAgent(world, json, "changes a task without a session");
-  return change(world, json, client => client.request("task_update", { ...own, task, ...changes }));
+  return change(world, json, client => client.request("task_update", { ...own, task, project, ...changes }));
 }
 
 /** A person says yes to the next run of a red or critical task. */
 export async function approve(
   world: ProcessContext,
   task: string,
-  json: boolean,
+  flags: TaskFlags,
   isAgent: (world: ProcessContext) => Promise<boolean> = isAgents,
 ): Promise<number> {
+  const json = flags.json === true;
   if (await isAgent(world)) return refuseAgent(world, json, "says yes to a task");
-  return change(world, json, client => client.request("task_approve", { task }));
+  const project = await projectNamed(world, flags);
+  return change(world, json, client => client.request("task_approve", { task, project }));
+}
+
+function projectNamed(world: ProcessContext, { project }: TaskFlags): Promise<string> {
+  return project === undefined ? projectOf(world.cwd) : Promise.resolve(project);
 }
 
 export interface ClaimFlags {
@@ -133,8 +147,11 @@ async function clear(
   return row.ok && isGrave(row.task.risk) ? client.request("task_approve", { task }) : row;
 }
 
-export async function release(world: ProcessContext, task: string, json: boolean): Promise<number> {
-  return change(world, json, client => client.request("task_release", { ...actingSession(world.env), task }));
+export async function release(world: ProcessContext, task: string, flags: TaskFlags): Promise<number> {
+  const project = await projectNamed(world, flags);
+  return change(world, flags.json === true, client =>
+    client.request("task_release", { ...actingSession(world.env), task, project }),
+  );
 }
 
 export type Ending = "done" | "failed" | "pending";
@@ -145,17 +162,20 @@ export async function set(
   task: string,
   status: Ending,
   result: string | null,
-  json: boolean,
+  flags: TaskFlags,
 ): Promise<number> {
+  const json = flags.json === true;
   const hidden = status === "done" ? await hiddenAgent(world, "finishes a task") : null;
   if (hidden !== null) {
     fail(world, json, "not_a_person", hidden);
     return exitCodes.failed;
   }
+  const project = await projectNamed(world, flags);
   return change(world, json, client =>
     client.request("task_update", {
       ...actingSession(world.env),
       task,
+      project,
       status,
       cwd: world.cwd,
       ...(result === null ? {} : { result }),

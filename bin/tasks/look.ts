@@ -82,9 +82,11 @@ export async function ready(
   });
 }
 
-export async function show(world: ProcessContext, name: string, json: boolean): Promise<number> {
+export async function show(world: ProcessContext, name: string, flags: ScopeFlags): Promise<number> {
+  const json = flags.json === true;
+  const scope = await scopeOf(world, flags);
   return withDaemon(world, json, async client => {
-    const answer = await ask(client, "task_get", { task: name });
+    const answer = await ask(client, "task_get", { task: name, ...scope });
     if (json) printJson(world, answer);
     else printFramed(world, taskView(answer.task, screenOf(world)));
     return exitCodes.done;

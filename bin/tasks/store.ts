@@ -141,7 +141,9 @@ export async function remove(
     const wanted = names.length > 0 ? names : needless(await everyTask(client, scope));
     const removed: string[] = [];
     for (let at = 0; at < wanted.length; at += limits.tasksPerRequestMax) {
-      removed.push(...(await removeSome(world, client, wanted.slice(at, at + limits.tasksPerRequestMax))));
+      removed.push(
+        ...(await removeSome(world, client, scope, wanted.slice(at, at + limits.tasksPerRequestMax))),
+      );
     }
     if (json) printJson(world, { ok: true, removed });
     else print(world, [`removed ${counted(removed.length, "task")}`]);
@@ -152,9 +154,14 @@ export async function remove(
 async function removeSome(
   world: ProcessContext,
   client: Client,
+  scope: { readonly project?: string },
   tasks: readonly string[],
 ): Promise<readonly string[]> {
-  const answer = await ask(client, "task_remove", { ...actingSession(world.env), tasks: [...tasks] });
+  const answer = await ask(client, "task_remove", {
+    ...actingSession(world.env),
+    ...scope,
+    tasks: [...tasks],
+  });
   return answer.removed;
 }
 

@@ -2,6 +2,7 @@
 import { readForward } from "../../daemon/trail/forward.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
+import { projectOf } from "../project.ts";
 import { namesOf } from "../real-path.ts";
 import { paint } from "../view/color.ts";
 import { explainLines } from "../view/explain.ts";
@@ -34,7 +35,10 @@ const pipeColumns = 80;
 export async function answer(question: Question): Promise<number> {
   const { world, client, name, kind, max, json } = question;
   const mayBe = (one: Kind) => kind === one || (kind === null && (one !== "task" || name.startsWith("t-")));
-  const task = mayBe("task") && client !== null ? await client.request("task_get", { task: name }) : null;
+  const task =
+    mayBe("task") && client !== null
+      ? await client.request("task_get", { task: name, project: await projectOf(world.cwd) })
+      : null;
   const sessions = client === null ? null : await rowsOf(client, "sessions");
   const about = {
     task: new AboutTask(name, task?.ok ? task.task : null, max),

@@ -245,7 +245,7 @@ export interface TaskUpdate {
   readonly labels: readonly string[] | null;
   readonly debate?: string | null;
   readonly risk?: Risk | null;
-  /** Project and directory of a session id that is not registered yet. */
+  /** Where an unregistered session would begin; the project's short names of tasks count. */
   readonly project: string;
   readonly cwd: string;
   readonly wallMs: number;
@@ -266,6 +266,8 @@ export interface TaskClaim {
 export interface TaskRelease {
   readonly by: Actor | null;
   readonly task: string;
+  /** The project whose short names count, as in all these commands; absent: whole ids alone. */
+  readonly project?: string;
   readonly wallMs: number;
   readonly retry?: Retry;
 }
@@ -273,6 +275,7 @@ export interface TaskRelease {
 export interface TaskRemove {
   readonly by: Actor | null;
   readonly tasks: readonly string[];
+  readonly project?: string;
   readonly retry?: Retry;
 }
 
@@ -281,6 +284,7 @@ export interface TaskApprove {
   /** Null: a person. An agent is refused. */
   readonly by: Actor | null;
   readonly task: string;
+  readonly project?: string;
   readonly wallMs: number;
   readonly retry?: Retry;
 }

@@ -12,14 +12,24 @@ export interface IdIndex {
   readonly ends: SortedKeys;
 }
 
+/** Returns the part of an index's keys that keeps the ids of one project together; an index of all has none. */
+export function scopeOf(project: string): string {
+  return `${project}\n`;
+}
+
 /** Returns `1a t-mhx3k2p1-1a` for `t-mhx3k2p1-1a`: people type the last part alone. */
 export function endOf(id: string): string {
   return `${id.slice(id.lastIndexOf("-") + 1)} ${id}`;
 }
 
-/** Returns the ids that begin with `name`, or that end with it if it has no dash: at most one more than are named. */
-export function matchesOf({ ids, ends }: IdIndex, name: string): string[] {
-  return isEnd(name) ? some(ends, `${name} `).map(end => end.slice(name.length + 1)) : some(ids, name);
+/**
+ * Returns the ids that begin with `name`, or that end with it if it has no dash: at most one more than are named. `scope`
+ * is what the keys of the index begin with; see `scopeOf`.
+ */
+export function matchesOf({ ids, ends }: IdIndex, name: string, scope = ""): string[] {
+  if (!isEnd(name)) return some(ids, scope + name).map(id => id.slice(scope.length));
+  const prefix = `${scope}${name} `;
+  return some(ends, prefix).map(end => end.slice(prefix.length));
 }
 
 /** Whether `name` names the id: it is the id, begins it, or ends it if it has no dash. */
@@ -40,15 +50,16 @@ export function ambiguity(
 }
 
 /** Returns the id most like `name`, or null. It compares only ids adjacent in sort order, not all of them. */
-export function nearestId({ ids }: Pick<IdIndex, "ids">, name: string): string | null {
+export function nearestId({ ids }: Pick<IdIndex, "ids">, name: string, scope = ""): string | null {
   const around: string[] = [];
-  for (let id = ids.before(name); id !== undefined && around.length < limits.idsNamedMax; ) {
-    around.push(id);
-    id = ids.before(id);
+  const isOwn = (key: string | undefined): key is string => key?.startsWith(scope) === true;
+  for (let key = ids.before(scope + name); isOwn(key) && around.length < limits.idsNamedMax; ) {
+    around.push(key.slice(scope.length));
+    key = ids.before(key);
   }
-  for (const id of ids.from(name)) {
-    if (around.length >= 2 * limits.idsNamedMax) break;
-    around.push(id);
+  for (const key of ids.from(scope + name)) {
+    if (!isOwn(key) || around.length >= 2 * limits.idsNamedMax) break;
+    around.push(key.slice(scope.length));
   }
   return nearest(name, around);
 }

@@ -34,7 +34,7 @@ import {
   type State,
   type Waiter,
 } from "./state.ts";
-import { insertTasks, type Task } from "./tasks/table.ts";
+import { insertTasks, type Task, type Tasks } from "./tasks/table.ts";
 
 const format = 1;
 
@@ -51,6 +51,10 @@ interface Header {
   readonly grants: number;
   readonly expiredWrites: readonly (readonly [string, ExpiredWrite])[];
   readonly taskCount: number;
+  /** Absent in snapshots from before tasks were numbered by project. */
+  readonly taskNumbers?: readonly (readonly [string, number])[];
+  readonly taskNumbersFrom?: number;
+  readonly taskStamp?: Tasks["stamp"];
   readonly contextVersions: number;
   /** Absent: no debate was ever opened. */
   readonly debateCount?: number;
@@ -125,6 +129,9 @@ export function copyOf(state: State): Copy {
     grants: locks.grants,
     expiredWrites: [...locks.expiredWrites],
     taskCount: tasks.created,
+    taskNumbers: [...tasks.numbers],
+    taskNumbersFrom: tasks.numbersFrom,
+    taskStamp: tasks.stamp,
     contextVersions: context.versions,
     ...(debates.count === 0 ? {} : { debateCount: debates.count }),
     ...(state.spawns.count === 0 ? {} : { spawnCount: state.spawns.count }),
@@ -249,6 +256,9 @@ function readHeader(state: State, line: string): Header {
   for (const [flight, expiredWrites] of header.expiredWrites)
     state.locks.expiredWrites.set(flight, expiredWrites);
   state.tasks.created = header.taskCount;
+  for (const [project, n] of header.taskNumbers ?? []) state.tasks.numbers.set(project, n);
+  state.tasks.numbersFrom = header.taskNumbersFrom ?? header.taskCount;
+  state.tasks.stamp = header.taskStamp ?? { ms: 0, top: 0 };
   state.context.versions = header.contextVersions;
   state.debates.count = header.debateCount ?? 0;
   state.spawns.count = header.spawnCount ?? 0;

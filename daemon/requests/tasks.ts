@@ -172,7 +172,7 @@ function update(
 
 export const taskGet: RequestHandler<"task_get"> = (services, request, call) =>
   services.engine.read(state => {
-    const found = findTask(state.tasks, request.task);
+    const found = findTask(state.tasks, request.task, projectOf(services, request, call));
     call.reply(isTask(found) ? { ok: true, task: taskRow(state, found) } : found);
   });
 
@@ -210,6 +210,7 @@ export const taskRelease: RequestHandler<"task_release"> = (services, request, c
     type: "task_release",
     by,
     task,
+    project: projectOf(services, request, call),
     wallMs,
     ...retryOf(request, call),
   });
@@ -218,7 +219,9 @@ export const taskRelease: RequestHandler<"task_release"> = (services, request, c
 export const taskRemove: RequestHandler<"task_remove"> = (services, request, call) => {
   const by = callerOf(services, request, call);
   const { tasks } = request;
-  return propose(services, request, call, by, { type: "task_remove", by, tasks, ...retryOf(request, call) });
+  const project = projectOf(services, request, call);
+  const command = { type: "task_remove", by, tasks, project, ...retryOf(request, call) } as const;
+  return propose(services, request, call, by, command);
 };
 
 export const taskApprove: RequestHandler<"task_approve"> = (services, request, call) => {
@@ -229,6 +232,7 @@ export const taskApprove: RequestHandler<"task_approve"> = (services, request, c
     type: "task_approve",
     by,
     task,
+    project: projectOf(services, request, call),
     wallMs,
     ...retryOf(request, call),
   });

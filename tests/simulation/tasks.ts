@@ -27,6 +27,10 @@ export class TaskLives {
   /** Ids that were removed: who sends a creation again still hears of the task that it made. */
   readonly #removed = new Set<string>();
   #retried: Command[] = [];
+  /** The number of the last task that each project created, as far as it is on disk. */
+  readonly #lastNumbers = new Map<string, number>();
+  /** Every id that this life gave or found. */
+  readonly #given = new Set<string>();
   /** When a request that may be sent again was carried out, by its requestId. */
   readonly #carriedOut = new Map<string, number>();
 
@@ -46,11 +50,12 @@ export class TaskLives {
       const task = random.chance(0.5) ? null : this.#name(state);
       return { type: "task_claim", actor, task, labels: this.#labels(), ...place };
     }
-    if (roll <= 62) return { type: "task_release", by, task: this.#name(state), wallMs: 0 };
+    if (roll <= 62)
+      return { type: "task_release", by, task: this.#name(state), project: place.project, wallMs: 0 };
     if (roll <= 80 || state.tasks.all.size < tasksMax) return this.#update(state, by, place);
     const finished = [...state.tasks.all.values()].filter(t => t.state.status === "done");
     const tasks = random.chance(0.7) ? finished.map(({ id }) => id) : [this.#name(state)];
-    return { type: "task_remove", by, tasks: tasks.length === 0 ? ["t-"] : tasks };
+    return { type: "task_remove", by, tasks: tasks.length === 0 ? ["t-"] : tasks, project: place.project };
   }
 
   /** A client hears an answer. */
@@ -75,13 +80,15 @@ export class TaskLives {
   ): Generator<string, void> {
     if (command.type === "task_remove" && reply?.ok) for (const id of before.keys()) this.#forget(state, id);
     yield* this.#doubled(state, before, command);
+    if (command.type === "task_create") yield* this.#numbered(state, before);
     if (touched.has("tasks")) {
       yield* this.lost(state);
       yield* wrongsOfTasks(state);
     }
     if (command.type === "task_claim" && reply !== null) yield* wrongClaim(before, command, reply, roles);
     if ("task" in command && typeof command.task === "string" && reply !== null) {
-      yield* wrongName(before, command.task, reply);
+      const project = "project" in command && typeof command.project === "string" ? command.project : null;
+      yield* wrongName(before, command.task, project, reply);
     }
   }
 
@@ -103,6 +110,19 @@ export class TaskLives {
       yield `request ${requestId} was carried out twice`;
   }
 
+  /** A new task counts on from the last one of its project, and no id comes twice. */
+  *#numbered(state: State, before: TasksBefore): Generator<string, void> {
+    for (const { id, project } of state.tasks.all.values()) {
+      if (before.has(id)) continue;
+      if (this.#given.has(id)) yield `the id ${id} was given twice`;
+      this.#given.add(id);
+      const n = Number.parseInt(id.slice(id.lastIndexOf("-") + 1), 36);
+      const last = this.#lastNumbers.get(project) ?? 0;
+      if (n <= last) yield `task ${id} of ${project} has a number that came before ${last}`;
+      this.#lastNumbers.set(project, n);
+    }
+  }
+
   /** A life has ended: what it removed without anybody hearing of it may be gone, what it did undone. */
   restarted(entries: readonly Entry[], state: State): void {
     const kept = new Map([...state.replies].map(([key, { at }]) => [key.slice(key.indexOf("\n") + 1), at]));
@@ -112,6 +132,10 @@ export class TaskLives {
       if (at === undefined) this.#carriedOut.delete(requestId);
       else this.#carriedOut.set(requestId, at);
     }
+    this.#given.clear();
+    for (const id of state.tasks.all.keys()) this.#given.add(id);
+    this.#lastNumbers.clear();
+    for (const [project, n] of state.tasks.numbers) this.#lastNumbers.set(project, n);
     if (entries.some(({ command }) => command.type === "task_remove"))
       for (const id of [...this.#acknowledged]) this.#forget(state, id);
   }
@@ -276,10 +300,16 @@ function* wrongClaim(
     yield `${got} was claimed where ${best} was the best`;
 }
 
-/** A name means one task, or none. */
-function* wrongName(before: TasksBefore, name: string, reply: Reply): Generator<string, void> {
+/** A name means one task, or none: a whole id means that of any project, anything shorter one of the project. */
+function* wrongName(
+  before: TasksBefore,
+  name: string,
+  project: string | null,
+  reply: Reply,
+): Generator<string, void> {
   const fits = (id: string) => (name.includes("-") ? id.startsWith(name) : id.endsWith(`-${name}`));
-  const matches = before.has(name) ? [name] : [...before.keys()].filter(fits);
+  const own = [...before.values()].filter(task => task.project === project).map(({ id }) => id);
+  const matches = before.has(name) ? [name] : own.filter(fits);
   const [only = null] = matches;
   const got = idIn(reply);
   if (got !== null && (matches.length !== 1 || got !== only))

@@ -120,9 +120,9 @@ describe("kite task", () => {
   it("edit sends what the flags name, and asks for one at least", async () => {
     const daemon = fakeDaemon({ task_update: { ok: true, task: { ...task, risk: "red", held: null } } });
     const world = fakeWorld({ daemon, env });
-    expect(await edit(world, "1a", { label: ["db"], needs: [], risk: "red" })).toBe(0);
+    expect(await edit(world, "1a", { label: ["db"], needs: [], risk: "red", project })).toBe(0);
     expect(daemon.asked).toEqual([
-      { type: "task_update", id: "s1", task: "1a", labels: ["db"], risk: "red" },
+      { type: "task_update", id: "s1", task: "1a", project, labels: ["db"], risk: "red" },
     ]);
     expect(await edit(world, "1a", { label: [], needs: [] })).toBe(1);
     expect(world.err()).toContain("nothing to change");
@@ -134,11 +134,11 @@ describe("kite task", () => {
       "query sessions": { ok: true, rows: [] },
     });
     const world = fakeWorld({ daemon });
-    expect(await approve(world, "1a", false, person)).toBe(0);
-    expect(daemon.asked[0]).toEqual({ type: "task_approve", task: "1a" });
+    expect(await approve(world, "1a", { project }, person)).toBe(0);
+    expect(daemon.asked[0]).toEqual({ type: "task_approve", task: "1a", project });
     expect(world.out()).toContain("t-1-1a is ready, critical and approved: Drop the table\n");
     const before = daemon.asked.length;
-    expect(await approve(world, "1a", true, agent)).toBe(1);
+    expect(await approve(world, "1a", { json: true }, agent)).toBe(1);
     expect(daemon.asked).toHaveLength(before);
     expect(world.out()).toContain('"code":"person_only"');
   });

@@ -129,7 +129,46 @@ describe("to create", () => {
     } as const;
     const rest = { description: "old", dependsOn: [], attempts: 0, state: { status: "pending" } } as const;
     w.do({ type: "task_import", by: null, tasks: [{ ...old, ...rest }] });
-    expect(w.create("new", "newer")).toEqual(["t-0-3", "t-0-4"]);
+    expect(w.create("new", "newer", "newest")).toEqual(["t-0-1", "t-0-3", "t-0-4"]);
+  });
+
+  it("counts per project, and gives no id of one project to another", () => {
+    const of = (project: string, wallMs: number) =>
+      w.do({ ...createOf([{ description: `in ${project}` }], null, wallMs), project } as Command);
+    const ids = [of("/p", 7), of("/q", 7), of("/q", 7), of("/r", 5), of("/p", 7), of("/r", 40)];
+    expect(ids.map(reply => (reply as { task?: { id: string } }).task?.id)).toEqual([
+      "t-7-1",
+      "t-8-1",
+      "t-8-2",
+      "t-9-1",
+      "t-9-2",
+      "t-14-2",
+    ]);
+  });
+
+  it("gives the number of a removed task to no other, also after a start", () => {
+    w.create("one", "two");
+    set(null, "two", "done");
+    w.do({ type: "task_remove", by: null, tasks: ["2"], project: "/p" });
+    expect(w.create("three")).toEqual(["t-0-3"]);
+    const again = readState(writeState(w.state));
+    const { reply } = apply(again, {
+      seq: w.state.seq + 1,
+      at: w.now,
+      origin: w.origin(1),
+      command: createOf([{ description: "four" }]),
+    });
+    expect(reply).toMatchObject({ task: { id: "t-0-4" } });
+  });
+
+  it("counts on behind all tasks if a snapshot does not say how far a project came", () => {
+    w.create("one", "two");
+    const [head = "", ...rest] = writeState(w.state).split("\n");
+    const { taskNumbers: _a, taskNumbersFrom: _b, taskStamp: _c, ...old } = JSON.parse(head);
+    const state = readState([JSON.stringify(old), ...rest].join("\n"));
+    const command = createOf([{ description: "three" }]);
+    const entry = { seq: w.state.seq + 1, at: w.now, origin: w.origin(1), command };
+    expect(apply(state, entry).reply).toMatchObject({ task: { id: "t-0-3" } });
   });
 
   it("does once what is sent again under one requestId", () => {
@@ -157,6 +196,23 @@ describe("to find", () => {
       nearest: "t-0-2",
     });
     expect(w.do(claimOf("ann", "something else"))).toMatchObject({ code: "unknown_task", nearest: null });
+  });
+
+  it("takes less than a whole id within the project alone", () => {
+    w.create("one", "two");
+    const other = { ...createOf([{ description: "theirs" }]), project: "/q" } as Command;
+    expect(w.do(other)).toMatchObject({ task: { id: "t-1-1" } });
+    const elsewhere = { ...updateOf(null, "2", { status: "failed" }), project: "/q" } as Command;
+    expect(w.do(elsewhere)).toMatchObject({
+      code: "unknown_task",
+      error:
+        "no task 2 in this project; kite task list shows them; a task of another project needs its whole id",
+    });
+    expect(w.do({ ...elsewhere, task: "t-0" } as Command)).toMatchObject({ code: "unknown_task" });
+    expect(w.do({ ...elsewhere, task: "1" } as Command)).toMatchObject({ task: { description: "theirs" } });
+    expect(w.do({ ...elsewhere, task: "t-0-2" } as Command)).toMatchObject({ task: { description: "two" } });
+    expect(w.do(releaseOf(null, "1"))).toMatchObject({ code: "unknown_task" });
+    expect(w.do(createOf([{ description: "needs", dependsOn: ["t-1-1"] }]))).toMatchObject({ ok: true });
   });
 
   it("takes the last part of an id alone, where that says which", () => {

@@ -122,7 +122,7 @@ function freeNameOf(state: State, project: string, name: string): string {
 
 /** Returns the id of the task that the agent is for, or why it cannot be. */
 function taskFor(state: State, project: string, name: string, role: string | null): string | Refusal {
-  const found = findTask(state.tasks, name);
+  const found = findTask(state.tasks, name, project);
   if (!isTask(found)) return found;
   if (found.project !== project) {
     const error = `${found.id} is a task of ${found.project}; spawn the agent there`;

@@ -6,8 +6,9 @@ import { findTask, isTask, stateRefusal, taskRow, tell } from "./replies.ts";
 import { riskOf } from "./risk.ts";
 import { revise } from "./table.ts";
 
-export const taskApprove: Handler<"task_approve"> = (state, { by, task: name, wallMs }, _meta, step) => {
-  const task = findTask(state.tasks, name);
+export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step) => {
+  const { by, wallMs } = command;
+  const task = findTask(state.tasks, command.task, command.project ?? null);
   if (!isTask(task)) {
     step.reply = task;
     return;

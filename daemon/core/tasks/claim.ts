@@ -35,7 +35,8 @@ import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
 
 export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
   const { actor } = command;
-  const found = command.task === null ? bestOf(state, command) : findTask(state.tasks, command.task);
+  const found =
+    command.task === null ? bestOf(state, command) : findTask(state.tasks, command.task, command.project);
   if (!isTask(found)) {
     step.reply = found;
     return;
@@ -54,7 +55,7 @@ export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => 
 
 export const taskRelease: Handler<"task_release"> = (state, command, _meta, step) => {
   const { by, wallMs } = command;
-  const task = findTask(state.tasks, command.task);
+  const task = findTask(state.tasks, command.task, command.project ?? null);
   if (!isTask(task)) {
     step.reply = task;
     return;

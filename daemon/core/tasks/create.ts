@@ -5,10 +5,11 @@
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { NewTask, TaskImport } from "../commands.ts";
+import type { TaskCreate, TaskImport } from "../commands.ts";
 import type { Handler } from "../handler.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
 import { debateKept, debateNamed } from "./debate.ts";
+import { countTo, newIds } from "./numbers.ts";
 import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";
 import {
   charsOf,
@@ -33,7 +34,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     step.reply = refused;
     return;
   }
-  const created = numbered(tasks, command.tasks, wallMs);
+  const created = numbered(tasks, command);
   const names = new Map<string, string>();
   for (const { task, id } of created) {
     if (task.name === null) continue;
@@ -47,7 +48,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
   const debates = new Map<string, string>();
   const resolved = new Map<string, readonly string[]>();
   for (const { task, id } of created) {
-    const found = findAll(tasks, task.dependsOn, names);
+    const found = findAll(tasks, task.dependsOn, project, names);
     if ("ok" in found) {
       step.reply = found;
       return;
@@ -88,8 +89,10 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     risk: risk === "green" ? undefined : risk,
     state: pending,
   }));
-  tasks.created = added.at(-1)?.n ?? tasks.created;
+  tasks.created += added.length;
   insertTasks(tasks, added);
+  const last = added.at(-1);
+  if (last !== undefined) countTo(tasks, project, last.id);
   for (const task of added) tell(step, task, "task_created", createdBy);
   tellReady(
     step,
@@ -140,7 +143,7 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
   const { tasks } = state;
   const leaving = new Map<string, Task>();
   for (const name of command.tasks) {
-    const found = findTask(tasks, name);
+    const found = findTask(tasks, name, command.project ?? null);
     if (!isTask(found)) {
       step.reply = found;
       return;
@@ -173,17 +176,10 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
 
 const pending: TaskState = { status: "pending" };
 
-/** Returns each new task with its number and id; numbers continue from the last one. */
-function numbered(tasks: Tasks, added: readonly NewTask[], wallMs: number) {
-  let n = tasks.created;
-  return added.map(task => {
-    let id: string;
-    do {
-      n += 1;
-      id = `t-${Math.max(0, wallMs).toString(36)}-${n.toString(36)}`;
-    } while (tasks.all.has(id));
-    return { task, id, n };
-  });
+/** Returns each new task with its id and its place in the order of all. */
+function numbered(tasks: Tasks, { tasks: added, project, wallMs }: TaskCreate) {
+  const ids = newIds(tasks, project, added.length, wallMs);
+  return added.map((task, i) => ({ task, id: ids[i] ?? "", n: tasks.created + i + 1 }));
 }
 
 function noRoom(

@@ -6,7 +6,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { DependencyRow, TaskRow } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
-import { ambiguity, matchesOf, nearestId } from "../ids.ts";
+import { ambiguity, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import type { State } from "../state.ts";
@@ -14,30 +14,35 @@ import { heldBy, riskOf } from "./risk.ts";
 import { classOf, isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
 
 /**
- * Returns the task that a request names, or a refusal. A name is an id, a prefix of it, or its last part; prefix and
- * last part must be unambiguous.
+ * Returns the task that a request names, or a refusal. A name is a whole id, or for a task of `project` a prefix of the
+ * id or its last part, which must be unambiguous there. Null: whole ids alone.
  */
-export function findTask(tasks: Tasks, name: string): Task | Refusal {
+export function findTask(tasks: Tasks, name: string, project: string | null): Task | Refusal {
   const exact = tasks.all.get(name);
   if (exact !== undefined) return exact;
-  const matches = matchesOf(tasks, name);
+  if (project === null) return unknownTask(tasks, name, project);
+  const matches = matchesOf(tasks, name, scopeOf(project));
   const [first] = matches;
   if (first !== undefined && matches.length === 1) return taskOf(tasks, first);
-  if (first === undefined) return unknownTask(tasks, name);
+  if (first === undefined) return unknownTask(tasks, name, project);
   const { error, shown } = ambiguity("tasks", name, matches);
   return refuse("ambiguous_task", error, { task: name, matches: shown });
 }
 
-/** Returns the ids of the named tasks, each once; `names` of other tasks take precedence over prefixes of ids. */
+/**
+ * Returns the ids of the tasks that `findTask` finds for these names, each once; `names` of other tasks take precedence
+ * over prefixes of ids.
+ */
 export function findAll(
   tasks: Tasks,
   wanted: readonly string[],
+  project: string | null,
   names: ReadonlyMap<string, string> = new Map(),
 ): readonly string[] | Refusal {
   const ids = new Set<string>();
   for (const name of wanted) {
     const own = names.get(name);
-    const found = own ?? findTask(tasks, name);
+    const found = own ?? findTask(tasks, name, project);
     if (typeof found === "string") ids.add(found);
     else if (isTask(found)) ids.add(found.id);
     else return found;
@@ -61,11 +66,14 @@ export function tooManyDependents(tasks: Tasks, added: Iterable<string>): Refusa
   return null;
 }
 
-/** Refuses an unknown name with the nearest id. */
-function unknownTask(tasks: Tasks, name: string): Refusal {
-  const near = nearestId(tasks, name);
+/** Refuses an unknown name with the nearest id of the project. */
+function unknownTask(tasks: Tasks, name: string, project: string | null): Refusal {
+  const near = project === null ? null : nearestId(tasks, name, scopeOf(project));
+  const isShort = !/^t-[0-9a-z]+-[0-9a-z]+$/i.test(name);
+  const where = isShort && project !== null ? " in this project" : "";
   const hint = near === null ? "kite task list shows them" : `did you mean ${near}?`;
-  return refuse("unknown_task", `no task ${name}; ${hint}`, { task: name, nearest: near });
+  const other = isShort ? "; a task of another project needs its whole id" : "";
+  return refuse("unknown_task", `no task ${name}${where}; ${hint}${other}`, { task: name, nearest: near });
 }
 
 export function isTask(found: Task | Refusal): found is Task {

@@ -10,18 +10,24 @@ import { isGrave, type Risk } from "../../../protocol/roles.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
-import { endOf } from "../ids.ts";
+import { endOf, scopeOf } from "../ids.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface Tasks {
   /** Tasks by id, in the order of their numbers. */
   readonly all: Map<string, Task>;
-  /** The number of the last task created. */
+  /** How many tasks were created: the place of the last one in the order of all. */
   created: number;
-  /** derived */
+  /** The number of the last task of each project; see `numbers.ts`. */
+  readonly numbers: Map<string, number>;
+  /** The number after which the tasks of a project without a row in `numbers` begin. */
+  numbersFrom: number;
+  /** The time of the last id (ms), and the highest number that ids of this time have. */
+  stamp: { readonly ms: number; readonly top: number };
+  /** derived: the project and the id of each task. */
   readonly ids: SortedKeys;
-  /** derived: for each task the last part of its id, a blank, and its id. */
+  /** derived: for each task its project, the last part of its id, a blank, and its id. */
   readonly ends: SortedKeys;
   /** derived: the ids of the tasks that depend on a task. */
   readonly dependents: Map<string, Set<string>>;
@@ -39,7 +45,7 @@ export interface Tasks {
 
 export interface Task {
   readonly id: string;
-  /** The task's number; an older task has a smaller one. */
+  /** The task's place in the order of all; an older task has a smaller one. */
   readonly n: number;
   readonly project: string;
   /** Wall time in milliseconds, as all times of tasks. */
@@ -71,7 +77,8 @@ export type TaskState =
 export function noTasks(touched: Set<string>): Tasks {
   const [dependents, open, lists, claims] = [new Map(), new Map(), new Map(), new Map()];
   const [ids, ends] = [new SortedKeys(), new SortedKeys()];
-  return { all: new Map(), created: 0, ids, ends, dependents, open, lists, claims, touched, chars: 0 };
+  const counts = { created: 0, numbers: new Map(), numbersFrom: 0, stamp: { ms: 0, top: 0 }, chars: 0 };
+  return { all: new Map(), ...counts, ids, ends, dependents, open, lists, claims, touched };
 }
 
 /** What a ready task needs to be claimed: its risk, and whether a person said yes to a red or critical one. */
@@ -121,8 +128,9 @@ export function insertTasks(tasks: Tasks, added: readonly Task[]): void {
 }
 
 function index(tasks: Tasks, task: Task): void {
-  tasks.ids.add(task.id);
-  tasks.ends.add(endOf(task.id));
+  const scope = scopeOf(task.project);
+  tasks.ids.add(scope + task.id);
+  tasks.ends.add(scope + endOf(task.id));
   const place = sortKeyOf(task);
   putIn(tasks, listKey("all", null, ""), place);
   putIn(tasks, listKey("all", task.project, ""), place);
@@ -141,8 +149,9 @@ export function removeTask(tasks: Tasks, task: Task): void {
   for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);
   tasks.open.delete(task.id);
   tasks.chars -= charsOf(task);
-  tasks.ids.delete(task.id);
-  tasks.ends.delete(endOf(task.id));
+  const scope = scopeOf(task.project);
+  tasks.ids.delete(scope + task.id);
+  tasks.ends.delete(scope + endOf(task.id));
   tasks.all.delete(task.id);
 }
 

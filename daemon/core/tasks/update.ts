@@ -40,12 +40,13 @@ import { claimerOf, isDone, resultOf, revise, setDependencies, type Task, taskOf
 
 export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
   const { tasks } = state;
-  const task = findTask(tasks, command.task);
+  const task = findTask(tasks, command.task, command.project);
   if (!isTask(task)) {
     step.reply = task;
     return;
   }
-  const dependsOn = command.dependsOn === null ? task.dependsOn : findAll(tasks, command.dependsOn);
+  const dependsOn =
+    command.dependsOn === null ? task.dependsOn : findAll(tasks, command.dependsOn, task.project);
   if ("ok" in dependsOn) {
     step.reply = dependsOn;
     return;
