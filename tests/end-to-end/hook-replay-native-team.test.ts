@@ -286,6 +286,58 @@ describe("a team in panes", () => {
   });
 });
 
+describe("a team in panes whose calls are refused", () => {
+  const isUpdate = (p: Payload) => p.hook_event_name === "PreToolUse" && p["tool_name"] === "TaskUpdate";
+
+  /** The recorded team up to the first claim of a teammate, with its files as the client had them then. */
+  async function claiming(): Promise<{ readonly lead: Replay; readonly alice: string }> {
+    const lead = world.replay("r-team-panes-hooks-refuse");
+    const files = new TeamFiles(lead.id);
+    const [, alice = ""] = lead.sessions;
+    await lead.until(p => p.hook_event_name === "PreToolUse" && p["tool_name"] === "Agent");
+    files.config("tmux", "alice", "bob");
+    files.tasks({ id: "1" }, { id: "2", blockedBy: ["1"] }, { id: "3" }, { id: "4" });
+    await lead.until(p => isUpdate(p) && p.session_id === alice);
+    return { lead, alice };
+  }
+
+  test("in the recorded order: what breaks the rules is refused, and nothing else", async () => {
+    const { lead, alice } = await claiming();
+    expect(await watch.session(alice)).toMatchObject({
+      name: "alice",
+      teammate: { name: "alice", lead: lead.id },
+    });
+    expect(reasonOf(await lead.next())).toContain("Task 2");
+    const before = lead.ran.length;
+    await lead.until(isUpdate);
+    expect(reasonOf(await lead.next())).toContain('"me" is no member');
+    await lead.toTheEnd();
+    const refused = lead.ran.slice(before).filter(({ stdout }) => /"deny"|"block"/.test(stdout));
+    expect(refused.map(({ stdout }) => stdout.includes("is no member"))).toEqual([true]);
+    for (const { code, signal } of lead.ran) expect([code, signal]).toEqual([0, null]);
+    const { sessions } = JSON.parse(await world.run("sessions", "--json"));
+    expect(sessions).toEqual([]);
+  });
+
+  test("with teams set to warn each passes, and its agent is told what is wrong", async () => {
+    await world.run("down");
+    writeFileSync(world.paths.config, JSON.stringify({ teams: "warn" }));
+    await world.run("up");
+    const { lead } = await claiming();
+    const told = await lead.next();
+    expect(told.map(({ stdout }) => stdout).join("")).not.toContain('"deny"');
+    expect(contextOf(told)).toContain("Task 2");
+    await lead.until(isUpdate);
+    expect(contextOf(await lead.next())).toContain('"me" is no member');
+    const log = await world.run("log", "--json");
+    expect(log).toContain("task 2 waits for 1");
+    expect(log).not.toContain('"decision":"deny"');
+    // Both calls ran: the next one that begins a task finds it begun by her, and says nothing.
+    await lead.until(isUpdate);
+    for (const ran of await lead.next()) quiet(ran);
+  });
+});
+
 describe("a session that its person named in the client", () => {
   test("has that name, if it reads as one and is free", async () => {
     const [one, two] = [world.replay(), world.replay()];

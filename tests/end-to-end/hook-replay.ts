@@ -68,6 +68,7 @@ export const sequences = [
 /** Recorded teams that other tests do not replay: hooks refuse what they do, or a teammate is killed. */
 type Team =
   | "r-team-hooks-refuse"
+  | "r-team-panes-hooks-refuse"
   | "r-team-panes-teammate-killed"
   | "r-team-in-process-stopped-and-lead-killed";
 
@@ -255,6 +256,8 @@ export class Replay {
       const { ran } = this.start(payload, entry);
       const noted = ran.then(one => void this.ran.push(one));
       if (observes(entry)) {
+        // The hook that may wake a lead waits while agents of its work: nobody waits for that one.
+        if (entry.asyncRewake === true) continue;
         this.#observers.add(noted);
         void noted.then(() => this.#observers.delete(noted));
       } else waited.push(noted.then(() => ran));
