@@ -60,7 +60,9 @@ describe("kite install", () => {
     const said = await kite(["install"]);
     expect(said).toContain(`installed: ${settings}\n`);
     expect(said).toContain("client: perl\n");
-    expect(said).toMatch(/in force: running sessions of all projects .*\ntry next: .*\nundo: kite uninstall\n$/);
+    expect(said).toMatch(
+      /in force: running sessions of all projects .*\ntry next: .*\nundo: kite uninstall\n$/,
+    );
     expect(entry("PreToolUse")).toMatchObject({ command: "/usr/bin/perl" });
     const [first, second] = JSON.parse(readFileSync(settings, "utf8")).hooks["Stop"];
     expect(first.hooks).toMatchObject([{ command: "/usr/bin/perl", timeout: 3 }]);
@@ -206,6 +208,8 @@ describe("kite uninstall", () => {
     expect(results.map((r: { readonly file: string }) => r.file).sort()).toEqual([settings, local].sort());
     expect(readdirSync(project)).toEqual([".git"]);
     expect(existsSync(servers())).toBe(false);
-    await expect(kite(["uninstall", "--all", "--project"])).rejects.toThrow("give one of --project, --shared and --all");
+    await expect(kite(["uninstall", "--all", "--project"])).rejects.toThrow(
+      "give one of --project, --shared and --all",
+    );
   });
 });

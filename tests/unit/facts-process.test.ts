@@ -195,53 +195,54 @@ describe("the watch", () => {
   });
 });
 
-describe.runIf(process.platform === "linux")("files of processes that are watched", () => {
-  const openFiles = (pid: number) =>
-    readdirSync("/proc/self/fd").filter(fd => {
-      try {
-        return readlinkSync(`/proc/self/fd/${fd}`) === `/proc/${pid}/stat`;
-      } catch {
-        // The descriptor that read the directory is closed by now.
-        return false;
-      }
-    }).length;
+if (process.platform === "linux")
+  describe("files of processes that are watched", () => {
+    const openFiles = (pid: number) =>
+      readdirSync("/proc/self/fd").filter(fd => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`) === `/proc/${pid}/stat`;
+        } catch {
+          // The descriptor that read the directory is closed by now.
+          return false;
+        }
+      }).length;
 
-  test("stay open, show what happens, and are closed when nobody asks for them", async () => {
-    const table = systemTable();
-    const { child, pid } = await sleeper();
-    const first = (await table.rows([pid]))?.get(pid);
-    expect(first).toEqual(table.row(pid));
-    expect((await table.rows([pid]))?.get(pid)).toEqual(first);
-    expect(openFiles(pid)).toBe(1);
-    child.kill("SIGSTOP");
-    await vi.waitFor(async () =>
-      expect((await table.rows([pid]))?.get(pid)).toEqual({ ...first, stopped: true }),
-    );
-    expect(await table.rows([process.pid])).toHaveProperty("size", 1);
-    expect(openFiles(pid)).toBe(0);
-    expect((await table.rows([pid]))?.get(pid)).toMatchObject({ pid, stopped: true });
-    await kill(child);
-    expect(await table.rows([pid])).toEqual(new Map());
-    expect(openFiles(pid)).toBe(0);
-    await table.rows([]);
-  });
+    test("stay open, show what happens, and are closed when nobody asks for them", async () => {
+      const table = systemTable();
+      const { child, pid } = await sleeper();
+      const first = (await table.rows([pid]))?.get(pid);
+      expect(first).toEqual(table.row(pid));
+      expect((await table.rows([pid]))?.get(pid)).toEqual(first);
+      expect(openFiles(pid)).toBe(1);
+      child.kill("SIGSTOP");
+      await vi.waitFor(async () =>
+        expect((await table.rows([pid]))?.get(pid)).toEqual({ ...first, stopped: true }),
+      );
+      expect(await table.rows([process.pid])).toHaveProperty("size", 1);
+      expect(openFiles(pid)).toBe(0);
+      expect((await table.rows([pid]))?.get(pid)).toMatchObject({ pid, stopped: true });
+      await kill(child);
+      expect(await table.rows([pid])).toEqual(new Map());
+      expect(openFiles(pid)).toBe(0);
+      await table.rows([]);
+    });
 
-  test("are so many at most, and the others are read all the same", async () => {
-    const table = systemTable();
-    const all = readdirSync("/proc")
-      .filter(name => /^\d+$/.test(name))
-      .map(Number);
-    const children = await Promise.all(
-      Array.from({ length: Math.max(0, limits.statsOpenMax + 5 - all.length) }, () => sleeper()),
-    );
-    const pids = [...all, ...children.map(({ pid }) => pid)];
-    const rows = await table.rows(pids);
-    for (const { pid } of children) expect(rows?.get(pid)).toMatchObject({ pid });
-    const open = readdirSync("/proc/self/fd").length;
-    await table.rows([]);
-    expect(open - readdirSync("/proc/self/fd").length).toBe(limits.statsOpenMax);
+    test("are so many at most, and the others are read all the same", async () => {
+      const table = systemTable();
+      const all = readdirSync("/proc")
+        .filter(name => /^\d+$/.test(name))
+        .map(Number);
+      const children = await Promise.all(
+        Array.from({ length: Math.max(0, limits.statsOpenMax + 5 - all.length) }, () => sleeper()),
+      );
+      const pids = [...all, ...children.map(({ pid }) => pid)];
+      const rows = await table.rows(pids);
+      for (const { pid } of children) expect(rows?.get(pid)).toMatchObject({ pid });
+      const open = readdirSync("/proc/self/fd").length;
+      await table.rows([]);
+      expect(open - readdirSync("/proc/self/fd").length).toBe(limits.statsOpenMax);
+    });
   });
-});
 
 test("the name in /proc/<pid>/stat does not shift its fields", () => {
   const fields = Array.from({ length: 30 }, (_, i) => String(i + 6)).join(" ");
