@@ -198,9 +198,12 @@ export function writeState(state: State): string {
   return [...linesOf(copyOf(state))].join("\n");
 }
 
-/** The most items in a line, and about its longest length: a single context value may have 256 KiB. */
+/**
+ * The most items in a line, and about its longest length: a line is made in one turn of the event loop, and takes about
+ * a millisecond. A single context value may have 256 KiB.
+ */
 const itemsPerLine = 1_000;
-const lineChars = 1_048_576;
+const lineChars = 131_072;
 
 function* listLines<N extends keyof Lists>(name: N, items: readonly Lists[N][]): Generator<string, void> {
   let texts: string[] = [];

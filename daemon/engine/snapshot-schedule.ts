@@ -49,21 +49,21 @@ export class Snapshots {
     this.#triedSeq = state.seq;
     try {
       const { seq } = state;
-      const bytes = await this.#written(linesOf(copyOf(state)), last);
+      const pieces = await this.#written(linesOf(copyOf(state)), last);
       this.#seq = seq;
-      this.#bytes = bytes.length;
-      await this.#journal.saveSnapshot(seq, bytes);
+      this.#bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      await this.#journal.saveSnapshot(seq, pieces);
     } finally {
       this.#saving = false;
     }
   }
 
-  async #written(lines: Iterable<string>, last: boolean): Promise<Buffer> {
+  async #written(lines: Iterable<string>, last: boolean): Promise<readonly Buffer[]> {
     const pieces: Buffer[] = [];
     for (const line of lines) {
       if (pieces.length > 0 && !last) await new Promise<void>(resolve => this.#soon(resolve));
       pieces.push(Buffer.from(pieces.length === 0 ? line : `\n${line}`));
     }
-    return Buffer.concat(pieces);
+    return pieces;
   }
 }

@@ -168,8 +168,8 @@ export class FileJournal implements Journal {
   }
 
   /** Stores one snapshot at a time, and only after its entries, so that the log never ends before its snapshot. */
-  saveSnapshot(seq: number, bytes: Buffer): Promise<void> {
-    const saved = this.#saving.then(() => this.#save(seq, bytes));
+  saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void> {
+    const saved = this.#saving.then(() => this.#save(seq, pieces));
     // The caller handles a failure; the next snapshot proceeds.
     this.#saving = saved.catch(() => {});
     return saved;
@@ -345,7 +345,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  async #save(seq: number, bytes: Buffer): Promise<void> {
+  async #save(seq: number, pieces: readonly Buffer[]): Promise<void> {
     if (seq > this.#lastSeq) throw new Error(`entry ${seq} was not delivered yet`);
     const covered = this.#bytes;
     await this.#durableTo(seq);
@@ -353,7 +353,7 @@ export class FileJournal implements Journal {
     this.verify();
     if (this.#phase !== "open") throw new Error(`the journal is ${this.#phase}: no snapshot was stored`);
     try {
-      await writeSnapshot(this.#disk, this.#dir, this.#epoch, seq, bytes);
+      await writeSnapshot(this.#disk, this.#dir, this.#epoch, seq, pieces);
     } catch (error) {
       if (error instanceof SyncFailed) this.#break(error);
       throw error;

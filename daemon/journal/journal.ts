@@ -42,9 +42,10 @@ export interface Journal {
   barrier(): Promise<void>;
   /**
    * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects
-   * if it could not be stored: the earlier snapshot and the log still exist then.
+   * if it could not be stored: the earlier snapshot and the log still exist then. The state comes in pieces, because to
+   * put a large one together would stop the event loop.
    */
-  saveSnapshot(seq: number, bytes: Buffer): Promise<void>;
+  saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void>;
   /**
    * The stored entries after `after`, up to the last delivered batch; for a rebuild. Entries before the last snapshot
    * may have been removed.

@@ -15,16 +15,17 @@ export async function writeSnapshot(
   dir: string,
   epoch: number,
   seq: number,
-  bytes: Buffer,
+  pieces: readonly Buffer[],
 ): Promise<void> {
   const path = join(dir, snapshotName(epoch, seq));
   const unfinished = `${path}.tmp`;
   const file = disk.create(unfinished);
   try {
     try {
-      const crc = await appendAll(file, bytes);
-      const json = JSON.stringify({ seq, length: bytes.length, crc: hex(crc) });
-      await appendAll(file, Buffer.from(`\n${checksum(json)} ${json}\n`));
+      const crc = await appendAll(file, pieces);
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      const json = JSON.stringify({ seq, length, crc: hex(crc) });
+      await appendAll(file, [Buffer.from(`\n${checksum(json)} ${json}\n`)]);
       await synced(file.syncAll());
     } finally {
       file.close();
@@ -66,15 +67,17 @@ export function prune(disk: Disk, dir: string, kept: number, damaged: ReadonlySe
   }
 }
 
-/** Appends in pieces, so that neither writing nor checksumming a large state blocks the event loop. */
-async function appendAll(file: DiskFile, bytes: Buffer): Promise<number> {
+/** Appends piece by piece, so that neither writing nor checksumming a large state blocks the event loop. */
+async function appendAll(file: DiskFile, pieces: readonly Buffer[]): Promise<number> {
   let crc = 0;
-  for (let start = 0; start < bytes.length; ) {
-    const piece = bytes.subarray(start, start + 1024 * 1024);
-    const written = await file.appendLarge(piece);
-    if (written === 0) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-    crc = crc32(piece.subarray(0, written), crc);
-    start += written;
+  for (const piece of pieces) {
+    for (let start = 0; start < piece.length; ) {
+      const part = piece.subarray(start, start + 1024 * 1024);
+      const written = await file.appendLarge(part);
+      if (written === 0) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+      crc = crc32(part.subarray(0, written), crc);
+      start += written;
+    }
   }
   return crc;
 }

@@ -273,7 +273,9 @@ describe("a disk that fails", () => {
     expect(client.journal.durableSeq).toBe(0);
     expect(client.durable).toEqual([]);
     expect(refusals(client)).toEqual(["2 internal_error not_stored", "3 internal_error not_stored"]);
-    await expect(client.journal.saveSnapshot(1, Buffer.from("x"))).rejects.toThrow("no snapshot was stored");
+    await expect(client.journal.saveSnapshot(1, [Buffer.from("x")])).rejects.toThrow(
+      "no snapshot was stored",
+    );
     await client.journal.close();
     expect(world.disk.steps).toBe(steps);
     expect(fatal(client)).toEqual(["SyncFailed"]);
@@ -288,7 +290,7 @@ describe("a disk that fails", () => {
       // The log's own, the snapshot's file, the directory.
       world.disk.goodSyncs = failing - 1;
       world.disk.failingSyncs = 1;
-      const saved = client.journal.saveSnapshot(1, Buffer.from("x"));
+      const saved = client.journal.saveSnapshot(1, [Buffer.from("x")]);
       await expect(saved).rejects.toThrow();
       expect(fatal(client)).toEqual(["SyncFailed"]);
       const next = await world.open();
@@ -317,7 +319,7 @@ describe("a disk that fails", () => {
     client.journal.sync();
     await world.settle();
     world.disk.holdSyncs = true;
-    const saved = client.journal.saveSnapshot(1, Buffer.from("x"));
+    const saved = client.journal.saveSnapshot(1, [Buffer.from("x")]);
     client.propose(wants("two"));
     await world.settle();
     client.journal.sync();

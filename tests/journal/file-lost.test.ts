@@ -75,7 +75,7 @@ describe.each(ways)("a segment that was %s", (_way, take) => {
     const { world, client, segment } = await opened();
     take(world, segment);
     const before = world.names("");
-    await expect(client.journal.saveSnapshot(1, Buffer.from("state"))).rejects.toThrow(
+    await expect(client.journal.saveSnapshot(1, [Buffer.from("state")])).rejects.toThrow(
       "no snapshot was stored",
     );
     expect(world.names("")).toEqual(before);

@@ -61,7 +61,7 @@ async function work(world: FileWorld): Promise<Promised> {
     if (i % 4 === 2) client.journal.sync();
     if (i % 4 !== 0) continue;
     const seq = client.delivered.length;
-    const saved = client.journal.saveSnapshot(seq, stateAfter(seq)).then(
+    const saved = client.journal.saveSnapshot(seq, [stateAfter(seq)]).then(
       () => {
         snapshotSeq = seq;
       },
@@ -143,7 +143,7 @@ async function live(seed: number): Promise<Set<string>> {
       } else if (what === 7) {
         const seq = log().length;
         if (seq === 0) continue;
-        void client.journal.saveSnapshot(seq, stateAfter(seq)).then(
+        void client.journal.saveSnapshot(seq, [stateAfter(seq)]).then(
           () => {
             snapshotSeq = Math.max(snapshotSeq, seq);
             met.add("snapshot");

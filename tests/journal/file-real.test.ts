@@ -79,7 +79,7 @@ describe("the real disk", () => {
       const client = await Client.open(new FileJournal({ dir }));
       client.propose(wants("one"));
       await client.journal.barrier();
-      await client.journal.saveSnapshot(1, Buffer.from("x"));
+      await client.journal.saveSnapshot(1, [Buffer.from("x")]);
       expect(statSync(dir).mode & 0o777).toBe(0o700);
       for (const name of readdirSync(dir)) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
       expect(readdirSync(dir).sort()).toEqual([

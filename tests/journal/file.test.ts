@@ -160,7 +160,7 @@ describe("damage stops the start, and is named", () => {
   it("the whole log missing behind a snapshot, or its end", async () => {
     const world = await worldWith(["one", "two"]);
     const client = await world.open();
-    await client.journal.saveSnapshot(2, Buffer.from("two"));
+    await client.journal.saveSnapshot(2, [Buffer.from("two")]);
     // As an older Kite left it, which wrote no manifest.
     for (const name of world.names(".manifest")) world.disk.unlink(join(dir, name));
     const [first, second] = world.names(".log");
@@ -194,7 +194,7 @@ describe("snapshots", () => {
     for (let seq = 1; seq <= 8; seq++) {
       client.propose(wants(`entry ${seq}`));
       await world.settle();
-      if (seq % 2 === 0) await client.journal.saveSnapshot(seq, Buffer.from(`state ${seq}`));
+      if (seq % 2 === 0) await client.journal.saveSnapshot(seq, [Buffer.from(`state ${seq}`)]);
     }
     await client.journal.close();
     return world;
@@ -209,7 +209,7 @@ describe("snapshots", () => {
   it("with one, the whole log is kept", async () => {
     const world = await worldWith(["one", "two"], new FileWorld({ segmentBytes: 1 }));
     const client = await world.open();
-    await client.journal.saveSnapshot(2, Buffer.from("two"));
+    await client.journal.saveSnapshot(2, [Buffer.from("two")]);
     world.disk.garble(only(world.names(".snapshot")), 0);
     const next = await world.open();
     expect(await next.journal.loadSnapshot()).toBeNull();
@@ -229,7 +229,7 @@ describe("snapshots", () => {
       expect(await client.journal.loadSnapshot()).toEqual({ seq: 6, bytes: Buffer.from("state 6") });
       expect(client.found.map(e => e.seq)).toEqual([7, 8]);
 
-      await client.journal.saveSnapshot(8, Buffer.from("state 8, again"));
+      await client.journal.saveSnapshot(8, [Buffer.from("state 8, again")]);
       const next = await world.open();
       expect(await next.journal.loadSnapshot()).toEqual({ seq: 8, bytes: Buffer.from("state 8, again") });
       expect(inspectJournal(dir, world.disk).notes).toEqual([]);
@@ -248,10 +248,10 @@ describe("snapshots", () => {
     const client = await world.open();
     const before = world.names("");
     world.disk.capacity = world.disk.used + 10;
-    await expect(client.journal.saveSnapshot(8, Buffer.alloc(100))).rejects.toThrow("no space");
+    await expect(client.journal.saveSnapshot(8, [Buffer.alloc(100)])).rejects.toThrow("no space");
     expect(world.names("")).toEqual(before);
     world.disk.capacity = Number.POSITIVE_INFINITY;
-    await client.journal.saveSnapshot(8, Buffer.alloc(100));
+    await client.journal.saveSnapshot(8, [Buffer.alloc(100)]);
     expect((await client.journal.loadSnapshot())?.bytes.length).toBe(100);
     expect(client.fatal).toEqual([]);
   });
@@ -260,7 +260,7 @@ describe("snapshots", () => {
     const world = await worldWith(["one"]);
     const client = await world.open();
     const bytes = Buffer.alloc(3 * 1024 * 1024 + 17, "line\n\0\xff");
-    await client.journal.saveSnapshot(1, bytes);
+    await client.journal.saveSnapshot(1, [bytes]);
     expect((await client.journal.loadSnapshot())?.bytes.equals(bytes)).toBe(true);
   });
 
@@ -271,7 +271,7 @@ describe("snapshots", () => {
     await world.settle();
     const { bytes } = client.journal.health;
     expect(bytes).toBe(world.disk.read(join(dir, world.names(".log").at(-1) ?? "")).length);
-    await client.journal.saveSnapshot(2, Buffer.from("x"));
+    await client.journal.saveSnapshot(2, [Buffer.from("x")]);
     expect(client.journal.health.bytes).toBe(0);
     client.propose(wants("a"));
     await world.settle();

@@ -86,11 +86,11 @@ export class MemoryJournal implements Journal {
     });
   }
 
-  async saveSnapshot(seq: number, bytes: Buffer): Promise<void> {
+  async saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void> {
     if (!this.#isOpen) throw new Error("the journal is not open: no snapshot was stored");
     if (seq > this.#lastSeq) throw new Error(`entry ${seq} was not delivered yet`);
     this.#rise();
-    this.#store.snapshot = { seq, bytes };
+    this.#store.snapshot = { seq, bytes: Buffer.concat(pieces) };
     const covered = this.#store.entries.findIndex(entry => entry.seq > seq);
     this.#store.entries.splice(0, covered === -1 ? this.#store.entries.length : covered);
   }

@@ -168,10 +168,12 @@ export class RemoteLikeJournal implements Journal {
     return new Promise(resolve => this.#barriers.push({ proposed: this.#proposed, until: null, resolve }));
   }
 
-  saveSnapshot(seq: number, bytes: Buffer): Promise<void> {
+  saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void> {
     if (this.#phase !== "open") return Promise.reject(new Error("the journal is not open"));
     if (seq > this.#delivered) return Promise.reject(new Error(`entry ${seq} was not delivered yet`));
-    return new Promise((resolve, reject) => this.#saving.push({ snapshot: { seq, bytes }, resolve, reject }));
+    return new Promise((resolve, reject) =>
+      this.#saving.push({ snapshot: { seq, bytes: Buffer.concat(pieces) }, resolve, reject }),
+    );
   }
 
   async read(after: number): Promise<readonly Entry[]> {

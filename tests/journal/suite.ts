@@ -151,7 +151,7 @@ export function journalSuite(name: string, make: () => World): void {
       const first = await Client.open(world.start());
       first.propose(wants("a"), wants("b"), wants("c"));
       await world.settle();
-      const saved = first.journal.saveSnapshot(2, Buffer.from("state after 2\n"));
+      const saved = first.journal.saveSnapshot(2, [Buffer.from("state after 2\n")]);
       await world.settle();
       await saved;
       expect(first.journal.durableSeq).toBeGreaterThanOrEqual(2);
@@ -161,7 +161,7 @@ export function journalSuite(name: string, make: () => World): void {
       const second = await Client.open(world.start());
       expect(second.found.map(e => e.seq)).toEqual([3]);
       expect(second.journal.durableSeq).toBe(3);
-      const savedAgain = second.journal.saveSnapshot(3, Buffer.alloc(0));
+      const savedAgain = second.journal.saveSnapshot(3, [Buffer.alloc(0)]);
       await world.settle();
       await savedAgain;
 
@@ -176,7 +176,7 @@ export function journalSuite(name: string, make: () => World): void {
 
     test("refuses a snapshot of what was not delivered", async world => {
       const client = await Client.open(world.start());
-      await expect(client.journal.saveSnapshot(1, Buffer.from("x"))).rejects.toThrow("not delivered");
+      await expect(client.journal.saveSnapshot(1, [Buffer.from("x")])).rejects.toThrow("not delivered");
       await client.journal.close();
     });
 

@@ -71,7 +71,7 @@ async function hold(count: number): Promise<void> {
 }
 
 async function forget(): Promise<void> {
-  await journal.saveSnapshot(engine.state.seq, Buffer.alloc(0));
+  await journal.saveSnapshot(engine.state.seq, [Buffer.alloc(0)]);
 }
 
 async function run(): Promise<number> {

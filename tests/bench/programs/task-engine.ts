@@ -61,7 +61,7 @@ function done(id: string): Command {
 async function all(commands: readonly Command[]): Promise<readonly { readonly [field: string]: unknown }[]> {
   const replies = await Promise.all(commands.map(command => engine.submitAndWait(command)));
   for (const reply of replies) if (!reply.ok) throw new Error(reply.error);
-  await journal.saveSnapshot(engine.state.seq, Buffer.alloc(0));
+  await journal.saveSnapshot(engine.state.seq, [Buffer.alloc(0)]);
   return replies;
 }
 
