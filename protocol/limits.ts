@@ -190,6 +190,8 @@ export const limits = {
   /** Entries after the last snapshot before the next one is taken. */
   snapshotEntries: 100_000,
   snapshotsKept: 2,
+  /** A larger state, with the journal after its snapshot, is not written again at a stop. */
+  stopSnapshotBytes: 8 * 1024 * 1024,
   /** Space reserved on disk so that a full disk still takes unlocks. */
   reserveBytes: 1024 * 1024,
   /** Interval of the retries on a full disk. */

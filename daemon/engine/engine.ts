@@ -182,8 +182,8 @@ export class Engine {
   }
 
   /**
-   * Takes a snapshot and closes the journal; all waiting callers are told to connect again. Rejects if the snapshot
-   * fails; the journal is closed then as well.
+   * Takes a snapshot, of a state that is not large, and closes the journal; all waiting callers are told to connect
+   * again. Rejects if the snapshot fails; the journal is closed then as well.
    */
   async close(): Promise<void> {
     if (this.#closed) return;
@@ -195,7 +195,7 @@ export class Engine {
     this.#answers.close();
     try {
       await this.#whole();
-      if (this.#snapshots.isBehind(this.#state)) await this.#snapshots.take(this.#state, true);
+      if (this.#snapshots.isDueAtStop(this.#state)) await this.#snapshots.take(this.#state, true);
     } finally {
       await this.#options.journal.close();
     }

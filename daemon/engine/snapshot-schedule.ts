@@ -38,9 +38,13 @@ export class Snapshots {
     return !full && bytes >= 2 * this.#bytes;
   }
 
-  /** Whether the state has entries after the last snapshot, and the disk has room for another. */
-  isBehind({ seq }: State): boolean {
-    return seq > this.#seq && !this.#journal.health.full;
+  /**
+   * Whether to take a snapshot before the journal closes: the state has entries after the last one, the disk has room for
+   * another, and to write it does not hold up the stop. The next start reads those entries otherwise.
+   */
+  isDueAtStop({ seq }: State): boolean {
+    const { bytes, full } = this.#journal.health;
+    return seq > this.#seq && !full && this.#bytes + bytes <= limits.stopSnapshotBytes;
   }
 
   /** Stores a snapshot of the state as it is now. With `last` it does not pause for other work. */

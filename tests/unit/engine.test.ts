@@ -482,6 +482,35 @@ describe("a log that is full", () => {
   });
 });
 
+describe("a stop", () => {
+  const stopped = async (files: readonly string[], times: number) => {
+    const w = await new EngineWorld(new FilePlace()).start();
+    for (let n = 0; n < times; n += 1) await w.lock("a", [...files, `more-${n}`]);
+    const held = [...w.state.locks.holds.keys()];
+    const closing = w.engine.close();
+    await w.settle();
+    await closing;
+    const snapshots = w.place.disk.list("/journal").filter(name => name.endsWith(".snapshot"));
+    await w.start();
+    expect([...w.state.locks.holds.keys()]).toEqual(held);
+    return { snapshots, replayed: w.replayed.length, troubles: w.troubles };
+  };
+
+  it("takes a snapshot of a small state, and the next start reads nothing else", async () => {
+    const { snapshots, replayed, troubles } = await stopped(["x"], 3);
+    expect(snapshots).toHaveLength(1);
+    expect({ replayed, troubles }).toEqual({ replayed: 0, troubles: [] });
+  });
+
+  it("does not write a large one again: the next start reads it from the journal", async () => {
+    const files = Array.from({ length: 1_000 }, (_, n) => `${"long".repeat(60)}-${n}`);
+    const { snapshots, replayed, troubles } = await stopped(files, limits.stopSnapshotBytes / 500_000);
+    expect(snapshots).toEqual([]);
+    expect(replayed).toBeGreaterThan(10);
+    expect(troubles).toEqual([]);
+  });
+});
+
 describe("a snapshot that finds no space", () => {
   const small = async () => {
     const w = await new EngineWorld(new FilePlace()).start({ snapshotEntries: 5 });
