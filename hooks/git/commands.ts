@@ -11,9 +11,10 @@ import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import { walkShell } from "../shell/line.ts";
 import { readShell } from "../shell/parser.ts";
-import { asValue, hole, type Value } from "../shell/variables.ts";
+import { hole } from "../shell/variables.ts";
 import { type Budget, type Invocation, wholeBudget } from "../shell/walk.ts";
 import { programOf } from "../shell/wrappers.ts";
+import { expandAlias } from "./alias.ts";
 import {
   type GitCall,
   gitCall,
@@ -239,27 +240,20 @@ function aliased({ set, depth, env }: Found, call: GitCall, name: string): Alias
   };
 }
 
-/** Git replaces an alias's name by its text; a text with a `!` in front is a line for a shell. */
+/** Returns what the alias's text comes to. */
 function comesTo({ set, depth, budget, env }: Found, call: GitCall, text: string): Found {
-  const { place, args } = call;
-  const { dir, isBelow, gitDir, workTree } = place;
+  const { dir, isBelow, gitDir, workTree } = call.place;
   const found: Found = { ...nothingYet({ env, set }), depth: depth + 1, budget };
   if (text.includes(hole)) found.unread = onlyShell;
   if (found.depth > limits.aliasDepthMax) return found;
-  if (text.startsWith("!")) {
-    const words = args.map(({ whole }) => whole);
-    look(found, `${text.slice(1)} "$@"`, isBelow ? null : dir, words);
+  const expanded = expandAlias(call, text, budget);
+  if ("line" in expanded) {
+    look(found, expanded.line, isBelow ? null : dir, expanded.args);
     // It runs at the top of the worktree, with the words after the alias.
     const commands = found.commands.map(each => ({ ...each, paths: null }));
     return { ...found, commands };
   }
-  const values: Value[] = [asValue("git")];
-  const { node } = readShell(text);
-  walkShell(node, "/", ({ values: words }) => values.push(...words), null, budget);
-  // The settings of the call hold for the alias's command, too.
-  const settings = [...call.settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
-  const [git = asValue("git"), ...rest] = values;
-  const words = [git, ...settings, ...rest, ...args];
+  const { words } = expanded;
   take(found, { values: words, dir, isBelow: isBelow ?? false, exported: new Map(), input: null });
   return { ...found, commands: found.commands.map(each => ({ ...each, gitDir, workTree })) };
 }
