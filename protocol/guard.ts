@@ -140,3 +140,20 @@ export interface ShellUse {
   /** Where it runs, absolute; null: only the shell knows. */
   readonly dir: string | null;
 }
+
+/** A git command whose name git does not have: git's configuration says what it runs. */
+export interface AliasedUse {
+  /** The alias: letters, digits, `.`, `_` and `-`. */
+  readonly name: string;
+  /** Where it runs, absolute, perhaps with a `topFolder`; null: only the shell knows. */
+  readonly dir: string | null;
+  readonly gitDir: string | null;
+  /** Returns what it does if `alias.<name>` is this text. Pure; never throws; each level has fewer aliases, down to none. */
+  readonly usesOf: (text: string) => ShellUses;
+}
+
+/** What a shell line does that a role may forbid. */
+export interface ShellUses {
+  readonly uses: readonly ShellUse[];
+  readonly aliases: readonly AliasedUse[];
+}

@@ -21,6 +21,7 @@ import { isRefusal } from "../server/call.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import { workedOn } from "../views/sessions-and-locks.ts";
 import { type ActionOf, actorOfAction, type Run, rulesFor } from "./action.ts";
+import { usesWithAliases } from "./git-guard-alias.ts";
 import type { HookServices } from "./hook-services.ts";
 import { completionFindings, fieldsOf } from "./quality.ts";
 import { roleFacts } from "./role-facts.ts";
@@ -59,7 +60,8 @@ export async function gateShell(run: Run, action: ActionOf<"gate_shell">): Promi
   const { gates } = await services.rules.at(session);
   if (gates.role === "off") return passed("gate_shell");
   const uses: ShellUse[] = [];
-  for (const use of action.uses) if (await isOfProject(services, session.project, use)) uses.push(use);
+  for (const use of await usesWithAliases(services, action, action.cwd))
+    if (await isOfProject(services, session.project, use)) uses.push(use);
   const names = (does: ShellUse["does"]) => uses.filter(one => one.does === does).map(({ name }) => name);
   const role = roleFacts(state, actor, session.project);
   const findings = beforeShell(gates, { role, git: names("git"), runs: names("run") });

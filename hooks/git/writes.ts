@@ -75,6 +75,11 @@ export function gitWrites(call: GitCall): boolean {
   return first !== undefined && !isListing;
 }
 
+/** Whether git itself has a command of this name, and this file knows it. */
+export function isWriter(name: string): boolean {
+  return always.has(name) || byVerb.has(name);
+}
+
 /** With one of these a command only tells something. */
 function isIdle({ text }: Value): boolean {
   return /^(?:-h|--help|--dry-run|--check|--stat|--numstat|--summary)$/.test(text);

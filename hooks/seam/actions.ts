@@ -1,6 +1,6 @@
 /** The actions that an adapter may put into a plan. */
 
-import type { AliasedCommand, GuardedCommand, ShellUse } from "../../protocol/guard.ts";
+import type { AliasedCommand, AliasedUse, GuardedCommand, ShellUse } from "../../protocol/guard.ts";
 import type { TeamCall } from "./teams.ts";
 
 /** What an adapter asks the daemon to do for one event. `plan.ts` has the plan and the outcomes. */
@@ -72,6 +72,8 @@ export type HookAction =
       readonly pid?: number;
       readonly cwd: string;
       readonly uses: readonly ShellUse[];
+      /** Names that git does not have; each may stand for further uses. */
+      readonly aliases: readonly AliasedUse[];
     }
   | {
       /** Ask the gates before the actor stops; comes before the end of its turn. */

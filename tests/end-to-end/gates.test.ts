@@ -79,6 +79,20 @@ describe("with the gate of roles", () => {
     await client.ask({ type: "register", id: "bob", cwd: home.work, name: "bob" });
   });
 
+  test("an alias is what it stands for, wherever it is set", async () => {
+    await client.ask({ type: "register", id: "ann", cwd: home.work });
+    await declare({ identity: { role: "researcher" } });
+    const git = (...words: readonly string[]) =>
+      execFileSync("git", words, { cwd: home.work, stdio: "pipe" });
+    git("init", "-q");
+    git("config", "alias.ci", "commit -v");
+    git("config", "alias.save", "!git ci -m saved");
+    git("config", "alias.tree", "log --graph");
+    for (const line of ["git ci -m x", "git save", "git -c alias.x=commit x", "cd . && git -C . ci"])
+      expect((await bash(line)).denied).toContain("runs no git command that writes (git commit);");
+    expect(await bash("git tree; git nothing-like-it")).toEqual({ denied: null, told: null });
+  });
+
   test("a researcher reads, and is told whom to leave the rest to", async () => {
     expect((await edit("a.ts")).denied).toBe(null);
     expect((await bash("git commit -m x")).denied).toBe(null);

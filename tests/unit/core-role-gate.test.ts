@@ -1,10 +1,12 @@
 /** The gate of roles: each cell of the table, and which files, programs and git commands it looks at. */
+
 import { describe, expect, it } from "vitest";
 import type { RoleFacts } from "../../daemon/core/gates/facts.ts";
 import { isTest } from "../../daemon/core/gates/files.ts";
 import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/gates/table.ts";
 import { usesOf } from "../../hooks/git/uses.ts";
 import { type GateFinding, gatePresets } from "../../protocol/gates.ts";
+import { limits } from "../../protocol/limits.ts";
 import { type Role, roles } from "../../protocol/roles.ts";
 
 const only = { ...gatePresets.off, role: "enforce" } as const;
@@ -92,9 +94,9 @@ describe("a file", () => {
 
 describe("a shell line", () => {
   const uses = (line: string) =>
-    usesOf(line, "/p", new Map()).map(({ does, name, dir }) => `${does} ${name} in ${dir}`);
+    usesOf(line, "/p", new Map()).uses.map(({ does, name, dir }) => `${does} ${name} in ${dir}`);
   const names = (...lines: readonly string[]) =>
-    lines.flatMap(line => usesOf(line, "/p", new Map()).map(({ name }) => name));
+    lines.flatMap(line => usesOf(line, "/p", new Map()).uses.map(({ name }) => name));
 
   it("shows its git commands that write", () => {
     expect(uses("cd sub && git add -A && git -C /q commit -m x; git push")).toEqual([
@@ -118,6 +120,41 @@ describe("a shell line", () => {
       "git apply a.patch",
     ];
     expect(writes.filter(line => uses(line).length !== 1)).toEqual([]);
+  });
+
+  it("shows what its aliases stand for, or leaves them to git's configuration", () => {
+    const own = [
+      "git -c alias.x=commit x -m m",
+      "git -c alias.X='commit -m' x m",
+      "git -c alias.x='!git commit' x",
+      "git -c alias.x='!f() { git commit \"$@\"; }; f' x",
+      "git -c alias.x=y -c alias.y=commit x",
+      "git config alias.x commit; git x",
+      "git config --global alias.x commit && cd . && git x",
+      "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=commit git x",
+      "sh -c 'git -c alias.x=commit x'",
+      "git --git-dir .git commit",
+      "git --git-dir=/p/.git --work-tree=/p -c user.name=x commit",
+    ];
+    expect(own.filter(line => uses(line).join() !== "git git commit in /p")).toEqual([]);
+    expect(names("git -c alias.t='!npm test' t")).toEqual(["npm test"]);
+    // Git knows no alias of its own command's name, and an alias that reads is no use.
+    expect(uses("git -c alias.status=commit status; git -c alias.x=log x; git -c alias.x=x x")).toEqual([]);
+
+    const { aliases } = usesOf(
+      "cd sub && git --git-dir ../.git ci -m x; git status; git bisect log",
+      "/p",
+      new Map(),
+    );
+    expect(aliases).toMatchObject([{ name: "ci", dir: "/p/sub", gitDir: "../.git" }]);
+    const [ci] = aliases;
+    expect(ci?.usesOf("commit -v").uses).toEqual([{ does: "git", name: "git commit", dir: "/p/sub" }]);
+    expect(ci?.usesOf("log --oneline")).toEqual({ uses: [], aliases: [] });
+    // An alias of an alias, down to a bound.
+    let [next] = aliases;
+    let depth = 0;
+    for (; next !== undefined; [next] = next.usesOf("other").aliases) depth += 1;
+    expect(depth).toBe(limits.aliasDepthMax + 1);
   });
 
   it("does not take for one what only reads, or cannot be told", () => {

@@ -27,9 +27,10 @@ export const preShell: Row = (event, actor, context) => {
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
-  const uses = usesOf(line, cwd, env);
+  const asked = usesOf(line, cwd, env);
+  const isAsked = asked.uses.length + asked.aliases.length > 0;
   const isGuarded = commands.length > 0 || aliases.length > 0 || unread !== null;
-  if (!isGuarded && uses.length === 0) return otherEvent(event, actor, context);
+  if (!isGuarded && !isAsked) return otherEvent(event, actor, context);
   const { waitMs } = context;
   const guard: HookAction = {
     do: "guard",
@@ -50,7 +51,7 @@ export const preShell: Row = (event, actor, context) => {
     actions: [
       ...begin(event, actor),
       atWork(event, actor),
-      ...(uses.length === 0 ? [] : [{ do: "gate_shell", ...actor, cwd, uses } as const]),
+      ...(isAsked ? [{ do: "gate_shell", ...actor, cwd, ...asked } as const] : []),
       ...(isGuarded ? [guard] : []),
     ],
     answer: outcomes => withShellGate(outcomes, () => guardAnswer({ commands, waitMs, cwd }, outcomes)),
