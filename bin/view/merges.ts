@@ -17,11 +17,22 @@ const styles: { readonly [S in MergeState]: Cell } = {
 /** A line for each merge; below one that was not merged why, and the end of a red check's output. */
 export function mergeLines(rows: readonly MergeRow[], screen: Screen): string[] {
   const lines = table(
-    rows.map((row): Cell[] => [styles[row.state], placeOf(row), whoOf(row), row.id, whenOf(row, screen)]),
-    [{}, {}, {}, {}, { min: 8 }],
+    rows.map((row): Cell[] => [
+      styles[row.state],
+      clean(shortName(row.branch)),
+      clean(`${row.rebase ? "onto" : "into"} ${shortName(row.base)}`),
+      whoOf(row),
+      row.id,
+      whenOf(row, screen),
+    ]),
+    [{}, { min: 12 }, { min: 12 }, { min: 8 }, {}, { min: 20 }],
     screen,
   );
-  return rows.flatMap(({ reason }, i) => [lines[i] ?? "", ...reasonLines(reason, screen)]);
+  return rows.flatMap((row, i) => {
+    const isAlone = row.state === "queued" && !row.attended;
+    const alone = isAlone ? wrap("no command attends to it", screen.width - 2, 2) : [];
+    return [lines[i] ?? "", ...alone.map(line => `  ${line}`), ...reasonLines(row.reason, screen)];
+  });
 }
 
 /** Why a merge was not merged, indented. */
@@ -34,17 +45,12 @@ export function reasonLines(reason: MergeReason | null, { width }: Pick<Screen, 
   return [...why, ...end.map(line => `  ${line}`)];
 }
 
-function placeOf({ branch, base, rebase }: MergeRow): string {
-  return clean(`${shortName(branch)} ${rebase ? "onto" : "into"} ${shortName(base)}`);
-}
-
 function whoOf({ author }: MergeRow): string {
   return author === null ? "" : clean(author.name);
 }
 
-function whenOf({ state, commit, changedAt, attended }: MergeRow, { now }: Screen): string {
+function whenOf({ state, commit, changedAt }: MergeRow, { now }: Screen): string {
   const ago = `${duration(now - changedAt)} ago`;
-  if (state === "queued" && !attended) return `${ago}, and no command attends to it`;
   return state === "merged" && commit !== null ? `${ago}, at ${commit.slice(0, 7)}` : ago;
 }
 

@@ -39,16 +39,17 @@ export function sourceText(by: RoleSource): string {
   return texts[by];
 }
 
-/** `kite role`: each live agent with its role and what that may not do. */
+/** `kite role`: each live agent with its role; below, what each of these roles may not do. */
 export function rolesView(rows: readonly RoleRow[], screen: Screen): string[] {
   if (rows.length === 0) return wrap("No agent of this project is alive.", screen.width);
   const cells = rows.map(({ name, role, by }): Cell[] => [
     clean(name),
     { text: role, style: "bold" },
     { text: sourceText(by), style: "dim" },
-    { text: boundsOf(role), style: "dim" },
   ]);
-  return table(cells, [{ min: 8 }, {}, {}, { min: 16 }], screen, 2);
+  const held = [...new Set(rows.map(({ role }) => role))];
+  const bounds = held.flatMap(role => wrap(`${role}: ${boundsOf(role)}`, screen.width - 2, 2));
+  return [...table(cells, [{ min: 8 }, {}, {}], screen, 2), "", ...bounds.map(line => `  ${line}`)];
 }
 
 /** What agents of this role do not do, and the tasks that they take. */

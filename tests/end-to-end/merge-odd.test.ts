@@ -25,7 +25,7 @@ describe("a base that is checked out", () => {
     expect(stopped).toMatchObject({
       code: 1,
       out: expect.stringMatching(
-        /one into main .*\n {2}main is checked out in \S+, where the merge would change a\.ts \(uncommitted work\); commit or stash/,
+        /one {2}into main .*\n {2}main is checked out in \S+, where the merge would change a\.ts \(uncommitted work\); commit or stash/,
       ),
     });
     expect(await home.states()).toEqual(["one cancelled", "two cancelled"]);
