@@ -13,6 +13,8 @@ export const gateLimits = {
   declarationsEndedMax: 1_000,
   /** Overlaps that one declaration reports. */
   overlapsMax: 20,
+  /** Declared files of others that one step looks at for overlaps. */
+  overlapsLookedAtMax: 1_000,
 
   // What an agent is told at its start.
   /** All of it, in UTF-16 units. */

@@ -485,3 +485,28 @@ describe("what the client says of an agent", () => {
     expect(w.declare(actor("dan"), { task: "go on" })).toMatchObject({ mismatches: [role] });
   });
 });
+
+it("the end of a declaration looks at so many others and no more, however many share its file", () => {
+  const w = world("ann");
+  w.declare(ann, { files: [file("a.ts")] });
+  w.begin("bob");
+  w.declare(bob, { files: [file("a.ts")] });
+  expect(w.told(bob)).toEqual(["/p/a.ts with ann: "]);
+  let looks = 0;
+  const { byFile } = w.state.declarations;
+  const shared = byFile.get("n:/p/a.ts") ?? new Set<string>();
+  const counted = new (class extends Set<string> {
+    override *[Symbol.iterator]() {
+      for (const one of super.values()) {
+        looks += 1;
+        yield one;
+      }
+      return undefined;
+    }
+  })([...shared, ...Array.from({ length: limits.overlapsLookedAtMax + 50 }, (_, n) => `other ${n}`)]);
+  byFile.set("n:/p/a.ts", counted);
+  w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
+  expect(looks).toBeGreaterThan(limits.overlapsLookedAtMax - 1);
+  expect(looks).toBeLessThanOrEqual(limits.overlapsLookedAtMax + 1);
+  expect(w.told(bob)).toEqual([]);
+});

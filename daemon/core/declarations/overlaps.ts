@@ -2,8 +2,8 @@
  * Files that two agents declared.
  *
  * Invariants: both sides of a new overlap get a notice of it, and lose it again if the overlap is over before it reached
- * them; agents that work for each other do not overlap; a step reports at most `limits.overlapsMax` of them, and costs what
- * it finds.
+ * them; agents that work for each other do not overlap; a step reports at most `limits.overlapsMax` of them, and looks at
+ * no more than `limits.overlapsLookedAtMax` declared files. Of more than these, a notice of an overlap that is over may stay.
  */
 
 import type { FileNote } from "../../../hooks/seam/notices.ts";
@@ -90,9 +90,12 @@ function* others(
   mine: Declaration,
   files: readonly DeclaredFile[],
 ): Generator<readonly [DeclaredFile, Declaration, DeclaredFile], void> {
+  let left: number = limits.overlapsLookedAtMax;
   for (const own of files) {
     for (const key of declarations.paths.overlapping(own.key, own.dir)) {
       for (const id of declarations.byFile.get(key) ?? []) {
+        if (left === 0) return;
+        left -= 1;
         const other = declarations.live.get(id);
         const file = other?.files.find(one => one.key === key);
         if (other !== undefined && file !== undefined && !isApart(mine, other)) yield [file, other, own];
