@@ -1,7 +1,7 @@
 /** The checks of the project around a directory, with whether a person trusts them. */
 import { realpath } from "node:fs/promises";
 import { LocalError } from "../../client/errors.ts";
-import { type Check, checksIn } from "../../daemon/config/checks.ts";
+import { type Check, checksIn, setupIn } from "../../daemon/config/checks.ts";
 import { gatesSchema } from "../../daemon/config/gates-setting.ts";
 import { objectIn, textOf } from "../../daemon/config/object-file.ts";
 import { strangeWorktree } from "../../daemon/config/own-worktree.ts";
@@ -32,6 +32,8 @@ export interface NamedChecks {
   readonly checks: readonly Check[];
   /** The gates that the file sets; null: none. */
   readonly gates: Gates | null;
+  /** The line that makes a fresh worktree ready for the checks; null: none. */
+  readonly setup: string | null;
   /** A sentence for each part of the file that does not count. */
   readonly problems: readonly string[];
   readonly trust: Trust;
@@ -56,7 +58,7 @@ export async function checksAt(
   if (strange !== null) throw new StrangeWorktree(strange);
   const file = projectFile(repository.project);
   // In the home directory, the user's file and the project's are the same.
-  const nothing = { checks: [], gates: null, problems: [] };
+  const nothing = { checks: [], gates: null, setup: null, problems: [] };
   const named = file === paths.config ? nothing : await checksOf(file);
   const all = readTrusted(paths.trusted);
   return { repository, file, ...named, trust: trustOf(all, file, named), trusted: all.get(file) ?? null };
@@ -67,16 +69,17 @@ export async function trustNow(file: string, trusted: TrustedFiles): Promise<Tru
   return trustOf(trusted, file, await checksOf(file));
 }
 
-async function checksOf(file: string): Promise<Pick<NamedChecks, "checks" | "gates" | "problems">> {
+async function checksOf(file: string): Promise<Pick<NamedChecks, "checks" | "gates" | "setup" | "problems">> {
   const problems: string[] = [];
   const text = await textOf(file, readSmall, problems);
   const fields = text === null ? new Map<string, unknown>() : objectIn(text, file, problems);
   const checks = checksIn(fields.get("checks"), file, problems);
+  const setup = setupIn(fields.get("setup"), file, problems);
   const asked = fields.get("gates");
   const gates = asked === undefined ? null : gatesSchema.safeParse(asked);
   if (gates?.success === false)
     problems.push(`${file}: gates is ignored: ${gates.error.issues[0]?.message ?? "it is invalid"}`);
-  return { checks, gates: gates?.data ?? null, problems };
+  return { checks, gates: gates?.data ?? null, setup, problems };
 }
 
 function absent(error: unknown): null {

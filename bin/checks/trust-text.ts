@@ -9,7 +9,7 @@ import type { NamedChecks } from "./read.ts";
 
 /** Prints what would be trusted, and what of it is new. */
 export function showTrust(world: ProcessContext, named: NamedChecks): void {
-  const { file, checks, gates, problems, trust, trusted } = named;
+  const { file, checks, gates, setup, problems, trust, trusted } = named;
   const { home, width, now } = screenOf(world);
   const place = clean(tilde(named.repository.project, home));
   for (const problem of problems) print(world, wrap(`! ${clean(problem)}`, width, 2));
@@ -28,12 +28,14 @@ export function showTrust(world: ProcessContext, named: NamedChecks): void {
         width,
       ),
     );
+  if (setup !== null)
+    print(world, wrap("kite merge runs the setup before them, in the fresh worktree of each merge.", width));
   if (gates !== null)
     print(world, wrap("Trusted gates stay in force, even if they vanish from the file.", width));
 }
 
-/** Returns a line for each check, each of its globs, and the gates. */
-function linesOf({ checks, gates }: TrustedParts): string[] {
+/** Returns a line for each check, each of its globs, the gates, and the setup. */
+function linesOf({ checks, gates, setup = null }: TrustedParts): string[] {
   const width = Math.max(0, ...checks.map(({ name }) => name.length));
   return [
     ...checks.flatMap(({ name, command, when }) => [
@@ -42,13 +44,17 @@ function linesOf({ checks, gates }: TrustedParts): string[] {
       ...(when ?? []).map(glob => `  ${" ".repeat(width)}    ${visible(JSON.stringify(glob))}`),
     ]),
     ...(gates === null ? [] : [`  gates: ${gatesText(gates)}`]),
+    ...(setup === null ? [] : [`  setup: ${visible(setup)}`]),
   ];
 }
 
 /** Returns what was trusted and is not there any more, and what is there instead. */
-function changesOf({ checks, gates }: NonNullable<NamedChecks["trusted"]>, now: TrustedParts): string[] {
+function changesOf(
+  { checks, gates, setup }: NonNullable<NamedChecks["trusted"]>,
+  now: TrustedParts,
+): string[] {
   if (checks === null) return ["  (what it was before is not known any more)"];
-  const [before, after] = [{ checks, gates }, now].map(parts => partsOf(parts));
+  const [before, after] = [{ checks, gates, setup: setup ?? null }, now].map(parts => partsOf(parts));
   if (before === undefined || after === undefined) return [];
   return [
     ...[...before].filter(([name, text]) => after.get(name) !== text).map(([, text]) => `  - ${text}`),
@@ -57,7 +63,7 @@ function changesOf({ checks, gates }: NonNullable<NamedChecks["trusted"]>, now: 
 }
 
 /** Each part by its name, on one line. */
-function partsOf({ checks, gates }: TrustedParts): ReadonlyMap<string, string> {
+function partsOf({ checks, gates, setup = null }: TrustedParts): ReadonlyMap<string, string> {
   const parts = new Map(
     checks.map(({ name, command, when }) => {
       const globs = when === null ? "" : `  when ${visible(JSON.stringify(when))}`;
@@ -66,5 +72,6 @@ function partsOf({ checks, gates }: TrustedParts): ReadonlyMap<string, string> {
   );
   // A check's name has no blank.
   if (gates !== null) parts.set("the gates", `gates: ${gatesText(gates)}`);
+  if (setup !== null) parts.set("the setup", `setup: ${visible(setup)}`);
   return parts;
 }

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { trustHash } from "../../daemon/config/checks.ts";
+import { isNothing } from "../../daemon/config/trusted-file.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isAgents } from "../person.ts";
@@ -41,7 +42,7 @@ export async function trust(
   const path = resolve(world.cwd, directory);
   if (await (around.isAgents ?? isAgents)(world)) return refuseAgent(world, json, path, flags);
   const named = await checksAt(world, path, around.find);
-  const { repository, file, checks, gates, problems } = named;
+  const { repository, file, checks, gates, setup, problems } = named;
   if (flags.revoke === true) {
     const was = await setTrusted(paths.trusted, file, null);
     if (json) printJson(world, { ok: true, file, revoked: was });
@@ -49,7 +50,7 @@ export async function trust(
     return exitCodes.done;
   }
   if (!json) showTrust(world, named);
-  const isGone = checks.length === 0 && gates === null;
+  const isGone = isNothing(named);
   // What cannot be read is not gone.
   if (isGone && (named.trusted === null || problems.length > 0)) {
     const error = `${file} names no checks; kite check --help shows how to name some`;
@@ -69,10 +70,16 @@ export async function trust(
       print(world, [isGone ? "Nothing was changed." : "Not trusted; nothing was changed."]);
       return exitCodes.failed;
     }
-    const text = { hash: trustHash(named), at: world.now(), gates, checks };
+    const text = {
+      hash: trustHash(named),
+      at: world.now(),
+      gates,
+      checks,
+      ...(setup === null ? {} : { setup }),
+    };
     await setTrusted(paths.trusted, file, isGone ? null : text);
   }
-  if (json) printJson(world, { ok: true, file, checks, gates, problems, was: named.trust });
+  if (json) printJson(world, { ok: true, file, checks, gates, setup, problems, was: named.trust });
   else print(world, [isNew ? (isGone ? accepted : trustedWords(named)) : already]);
   return exitCodes.done;
 }

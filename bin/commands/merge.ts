@@ -4,8 +4,8 @@ import { run } from "../subcommand.ts";
 
 const help = `
 A name is a branch, or an agent: then the branch of its worktree. An agent of kite spawn may have ended. Each branch is merged into the base in a worktree of its
-own, and the project's checks (kite check) run there: a fresh checkout, without what git ignores. If all are green, the base
-moves forward to the merge. One merge of a base runs at a time, in the order of asking; branches of one command are
+own, and the project's checks (kite check) run there: a fresh checkout, without what git ignores. A line "setup" beside the
+checks in .kite/config.json, such as "npm ci", runs once before them. If all are green, the base moves forward to the merge. One merge of a base runs at a time, in the order of asking; branches of one command are
 merged as their authors' tasks depend on each other, else as given.
 
 A branch that conflicts, or whose checks are red, goes back: its author gets a message (of a spawned agent that has ended

@@ -8,7 +8,7 @@ after a person has trusted the text of all the project's checks and of its gates
 gone, kite trust shows what changed and asks again. Trusted gates stay in force until then, whatever the file says. Trust is for you
 alone, in ~/.kite/trusted.json, and for the project with all its worktrees. An agent's shell is refused.
 
---json: {"ok":true, "file", "checks":[{"name", "command", "when":[GLOB...] or null}], "gates", "problems":[...], "was": "untrusted",
+--json: {"ok":true, "file", "checks":[{"name", "command", "when":[GLOB...] or null}], "gates", "setup", "problems":[...], "was": "untrusted",
 "changed" or "trusted"}; with --list {"files":[{"file", "at":MS, "trust"}]}; with --revoke {"ok":true, "file", "revoked"}.
 
 Exit codes: 0 done, 1 refused, not trusted or failed.

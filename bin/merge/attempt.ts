@@ -85,7 +85,7 @@ async function inWorktree(trying: Trying, commits: Commits): Promise<Tried | "mo
     if (why !== null) return stopped("base", why);
   }
   const red = await checks(folder, files);
-  if (red !== null) return returned("red_check", `the check ${red.name} is red: ${red.how}`, [], red.output);
+  if (red !== null) return returned("red_check", `${red.what} is red: ${red.how}`, [], red.output);
   if (merge.checkOnly) return { is: "checked", commit };
   const moved = await moveBase(trying, { base, commit, files });
   if (moved === "moved") return "moved";

@@ -30,7 +30,8 @@ export interface Checking {
 }
 
 /**
- * Runs the checks that matter after a change of these files, one after the other, up to the first red one. A check that
+ * Runs the checks that matter after a change of these files, one after the other, up to the first red one. Before them
+ * the project's setup runs, once: a fresh worktree has none of the files that git ignores, such as dependencies. One that
  * changes tracked files, commits or removes the worktree is red: what it looked at is not what would be merged. Throws a
  * `LocalError`.
  */
@@ -44,8 +45,15 @@ export async function runChecks(
   if (why !== null) throw new Untrusted(why);
   const wanted = await concerning(named.checks, files);
   const head = await commitOf(git, "HEAD", { cwd: worktree });
-  for (const [n, { name, command }] of wanted.entries()) {
-    say(`check ${name} (${n + 1} of ${wanted.length})`);
+  const lines = wanted.map(({ name, command }, n) => {
+    const as = `check ${name} (${n + 1} of ${wanted.length})`;
+    return { name, command, what: `the check ${name}`, as };
+  });
+  const { setup } = named;
+  if (setup !== null && lines.length > 0)
+    lines.unshift({ name: "setup", command: setup, what: "the setup", as: "setup" });
+  for (const { name, command, what, as } of lines) {
+    say(as);
     const running = startCheck({
       command,
       cwd: worktree,
@@ -59,7 +67,7 @@ export async function runChecks(
     const ran = await running.done;
     stop.removeEventListener("abort", end);
     if (stop.aborted) throw new Interrupted("interrupted");
-    const red = redOf(name, ran) ?? (await changedBy(git, { worktree, head }, name, ran));
+    const red = redOf(what, ran) ?? (await changedBy(git, { worktree, head }, what, ran));
     if (red !== null) return red;
   }
   return null;
@@ -72,18 +80,18 @@ export function untrusted({ trust, repository }: NamedChecks): string | null {
   return `the checks of ${repository.project} ${why}; read and trust them first: kite trust`;
 }
 
-function redOf(name: string, { exit, timedOut, output }: Ran): Red | null {
+function redOf(what: string, { exit, timedOut, output }: Ran): Red | null {
   if (exit === 0) return null;
-  return { name, how: timedOut ? "killed at the time limit" : `exit code ${exit}`, output };
+  return { what, how: timedOut ? "killed at the time limit" : `exit code ${exit}`, output };
 }
 
 async function changedBy(
   git: Git,
   { worktree, head }: { readonly worktree: string; readonly head: string | null },
-  name: string,
+  what: string,
   { output }: Ran,
 ): Promise<Red | null> {
-  const red = (how: string): Red => ({ name, how, output });
+  const red = (how: string): Red => ({ what, how, output });
   if (!existsSync(worktree)) return red("it removed the worktree that it ran in");
   if ((await commitOf(git, "HEAD", { cwd: worktree })) !== head) return red("it committed, or moved HEAD");
   const status = ["status", "--porcelain", "--no-renames", "--untracked-files=no", "-z"];

@@ -12,9 +12,10 @@ export type Tried =
   /** The base, git or the disk keeps it from going on: not the author's affair. */
   | { readonly is: "stopped"; readonly reason: MergeReason };
 
-/** A check that was red. */
+/** A check that was red, or a setup that failed. */
 export interface Red {
-  readonly name: string;
+  /** What was red: `the check test`, `the setup`. */
+  readonly what: string;
   /** `exit code 1`, `killed at the time limit`, `changed a.ts`. */
   readonly how: string;
   readonly output: string;

@@ -37,6 +37,27 @@ export function checksIn(value: unknown, path: string, problems: string[]): read
   return checks;
 }
 
+/**
+ * Returns the setting `setup`: a shell line that makes a fresh worktree ready for the checks, once before the first one;
+ * null if there is none. Adds a sentence if it is invalid.
+ */
+export function setupIn(value: unknown, path: string, problems: string[]): string | null {
+  if (value === undefined) return null;
+  if (isCommand(value)) return value;
+  const error = `expected a shell line of at most ${limits.checkCommandChars} characters, like "npm ci"`;
+  problems.push(`${path}: setup is ignored: ${error}`);
+  return null;
+}
+
+function isCommand(value: unknown): value is string {
+  return (
+    typeof value === "string" &&
+    value.trim() !== "" &&
+    !value.includes("\0") &&
+    value.length <= limits.checkCommandChars
+  );
+}
+
 /** Returns a check, or what is wrong with it. */
 function checkOf(name: string, fields: unknown): Check | string {
   if (!namePattern.test(name)) {
@@ -47,8 +68,7 @@ function checkOf(name: string, fields: unknown): Check | string {
     if (field !== "command" && field !== "when")
       return `${quote(field)} is not known; known are command, when`;
   const { command, when } = fields;
-  const isCommand = typeof command === "string" && command.trim() !== "" && !command.includes("\0");
-  if (!isCommand || command.length > limits.checkCommandChars) {
+  if (!isCommand(command)) {
     return `command must be a shell line of at most ${limits.checkCommandChars} characters`;
   }
   if (when === undefined) return { name, command, when: null };
@@ -70,15 +90,20 @@ export function commandHash(command: string): string {
   return createHash("sha256").update(command).digest("hex");
 }
 
-/** What a project's file says that a person trusts at once: its checks, and its gates (null: it sets none). */
+/** What a project's file says that a person trusts at once: its checks, its gates (null: it sets none) and its setup. */
 export interface TrustedParts {
   readonly checks: readonly Check[];
   readonly gates: Gates | null;
+  /** A line for `sh -c`; absent or null: it names none. */
+  readonly setup?: string | null;
 }
 
-/** Returns the hash of everything that checks and gates say, by which a person trusts them. */
-export function trustHash({ checks, gates }: TrustedParts): string {
+/** Returns the hash of everything that checks, gates and setup say, by which a person trusts them. */
+export function trustHash({ checks, gates, setup = null }: TrustedParts): string {
   const rows = checks.map(({ name, command, when }) => [name, command, when]);
-  const text = JSON.stringify(gates === null ? rows : [rows, gateNames.map(gate => gates[gate])]);
+  const named = gates === null ? null : gateNames.map(gate => gates[gate]);
+  // Without a setup, and without gates, the text is the one that it was before there were any.
+  const parts = setup !== null ? [rows, named, setup] : named === null ? rows : [rows, named];
+  const text = JSON.stringify(parts);
   return createHash("sha256").update(text).digest("hex");
 }

@@ -7,7 +7,7 @@ import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { type TeamMode, teamModes } from "../../protocol/team.ts";
 import { readSmall } from "../facts/prober.ts";
-import { type Check, checksIn } from "./checks.ts";
+import { type Check, checksIn, setupIn } from "./checks.ts";
 import { gatesSchema } from "./gates-setting.ts";
 import { globProblem } from "./glob.ts";
 import { healthDefaults, healthSchema } from "./health-setting.ts";
@@ -161,6 +161,8 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const raw = await readObject(request.paths.config, read, problems);
   if (raw.delete("checks"))
     problems.push(`${request.paths.config}: checks belong to a project: name them in its .kite/config.json`);
+  if (raw.delete("setup"))
+    problems.push(`${request.paths.config}: a setup belongs to a project: name it in its .kite/config.json`);
   const user = accept(raw, request.paths.config, problems);
   const lockWaitMs = env.lockWaitMs ?? user.lockWaitMs ?? defaults.lockWaitMs;
   const values = {
@@ -235,10 +237,12 @@ export function tighten(
   readonly checks: readonly Check[];
   /** The gates as the file sets them; null: it sets none. */
   readonly gates: Gates | null;
+  readonly setup: string | null;
 } {
   const raw = text === null ? new Map() : withNewKeys(objectIn(text, path, problems));
   const checks = checksIn(raw.get("checks"), path, problems);
-  raw.delete("checks");
+  const setup = setupIn(raw.get("setup"), path, problems);
+  for (const key of ["checks", "setup"]) raw.delete(key);
   const project = accept(onlyProjectKeys(raw, path, problems), path, problems);
   const values = { ...user };
   const taken: ConfigKey[] = [];
@@ -284,7 +288,7 @@ export function tighten(
     if (yieldFollows) values.yieldMs = yieldAfter(wait);
     taken.push("lockWaitMs");
   }
-  return { values, taken, checks, gates: project.gates ?? null };
+  return { values, taken, checks, gates: project.gates ?? null, setup };
 }
 
 type Raw = Map<string, unknown>;

@@ -57,6 +57,8 @@ export interface Rules {
   readonly projectGates: Gates | null;
   /** The checks that the file names, trusted or not. */
   readonly checks: readonly Check[];
+  /** The line that makes a fresh worktree ready for the checks, trusted or not; null: none. */
+  readonly setup: string | null;
   /** Why the project's file could not be read, and no earlier reading applies; else null. */
   readonly unread: string | null;
 }
@@ -140,7 +142,7 @@ export class ProjectRules {
       return kept.rules;
     }
     const problems: string[] = [];
-    const { values, checks, gates } = tighten(this.#options.config, path, config, problems);
+    const { values, checks, gates, setup } = tighten(this.#options.config, path, config, problems);
     if (!isTold)
       problems.push(`the gates trusted for ${place.project} are not known: ${trusted.unreachable}`);
     for (const problem of problems) this.#options.onProblem(problem);
@@ -159,6 +161,7 @@ export class ProjectRules {
       gates: trustedGates === null ? values.gates : stricter(values.gates, trustedGates),
       projectGates: gates,
       checks,
+      setup,
       unread: whyUnknown(found),
     };
     this.#kept.set(id, { texts, rules, trustedGates, unknown });

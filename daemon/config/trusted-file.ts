@@ -15,6 +15,8 @@ export interface TrustedText {
   readonly gates: Gates | null;
   /** The checks, to show what changed since; null: there was no room for them. No program runs them. */
   readonly checks: readonly Check[] | null;
+  /** As the checks: to show what changed; absent: it named none, or there was no room. */
+  readonly setup?: string;
   /** Wall time in milliseconds. */
   readonly at: number;
 }
@@ -38,7 +40,12 @@ export function projectFile(project: string): string {
 export function trustOf(trusted: TrustedFiles, file: string, parts: TrustedParts): Trust {
   const known = trusted.get(file);
   if (known !== undefined) return known.hash === trustHash(parts) ? "trusted" : "changed";
-  return parts.checks.length === 0 && parts.gates === null ? "none" : "untrusted";
+  return isNothing(parts) ? "none" : "untrusted";
+}
+
+/** Whether there is nothing to trust. */
+export function isNothing({ checks, gates, setup = null }: TrustedParts): boolean {
+  return checks.length === 0 && gates === null && setup === null;
 }
 
 /** Parses the file; null if Kite did not write it so. */
@@ -51,19 +58,21 @@ export function parseTrusted(text: string): TrustedFiles | null {
     const gates = value["gates"] === undefined ? null : gatesSchema.safeParse(value["gates"]);
     if (gates?.success === false) return null;
     const checks = value["checks"] === undefined ? null : checksIn(value["checks"], "", []);
-    files.set(file, { hash: value["hash"], at: value["at"], gates: gates?.data ?? null, checks });
+    const setup = typeof value["setup"] === "string" ? { setup: value["setup"] } : {};
+    files.set(file, { hash: value["hash"], at: value["at"], gates: gates?.data ?? null, checks, ...setup });
   }
   return files;
 }
 
 /** Returns the file's text; without the checks themselves if `isShort`. */
 export function trustedText(files: TrustedFiles, isShort: boolean): string {
-  const entries = [...files].map(([file, { hash, at, gates, checks }]) => {
+  const entries = [...files].map(([file, { hash, at, gates, checks, setup }]) => {
     const named = (checks ?? []).map(({ name, command, when }) => [
       name,
       when === null ? { command } : { command, when },
     ]);
-    const shown = isShort || checks === null ? {} : { checks: Object.fromEntries(named) };
+    const line = setup === undefined ? {} : { setup };
+    const shown = isShort || checks === null ? {} : { checks: Object.fromEntries(named), ...line };
     return [file, { hash, at, ...(gates === null ? {} : { gates }), ...shown }];
   });
   return `${JSON.stringify({ version: 1, files: Object.fromEntries(entries) }, null, 2)}\n`;

@@ -290,6 +290,54 @@ describe("a check", () => {
   });
 });
 
+describe("the setup of a project", () => {
+  test("runs once before the checks, is trusted with them, and sends the branch back if it fails", async () => {
+    home.write(home.repo, { ".gitignore": ".kite/\ndeps\n" });
+    home.commit(home.repo, "ignore");
+    home.branch("one", { "one.ts": "1\n" });
+    const log = join(home.work, "log");
+    const name = (setup: string) => {
+      const checks = {
+        a: { command: `test -f deps && echo a >> ${log}` },
+        b: { command: `echo b >> ${log}` },
+      };
+      writeFileSync(inRepo(".kite/config.json"), JSON.stringify({ setup, checks }));
+    };
+    await home.trust({ a: "true" });
+    const works = `echo setup >> ${log}; touch deps`;
+    name(works);
+    expect((await home.run(["one"])).err).toContain("have changed since a person trusted them");
+    const shown = await home.merge(["trust", "--yes"]).done;
+    expect(shown.out).toContain(`  setup: ${works}\n`);
+    expect(shown.out).toContain("! This has changed since you trusted it");
+
+    name("exit 3");
+    expect((await home.run(["one"])).err).toContain("have changed since a person trusted them");
+    for (const [setup, how] of [
+      ["echo no network; exit 3", "exit code 3"],
+      ["echo x >> one.ts", "it changed tracked files (one.ts)"],
+    ] as const) {
+      name(setup);
+      await home.merge(["trust", "--yes"]).done;
+      await home.run(["one"]);
+      expect((await home.rows()).at(-1)).toMatchObject({
+        state: "returned",
+        reason: { code: "red_check", text: `the setup is red: ${how}` },
+      });
+    }
+    expect(existsSync(log)).toBe(false);
+
+    name(works);
+    await home.merge(["trust", "--yes"]).done;
+    expect(await home.run(["one"])).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/kite: setup\n.*check a/),
+    });
+    expect(readFileSync(log, "utf8")).toBe("setup\na\nb\n");
+    expect(home.leftovers).toEqual([]);
+  });
+});
+
 describe("an odd repository", () => {
   test("has names of any kind, and branches without a common history", async () => {
     const odd = "a\nb \u202e.ts";

@@ -136,10 +136,13 @@ describe("the checks of a file", () => {
 
   test("are a project's: in the user's own file they count for nothing", async () => {
     const file = join(top, "user.json");
-    writeFileSync(file, JSON.stringify({ treeGuard: "warn", checks: { test: { command: "x" } } }));
+    writeFileSync(file, JSON.stringify({ treeGuard: "warn", setup: "x", checks: { a: { command: "x" } } }));
     const { values, problems } = await loadConfig({ env: {}, paths: { config: file } });
     expect(values.treeGuard).toBe("warn");
-    expect(problems).toEqual([`${file}: checks belong to a project: name them in its .kite/config.json`]);
+    expect(problems).toEqual([
+      `${file}: checks belong to a project: name them in its .kite/config.json`,
+      `${file}: a setup belongs to a project: name it in its .kite/config.json`,
+    ]);
   });
 
   test("do not keep other settings of the file from counting, nor let more of them", () => {
@@ -452,6 +455,42 @@ describe("a project's gates", () => {
     w.later();
     expect(await gatesAt(w)).toEqual(["team", null]);
     expect(w.problems).toEqual([expect.stringContaining("are not known")]);
+  });
+
+  test("a setup counts as they do: it is trusted, or has changed", async () => {
+    const w = world();
+    const write = (text: unknown) => {
+      writeFileSync(w.file, JSON.stringify(text));
+      w.later();
+    };
+    const { checks } = read(two);
+    write({ checks: two, setup: "npm ci" });
+    expect(await w.trustAt()).toBe("untrusted");
+    const known = { hash: trustHash({ checks, gates: null, setup: "npm ci" }), at: 1, gates: null, checks };
+    const text = trustedText(new Map([[w.file, { ...known, setup: "npm ci" }]]), false);
+    expect(parseTrusted(text)?.get(w.file)).toEqual({ ...known, setup: "npm ci" });
+    writeFileSync(w.trustedFile, text);
+    w.later();
+    expect(await w.trustAt()).toBe("trusted");
+    for (const setup of [
+      "npm ci ",
+      "npm ci; ./x",
+      undefined,
+      "",
+      7,
+      "x".repeat(limits.checkCommandChars + 1),
+    ]) {
+      write({ checks: two, setup });
+      expect(await w.trustAt()).toBe("changed");
+    }
+    expect(w.problems.filter(one => one.includes("setup is ignored"))).toHaveLength(3);
+    write({ setup: "npm ci" });
+    rmSync(w.trustedFile);
+    w.later();
+    expect(await w.trustAt()).toBe("untrusted");
+    expect(new Set([null, "a", "b"].map(setup => trustHash({ checks: [], gates: null, setup }))).size).toBe(
+      3,
+    );
   });
 
   test("count in the hash, so that checks alone have the one that they always had", () => {
