@@ -87,6 +87,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     ...hookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem }),
     version,
     spawnBounds: { liveMax: config.values.spawnMax, depthMax: config.values.spawnDepth },
+    stalled: config.values.health.stalled,
     startedAt: clock.now(),
     events,
     counters: { requests: 0, refused: 0 },

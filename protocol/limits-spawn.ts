@@ -14,6 +14,10 @@ export const spawnLimits = {
   spawnWordChars: 40,
   /** The prompt as UTF-8: it is one argument of a program. */
   spawnPromptBytes: 64 * 1024,
+  /** As much of the prompt as the record keeps for an agent that takes this one's place, in UTF-16 units. */
+  spawnPromptChars: 8_192,
+  /** The name of a model, in UTF-16 units. */
+  spawnModelChars: 200,
   /** The command line of a program in a window: tmux takes no longer message. */
   spawnTmuxBytes: 15 * 1024,
   /** The end of an agent's output that its record keeps, in UTF-16 units. */
@@ -30,8 +34,11 @@ export const spawnLimits = {
   spawnClientsMax: 20,
   spawnWordsMax: 64,
   spawnWordBytes: 4_096,
-  /** Agents of one task that ended before, after which `kite replace` puts no further one in their place. */
+  /** How often an agent that stalled is resumed, and how many agents in a row are put in its place. */
+  spawnResumesMax: 1,
   spawnReplacementsMax: 2,
+  /** How long nobody else may replace an agent that somebody is about to replace, in milliseconds. */
+  spawnReplaceMs: 180_000,
   /** Earlier agents of a task that a new one is told of. */
   spawnEarlierMax: 3,
 } as const;

@@ -59,6 +59,7 @@ export const requestTraits: { readonly [T in RequestType]: RequestTraits } = {
   debate_get: repeatable,
   debate_list: repeatable,
   spawn_create: once,
+  spawn_replace: once,
   spawn_update: once,
   spawn_remove: once,
   message_send: once,

@@ -91,10 +91,13 @@ import {
   whoamiSchema,
 } from "./session.ts";
 import {
+  type SpawnCreateReply,
   type SpawnRemoveReply,
+  type SpawnReplaceReply,
   type SpawnReply,
   spawnCreateSchema,
   spawnRemoveSchema,
+  spawnReplaceSchema,
   spawnUpdateSchema,
 } from "./spawn.ts";
 import {
@@ -161,7 +164,8 @@ export const requests = {
   agent_release: request<typeof agentReleaseSchema, AgentReleaseReply>(agentReleaseSchema),
   worktree_state: request<typeof worktreeStateSchema, WorktreeStateReply>(worktreeStateSchema),
   check_record: request<typeof checkRecordSchema, CheckRecordReply>(checkRecordSchema),
-  spawn_create: request<typeof spawnCreateSchema, SpawnReply>(spawnCreateSchema),
+  spawn_create: request<typeof spawnCreateSchema, SpawnCreateReply>(spawnCreateSchema),
+  spawn_replace: request<typeof spawnReplaceSchema, SpawnReplaceReply>(spawnReplaceSchema),
   spawn_update: request<typeof spawnUpdateSchema, SpawnReply>(spawnUpdateSchema),
   spawn_remove: request<typeof spawnRemoveSchema, SpawnRemoveReply>(spawnRemoveSchema),
   merge_queue: request<typeof mergeQueueSchema, MergeQueueReply>(mergeQueueSchema),

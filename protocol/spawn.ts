@@ -51,6 +51,26 @@ export const spawnCreateSchema = z.object({
   reportsEnd: z.boolean().optional(),
   /** What its branch begins from. */
   base: refNameSchema.optional(),
+  /** What it is told to do, or the beginning of that, and its client's model: for an agent that takes its place. */
+  prompt: z.string().max(limits.spawnPromptChars).optional(),
+  model: z.string().min(1).max(limits.spawnModelChars).optional(),
+  /** An agent that has ended, whose place it takes after `spawn_replace`: it has that one's parent and depth. */
+  replaces: refSchema.optional(),
+});
+
+/**
+ * Asks how to go on with an agent that stalled. The requester does it: with `resume` it stops the session and has its
+ * client resume it, with `start` it stops the agent and records another one (`spawn_create` with `replaces`). Until it has,
+ * others are refused (`spawn_state`), for at most 3 minutes. Refused by `lead_only`, and by `too_many_spawns` if two agents in a
+ * row took the place of a first one.
+ */
+export const spawnReplaceSchema = z.object({
+  ...actorShape,
+  spawn: refSchema,
+  /** Whether the agent's client can resume its session. */
+  resumable: z.boolean(),
+  /** False: the resume that the last reply asked for did not work. */
+  resumed: z.literal(false).optional(),
 });
 
 /** Adds what became known of a spawned agent. Fields that are absent stay as they are. */
@@ -105,6 +125,14 @@ export interface SpawnRow {
   readonly reason: string | null;
   /** How often its session began. */
   readonly attempts: number;
+  /** Its client's model; null: the client's own choice. */
+  readonly model: string | null;
+  /** How often it was resumed because it had stalled. */
+  readonly resumes: number;
+  /** How many agents before it had its place, the one whose place it took, and the one that took its place. */
+  readonly replacements: number;
+  readonly replaces: string | null;
+  readonly replacedBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endedAt: number | null;
@@ -115,6 +143,20 @@ export interface SpawnRow {
 export interface SpawnReply {
   readonly ok: true;
   readonly spawn: SpawnRow;
+}
+
+export interface SpawnCreateReply extends SpawnReply {
+  /** The user's setting for agents that stall; `replace`: who waits for this one replaces it then. */
+  readonly stalled: StalledSetting;
+}
+
+/** What follows if an agent stalls: its lead is told; what it has is given back, too; or it is replaced, if Kite spawned it. */
+export type StalledSetting = "tell" | "release" | "replace";
+
+export interface SpawnReplaceReply extends SpawnReply {
+  readonly next: "resume" | "start";
+  /** What the agent was told to do, or the beginning of that; null: its task alone, or it is not known. */
+  readonly prompt: string | null;
 }
 
 export interface SpawnRemoveReply {

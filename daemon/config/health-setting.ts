@@ -1,6 +1,7 @@
 /** The form of the setting `health`. */
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
+import type { StalledSetting } from "../../protocol/spawn.ts";
 
 /** What the daemon does with an agent that stalled; the times are in milliseconds. */
 export interface HealthSetting {
@@ -11,8 +12,11 @@ export interface HealthSetting {
   readonly stalledMs: number;
   readonly stalledRedMs: number;
   readonly stalledCriticalMs: number;
-  /** `tell`: its lead and people are told. `release`: its tasks and turn locks are given back, too. */
-  readonly stalled: "tell" | "release";
+  /**
+   * `tell`: its lead and people are told. `release`: its tasks and turn locks are given back, too. `replace`: who waits for an
+   * agent that Kite spawned replaces it.
+   */
+  readonly stalled: StalledSetting;
 }
 
 export const healthDefaults: HealthSetting = {
@@ -24,14 +28,14 @@ export const healthDefaults: HealthSetting = {
   stalled: "tell",
 };
 
-const error = `expected tell or release, or an object with any of ${Object.keys(healthDefaults).join(", ")}; times are whole milliseconds from 1 to ${limits.healthMaxMs}`;
+const error = `expected tell, release or replace, or an object with any of ${Object.keys(healthDefaults).join(", ")}; times are whole milliseconds from 1 to ${limits.healthMaxMs}`;
 const time = z
   .number({ error })
   .int({ error })
   .min(1, { error })
   .max(limits.healthMaxMs, { error })
   .optional();
-const stalled = z.enum(["tell", "release"]);
+const stalled = z.enum(["tell", "release", "replace"]);
 
 /** What to do, or single values over the defaults. */
 export const healthSchema = z

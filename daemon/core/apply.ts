@@ -44,6 +44,7 @@ import { settleRoom } from "./sessions/room.ts";
 import { teammateNamed } from "./sessions/teammates.ts";
 import { spawnCreate } from "./spawns/create.ts";
 import { sessionBeginAsAgent } from "./spawns/register.ts";
+import { spawnReplace } from "./spawns/replace.ts";
 import { spawnMoved, spawnRemove, spawnUpdate } from "./spawns/update.ts";
 import type { State } from "./state.ts";
 import { taskApprove } from "./tasks/approve.ts";
@@ -86,6 +87,7 @@ const handlers: Handlers = {
   debate_close: debateClose,
   check_record: checkRecord,
   spawn_create: spawnCreate,
+  spawn_replace: spawnReplace,
   spawn_update: spawnUpdate,
   spawn_moved: spawnMoved,
   spawn_remove: spawnRemove,

@@ -38,5 +38,9 @@ function* checkState(spawn: Spawn, hasLiveSession: boolean): Generator<string> {
   if (isStarting !== (registerUntil !== null)) yield `${id} is ${state} and registers until ${registerUntil}`;
   if (isStarting && (session !== null || attempts > 0)) yield `${id} is starting and has registered`;
   if (!isStarting && !isFinal(state) && !hasLiveSession) yield `${id} is ${state}, and its session has ended`;
+  if (spawn.resumes > limits.spawnResumesMax) yield `${id} was resumed ${spawn.resumes} times`;
+  if (spawn.replacements > limits.spawnReplacementsMax)
+    yield `${id} is the replacement ${spawn.replacements}`;
+  if (spawn.replacedBy !== null && spawn.replaceUntil !== null) yield `${id} was replaced and is to be`;
   if (stopping && isFinal(state)) yield `${id} has ended and is to be stopped`;
 }

@@ -63,6 +63,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   debate_close: lasting,
   check_record: lasting,
   spawn_create: lasting,
+  spawn_replace: lasting,
   spawn_update: lasting,
   spawn_moved: passing,
   spawn_remove: lastingAndFreeing,

@@ -1,5 +1,6 @@
 /** The type of request handlers, and the services they may use. */
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import type { StalledSetting } from "../../protocol/spawn.ts";
 import type { EventHub } from "../events/hub.ts";
 import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
@@ -19,6 +20,8 @@ export interface DaemonServices extends Services {
   readonly clientTasks: ClientTasks;
   /** How many agents of a project, and how deep, the user lets be spawned. */
   readonly spawnBounds: { readonly liveMax: number; readonly depthMax: number };
+  /** What the user wants for agents that stall. */
+  readonly stalled: StalledSetting;
   readonly teams: Teams;
   connections(): Iterable<Connection>;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */

@@ -24,7 +24,7 @@ import { mergeAttach, mergeCancel, mergeQueue, mergeReport, mergeTake } from "./
 import { broadcast, messageAck, messageList, messageSend, resume } from "./messages.ts";
 import { roleSet } from "./roles.ts";
 import { deregister, heartbeat, register } from "./sessions.ts";
-import { spawnCreate, spawnRemove, spawnUpdate } from "./spawns.ts";
+import { spawnCreate, spawnRemove, spawnReplace, spawnUpdate } from "./spawns.ts";
 import {
   taskApprove,
   taskClaim,
@@ -78,6 +78,7 @@ const handlers: RequestHandlers = {
   task_remove: taskRemove,
   task_import: taskImport,
   spawn_create: spawnCreate,
+  spawn_replace: spawnReplace,
   spawn_update: spawnUpdate,
   spawn_remove: spawnRemove,
   task_approve: taskApprove,

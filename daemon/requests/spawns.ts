@@ -1,23 +1,52 @@
-/** spawn_create, spawn_update, spawn_remove. The agents themselves are started by the requesters' processes. */
+/** spawn_create, spawn_replace, spawn_update, spawn_remove. The agents themselves are started by the requesters' processes. */
+import { refuse } from "../../protocol/codes.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { Reply } from "../core/outcome.ts";
+import { isFinal } from "../core/spawns/transitions.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
+import { healthRow } from "../sessions/health-facts.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { type Asking, callerOf, projectOf } from "./caller.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 
 export const spawnCreate: RequestHandler<"spawn_create", DaemonServices> = (services, request, call) => {
   const { name = null, role = null, task = null, backend, client, base = null, reportsEnd = true } = request;
+  const { prompt = null, model = null, replaces = null } = request;
   const by = requesterOf(services, request, call);
-  return propose(services, call, by, {
+  const command = {
     type: "spawn_create",
     by,
     project: projectOf(services, request, call),
-    ...{ name, role, task, backend, client, base, reportsEnd },
+    ...{ name, role, task, backend, client, base, reportsEnd, prompt, model, replaces },
     ...services.spawnBounds,
+    wallMs: services.clock.wall(),
+    ...retryOf(request, call),
+  } as const;
+  return propose(services, call, by, command, { stalled: services.stalled });
+};
+
+/** The daemon sees whether the agent stalled; one that ended while it was replaced may be replaced still. */
+export const spawnReplace: RequestHandler<"spawn_replace"> = (services, request, call) => {
+  const { spawn: id, resumable, resumed } = request;
+  const by = requesterOf(services, request, call);
+  const { state } = services.engine;
+  const spawn = state.spawns.all.get(id);
+  const session = spawn?.session == null ? undefined : state.sessions.live.get(spawn.session);
+  if (spawn !== undefined && !isFinal(spawn.state)) {
+    const health = session === undefined ? null : healthRow(services, session, null);
+    if (health?.state !== "stalled") {
+      const now = health?.state ?? spawn.state.replaceAll("_", " ");
+      const error = `${spawn.name} is ${now}, and only an agent that stalled is replaced; to end it: kite stop ${spawn.name}`;
+      call.reply(refuse("spawn_state", error, { spawn: id, state: spawn.state }));
+      return undefined;
+    }
+  }
+  return propose(services, call, by, {
+    type: "spawn_replace",
+    ...{ by, spawn: id, resumable, isFailed: resumed === false },
     wallMs: services.clock.wall(),
     ...retryOf(request, call),
   });
@@ -49,10 +78,16 @@ function requesterOf(services: Services, request: Asking, call: Call): Actor | n
 }
 
 /** Proposes, and writes to the trail who spawned, changed or forgot which agent. */
-function propose(services: Services, call: Call, by: Actor | null, command: Command): undefined {
+function propose(
+  services: Services,
+  call: Call,
+  by: Actor | null,
+  command: Command,
+  more: Readonly<Record<string, unknown>> = {},
+): undefined {
   call.propose(command, reply => {
     noteReply(services, call.type, by, reply, { rule: "spawn", why: whatOf(command, reply) });
-    return reply;
+    return reply.ok ? { ...reply, ...more } : reply;
   });
   return undefined;
 }

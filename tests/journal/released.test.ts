@@ -49,6 +49,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   debate_close: true,
   check_record: true,
   spawn_create: true,
+  spawn_replace: true,
   spawn_update: true,
   spawn_moved: true,
   spawn_remove: true,

@@ -115,6 +115,7 @@ export class SpawnLives {
       const { id } = registered.length > 0 && random.chance(0.9) ? random.pick(registered) : spawn;
       return { type: "spawn_moved", spawn: id, state: to, wallMs: 0 };
     }
+    if (roll <= 80) return this.#maybeAgain(this.#replace(spawn, actor));
     if (roll <= 93) return this.#maybeAgain(this.#update(spawn));
     const ids = random.chance(0.7) ? [spawn.id] : [spawn.id, random.pick(all).id];
     return this.#maybeAgain({ type: "spawn_remove", by: null, spawns: ids });
@@ -125,6 +126,7 @@ export class SpawnLives {
     // Mostly a new task, now and then one that another agent is for.
     const taken = [...spawns.byTask.keys()];
     const ids = taken.length > 0 && random.chance(0.3) ? taken : [...tasks.all.keys()];
+    const replaced = [...spawns.all.values()].findLast(({ replaceUntil }) => replaceUntil !== null);
     return {
       type: "spawn_create",
       by: random.chance(0.5) ? actor : null,
@@ -136,6 +138,9 @@ export class SpawnLives {
       client: "claude-code",
       base: null,
       reportsEnd: random.chance(0.8),
+      prompt: random.pick([null, "mend it"]),
+      model: null,
+      replaces: replaced === undefined || random.chance(0.3) ? null : replaced.id,
       liveMax,
       depthMax,
       wallMs: 0,
@@ -160,6 +165,18 @@ export class SpawnLives {
     };
   }
 
+  #replace(spawn: Spawn, actor: Actor): CommandOf<"spawn_replace"> {
+    const random = this.#random;
+    return {
+      type: "spawn_replace",
+      by: random.chance(0.5) ? actor : null,
+      spawn: spawn.id,
+      resumable: random.chance(0.7),
+      isFailed: random.chance(0.3),
+      wallMs: 0,
+    };
+  }
+
   #update(spawn: Spawn): CommandOf<"spawn_update"> {
     const random = this.#random;
     return {
@@ -177,7 +194,9 @@ export class SpawnLives {
     };
   }
 
-  #maybeAgain(command: CommandOf<"spawn_create" | "spawn_update" | "spawn_remove">): Command {
+  #maybeAgain(
+    command: CommandOf<"spawn_create" | "spawn_replace" | "spawn_update" | "spawn_remove">,
+  ): Command {
     if (this.#random.chance(0.8)) return command;
     const retry = { by: "", requestId: `s${this.#random.bits()}`, digest: "body" };
     const retried = { ...command, retry };
@@ -219,6 +238,11 @@ function* wrongNew(now: Spawn, command: Command, before: SpawnsBefore): Generato
   );
   if (others.length >= liveMax) yield `${now.name} is one more than may be: ${others.length + 1}`;
   if (before.names.has(`${now.project} ${now.name}`)) yield `${now.name} has the name of a session`;
+  const place = now.replaces === null ? undefined : before.spawns.get(now.replaces);
+  if (now.replaces !== null && (place === undefined || !final.has(place.state) || place.replacedBy !== null))
+    yield `${now.name} takes the place of ${now.replaces}, which is not free`;
+  if (now.replacements !== (place === undefined ? 0 : place.replacements + 1))
+    yield `${now.name} counts ${now.replacements} agents before it`;
   if (now.depth > depthMax) yield `${now.name} is ${now.depth} deep`;
   if (now.state !== "starting" || now.session !== null) yield `${now.name} is new and ${now.state}`;
   if (now.task !== null && !before.open.has(now.task))
@@ -247,6 +271,9 @@ function* wrongChange(
   // Only a process that goes on under another id takes the record along, which ends the session before.
   if (was.session !== null && now.session !== was.session && now.session !== null && !goesOn)
     yield `${was.name} was session ${was.session} and is ${now.session}`;
+  if (now.resumes < was.resumes || now.resumes > limits.spawnResumesMax)
+    yield `${was.name} was resumed ${was.resumes} times, then ${now.resumes}`;
+  if (was.replacedBy !== null && now.replacedBy !== was.replacedBy) yield `${was.name} was replaced twice`;
   const task = now.task === null ? undefined : state.tasks.all.get(now.task);
   if (now.state === "done" && was.state !== "done" && task !== undefined && task.state.status !== "done")
     yield `${now.name} is done, and ${task.id} is ${task.state.status}`;

@@ -149,7 +149,9 @@ describe("the configuration", () => {
     expect(problems).toEqual([]);
     const wrong = await load({ user: { health: { quietMs: 0 } }, project: { health: "release" } });
     expect(wrong.values.health).toEqual(healthDefaults);
-    expect(wrong.problems.join()).toMatch(/health is ignored: expected tell or release.*may not set health/);
+    expect(wrong.problems.join()).toMatch(
+      /health is ignored: expected tell, release or replace.*may not set health/,
+    );
   });
 
   test("lets a project tighten", async () => {

@@ -332,7 +332,15 @@ describe("a merge that comes back", () => {
       w.do({ type: "task_create", by: null, tasks: [task], many: false, project: "/p", wallMs: 1 });
       const [id = ""] = w.state.tasks.all.keys();
       const who = { by: by === null ? null : actor(by), project: "/p", name: "bob", role: null, task: id };
-      const how = { backend: "background", client: "claude-code", base: "main", reportsEnd: true } as const;
+      const how = {
+        backend: "background",
+        client: "claude-code",
+        base: "main",
+        reportsEnd: true,
+        prompt: null,
+        model: null,
+        replaces: null,
+      } as const;
       w.do({ type: "spawn_create", ...who, ...how, liveMax: 8, depthMax: 1, wallMs: 2 });
       const [spawn = ""] = w.state.spawns.all.keys();
       w.begin("s1", { spawn });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commandTraits } from "../../daemon/core/command-traits.ts";
 import { roleOf } from "../../daemon/core/roles/standing.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { SpawnCreate, SpawnUpdate } from "../../daemon/core/spawns/commands.ts";
+import type { SpawnCreate, SpawnReplace, SpawnUpdate } from "../../daemon/core/spawns/commands.ts";
 import type { Spawn } from "../../daemon/core/spawns/table.ts";
 import { isFinal, mayMove, transitions } from "../../daemon/core/spawns/transitions.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
@@ -15,7 +15,14 @@ class SpawnWorld extends TaskWorld {
   create1(more: Partial<SpawnCreate> = {}) {
     const bounds = { liveMax: 8, depthMax: 1 };
     const who = { by: null, project: "/p", name: null, role: null, task: null, base: null };
-    const how = { backend: "background", client: "claude-code", reportsEnd: true } as const;
+    const how = {
+      backend: "background",
+      client: "claude-code",
+      reportsEnd: true,
+      prompt: null,
+      model: null,
+      replaces: null,
+    } as const;
     return this.do({ type: "spawn_create", ...who, ...how, ...bounds, wallMs: this.now, ...more });
   }
 
@@ -434,4 +441,95 @@ it("a snapshot keeps everything", () => {
   const back = readState(text);
   expect(writeState(back)).toBe(text);
   expect(back.spawns).toEqual(w.state.spawns);
+});
+
+describe("an agent that stalled", () => {
+  const asks = (w: SpawnWorld, spawn: string, more: Partial<SpawnReplace> = {}) =>
+    w.do({
+      type: "spawn_replace",
+      ...{ by: null, spawn, resumable: true, isFailed: false, wallMs: w.now, ...more },
+    });
+
+  it("is resumed once, and by one requester at a time", () => {
+    const w = new SpawnWorld();
+    const bob = w.spawn({ name: "bob", prompt: "mend it", model: "opus" });
+    w.begin("s", { spawn: bob });
+    expect(asks(w, bob)).toMatchObject({
+      ok: true,
+      next: "resume",
+      prompt: "mend it",
+      spawn: { resumes: 1 },
+    });
+    expect(asks(w, bob)).toMatchObject({ code: "spawn_state", error: expect.stringContaining("about to") });
+    w.ends("s");
+    expect(w.row(bob).state).toBe("stopped");
+    w.begin("s");
+    expect(w.row(bob)).toMatchObject({ state: "idle", resumes: 1, replaceUntil: null });
+    expect(asks(w, bob)).toMatchObject({ ok: true, next: "start", spawn: { resumes: 1, model: "opus" } });
+  });
+
+  it("may be replaced by another requester if the first one was lost, also after it ended", () => {
+    const w = new SpawnWorld();
+    const bob = w.spawn({ name: "bob" });
+    w.begin("s", { spawn: bob });
+    asks(w, bob);
+    w.ends("s");
+    expect(asks(w, bob)).toMatchObject({ code: "spawn_state" });
+    expect(asks(w, bob, { isFailed: true })).toMatchObject({ ok: true, next: "start" });
+    w.pass(limits.spawnReplaceMs);
+    expect(asks(w, bob)).toMatchObject({ ok: true, next: "start" });
+  });
+
+  it("has one successor, with its parent and depth, and two of them at most, whatever was forgotten", () => {
+    const w = new SpawnWorld();
+    w.begin("ann", { name: "Ann" });
+    let last = w.spawn({ by: actor("ann"), name: "bob" });
+    for (const n of [1, 2]) {
+      w.begin(`s${n}`, { spawn: last });
+      expect(w.create1({ replaces: last })).toMatchObject({ code: "spawn_state" });
+      expect(asks(w, last, { resumable: false })).toMatchObject({ ok: true, next: "start" });
+      w.ends(`s${n}`);
+      const next = w.spawn({ replaces: last, by: null });
+      expect(w.row(next)).toMatchObject({ replaces: last, replacements: n, depth: 1, parent: { id: "ann" } });
+      expect(w.row(last)).toMatchObject({ replacedBy: next, state: "stopped" });
+      expect(w.create1({ replaces: last })).toMatchObject({ code: "spawn_state" });
+      expect(asks(w, last)).toMatchObject({
+        code: "spawn_state",
+        error: expect.stringContaining("replaced by"),
+      });
+      w.do({ type: "spawn_remove", by: null, spawns: [last] });
+      last = next;
+    }
+    w.begin("s3", { spawn: last });
+    expect(asks(w, last, { resumable: false })).toMatchObject({ code: "too_many_spawns" });
+    expect(asks(w, last)).toMatchObject({ ok: true, next: "resume" });
+  });
+
+  it("is replaced and stopped by its parent, a lead or a person, not by a stranger", () => {
+    const w = new SpawnWorld();
+    for (const id of ["ann", "eve"]) w.begin(id);
+    const bob = w.spawn({ by: actor("ann"), name: "bob" });
+    w.begin("s", { spawn: bob });
+    expect(asks(w, bob, { by: actor("eve") })).toMatchObject({ code: "lead_only" });
+    expect(w.put(bob, { by: actor("eve"), stopping: true })).toMatchObject({ code: "lead_only" });
+    expect(w.put(bob, { by: actor("eve"), state: "stopped" })).toMatchObject({ code: "lead_only" });
+    expect(w.put(bob, { by: actor("eve"), output: "x" })).toMatchObject({ ok: true });
+    for (const by of [actor("ann"), actor("s"), null])
+      expect(w.put(bob, { by, stopping: true })).toMatchObject({ ok: true });
+    expect(asks(w, bob, { by: actor("ann") })).toMatchObject({ ok: true });
+    w.ends("s");
+    // Nor does a spawned agent become one that spawns by the place of another.
+    w.begin("deep", { spawn: w.spawn({ by: actor("eve") }) });
+    for (const by of [actor("eve"), actor("deep")])
+      expect(w.create1({ by, replaces: bob })).toMatchObject({ code: "lead_only" });
+    expect(w.create1({ by: actor("ann"), replaces: bob })).toMatchObject({ ok: true });
+  });
+
+  it("that ended by itself is not replaced", () => {
+    const w = new SpawnWorld();
+    const bob = w.spawn({ name: "bob" });
+    w.begin("s", { spawn: bob });
+    w.ends("s", "anchor_gone");
+    expect(asks(w, bob)).toMatchObject({ code: "spawn_state", error: expect.stringContaining("has ended") });
+  });
 });

@@ -17,6 +17,11 @@ export interface SpawnCreate {
   readonly backend: SpawnBackend;
   readonly client: string;
   readonly base: string | null;
+  /** What it is told to do, bounded, and its client's model. */
+  readonly prompt: string | null;
+  readonly model: string | null;
+  /** The agent whose place it takes. */
+  readonly replaces: string | null;
   /** Its client reports the end of its session: if only its process ends, it has failed. */
   readonly reportsEnd: boolean;
   /** The bounds in the user's configuration: agents of the project that have not ended, and the depth. */
@@ -41,6 +46,17 @@ export interface SpawnUpdate {
   readonly retry?: Retry;
 }
 
+/** Somebody is about to resume an agent that stalled, or to put another one in its place. */
+export interface SpawnReplace {
+  readonly by: Actor | null;
+  readonly spawn: string;
+  readonly resumable: boolean;
+  /** The resume before did not work. */
+  readonly isFailed: boolean;
+  readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
 /** What the agent's session does has changed. */
 export interface SpawnMoved {
   readonly spawn: string;
@@ -58,6 +74,7 @@ export interface SpawnRemove {
 /** These commands by name. */
 export interface SpawnCommands {
   spawn_create: SpawnCreate;
+  spawn_replace: SpawnReplace;
   spawn_update: SpawnUpdate;
   spawn_moved: SpawnMoved;
   spawn_remove: SpawnRemove;

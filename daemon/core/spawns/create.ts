@@ -2,7 +2,7 @@
  * Records agents that are about to be started.
  *
  * Invariants: a project has at most `liveMax` agents that were spawned and have not ended when one more is recorded; no
- * agent is deeper than `depthMax`; a new agent's name is that of no live session and no other agent of the project; its
+ * agent is deeper than `depthMax`, unless it takes the place of another one; a new agent's name is that of no live session and no other agent of the project; its
  * task can be claimed, by its role too, and is for no other spawned agent.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -19,8 +19,9 @@ import { mayBegin } from "../tasks/claim.ts";
 import { blockedBy, findTask, isTask } from "../tasks/replies.ts";
 import { mayRunAs } from "../tasks/risk.ts";
 import type { SpawnCreate } from "./commands.ts";
-import { announceSpawn, spawnRow } from "./replies.ts";
-import { addSpawn, spawnAt, spawnNameKey, spawnOf } from "./table.ts";
+import { notItsLead } from "./replace.ts";
+import { announceSpawn, findSpawn, isSpawn, spawnRow } from "./replies.ts";
+import { addSpawn, putSpawn, type Spawn, spawnAt, spawnNameKey, spawnOf } from "./table.ts";
 
 export const spawnCreate: Handler<"spawn_create"> = (state, command, _meta, step) => {
   const { by, role, backend, client, base, wallMs } = command;
@@ -30,7 +31,12 @@ export const spawnCreate: Handler<"spawn_create"> = (state, command, _meta, step
     return;
   }
   const project = (by === null ? undefined : projectOf(state, by)) ?? command.project;
-  const depth = depthOf(state, command);
+  const place = placeOf(state, project, command);
+  if (place !== null && !isSpawn(place)) {
+    step.reply = place;
+    return;
+  }
+  const depth = place?.depth ?? depthOf(state, command);
   const task = command.task === null ? null : taskFor(state, project, command.task, role);
   const refused =
     tooDeep(depth, command) ??
@@ -49,7 +55,7 @@ export const spawnCreate: Handler<"spawn_create"> = (state, command, _meta, step
     name: command.name ?? freeNameOf(state, project, `${role ?? "agent"}-${n}`),
     role,
     task,
-    parent: by === null ? null : actorRow(state, by),
+    parent: place === null ? (by === null ? null : actorRow(state, by)) : place.parent,
     depth,
     reportsEnd: command.reportsEnd,
     project,
@@ -67,15 +73,48 @@ export const spawnCreate: Handler<"spawn_create"> = (state, command, _meta, step
     output: null,
     reason: null,
     attempts: 0,
+    model: command.model,
+    prompt: command.prompt,
+    resumes: 0,
+    replacements: place === null ? 0 : place.replacements + 1,
+    replaces: place?.id ?? null,
+    replacedBy: null,
+    replaceUntil: null,
     createdAt: wallMs,
     updatedAt: wallMs,
     endedAt: null,
   } as const;
+  if (place !== null) putSpawn(spawns, { ...place, replacedBy: spawn.id, replaceUntil: null });
   addSpawn(spawns, spawn);
   step.timers.push({ at: spawn.registerUntil, due: { what: "spawn_over", spawn: spawn.id } });
   announceSpawn(step, spawn);
   step.reply = { ok: true, spawn: spawnRow(state, spawn) };
 };
+
+/** Returns the record whose place the new one takes; null: it takes none's; or why it cannot. */
+function placeOf(state: State, project: string, { by, replaces: id }: SpawnCreate): Spawn | Refusal | null {
+  if (id === null) return null;
+  const found = findSpawn(state, id);
+  if (!isSpawn(found)) return found;
+  const refused = notItsLead(state, by, found, "replaces");
+  if (refused !== null) return refused;
+  const { name, replaceUntil, endedAt, replacedBy, project: where } = found;
+  const why =
+    replacedBy !== null
+      ? "was replaced already"
+      : endedAt === null
+        ? "has not ended"
+        : replaceUntil === null
+          ? "is not about to be replaced (spawn_replace comes first)"
+          : where !== project
+            ? `is an agent of ${where}`
+            : null;
+  if (why === null) return found;
+  return refuse("spawn_state", `${name} ${why}, so no other agent takes its place`, {
+    spawn: id,
+    state: found.state,
+  });
+}
 
 /** Returns 1, or one more than the depth of the spawned agent that asks. */
 function depthOf({ spawns }: State, { by }: SpawnCreate): number {
@@ -83,8 +122,8 @@ function depthOf({ spawns }: State, { by }: SpawnCreate): number {
   return own === undefined ? 1 : own.depth + 1;
 }
 
-function tooDeep(depth: number, { depthMax }: SpawnCreate): Refusal | null {
-  if (depth <= depthMax) return null;
+function tooDeep(depth: number, { depthMax, replaces }: SpawnCreate): Refusal | null {
+  if (depth <= depthMax || replaces !== null) return null;
   const error =
     depthMax === 1
       ? "a spawned agent may not spawn agents; ask who spawned you to do it, or do the work yourself"

@@ -74,6 +74,7 @@ function register(
     state: isFirst ? "running" : "idle",
     session: session.id,
     registerUntil: null,
+    replaceUntil: null,
     stopping: false,
     endedAt: null,
     reason: problem?.error ?? null,

@@ -25,6 +25,8 @@ export function spawnRow({ sessions, tasks }: Pick<State, "sessions" | "tasks">,
     stopping: _stopping,
     registerUntil: _until,
     reportsEnd: _ends,
+    prompt: _prompt,
+    replaceUntil: _replace,
     ...rest
   } = spawn;
   const session = spawn.session === null ? undefined : sessions.live.get(spawn.session);

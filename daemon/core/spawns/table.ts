@@ -6,8 +6,7 @@
  * which the oldest ended ones make room.
  */
 import { limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import type { SpawnBackend, SpawnState } from "../../../protocol/spawn.ts";
+import type { SpawnRow } from "../../../protocol/spawn.ts";
 import { assert } from "../assert.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
@@ -28,43 +27,22 @@ export interface Spawns {
   readonly byTask: Map<string, string>;
 }
 
-export interface Spawn {
-  readonly id: string;
+/** A record: its row without what follows from its session and its task, and what only the core knows. */
+export interface Spawn extends Omit<SpawnRow, "worksIn" | "health"> {
   /** Its number; an older record has a smaller one. */
   readonly n: number;
-  readonly name: string;
-  readonly role: string | null;
-  /** The id of a task, which may have been removed since. */
-  readonly task: string | null;
-  /** Null: a person. */
-  readonly parent: ActorRow | null;
   /** 1: its parent was not spawned. */
   readonly depth: number;
-  readonly project: string;
-  readonly worktree: string | null;
-  readonly branch: string | null;
-  readonly base: string | null;
   /** Its client reports the end of its session. */
   readonly reportsEnd: boolean;
-  readonly backend: SpawnBackend;
-  readonly client: string;
-  /** How the client, or tmux, names it. */
-  readonly handle: string | null;
-  readonly state: SpawnState;
   /** Somebody stops it: the end of its session is no failure. */
   readonly stopping: boolean;
   /** Until when it has to register (core time, ms); null: it has, or was given up. */
   readonly registerUntil: number | null;
-  readonly session: string | null;
-  readonly result: string | null;
-  readonly output: string | null;
-  readonly reason: string | null;
-  /** How often its session began. */
-  readonly attempts: number;
-  /** Wall time in milliseconds, as all times of records but `registerUntil`. */
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly endedAt: number | null;
+  /** What it was told to do, bounded by `limits.spawnPromptChars`. */
+  readonly prompt: string | null;
+  /** Until when only who asked first may replace it (core time, ms); null: it did not stall, came back, or was replaced. */
+  readonly replaceUntil: number | null;
 }
 
 export function noSpawns(): Spawns {

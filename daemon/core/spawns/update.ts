@@ -10,13 +10,16 @@ import type { Handler } from "../handler.ts";
 import type { Step } from "../outcome.ts";
 import type { State } from "../state.ts";
 import type { SpawnUpdate } from "./commands.ts";
+import { notItsLead } from "./replace.ts";
 import { announceSpawn, findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { putSpawn, removeSpawn, type Spawn, spawnOf } from "./table.ts";
 import { isFinal, mayMove } from "./transitions.ts";
 
 export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step) => {
   const spawn = findSpawn(state, command.spawn);
-  const refused = isSpawn(spawn) ? stateRefusal(spawn, command) : spawn;
+  const refused = isSpawn(spawn)
+    ? (strangerRefusal(state, spawn, command) ?? stateRefusal(spawn, command))
+    : spawn;
   if (refused !== null || !isSpawn(spawn)) {
     step.reply = refused;
     return;
@@ -88,6 +91,15 @@ export function spawnOver(state: State, spawn: Spawn, step: Step): void {
   const next = { ...spawn, ...ended, stopping: false, registerUntil: null, updatedAt: at, endedAt: at };
   putSpawn(state.spawns, next);
   announceSpawn(step, next);
+}
+
+/** Only the end of an agent is for those who lead it. */
+function strangerRefusal(
+  state: State,
+  spawn: Spawn,
+  { by, state: to, stopping }: SpawnUpdate,
+): Refusal | null {
+  return to === null && stopping === null ? null : notItsLead(state, by, spawn, "stops");
 }
 
 function stateRefusal({ id, name, state: now }: Spawn, { state: to }: SpawnUpdate): Refusal | null {
