@@ -4,6 +4,7 @@ import { run, subcommand } from "../subcommand.ts";
 
 const help = `
 Lists the agents that were spawned in this project, those that have not ended first. kite sessions lists every session.
+tend resumes or replaces agents that stall, as kite replace does, until Ctrl-C.
 prune removes of ended agents the session, the worktree and the branch. What would be lost stays: uncommitted work, and
 commits that neither the main worktree's branch, nor the one that its branch began from, nor a remote has.
 
@@ -13,6 +14,7 @@ Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
 Examples:
   $ kite agents
+  $ kite agents tend
   $ kite agents prune
   $ kite agents prune paging`;
 
@@ -39,4 +41,14 @@ export function add(program: Command): void {
       const { json }: { readonly json?: boolean } = command.optsWithGlobals();
       await run(world => prune(world, names, json === true));
     });
+  subcommand(
+    agents,
+    "tend",
+    "resume or replace agents that stall, as kite replace does, until Ctrl-C; --json: a line for each",
+    ["$ kite agents tend"],
+  ).action(async (_flags: unknown, command: Command) => {
+    const { tend } = await import("../spawn/tend.ts");
+    const { json }: { readonly json?: boolean } = command.optsWithGlobals();
+    await run(world => tend(world, json === true));
+  });
 }

@@ -2,10 +2,10 @@ import type { Command } from "commander";
 import { run } from "../subcommand.ts";
 
 const help = `
-For an agent of kite spawn that stalled at its task. The first time its client stops its session and resumes it, if it
-can. If it stalls again, or does not come back, it is stopped, and another agent starts with its task, role, client and
-base, in a worktree of its own; it is told of the branch, the last output and the declaration of the one before. After two
-agents of a task have ended, no further one takes their place. A person may do this, the agent that spawned it, and one that leads.
+For an agent of kite spawn that stalled. The first time its client stops its session and resumes it, if it can. If it
+stalls again, or does not come back, it is stopped, and another agent starts with its prompt, task, role, model, client
+and base, in a worktree of its own; it is told of the branch, the last output and the declaration of the one before. Two
+agents in a row take one place, no more. A person may do this, the agent that spawned it, and one that leads.
 
 --json: {"ok":true, "spawn":{...}}, the agent that goes on
 

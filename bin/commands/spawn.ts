@@ -15,7 +15,8 @@ which it claims its task. Words such as developer or qa mean the same roles; ano
 --tmux: an interactive session in a window of its own, in your tmux or in the tmux session "kite".
 --client: a client of spawn in your own config.json, by the words of its command; it runs in tmux. The words may have
 {prompt} {name} {briefing} {worktree} {branch} {role} {task} {model}.
---wait: until its turn is over, or it has ended. Ctrl-C ends the wait, not the agent.
+--wait: until its turn is over, or it has ended. Ctrl-C ends the wait, not the agent. If you set "health": "replace", an
+agent that stalls meanwhile is resumed or replaced (kite replace), and the one that goes on is waited for.
 
 --json: {"ok":true, "spawn":{"id","name","state",...}}, a row of query spawns.
 

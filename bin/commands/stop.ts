@@ -3,7 +3,8 @@ import { run } from "../subcommand.ts";
 
 const help = `
 Stops a spawned agent by its client's own command, or closes its window. An unfinished task can be claimed again. Its
-worktree and branch stay: kite agents prune removes them if nothing would be lost. kite down stops the daemon.
+worktree and branch stay: kite agents prune removes them if nothing would be lost. A person may do this, the
+agent that spawned it, and one that leads. kite down stops the daemon.
 
 --json: {"ok":true, "spawn":{...}}
 

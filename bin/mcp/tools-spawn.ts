@@ -3,14 +3,17 @@ import * as z from "zod";
 import { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
-import { type SpawnRow, spawnCreateSchema } from "../../protocol/spawn.ts";
+import { kitePaths } from "../../protocol/paths.ts";
+import { spawnCreateSchema } from "../../protocol/spawn.ts";
 import { quote } from "../../protocol/text.ts";
+import type { ProcessContext } from "../process-context.ts";
+import { hasEnded } from "../spawn/find.ts";
 import { followSpawn } from "../spawn/follow.ts";
 import { withOutput } from "../spawn/output.ts";
-import { startAgent } from "../spawn/start.ts";
+import { type Started, startAgent } from "../spawn/start.ts";
+import { followTended } from "../spawn/tend.ts";
 import { Refused } from "../with-daemon.ts";
-import { adds, type Tool, tool } from "./tool.ts";
+import { adds, type Call, type Tool, tool } from "./tool.ts";
 
 const { name, role, task } = spawnCreateSchema.shape;
 const word = z.string().min(1).max(limits.spawnWordBytes);
@@ -45,8 +48,9 @@ const spawn = tool({
     const paths = kitePaths(process.env);
     const { project, cwd } = acting;
     const asked = { prompt: prompt ?? null, here, tmux: false, ...definedOf({ ...given, model, from }) };
-    const row = await startAgent({ client, actor, project, cwd, env: process.env, paths }, asked);
-    after(() => keepOutput(paths, cwd, row));
+    const started = await startAgent({ client, actor, project, cwd, env: process.env, paths }, asked);
+    const { row } = started;
+    after(() => tended({ paths, cwd, env: process.env }, call, started));
     const text = `Started ${quote(row.name)} (${row.id}); its session registers within a minute, or it has failed.`;
     return { text, data: { name: row.name, id: row.id, state: row.state } };
   },
@@ -61,12 +65,28 @@ function definedOf(given: Given): Partial<Record<keyof Given, string>> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** Waits until the agent has registered; if it fails, its record keeps what it printed. */
-async function keepOutput(paths: KitePaths, cwd: string, row: SpawnRow): Promise<void> {
-  const client = await KiteClient.connect({ paths, name: `kite-mcp-${process.pid}` });
+/**
+ * Waits until the agent has registered; if it fails, its record keeps what it printed. If the user's setting is to replace
+ * agents that stall, this goes on until it has ended, or the server ends.
+ */
+async function tended(
+  around: Pick<ProcessContext, "env" | "cwd" | "paths">,
+  { client: shared, actor }: Pick<Call, "client" | "actor">,
+  started: Started,
+): Promise<void> {
+  const client = await KiteClient.connect({
+    paths: around.paths,
+    name: `kite-mcp-${process.pid}`,
+    reconnect: true,
+  });
+  void shared.closed.then(() => client.close());
   try {
-    const last = await followSpawn(client, row, ({ state }) => state !== "starting");
-    await withOutput({ env: process.env, cwd }, client, last);
+    const first = await followSpawn(client, started.row, ({ state }) => state !== "starting");
+    const row = await withOutput(around, client, first);
+    if (started.stalled !== "replace" || hasEnded(row)) return;
+    const nothing = () => {};
+    const follow = { isEnough: hasEnded, seen: nothing, say: nothing };
+    await followTended(around, client, { ...started, row }, actor, follow);
   } catch (error) {
     // The record was forgotten, or the daemon has gone: there is nothing to keep the output in.
     if (!(error instanceof LocalError || error instanceof Refused)) throw error;

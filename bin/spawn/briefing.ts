@@ -8,7 +8,7 @@ export interface Briefing {
   readonly row: SpawnRow;
   /** Its task's description, if it has a task. */
   readonly task: string | null;
-  /** Agents that worked at the task before, the latest first. */
+  /** Agents that worked at it before, the latest first. */
   readonly earlier: readonly SpawnRow[];
   /** Whether it works in a worktree of its own. */
   readonly isApart: boolean;
@@ -38,6 +38,18 @@ export function briefingOf({ row, task, earlier, isApart }: Briefing): string {
   return [own.join("\n"), ...(known.length === 0 ? [] : [frame, ...known.map(line => `- ${line}`)])].join(
     "\n",
   );
+}
+
+/** Returns the agents that had the task or the place of this one before, the latest first. */
+export function earlierOf(row: SpawnRow, others: readonly SpawnRow[]): SpawnRow[] {
+  const place = new Set<string>();
+  for (let at: SpawnRow | undefined = row; at?.replaces != null && !place.has(at.replaces); ) {
+    const before: string = at.replaces;
+    place.add(before);
+    at = others.find(one => one.id === before);
+  }
+  const isEarlier = ({ id, task }: SpawnRow) => place.has(id) || (row.task !== null && task === row.task);
+  return others.filter(one => one.id !== row.id && isEarlier(one)).reverse();
 }
 
 /** The prompt of an agent that was spawned with a task and no words. */

@@ -25,12 +25,14 @@ export async function followSpawn(
   let wake = () => {};
   const stops = [
     client.onEvent(event => {
-      if (event.event === "spawn_changed" && event.spawn === spawn.id) wake();
+      // Of which agent it is, the record says when its health is read.
+      if (event.event === "agent_stalled" || (event.event === "spawn_changed" && event.spawn === spawn.id))
+        wake();
     }),
     client.onLagged(() => wake()),
   ];
   try {
-    await ask(client, "subscribe", { events: ["spawn_changed"], project: spawn.project });
+    await ask(client, "subscribe", { events: ["spawn_changed", "agent_stalled"], project: spawn.project });
     for (;;) {
       const changed = new Promise<void>(resolve => {
         wake = resolve;

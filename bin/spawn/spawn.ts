@@ -11,7 +11,7 @@ import { exitCodes, fail, withDaemon } from "../with-daemon.ts";
 import { hasEnded } from "./find.ts";
 import { followSpawn } from "./follow.ts";
 import { withOutput } from "./output.ts";
-import { type Asked, startAgent } from "./start.ts";
+import { type Asked, type Started, type Starter, startAgent } from "./start.ts";
 
 export interface SpawnFlags {
   readonly name?: string;
@@ -57,8 +57,8 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
   const project = await projectOf(cwd);
   const work = async (client: Client) => {
     try {
-      const row = await startAgent({ client, actor, project, cwd, env, paths }, asked);
-      const last = await followed(world, client, row, flags);
+      const started = await startAgent({ client, actor, project, cwd, env, paths }, asked);
+      const last = await waited(world, client, started, actor, flags);
       show(world, last, isJson);
       const isFine = flags.wait === true ? last.state === "idle" || last.state === "done" : !isFailed(last);
       return isFine ? exitCodes.done : exitCodes.failed;
@@ -73,26 +73,49 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
 }
 
 /** Returns the record once its agent has registered or failed, or with `wait` once its turn is over. */
+async function waited(
+  world: ProcessContext,
+  client: Client,
+  started: Started,
+  actor: Starter["actor"],
+  { wait = false, json = false }: Pick<SpawnFlags, "wait" | "json">,
+): Promise<SpawnRow> {
+  if (!wait) return followed(world, client, started.row, { json });
+  const { followTended } = await import("./tend.ts");
+  const last = await followTended(world, client, started, actor, {
+    isEnough: now => hasEnded(now) || now.state === "idle",
+    seen: teller(world, { wait, json }),
+    say: words => void (json || world.stderr.write(`kite: ${clean(words)}\n`)),
+  });
+  return withOutput(world, client, last);
+}
+
+/** Returns the record once its agent has registered or failed. */
 export async function followed(
   world: ProcessContext,
   client: Client,
   row: SpawnRow,
-  { wait = false, json = false }: Pick<SpawnFlags, "wait" | "json">,
+  { json = false }: Pick<SpawnFlags, "json">,
 ): Promise<SpawnRow> {
+  const seen = teller(world, { wait: false, json });
+  return withOutput(world, client, await followSpawn(client, row, ({ state }) => state !== "starting", seen));
+}
+
+/** Returns what says on standard error what the agent does, each state once. */
+function teller(
+  world: ProcessContext,
+  { wait, json }: { readonly wait: boolean; readonly json: boolean },
+): (row: SpawnRow) => void {
   let told = "";
-  const seen = ({ state, name }: SpawnRow) => {
-    if (json || state === told) return;
-    told = state;
+  return ({ id, state, name }) => {
+    if (json || `${id} ${state}` === told) return;
+    told = `${id} ${state}`;
     if (state === "starting") world.stderr.write(`kite: ${clean(name)} starts\n`);
     if (wait && state === "running")
       world.stderr.write(`kite: ${clean(name)} runs; kite attach ${clean(name)}\n`);
     if (wait && state === "waits_on_person")
       world.stderr.write(`kite: ${clean(name)} waits on a person; kite attach ${clean(name)}\n`);
   };
-  const isEnough = (now: SpawnRow) =>
-    wait ? hasEnded(now) || now.state === "idle" : now.state !== "starting";
-  const last = await followSpawn(client, row, isEnough, seen);
-  return withOutput(world, client, last);
 }
 
 export function isFailed({ state }: SpawnRow): boolean {

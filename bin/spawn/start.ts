@@ -10,11 +10,11 @@ import {
 } from "../../hooks/claude-code/spawn/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow, StalledSetting } from "../../protocol/spawn.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Client } from "../process-context.ts";
 import { ask, rowsOf } from "../with-daemon.ts";
-import { briefingOf, promptOf } from "./briefing.ts";
+import { briefingOf, earlierOf, promptOf } from "./briefing.ts";
 import { endClient } from "./end-client.ts";
 import { hasEnded } from "./find.ts";
 import { addWorktree, baseOf, freePlace, Git, headOf, type Place } from "./git.ts";
@@ -35,6 +35,15 @@ export interface Asked {
   /** The worktree's branch begins there. */
   readonly from?: string;
   readonly tmux: boolean;
+  /** The record of an agent that stalled and has ended, whose place this one takes. */
+  readonly replaces?: string;
+}
+
+/** An agent that was started. */
+export interface Started {
+  readonly row: SpawnRow;
+  /** What the user wants if it stalls. */
+  readonly stalled: StalledSetting;
 }
 
 export interface Starter {
@@ -51,7 +60,7 @@ export interface Starter {
 type Note = (known: { readonly handle?: string } & Partial<Place>) => Promise<SpawnRow>;
 
 /** Starts an agent and returns its record. Throws `Refused` or, after the record has failed, `ProgramFailed`. */
-export async function startAgent(starter: Starter, asked: Asked): Promise<SpawnRow> {
+export async function startAgent(starter: Starter, asked: Asked): Promise<Started> {
   const { client, actor, project } = starter;
   checkWords(asked);
   const template = await templateOf(asked.client ?? clientName, starter);
@@ -61,8 +70,8 @@ export async function startAgent(starter: Starter, asked: Asked): Promise<SpawnR
     throw new ProgramFailed(
       `${starter.cwd} is in no git repository with a commit; use --here, or commit first`,
     );
-  const { name, role, task } = asked;
-  const { spawn: row } = await ask(client, "spawn_create", {
+  const { name, role, task, model, replaces, prompt } = asked;
+  const { spawn: row, stalled } = await ask(client, "spawn_create", {
     ...actor,
     project,
     backend: asked.tmux || template !== null ? "tmux" : "background",
@@ -72,13 +81,16 @@ export async function startAgent(starter: Starter, asked: Asked): Promise<SpawnR
     ...(role === undefined ? {} : { role }),
     ...(task === undefined ? {} : { task }),
     ...(base === null ? {} : { base }),
+    ...(prompt === null ? {} : { prompt: keptPrompt(prompt) }),
+    ...(model === undefined ? {} : { model }),
+    ...(replaces === undefined ? {} : { replaces }),
   });
   const note: Note = async known =>
     (await ask(client, "spawn_update", { ...actor, spawn: row.id, ...known })).spawn;
   try {
     const started = await run(starter, { asked, row, template, git, base, note });
     if (hasEnded(started)) await endLate(starter, started);
-    return started;
+    return { row: started, stalled };
   } catch (error) {
     if (!(error instanceof ProgramFailed) || error instanceof EndedMeanwhile) throw error;
     const reason = plain(error.message, limits.spawnReasonChars);
@@ -177,8 +189,9 @@ async function orderOf(
 ): Promise<Omit<SpawnOrder, "model" | "ownWorktree">> {
   const task =
     row.task === null ? null : (await ask(client, "task_get", { task: row.task })).task.description;
-  const others = row.task === null ? [] : await rowsOf(client, "spawns", { project });
-  const earlier = others.filter(one => one.task === row.task && one.id !== row.id).reverse();
+  const others =
+    row.task === null && row.replaces === null ? [] : await rowsOf(client, "spawns", { project });
+  const earlier = earlierOf(row, others);
   const home = env["KITE_HOME"];
   return {
     name: row.name,
@@ -188,11 +201,22 @@ async function orderOf(
   };
 }
 
+/** Returns as much of the prompt as the record keeps; the agent that takes this one's place reads that it is cut. */
+function keptPrompt(prompt: string): string {
+  if (prompt.length <= limits.spawnPromptChars) return prompt;
+  const note = "\n[The prompt was longer than Kite keeps. Ask who spawned you for the rest.]";
+  const kept = prompt.slice(0, limits.spawnPromptChars - note.length);
+  // No half of a character.
+  return `${kept.replace(/[\uD800-\uDBFF]$/u, "")}${note}`;
+}
+
 /** Throws `ProgramFailed` for words that say nothing, or that no program can be given. */
 function checkWords({ prompt, task, model, from }: Asked): void {
   const isSaid = prompt !== null && prompt.trim() !== "";
   if (!isSaid && (prompt !== null || task === undefined))
     throw new ProgramFailed("say what the agent is to do: a prompt, or --task ID");
+  if ((model?.length ?? 0) > limits.spawnModelChars || model === "")
+    throw new ProgramFailed(`a model's name has 1 to ${limits.spawnModelChars} characters`);
   for (const word of [prompt, model, from])
     if (word?.includes("\0") === true)
       throw new ProgramFailed(

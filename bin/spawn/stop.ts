@@ -59,13 +59,19 @@ export async function stop(world: ProcessContext, name: string, isJson: boolean)
   return withDaemon(world, isJson, async client => {
     const row = await neededSpawn(client, name, project);
     if (hasEnded(row)) return told(world, row, isJson);
-    return reported(world, isJson, async () => told(world, await stopped(world, client, row), isJson));
+    return reported(world, isJson, async () =>
+      told(world, await stopped(world, client, row, actingSession(world.env) ?? {}), isJson),
+    );
   });
 }
 
 /** Stops an agent by its client, and returns its record once its session has ended. Throws `ProgramFailed`, `Refused`. */
-export async function stopped(world: ProcessContext, client: Client, row: SpawnRow): Promise<SpawnRow> {
-  const actor = actingSession(world.env) ?? {};
+export async function stopped(
+  world: Pick<ProcessContext, "env" | "cwd">,
+  client: Client,
+  row: SpawnRow,
+  actor: { readonly id?: string; readonly agent?: string },
+): Promise<SpawnRow> {
   const update = { ...actor, spawn: row.id };
   const before = await ask(client, "spawn_update", { ...update, stopping: true });
   // Its starter is still at it, and ends the client as soon as that has started.

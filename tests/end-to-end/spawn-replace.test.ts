@@ -1,7 +1,12 @@
 /** kite replace: an agent that stalled is resumed by its client, then another one takes its task. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SpawnRow } from "../../protocol/spawn.ts";
+import { Mcp } from "./mcp-client.ts";
 import { kiteTask, SpawnWorld } from "./spawn-world.ts";
 
 let world: SpawnWorld;
@@ -16,10 +21,10 @@ beforeEach(async () => {
 afterEach(() => world.dispose());
 
 /** Asks until the agent has stalled. */
-async function stalled(name: string): Promise<SpawnRow> {
+async function stalled(name: string, isNew = false): Promise<SpawnRow> {
   for (;;) {
-    const row = await world.agent(name);
-    if (row.health?.state === "stalled") return row;
+    const row = isNew ? (await world.agents()).find(one => one.name === name) : await world.agent(name);
+    if (row?.health?.state === "stalled") return row;
   }
 }
 
@@ -70,16 +75,98 @@ test("replaces at once what its client cannot resume, and refuses what did not s
   expect(JSON.parse(replaced.out)).toMatchObject({ ok: true, spawn: { name: "bob-2", task } });
 });
 
-test("puts no further agent in the place of those of a task that ended twice", async () => {
+test("puts two agents in a row in one place, whoever was pruned meanwhile, and no further one", async () => {
   const task = await kiteTask(world, "Write the schema");
-  for (const name of ["bob", "bob-2"]) {
-    await world.kite(["spawn", "WORK", "--name", name, "--task", task]);
-    await world.kite(["stop", name]);
+  await world.kite(["spawn", "WORK", "--name", "bob", "--task", task]);
+  for (const [name, next] of [
+    ["bob", "bob-2"],
+    ["bob-2", "bob-3"],
+  ] as const) {
+    await stalled(name);
+    const said = await world.kite(["replace", name], { FAKE_NO_RESUME: "1" });
+    expect(said).toMatchObject({ code: 0, out: expect.stringContaining(`${name} is replaced by ${next}.`) });
+    expect((await world.kite(["agents", "prune"])).out).toBe(`removed ${name}\n`);
   }
-  await world.kite(["spawn", "WORK", "--name", "bob-3", "--task", task]);
-  await stalled("bob-3");
+  expect(await stalled("bob-3")).toMatchObject({ replacements: 2, task });
   const refused = await world.kite(["replace", "bob-3"], { FAKE_NO_RESUME: "1" });
-  expect(refused.code).toBe(1);
-  expect(refused.err).toContain(`2 agents ended at ${task} before bob-3`);
-  expect(await world.agents()).toHaveLength(3);
+  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("Kite puts no further one there") });
+  expect(await world.agents()).toHaveLength(1);
 });
+
+test("an agent without a task is replaced with its own words and model, and told of the one before", async () => {
+  await world.kite(["spawn", "WORK", "--name", "bob", "--model", "opus"]);
+  await stalled("bob");
+  await world.kite(["replace", "bob"], { FAKE_NO_RESUME: "1" });
+  const { argv = [] } = world.calls.findLast(call => call.argv.includes("bob-2")) ?? {};
+  expect(argv[1]).toBe("WORK");
+  expect(argv.slice(-2)).toEqual(["--model", "opus"]);
+  expect(argv.join("\n")).toContain(`an earlier agent, bob, worked at it on branch "worktree-bob"`);
+  expect(await world.agent("bob-2")).toMatchObject({ model: "opus", replacements: 1 });
+  const [bob, next] = await world.agents();
+  expect(bob?.replacedBy).toBe(next?.id);
+});
+
+describe("with health: replace", () => {
+  beforeEach(async () => {
+    const setting = { quietMs: 300, stalledMs: 300, stalled: "replace" };
+    writeFileSync(world.home.paths.config, JSON.stringify({ health: setting }));
+    await world.home.daemon.kill();
+    await world.home.start();
+  });
+
+  test("who waits for an agent has it resumed, then replaced twice, and hears of the one that goes on", async () => {
+    const waiting = world.kite(["spawn", "WORK", "--name", "bob", "--wait"]);
+    await Promise.race([lastOne("bob-3"), waiting]);
+    await world.kite(["stop", "bob-3"]);
+    const said = await waiting;
+    expect(said).toMatchObject({ code: 1, out: expect.stringMatching(/^bob-3 \(a-\S+\): stopped /) });
+    const told = ["bob is resumed.", "bob is replaced by bob-2.", "bob-2 is resumed."];
+    for (const words of [...told, "bob-2 is replaced by bob-3.", "bob-3 is resumed."])
+      expect(said.err).toContain(`kite: ${words}\n`);
+    expect((await world.agents()).map(({ name, resumes }) => [name, resumes])).toEqual([
+      ["bob", 1],
+      ["bob-2", 1],
+      ["bob-3", 1],
+    ]);
+  }, 120_000);
+
+  test("so does the server of tools of the agent that spawned it, until it ends itself", async () => {
+    const mcp = await Mcp.start(world.home, { env: world.environment });
+    await mcp.call("kite_spawn", { prompt: "WORK", name: "bob" });
+    const { parent } = await lastOne("bob-3");
+    expect(parent).toEqual((await world.agent("bob")).parent);
+    await mcp.close();
+  });
+});
+
+test("without that setting nobody who waits replaces an agent; kite agents tend does", async () => {
+  const waiting = world.kite(["spawn", "WORK", "--name", "bob", "--wait", "--json"]);
+  await stalled("bob", true);
+  expect(await world.agent("bob")).toMatchObject({ resumes: 0 });
+  const [tending, lines] = tend();
+  const said: string[] = [];
+  for await (const line of lines) {
+    said.push(line);
+    if (line.includes("no further one")) break;
+  }
+  expect(said.slice(0, 2)).toEqual(["bob is resumed.", "bob is replaced by bob-2."]);
+  const over = once(tending, "exit");
+  tending.kill("SIGINT");
+  expect(await over).toEqual([0, null]);
+  expect(JSON.parse((await waiting).out)).toMatchObject({ spawn: { name: "bob", state: "stopped" } });
+});
+
+/** Asks until this agent has stalled, and was resumed before. */
+async function lastOne(name: string): Promise<SpawnRow> {
+  for (;;) {
+    const row = (await world.agents()).find(one => one.name === name);
+    if (row?.resumes === 1 && row.health?.state === "stalled") return row;
+  }
+}
+
+function tend() {
+  const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+  const options = { cwd: world.home.work, env: world.environment };
+  const child = spawn(process.execPath, [program, "agents", "tend"], { ...options, stdio: "pipe" });
+  return [world.home.adopt(child), createInterface({ input: child.stdout })] as const;
+}
