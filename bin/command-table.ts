@@ -72,6 +72,10 @@ export const commands: Commands = {
     load: () => import("./commands/task.ts"),
     acts: true,
   },
+  rename: {
+    description: "give a session another name",
+    load: () => import("./commands/rename.ts"),
+  },
   role: {
     description: "list the roles of the agents, or give one a role",
     load: () => import("./commands/role.ts"),

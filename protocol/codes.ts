@@ -43,6 +43,7 @@ export const codes = {
   too_many_debates: "there is no room for more debates, or entries",
   unknown_spawn: "no spawned agent has this id",
   spawn_state: "the spawned agent's state does not allow it",
+  name_taken: "another session of the project has this name",
   spawn_name_taken: "a session or a spawned agent of the project has this name",
   spawn_depth: "a spawned agent may not spawn so deep",
   too_many_spawns: "there is no room for more spawned agents",

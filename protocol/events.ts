@@ -207,6 +207,14 @@ export type KiteEvent =
       readonly project: string;
     }
   | {
+      readonly event: "session_renamed";
+      readonly id: string;
+      readonly name: string;
+      /** Its name before. */
+      readonly was: string;
+      readonly project: string;
+    }
+  | {
       /** A person gave the actor a role, or took it back. */
       readonly event: "role_changed";
       readonly agent: ActorRow;

@@ -20,6 +20,9 @@ export const limits = {
   // Strings and lists of a request.
   idBytes: 200,
   nameBytes: 80,
+  /** Longest name made of a title, a branch or a directory, in UTF-16 units; and the names of ended sessions kept. */
+  sayableChars: 24,
+  sessionNamesKeptMax: 5_000,
   pathBytes: 4096,
   filesMax: 1000,
   rowsDefault: 200,

@@ -36,6 +36,7 @@ export const requestTraits: { readonly [T in RequestType]: RequestTraits } = {
   task_remove: once,
   task_import: once,
   task_approve: once,
+  session_rename: once,
   role_set: once,
   declare: once,
   agent_release: once,

@@ -78,6 +78,7 @@ import {
   resumeSchema,
 } from "./message.ts";
 import { type AgentReleaseReply, agentReleaseSchema } from "./release.ts";
+import { type SessionRenameReply, sessionRenameSchema } from "./rename.ts";
 import { type RoleSetReply, roleSetSchema } from "./role-set.ts";
 import {
   deregisterSchema,
@@ -142,6 +143,7 @@ export const requests = {
   task_remove: request<typeof taskRemoveSchema, TaskRemoveReply>(taskRemoveSchema),
   task_import: request<typeof taskImportSchema, TaskImportReply>(taskImportSchema),
   task_approve: request<typeof taskApproveSchema, TaskReply>(taskApproveSchema),
+  session_rename: request<typeof sessionRenameSchema, SessionRenameReply>(sessionRenameSchema),
   role_set: request<typeof roleSetSchema, RoleSetReply>(roleSetSchema),
   declare: request<typeof declareSchema, DeclareReply>(declareSchema),
   context_set: request<typeof contextSetSchema, ContextSetReply>(contextSetSchema),

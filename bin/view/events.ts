@@ -35,6 +35,8 @@ function workSentence(event: EventLine, file: FileName): string | null {
       const did = event.how === "committed" ? "committed" : "discarded";
       return `work      ${clean(event.by.name)} ${did} ${filesOf(event, file)} of ${clean(event.owner.name)}`;
     }
+    case "session_renamed":
+      return `named     ${clean(event.was)} is ${clean(event.name)} now`;
     case "role_changed":
       return `role      ${clean(event.agent.name)} is ${event.role} (${sourceText(event.by)})`;
     case "check_recorded": {

@@ -40,6 +40,7 @@ import { keepReply, keptReply, replyUnheard } from "./retries.ts";
 import { roleSet } from "./roles/given.ts";
 import { agentBegin } from "./sessions/agents.ts";
 import { sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./sessions/end.ts";
+import { sessionRename } from "./sessions/rename.ts";
 import { settleRoom } from "./sessions/room.ts";
 import { teammateNamed } from "./sessions/teammates.ts";
 import { spawnCreate } from "./spawns/create.ts";
@@ -81,6 +82,7 @@ const handlers: Handlers = {
   task_remove: taskRemove,
   task_approve: taskApprove,
   role_set: roleSet,
+  session_rename: sessionRename,
   declare,
   debate_open: debateOpen,
   debate_enter: debateEnter,

@@ -96,9 +96,13 @@ function* checkSessions(state: State): Generator<string> {
       yield `session ${session.id} has an anchor and is lost`;
     }
   }
+  if (state.sessions.keptNames.size > limits.sessionNamesKeptMax)
+    yield "more names of ended sessions are kept than may be";
+  for (const id of state.sessions.keptNames.keys())
+    if (state.sessions.live.has(id)) yield `the name of ${id} is kept, and it lives`;
   if (state.sessions.names.size !== names.size) yield "names of nobody are indexed";
   const fresh = rebuiltSessions(state.sessions);
-  for (const name of ["names", "places", "ids", "agents", "byProcess", "suspended"] as const) {
+  for (const name of ["names", "sortedNames", "places", "ids", "agents", "byProcess", "suspended"] as const) {
     if (!isSame(state.sessions[name], fresh[name])) yield `the sessions' index ${name} is wrong`;
   }
   for (const [base, { count, from }] of state.sessions.numbered) {

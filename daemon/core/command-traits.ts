@@ -25,6 +25,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   void: freeing,
   elapse: freeing,
   session_begin: passing,
+  session_rename: lasting,
   session_end: freeing,
   session_lost: freeing,
   session_found: passing,

@@ -16,6 +16,7 @@ import type { TalkCommands } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
 import type { RoleCommands } from "./roles/commands.ts";
+import type { NameSource } from "./sessions/names.ts";
 import type { SpawnCommands } from "./spawns/commands.ts";
 import type { Task } from "./tasks/table.ts";
 
@@ -46,12 +47,25 @@ export interface SessionBegin {
   readonly worktree: string;
   readonly branch: string | null;
   readonly name: string | null;
+  /** Who chose `name`; absent: the client, for good. */
+  readonly named?: NameSource;
   /** Whether an id that ended within the last hour may begin again. */
   readonly revive: boolean;
   /** The record of the spawned agent that this session is, as its process says. */
   readonly spawn?: string;
   /** Wall time, to be shown to people. */
   readonly wallMs: number;
+  readonly retry?: Retry;
+}
+
+/** Gives a session a name that only a person replaces. */
+export interface SessionRename {
+  /** Null: a person. */
+  readonly by: Actor | null;
+  /** Which, as recipients are named, in this project. */
+  readonly of: string;
+  readonly name: string;
+  readonly project: string;
   readonly retry?: Retry;
 }
 
@@ -338,6 +352,7 @@ export interface Commands
     HealthCommands {
   daemon_started: DaemonStarted;
   session_begin: SessionBegin;
+  session_rename: SessionRename;
   session_end: SessionEnd;
   session_lost: SessionLost;
   session_found: SessionFound;

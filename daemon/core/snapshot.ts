@@ -17,6 +17,7 @@ import { addConflict, addPending, type Conflict, type PendingNotes } from "./mes
 import { addMessage, type NewMessage } from "./messages/table.ts";
 import type { EventCursor } from "./outcome.ts";
 import { putReply } from "./retries.ts";
+import type { KeptName, NameSource } from "./sessions/names.ts";
 import { addSession, type GivenRole, type Member, type Teammate } from "./sessions/table.ts";
 import { addSpawn, type Spawn } from "./spawns/table.ts";
 import {
@@ -76,7 +77,9 @@ type PlainWaiter = Omit<Waiter, "row" | "blockers">;
 
 /** The lists by the name on their lines, in the order of writing and reading. */
 interface Lists {
-  sessions: Omit<Session, "agents" | "teammates" | "roles" | "members"> & {
+  sessions: Omit<Session, "agents" | "teammates" | "roles" | "members" | "namedBy"> & {
+    /** Absent: the client, in snapshots from before sources of names. */
+    readonly namedBy?: NameSource;
     readonly agents?: readonly (readonly [string, string])[];
     readonly teammates?: readonly (readonly [string | null, Teammate])[];
     /** Absent: nobody gave any. */
@@ -84,6 +87,7 @@ interface Lists {
     /** Absent: it leads no other session. */
     readonly members?: readonly (readonly [string, Member])[];
   };
+  keptNames: readonly [string, KeptName];
   idle: string;
   holds: PlainHold;
   waiters: PlainWaiter;
@@ -145,6 +149,7 @@ export function copyOf(state: State): Copy {
   };
   const lists = {
     sessions: Array.from(state.sessions.live.values(), plainSession),
+    keptNames: [...state.sessions.keptNames],
     idle: [...state.sessions.idle],
     holds: Array.from(locks.holds.values(), plainHold),
     waiters: Array.from(locks.waiters.values(), plainWaiter),
@@ -172,6 +177,7 @@ export function copyOf(state: State): Copy {
 export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield JSON.stringify(header);
   yield* listLines("sessions", lists.sessions);
+  yield* listLines("keptNames", lists.keptNames);
   yield* listLines("idle", lists.idle);
   yield* listLines("holds", lists.holds);
   yield* listLines("waiters", lists.waiters);
@@ -280,12 +286,14 @@ function readLists(state: State, part: Part): void {
     const { agents, teammates, roles, members } = session;
     addSession(state.sessions, {
       ...session,
+      namedBy: session.namedBy ?? "client",
       agents: new Map(agents),
       teammates: new Map(teammates),
       roles: new Map(roles),
       members: new Map(members),
     });
   }
+  for (const [id, kept] of part.keptNames ?? []) state.sessions.keptNames.set(id, kept);
   for (const id of part.idle ?? []) state.sessions.idle.add(id);
   for (const hold of part.holds ?? []) addHold(state.locks, { ...hold, row: null });
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, { ...waiter, row: null, blockers: null });

@@ -5,10 +5,8 @@ import type { ClientProcess } from "../../hooks/seam/teams.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
-import type { SessionBegin } from "../core/commands.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
-import { isShortId } from "../core/sessions/agent-names.ts";
-import { nameKey } from "../core/sessions/table.ts";
+import { sayable } from "../core/sessions/names.ts";
 import { needsTeammate } from "../core/sessions/teammates.ts";
 import type { Session } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
@@ -32,11 +30,12 @@ export async function begin({ services, plan }: Run, action: ActionOf<"begin">):
   }
   await endDeadIncarnations(services, session);
   const teammate = teammateAt(services, pid);
-  const name = wantedName(services, session, title ?? teammate?.name ?? null);
+  const said = title ?? teammate?.name ?? null;
+  const name = said === null ? null : sayable(plain(said, limits.nameBytes));
   if (title !== undefined) presence.of(session).title = title;
   const rest = { project: null, worktree: null, branch: null, name: null, spawn: plan.spawn ?? null };
   const command = await beginCommand(services, { session, cwd, pid, revive, ...rest });
-  const reply = await services.engine.submitAndWait({ ...command, name: freeTitle(services, command, name) });
+  const reply = await services.engine.submitAndWait({ ...command, name, named: "title" });
   if (isRefusal(reply)) return refused("begin", reply);
   if (teammate !== null)
     await services.engine.submitAndWait({ type: "teammate_named", session, agent: null, ...teammate });
@@ -49,25 +48,6 @@ export async function begin({ services, plan }: Run, action: ActionOf<"begin">):
 function teammateAt({ facts, teams }: HookServices, pid: number | null): ClientProcess["teammate"] {
   const anchor = pid === null ? null : facts.anchor(pid);
   return anchor === null ? null : teams.processAt(anchor).teammate;
-}
-
-/** The name that the client gave the session; null if it has another name than a piece of its id, or the last title. */
-function wantedName({ engine, presence }: HookServices, session: string, said: string | null): string | null {
-  const name = engine.state.sessions.live.get(session)?.name;
-  const isGiven = name !== undefined && !isShortId(name, session) && name !== presence.of(session).title;
-  return isGiven ? null : said;
-}
-
-/** The name as people see it, if it reads as one and no other session of the project has it; else null. */
-function freeTitle(
-  { engine }: HookServices,
-  { session, project }: Pick<SessionBegin, "session" | "project">,
-  said: string | null,
-): string | null {
-  const name = said === null ? "" : plain(said, limits.nameBytes).trim();
-  if (!/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(name)) return null;
-  const holder = engine.state.sessions.names.get(nameKey(project, name));
-  return holder === undefined || holder === session ? name : null;
 }
 
 export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): HookOutcome {

@@ -60,6 +60,7 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   too_many_debates: "allow",
   unknown_spawn: "allow",
   spawn_state: "allow",
+  name_taken: "allow",
   spawn_name_taken: "allow",
   spawn_depth: "allow",
   too_many_spawns: "allow",

@@ -22,6 +22,7 @@ import { hook } from "./hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./locks.ts";
 import { mergeAttach, mergeCancel, mergeQueue, mergeReport, mergeTake } from "./merges.ts";
 import { broadcast, messageAck, messageList, messageSend, resume } from "./messages.ts";
+import { sessionRename } from "./rename.ts";
 import { roleSet } from "./roles.ts";
 import { deregister, heartbeat, register } from "./sessions.ts";
 import { spawnCreate, spawnRemove, spawnReplace, spawnUpdate } from "./spawns.ts";
@@ -82,6 +83,7 @@ const handlers: RequestHandlers = {
   spawn_update: spawnUpdate,
   spawn_remove: spawnRemove,
   task_approve: taskApprove,
+  session_rename: sessionRename,
   role_set: roleSet,
   agent_release: agentRelease,
   worktree_state: worktreeState,

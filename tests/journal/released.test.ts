@@ -18,6 +18,7 @@ const folders = readdirSync(root, { withFileTypes: true }).filter(entry => entry
 const everyCommand: Readonly<Record<CommandType, true>> = {
   daemon_started: true,
   session_begin: true,
+  session_rename: true,
   session_end: true,
   session_lost: true,
   session_found: true,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { World, waits } from "./core-world.ts";
+import { actor, World, waits } from "./core-world.ts";
 
 const one = { pid: 10, startTime: "100" };
 const two = { pid: 20, startTime: "200" };
@@ -13,6 +14,99 @@ describe("names", () => {
     expect(w.begin("c", { name: "alice" })).toMatchObject({ name: "alice-2" });
     expect(w.begin("d", { name: "alice", project: "/other" })).toMatchObject({ name: "alice" });
     expect(w.begin("c", { name: "alice" })).toMatchObject({ name: "alice-2" });
+  });
+});
+
+describe("the name of a session that nobody named", () => {
+  const id = (n: number) => `8f14e45f-000${n}-4000-8000-000000000000`;
+  const project = "/shop/.git";
+  const at = (worktree: string, branch: string | null) => ({ project, worktree, branch });
+  const nameOf = (w: World, session: string, more: object) =>
+    (w.begin(session, more) as { name?: string }).name;
+
+  it("is the branch, else a linked worktree, where that is telling", () => {
+    const w = new World();
+    expect(nameOf(w, id(1), at("/shop", "feature/fix-auth"))).toBe("fix-auth");
+    expect(nameOf(w, id(2), at("/shop-pay", "main"))).toBe("shop-pay");
+    expect(nameOf(w, id(3), at("/x", "worktree-docs"))).toBe("docs");
+    expect(nameOf(w, id(4), at("/shop", "a-branch-with-a-very-long-name"))).toBe("a-branch-with-a-very");
+  });
+
+  it("is else a pair of words, always the same one, and no other session's", () => {
+    const w = new World();
+    const first = nameOf(w, id(1), at("/shop", "main"));
+    expect(first).toMatch(/^[a-z]+-[a-z]+$/);
+    expect(nameOf(new World(), id(1), at("/shop", null))).toBe(first);
+    expect(nameOf(w, id(2), at("/shop", "fix-auth"))).toBe("fix-auth");
+    expect(nameOf(w, id(3), at("/shop", "fix-auth"))).toMatch(/^[a-z]+-[a-z]+$/);
+    const w2 = new World();
+    w2.begin("x", { ...at("/shop", null), name: first ?? null });
+    expect(nameOf(w2, id(1), at("/shop", null))).not.toMatch(new RegExp(`^${first}`));
+    const many = Array.from({ length: 300 }, (_, n) =>
+      nameOf(w, `8f14e45f-0000-4000-8000-${`${n}`.padStart(12, "0")}`, at("/shop", null)),
+    );
+    expect(new Set(many).size).toBe(300);
+  });
+
+  it("gives way to a title, whose number stays, and a title to a name that the client registers", () => {
+    const w = new World();
+    const titled = (session: string, name: string) =>
+      nameOf(w, session, { ...at("/shop", null), name, named: "title" });
+    w.begin(id(1), at("/shop", null));
+    expect(titled(id(1), "auth")).toBe("auth");
+    expect(titled(id(2), "auth")).toBe("auth-2");
+    w.do({ type: "session_end", session: id(1), incarnation: null, cause: "ended" });
+    expect(titled(id(2), "auth")).toBe("auth-2");
+    expect(titled(id(2), "pay")).toBe("pay");
+    expect(nameOf(w, id(2), { ...at("/shop", null), name: "bob" })).toBe("bob");
+    expect(titled(id(2), "pay")).toBe("bob");
+  });
+
+  it("is the same when the session ends and is resumed, whatever its branch is then", () => {
+    const w = new World();
+    w.begin(id(1), at("/shop", "fix-auth"));
+    w.do({ type: "session_end", session: id(1), incarnation: null, cause: "ended" });
+    const w2 = new World(readState(writeState(w.state)));
+    expect(nameOf(w2, id(1), at("/shop", "other"))).toBe("fix-auth");
+    w2.do({ type: "session_end", session: id(1), incarnation: null, cause: "ended" });
+    expect(nameOf(w2, id(2), at("/shop", "fix-auth"))).toBe("fix-auth");
+    expect(nameOf(w2, id(1), at("/shop", null))).toBe("fix-auth-2");
+  });
+});
+
+describe("rename", () => {
+  const project = "/p";
+  const rename = (of: string, name: string, by: string | null = null) =>
+    ({ type: "session_rename", by: by === null ? null : actor(by), of, name, project }) as const;
+
+  it("holds against the client's names, over an end, and over /clear", () => {
+    const w = new World();
+    w.begin("a", { name: "old", anchor: one });
+    expect(w.do(rename("old", "alice"))).toMatchObject({ ok: true, was: "old", name: "alice" });
+    expect(w.steps.at(-1)?.events).toMatchObject([{ event: { event: "session_renamed", was: "old" } }]);
+    expect(w.begin("a", { name: "old", anchor: one })).toMatchObject({ name: "alice" });
+    w.do({ type: "session_suspend", session: "a" });
+    expect(w.begin("b", { name: "new", anchor: one })).toMatchObject({ name: "alice" });
+    w.do({ type: "session_end", session: "b", incarnation: null, cause: "ended" });
+    expect(w.begin("b", { name: "new" })).toMatchObject({ name: "alice" });
+  });
+
+  it("takes the beginning of a name, and refuses one that another session has", () => {
+    const w = new World();
+    w.begin("a", { name: "calm-otter" });
+    w.begin("b", { name: "calm-wolf" });
+    expect(w.do(rename("calm", "x"))).toMatchObject({ code: "recipient_ambiguous" });
+    expect(w.do(rename("calm-o", "calm-wolf"))).toMatchObject({ code: "name_taken" });
+    expect(w.do(rename("calm-o", "alice"))).toMatchObject({ ok: true, id: "a" });
+    expect(w.do(rename("calm", "bob"))).toMatchObject({ ok: true, id: "b" });
+  });
+
+  it("is a person's, or an agent's for its own session", () => {
+    const w = new World();
+    w.begin("a", { name: "ann" });
+    w.begin("b", { name: "bob" });
+    expect(w.do(rename("bob", "x", "a"))).toMatchObject({ code: "person_only" });
+    expect(w.do(rename("a", "anna", "a"))).toMatchObject({ ok: true, name: "anna" });
   });
 });
 

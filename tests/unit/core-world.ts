@@ -13,7 +13,7 @@ const checkedEvery = 50;
 
 /** The core alone, with time in the test's hand: every command is applied at once and every invariant checked. */
 export class World {
-  readonly state: State = emptyState();
+  readonly state: State;
   readonly steps: Step[] = [];
   readonly answers = new Map<number, { reply: Reply; grant: boolean }>();
   readonly entries: Entry[] = [];
@@ -23,7 +23,10 @@ export class World {
   node = "n";
   epoch = 0;
 
-  constructor() {
+  /** `state`: where a former life ended. */
+  constructor(state: State = emptyState()) {
+    this.state = state;
+    this.epoch = state.epoch;
     this.start();
   }
 

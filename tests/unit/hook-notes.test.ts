@@ -17,6 +17,7 @@ const session = (id: string, ...begun: number[]): Session => ({
   branch: null,
   cwd: "/p",
   name: id,
+  namedBy: "client",
   lostAt: null,
   suspendedUntil: null,
   incarnations: begun.map((entry, ordinal) => ({ ordinal, begun: entry, anchor: null })),

@@ -4,12 +4,18 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
-import { nameKey, sessionsAlike, sessionsOf, sessionsWithAgent } from "../sessions/table.ts";
+import {
+  nameKey,
+  sessionsAlike,
+  sessionsNamedLike,
+  sessionsOf,
+  sessionsWithAgent,
+} from "../sessions/table.ts";
 import type { Session, State } from "../state.ts";
 
 /**
  * Returns the recipient that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or
- * `Explore`); else by a prefix of its id. Refuses an ambiguous name with the list. `undone` says what did not happen.
+ * `Explore`); else by the beginning of a session's name or id. Refuses an ambiguous name with the list. `undone` says what did not happen.
  */
 export function recipientOf(
   state: State,
@@ -23,10 +29,20 @@ export function recipientOf(
   const called = live.get(names.get(nameKey(project, to)) ?? "");
   const agents = some(agentsCalled(state, project, to));
   const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents];
-  const found = named.length > 0 ? named : some(sessionsAlike(state.sessions, project, to)).map(rowOf);
+  const found = named.length > 0 ? named : some(sessionsBegunBy(state, project, to)).map(rowOf);
   const [only, another] = found;
   if (only === undefined) return gone(state, project, to, undone);
   return another === undefined ? only : ambiguous(to, found);
+}
+
+/** Yields the sessions whose name or id begins with `to`, each once. */
+function* sessionsBegunBy({ sessions }: State, project: string, to: string): Generator<Session, void> {
+  const seen = new Set<Session>();
+  for (const alike of [sessionsNamedLike, sessionsAlike])
+    for (const session of alike(sessions, project, to)) {
+      if (!seen.has(session)) yield session;
+      seen.add(session);
+    }
 }
 
 /** Returns the sender of an answered message: by its id, never by its name, which another session may have now. */

@@ -25,8 +25,9 @@ import { moveSpawn } from "../spawns/table.ts";
 import type { Session, State } from "../state.ts";
 import { passClaims } from "../tasks/leave.ts";
 import { end } from "./end.ts";
+import { firstName, type Named, nextName } from "./names.ts";
 import { noRoom, whoMakesRoom } from "./room.ts";
-import { addSession, freeName, renameSession, setIncarnations, setSuspended, suspendedAt } from "./table.ts";
+import { addSession, renameSession, setIncarnations, setSuspended, suspendedAt } from "./table.ts";
 import { moveTeam } from "./teammates.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
@@ -47,7 +48,7 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
       step.reply = full;
       return;
     }
-    if (before === undefined) begin(state, command, meta, step);
+    if (before === undefined) begin(state, command, saidBy(command), meta, step);
     else goOn(state, before, command, meta, step);
   } else {
     const full = known.incarnations.length >= limits.incarnationsMax;
@@ -80,7 +81,9 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   moveNotes(state, before.id, command.session);
   moveSpawn(state.spawns, before.id, command.session);
   end(state, before, "continued", step);
-  begin(state, { ...command, name: command.name ?? before.name }, meta, step);
+  const own = { name: before.name, by: before.namedBy };
+  const said = saidBy(command);
+  begin(state, command, before.namedBy === "person" || said === null ? own : said, meta, step);
   const teammate = before.teammates.get(null);
   if (teammate !== undefined) state.sessions.live.get(command.session)?.teammates.set(null, teammate);
   const role = before.roles.get(null);
@@ -107,21 +110,32 @@ export function ensureSession(
     anchor: null,
     worktree: cwd,
     branch: null,
-    name: null,
     revive: false,
     project,
     cwd,
     wallMs,
   };
-  begin(state, { session: request.actor.session, ...anonymous }, meta, step);
+  begin(state, { session: request.actor.session, ...anonymous }, null, meta, step);
 }
 
-function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, step: Step): void {
+/** Returns the name from the client, if it said one. */
+function saidBy({ name, named }: SessionBegin): Named | null {
+  return name === null ? null : { name, by: named ?? "client" };
+}
+
+function begin(
+  state: State,
+  command: Omit<SessionBegin, "retry" | "name" | "named">,
+  said: Named | null,
+  meta: Meta,
+  step: Step,
+): void {
   const { ended } = state.sessions;
   const { session: id, project, worktree, branch, cwd } = command;
   const gives = whoMakesRoom(state, command.anchor);
   if (gives !== undefined) end(state, gives, "made room", step, true);
-  const name = freeName(state.sessions, project, command.name ?? id.slice(0, 8));
+  const { name, by: namedBy } = firstName(state.sessions, { id, project, worktree, branch, said });
+  state.sessions.keptNames.delete(id);
   ended.delete(id);
   addSession(state.sessions, {
     id,
@@ -133,6 +147,7 @@ function begin(state: State, command: Omit<SessionBegin, "retry">, meta: Meta, s
     branch,
     cwd,
     name,
+    namedBy,
     lostAt: null,
     suspendedUntil: null,
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
@@ -149,9 +164,10 @@ function update(state: State, session: Session, command: SessionBegin, meta: Met
   session.worktree = command.worktree;
   session.branch = command.branch;
   session.cwd = command.cwd;
-  const wanted = command.name ?? session.name;
+  const wanted = nextName(session, saidBy(command));
   const moves = command.project !== session.project;
-  if (moves || wanted !== session.name) renameSession(state.sessions, session, command.project, wanted);
+  if (moves || wanted.name !== session.name || wanted.by !== session.namedBy)
+    renameSession(state.sessions, session, command.project, wanted);
   if (moves) enterProject(state, session.id, step);
   const { anchor } = command;
   if (anchor === null) return;

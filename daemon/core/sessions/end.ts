@@ -19,6 +19,7 @@ import type { Step } from "../outcome.ts";
 import { endSpawn } from "../spawns/end.ts";
 import type { State } from "../state.ts";
 import { endClaims } from "../tasks/leave.ts";
+import { keepName } from "./names.ts";
 import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
 import { memberGone } from "./teammates.ts";
 
@@ -113,6 +114,7 @@ export function end(state: State, session: Session, cause: string, step: Step, r
   endDeclarations(state, session.id);
   endSpawn(state, session.id, cause, step);
   memberGone(state, session, cause);
+  keepName(state.sessions, session);
   removeSession(state.sessions, session);
   ended.delete(session.id);
   if (!returns) ended.set(session.id, state.t);

@@ -8,6 +8,7 @@ import type { Role, RoleSource } from "../../../protocol/roles.ts";
 import type { Anchor } from "../actor.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
+import type { KeptName, Named, NameSource } from "./names.ts";
 
 export interface Sessions {
   readonly live: Map<string, Session>;
@@ -17,8 +18,11 @@ export interface Sessions {
   readonly idle: Set<string>;
   /** Ids of the sessions that the present entry touched; empty between entries. */
   readonly touched: Set<string>;
-  /** derived: ids by `project\nname`. */
+  /** The names of ended sessions by their ids, the latest last; see `names.ts`. */
+  readonly keptNames: Map<string, KeptName>;
+  /** derived: ids by `project\nname`, and these keys in order. */
   readonly names: Map<string, string>;
+  readonly sortedNames: SortedKeys;
   /** derived: by base name, how many names `base-n` are taken, and a `from` below which no number is free. */
   readonly numbered: Map<string, { count: number; from: number }>;
   /** derived: sort keys by project and start, and by project and id. */
@@ -44,6 +48,7 @@ export interface Session {
   branch: string | null;
   cwd: string;
   name: string;
+  namedBy: NameSource;
   /** When the session was marked lost (core time, ms), or null. */
   lostAt: number | null;
   /** Until when its process may continue it under another id (core time, ms), or null. */
@@ -97,7 +102,9 @@ export function noSessions(touched: Set<string>): Sessions {
     ended,
     idle: new Set(),
     touched,
+    keptNames: new Map(),
     names,
+    sortedNames: new SortedKeys(),
     numbered,
     places,
     ids,
@@ -124,10 +131,11 @@ export function removeSession(sessions: Sessions, session: Session): void {
 }
 
 /** Moves a session to a project, under `wanted` or the next name that is free there. */
-export function renameSession(sessions: Sessions, session: Session, project: string, wanted: string): void {
+export function renameSession(sessions: Sessions, session: Session, project: string, wanted: Named): void {
   unlist(sessions, session);
   session.project = project;
-  session.name = freeName(sessions, project, wanted);
+  session.name = freeName(sessions, project, wanted.name);
+  session.namedBy = wanted.by;
   list(sessions, session);
 }
 
@@ -194,6 +202,20 @@ export function* sessionsAlike(
   yield* listed(sessions, sessions.ids, project, prefix, 0);
 }
 
+/** Yields the sessions of a project whose names have this prefix, in the order of their names. */
+export function* sessionsNamedLike(
+  sessions: Sessions,
+  project: string,
+  prefix: string,
+): Generator<Session, void> {
+  const from = nameKey(project, prefix);
+  for (const key of sessions.sortedNames.from(from)) {
+    if (!key.startsWith(from)) return;
+    const session = sessions.live.get(sessions.names.get(key) ?? "");
+    if (session !== undefined) yield session;
+  }
+}
+
 /** Yields the sessions of a project with an agent of this name or id, in the order the sessions began. */
 export function* sessionsWithAgent(
   sessions: Sessions,
@@ -230,6 +252,7 @@ function list(sessions: Sessions, session: Session): void {
   const { id, project, name, begun, agents } = session;
   for (const [agent, called] of agents) listAgent(sessions, session, agent, called);
   sessions.names.set(nameKey(project, name), id);
+  sessions.sortedNames.add(nameKey(project, name));
   sessions.places.add(sortKeyOf(project, begun, id));
   sessions.ids.add(`${project}\n${id}`);
   const numbered = numberOf(project, name);
@@ -243,6 +266,7 @@ function unlist(sessions: Sessions, session: Session): void {
   const { id, project, name, begun, agents } = session;
   for (const agent of agents.keys()) unlistAgent(sessions, session, agent);
   sessions.names.delete(nameKey(project, name));
+  sessions.sortedNames.delete(nameKey(project, name));
   sessions.places.delete(sortKeyOf(project, begun, id));
   sessions.ids.delete(`${project}\n${id}`);
   const numbered = numberOf(project, name);

@@ -1,0 +1,40 @@
+/** `kite rename`: gives a session another name. */
+import { actingSession } from "../actor.ts";
+import { hiddenAgent } from "../person.ts";
+import { type ProcessContext, print, printJson } from "../process-context.ts";
+import { projectOf } from "../project.ts";
+import { clean } from "../view/text.ts";
+import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+
+export interface RenameFlags {
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** Returns the exit code. With one name an agent renames its own session. */
+export async function rename(
+  world: ProcessContext,
+  first: string,
+  second: string | undefined,
+  flags: RenameFlags,
+): Promise<number> {
+  const json = flags.json === true;
+  const acting = actingSession(world.env);
+  const of = second === undefined ? acting?.id : first;
+  if (of === undefined) {
+    fail(world, json, "usage", `say which session: kite rename SESSION ${first}`);
+    return exitCodes.failed;
+  }
+  const hidden = await hiddenAgent(world, "renames a session");
+  if (hidden !== null) {
+    fail(world, json, "not_a_person", hidden);
+    return exitCodes.failed;
+  }
+  const project = flags.project ?? (await projectOf(world.cwd));
+  return withDaemon(world, json, async client => {
+    const answer = await ask(client, "session_rename", { ...acting, of, name: second ?? first, project });
+    if (json) printJson(world, answer);
+    else print(world, [`${clean(answer.was)} is called ${clean(answer.name)} now.`]);
+    return exitCodes.done;
+  });
+}

@@ -1,0 +1,33 @@
+import type { Command } from "commander";
+import type { RenameFlags } from "../agent/rename.ts";
+import { run } from "../subcommand.ts";
+
+const help = `
+SESSION is a session's name, its id, or the beginning of one. The new name holds until the next rename, also when the
+session ends and is resumed. With one name, an agent renames its own session.
+
+--json: {"ok":true, "id", "name", "was", "project"}, or the refusal.
+
+Exit codes: 0 done, 1 refused (no such session, or several, or another one has the name), 3 no daemon runs.
+
+Examples:
+  $ kite rename calm-otter alice
+  $ kite rename calm alice`;
+
+export function add(program: Command): void {
+  program
+    .command("rename")
+    .description("give a session another name")
+    .argument(
+      "<session>",
+      "the session's name, its id, or the beginning of one; or the new name of your own session",
+    )
+    .argument("[name]", "its new name: letters, digits, dots, dashes and underscores")
+    .option("--project <project>", "another project than that of the working directory")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (session: string, name: string | undefined, flags: RenameFlags) => {
+      const { rename } = await import("../agent/rename.ts");
+      await run(world => rename(world, session, name, flags));
+    });
+}

@@ -1,0 +1,117 @@
+/**
+ * What sessions are called.
+ *
+ * Invariants: every session has a name that is unique in its project; a name that a person gave is replaced by a person
+ * alone, one of `register` not by a title; an ended session that begins again has its name again, if no other has it.
+ */
+import { limits } from "../../../protocol/limits.ts";
+import { shortId } from "./agent-names.ts";
+import { pairsFor } from "./name-words.ts";
+import { freeName, nameKey, type Session, type Sessions } from "./table.ts";
+
+/**
+ * Who chose a name: a person; the client by `register`; the client by the title that it shows, which may change; Kite, if
+ * nobody said one.
+ */
+export type NameSource = "person" | "client" | "title" | "kite";
+
+export interface Named {
+  readonly name: string;
+  readonly by: NameSource;
+}
+
+/** The name of an ended session, for its return. */
+export interface KeptName extends Named {
+  readonly project: string;
+}
+
+/** What is known of a session that begins. `said`: the name from its client; null: none. */
+export interface Nameless {
+  readonly id: string;
+  readonly project: string;
+  readonly worktree: string;
+  readonly branch: string | null;
+  readonly said: Named | null;
+}
+
+/** Returns the name of a session that begins. */
+export function firstName(sessions: Sessions, session: Nameless): Named {
+  const { id, project, said } = session;
+  const kept = sessions.keptNames.get(id);
+  const before = kept?.project === project ? kept : null;
+  const wanted = before?.by === "person" ? before : (said ?? before);
+  if (wanted === null) return { name: ownName(sessions, session), by: "kite" };
+  return { name: freeName(sessions, project, wanted.name), by: wanted.by };
+}
+
+/** Returns the name that a live session wants after its client said `said`. */
+export function nextName({ name, namedBy }: Session, said: Named | null): Named {
+  const now = { name, by: namedBy };
+  if (said === null || namedBy === "person") return now;
+  if (said.by !== "title") return said;
+  if (namedBy === "client") return now;
+  // It has this title, with a number because another session had it first.
+  const isSame = name.startsWith(`${said.name}-`) && /^\d+$/.test(name.slice(said.name.length + 1));
+  return namedBy === "title" && isSame ? now : said;
+}
+
+/** Keeps the name of a session that ends, if nobody would say it again. */
+export function keepName({ keptNames }: Sessions, { id, name, project, namedBy: by }: Session): void {
+  keptNames.delete(id);
+  if (by === "client" || name === shortId(id)) return;
+  keptNames.set(id, { name, by, project });
+  const [oldest] = keptNames.keys();
+  if (keptNames.size > limits.sessionNamesKeptMax && oldest !== undefined) keptNames.delete(oldest);
+}
+
+/** The branch or worktree if it says more than the project does, else a pair of words; a client's short id as it is. */
+function ownName(sessions: Sessions, session: Nameless): string {
+  const { id, project } = session;
+  if (!isMachineMade(id)) return freeName(sessions, project, shortId(id));
+  const isFree = (name: string) => !sessions.names.has(nameKey(project, name));
+  const place = placeName(session);
+  if (place !== null && isFree(place)) return place;
+  for (const pair of pairsFor(id, pairsTried)) if (isFree(pair)) return pair;
+  const [first = shortId(id)] = pairsFor(id, 1);
+  return freeName(sessions, project, first);
+}
+
+const pairsTried = 16;
+
+/** Whether nobody would say the id: it is a UUID or a long number. */
+function isMachineMade(id: string): boolean {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}/i.test(id) || /^[0-9a-f]{16,}$/i.test(id);
+}
+
+const commonBranches: ReadonlySet<string> = new Set(
+  "main master trunk develop development dev default head release staging production".split(" "),
+);
+
+/** The last part of the branch, else the directory of a linked worktree; null if neither says what is done there. */
+function placeName({ project, worktree, branch }: Pick<Nameless, "project" | "worktree" | "branch">) {
+  const own = worktree.slice(worktree.lastIndexOf("/") + 1);
+  const isLinked = project.endsWith("/.git") && worktree !== project.slice(0, -"/.git".length);
+  for (const said of [branch, isLinked ? own : null]) {
+    const last = said === null ? "" : said.slice(said.lastIndexOf("/") + 1);
+    const name = sayable(last.replace(/^worktree-/, ""));
+    if (name !== null && !commonBranches.has(name.toLowerCase()) && !isMachineMade(name)) return name;
+  }
+  return null;
+}
+
+/**
+ * Returns the text as a name that a person can say and type: its words with dashes between, as many as fit into
+ * `limits.sayableChars`. Null if it has no word.
+ */
+export function sayable(text: string): string | null {
+  const words = text.split(/[^\p{L}\p{N}._]+/u).filter(word => word !== "");
+  let name = "";
+  for (const word of words) {
+    const more = name === "" ? word : `${name}-${word}`;
+    if (name !== "" && more.length > limits.sayableChars) break;
+    name = more;
+  }
+  const cut = [...name].slice(0, limits.sayableChars).join("");
+  const trimmed = cut.replace(/^[._]+|[._]+$/gu, "");
+  return /\p{L}/u.test(trimmed) ? trimmed : null;
+}
