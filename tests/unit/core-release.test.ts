@@ -127,7 +127,8 @@ describe("giving back what an agent has", () => {
     for (const session of ["a", "c"]) w.begin(session);
     const by = { ...main("a"), agent: "planner" };
     w.do({ type: "agent_begin", session: "a", agent: "planner", name: "planner" });
-    const who = { by, project: "/p", name: null, role: null, task: null, base: null };
+    const said = { prompt: null, model: null, replaces: null };
+    const who = { by, project: "/p", name: null, role: null, task: null, base: null, ...said };
     const how = { backend: "background", client: "claude-code", reportsEnd: true } as const;
     const bounds = { liveMax: 8, depthMax: 1 };
     w.do({ type: "spawn_create", ...who, ...how, ...bounds, wallMs: 0 });
