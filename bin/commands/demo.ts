@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { EventLine } from "../../protocol/events.ts";
 
 interface DemoFlags {
   readonly json?: boolean;
@@ -17,17 +18,19 @@ export function add(program: Command): void {
 }
 
 async function demo(flags: DemoFlags): Promise<void> {
-  const { mkdtemp, mkdir, rm, writeFile } = await import("node:fs/promises");
+  const { mkdtemp, mkdir, readFile, rm, writeFile } = await import("node:fs/promises");
   const { tmpdir } = await import("node:os");
-  const { join } = await import("node:path");
+  const { basename, join } = await import("node:path");
   const { ensureDaemon } = await import("../../client/launch.ts");
   const { stopDaemon } = await import("../../client/stop.ts");
   const { limits } = await import("../../protocol/limits.ts");
   const { kitePaths } = await import("../../protocol/paths.ts");
-  const { play, demoYieldMs } = await import("../demo/play.ts");
+  const { kept, waits } = await import("../demo/acts.ts");
+  const { demoFiles, demoYieldMs, play } = await import("../demo/play.ts");
   const { daemonProgram, dist } = await import("../program-paths.ts");
-  const { watchLocks } = await import("../watch-locks.ts");
   const { print, printJson, processWorld } = await import("../process-context.ts");
+  const { eventSentence } = await import("../view/events.ts");
+  const { ask } = await import("../with-daemon.ts");
 
   const world = processWorld();
   const root = await mkdtemp(join(tmpdir(), "kite-demo-"));
@@ -35,26 +38,41 @@ async function demo(flags: DemoFlags): Promise<void> {
     const repository = join(root, "shop");
     await mkdir(join(repository, ".git"), { recursive: true });
     await writeFile(join(repository, ".git", "HEAD"), "ref: refs/heads/main\n");
-    for (const file of ["cart.ts", "price.ts"]) await writeFile(join(repository, file), "begin\nend\n");
+    for (const file of demoFiles) await writeFile(join(repository, file), "begin\nend\n");
     const home = join(root, "kite");
     const paths = kitePaths({ KITE_HOME: home });
     const env = { PATH: process.env["PATH"], HOME: root, KITE_HOME: home, KITE_YIELD_MS: `${demoYieldMs}` };
     const { client } = await ensureDaemon({ paths, daemonProgram, env, name: "kite demo" });
-    const over = new AbortController();
-    const watching = flags.json ? Promise.resolve(0) : watchLocks(world, client, false, over.signal);
+    const events: EventLine[] = [];
+    const say = (lines: readonly string[]) => {
+      if (flags.json !== true) print(world, lines);
+    };
+    client.onEvent(event => {
+      events.push(event);
+      const sentence = eventSentence(event, path => basename(path));
+      if (sentence !== null) say([`    ${sentence}`]);
+    });
+    await ask(client, "subscribe", { events: ["lock_granted", "lock_queued", "lock_released"] });
     const budget = `${limits.hookWriteBudgetMs}`;
-    const lines = await play({ repository, home, hook: [process.execPath, join(dist, "hook.cjs"), budget] });
-    over.abort();
-    await watching;
+    const stage = { repository, home, hook: [process.execPath, join(dist, "hook.cjs"), budget] } as const;
+    const acts = await play(stage, text => say(["", text]));
+    // Events come before the answer to a later request.
+    await ask(client, "ping", {});
+    const texts = new Map<string, string>();
+    for (const file of demoFiles) texts.set(file, await readFile(join(repository, file), "utf8"));
+    const lines = [...waits(acts, events), kept(acts, texts)];
     await stopDaemon(client, false);
     client.close();
     if (flags.json) printJson(world, { lines });
     else
       print(world, [
         "",
-        ...lines,
+        "What happened:",
+        ...lines.map(line => `  ${line}`),
         "",
-        "To use Kite: run `kite install`, and open two sessions in one repository.",
+        "Go on with:",
+        "  kite install   connects Claude Code; then open two sessions in one repository",
+        "  kite watch     shows who does what",
       ]);
   } finally {
     await rm(root, { recursive: true, force: true });

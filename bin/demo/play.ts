@@ -1,20 +1,24 @@
 /** The script of `kite demo`. */
 import { setTimeout as pause } from "node:timers/promises";
-import { duration } from "../view/text.ts";
+import type { Act } from "./acts.ts";
 import { DemoSession, type Stage } from "./session.ts";
 
 /** The demo's `yieldMs`, short because people watch. */
 export const demoYieldMs = 4_000;
-/** Pause in milliseconds in which people read the picture. */
+/** Pause in milliseconds in which people read a caption and what follows from it. */
 const beatMs = 900;
+
+/** The files that the demo's sessions edit. */
+export const demoFiles = ["cart.ts", "price.ts"] as const;
 
 const names = ["ada", "ben", "cleo", "dan"] as const;
 
 /**
  * Plays four sessions over two files: one waits for another's turn to end, one gets a lock that its holder no longer
- * uses, one is killed and its lock is granted to a waiter. Returns four lines with the measured times.
+ * uses, one is killed and its lock is granted to a waiter. Calls `caption` before each step; returns the edits in the
+ * order of their requests.
  */
-export async function play(stage: Stage): Promise<string[]> {
+export async function play(stage: Stage, caption: (text: string) => void): Promise<readonly Act[]> {
   const [ada, ben, cleo, dan] = names.map(name => new DemoSession(stage, name)) as [
     DemoSession,
     DemoSession,
@@ -22,45 +26,51 @@ export async function play(stage: Stage): Promise<string[]> {
     DemoSession,
   ];
   const all = [ada, ben, cleo, dan];
+  const acts: Promise<Act>[] = [];
+  const edit = (who: DemoSession, file: (typeof demoFiles)[number]): Promise<Act> => {
+    const act = who.edit(file);
+    acts.push(act);
+    return act;
+  };
+  const step = async (text: string): Promise<void> => {
+    caption(text);
+    await pause(beatMs);
+  };
   try {
+    await step("Four sessions begin a turn in one checkout: ada, ben, cleo and dan.");
     await Promise.all(all.map(session => session.begin()));
     await Promise.all(all.map(session => session.prompt()));
-    await pause(beatMs);
 
-    await ada.edit("cart.ts");
-    await pause(beatMs);
-    const bensEdit = ben.edit("cart.ts");
-    await pause(beatMs);
-    await ada.edit("cart.ts");
-    await pause(beatMs);
+    await step("ada edits cart.ts.");
+    await edit(ada, "cart.ts");
+    await step("ben wants to edit it, too. His edit waits while ada's turn lasts.");
+    const bensEdit = edit(ben, "cart.ts");
+    await step("ada edits cart.ts once more.");
+    await edit(ada, "cart.ts");
+    await step("ada's turn ends.");
     await ada.stop();
-    const ben1 = await bensEdit;
-    await pause(beatMs);
+    await bensEdit;
 
-    await cleo.edit("price.ts");
-    const dan1 = await dan.edit("price.ts");
-    await pause(beatMs);
+    await step("cleo edits price.ts, and goes on with other work in the same turn.");
+    await edit(cleo, "price.ts");
+    await step(`dan wants to edit it. Kite waits until cleo left it alone for ${demoYieldMs / 1000} s.`);
+    await edit(dan, "price.ts");
 
-    await ben.edit("cart.ts");
+    await step("ben edits cart.ts again, and ada waits for it.");
+    await edit(ben, "cart.ts");
     await ada.prompt();
-    const adasEdit = ada.edit("cart.ts");
-    await pause(beatMs);
-    const killedAt = performance.now();
+    const adasEdit = edit(ada, "cart.ts");
+    await step("Somebody kills ben's process in the middle of his turn.");
     await ben.kill();
-    const ada2 = await adasEdit;
-    const passedMs = performance.now() - killedAt;
-    await pause(beatMs);
+    await adasEdit;
 
+    await step("The others end.");
     await Promise.all([ada, cleo, dan].map(session => session.stop()));
     await Promise.all([ada, cleo, dan].map(session => session.end()));
-    const refused = [ben1, dan1, ada2].filter(edit => !edit.allowed).length;
-    return [
-      `ben waited ${duration(ben1.waitedMs)} for cart.ts and got it as soon as ada's turn ended.`,
-      `dan waited ${duration(dan1.waitedMs)} for price.ts: cleo no longer edited it, so Kite granted it to dan.`,
-      `ben was killed while holding cart.ts; ${duration(passedMs)} later ada got it.`,
-      `Every edit is in its file: ${refused === 0 ? "Kite refused none, and no edit was overwritten" : `${refused} were refused`}.`,
-    ];
+    return await Promise.all(acts);
   } finally {
     await Promise.all(all.map(session => session.kill()));
+    // A play that failed says why; the edits that were under way then have nothing to add.
+    await Promise.allSettled(acts);
   }
 }

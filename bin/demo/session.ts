@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Act, lineOf } from "./acts.ts";
 
 /** The demo's directories and hook client. */
 export interface Stage {
@@ -10,12 +11,6 @@ export interface Stage {
   readonly home: string;
   /** The hook client, as an installed entry runs it: program and arguments. */
   readonly hook: readonly [string, ...string[]];
-}
-
-/** The result of an edit. */
-export interface Edited {
-  readonly waitedMs: number;
-  readonly allowed: boolean;
 }
 
 /**
@@ -49,7 +44,7 @@ export class DemoSession {
   }
 
   /** Sends the hook event before an edit, edits the file if Kite allows it, then sends the event after it. */
-  async edit(file: string): Promise<Edited> {
+  async edit(file: string): Promise<Act> {
     this.#uses += 1;
     const path = join(this.#stage.repository, file);
     const use = {
@@ -57,16 +52,14 @@ export class DemoSession {
       tool_use_id: `toolu_${this.id}_${this.#uses}`,
       tool_input: { file_path: path, old_string: "end", new_string: `${this.name}\nend`, replace_all: false },
     };
-    const began = performance.now();
     const said = await this.#event({ hook_event_name: "PreToolUse", ...use });
-    const waitedMs = performance.now() - began;
     const allowed = !said.includes('"deny"');
     if (allowed) {
       const text = await readFile(path, "utf8");
-      await writeFile(path, text.replace("end\n", `// ${this.name} was here\nend\n`));
+      await writeFile(path, text.replace("end\n", `${lineOf(this.name)}\nend\n`));
       await this.#event({ hook_event_name: "PostToolUse", ...use, tool_response: {} });
     }
-    return { waitedMs, allowed };
+    return { who: this.name, file, allowed };
   }
 
   async stop(): Promise<void> {
