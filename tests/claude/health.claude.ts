@@ -118,6 +118,25 @@ test("a permission dialog that stays open raises nothing: the session waits on a
   expect(told).toEqual([]);
 });
 
+/** The client asks an overloaded service three times at most before it gives up. */
+test.each([
+  ["is overloaded", { refuse: 529 }],
+  ["closes the connection", { hangUp: true }],
+] as const)(
+  "a service that %s is waited for; if it then says nothing, that is a stall",
+  async (_what, fault) => {
+    const never = new Moment();
+    const session = await world.session("first", [fault, fault, never.before(say("At last."))]);
+    await session.asked(3);
+    expect(await until(session.id, "waiting")).toMatchObject({ on: "service" });
+    while (!told.some(({ event }) => event === "agent_stalled")) await row(session.id);
+    never.reached();
+    expect(await session.ended).toBe(0);
+    while (!told.some(({ event }) => event === "session_ended")) await row(session.id);
+    expect(told.map(({ event }) => event)).toEqual(["agent_stalled", "agent_recovered", "session_ended"]);
+  },
+);
+
 test("a stopped process is shown as that, and works on when it is continued", async () => {
   const never = new Moment();
   const session = await world.session("first", [never.before(say("Done."))]);

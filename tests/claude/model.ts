@@ -9,8 +9,15 @@ export interface Call {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** What the model answers to one request: words end its turn, calls go on. */
-export type Turn = { readonly say: string } | { readonly calls: readonly Call[] };
+/**
+ * What the model answers to one request: words end its turn, calls go on. `refuse`: its service answers with this status.
+ * `hangUp`: its service closes the connection.
+ */
+export type Turn =
+  | { readonly say: string }
+  | { readonly calls: readonly Call[] }
+  | { readonly refuse: number }
+  | { readonly hangUp: true };
 
 /** What the model was told of one call. */
 export interface Result {
@@ -164,7 +171,13 @@ export class ScriptedModel {
         this.surprises.push(`asked for turn ${count}, the script has fewer`);
       turn = (await scripted) ?? { say: "The script is over." };
     }
-    stream(response, model, turn);
+    if ("hangUp" in turn) response.destroy();
+    else if ("refuse" in turn)
+      json(response, turn.refuse, {
+        type: "error",
+        error: { type: "overloaded_error", message: "Overloaded" },
+      });
+    else stream(response, model, turn);
   }
 
   /** Takes in what is new: all after the model's own last words. */
@@ -192,7 +205,11 @@ function mateIn(messages: readonly Message[]): string | null {
 }
 
 /** Turns into server-sent events: a message, its blocks one after the other, its end. */
-function stream(response: ServerResponse, model: string, turn: Turn): void {
+function stream(
+  response: ServerResponse,
+  model: string,
+  turn: Exclude<Turn, { readonly refuse: number } | { readonly hangUp: true }>,
+): void {
   const send = (type: string, fields: object) =>
     response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
   const calls = "calls" in turn;
