@@ -11,7 +11,7 @@ export const teamLimits = {
   teamProblemsMax: 50,
   /** Tasks of one list that the daemon reads for one question. */
   teamTasksMax: 300,
-  /** Members of one team that the daemon reads, and inboxes. */
+  /** Inboxes of one team that the daemon reads. */
   teamInboxesMax: 64,
   /** Dependencies of one task that the daemon reads. */
   teamDependenciesMax: 100,

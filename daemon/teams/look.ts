@@ -31,8 +31,11 @@ export class TeamLooks {
     return this.#parsed(this.#client.teamFile(home, team), this.#client.team);
   }
 
-  task(home: string, list: string, task: string): Promise<Look<NativeTask>> {
-    return this.#parsed(this.#client.taskFile(home, list, task), this.#client.task, limits.teamTaskBytes);
+  async task(home: string, list: string, task: string): Promise<Look<NativeTask>> {
+    const path = this.#client.taskFile(home, list, task);
+    const found = await this.#parsed(path, this.#client.task, limits.teamTaskBytes);
+    if (found === null || "unreachable" in found || found.id === task) return found;
+    return { unreachable: `${path} says that it is another task` };
   }
 
   letters(home: string, team: string, member: string): Promise<Look<readonly NativeLetter[]>> {

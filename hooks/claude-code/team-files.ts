@@ -74,8 +74,8 @@ function teamIn(value: unknown): NativeTeam | null {
   const name = text(within(value, "name"));
   const members = within(value, "members");
   if (name === null || !Array.isArray(members)) return null;
-  const known = members.slice(0, limits.teamInboxesMax).flatMap(memberIn);
-  return { name, lead: text(within(value, "leadSessionId")), members: known };
+  // All of them: one that is not listed is refused as an owner. The file's length bounds them.
+  return { name, lead: text(within(value, "leadSessionId")), members: members.flatMap(memberIn) };
 }
 
 function memberIn(value: unknown): NativeMember[] {

@@ -54,6 +54,22 @@ describe("files of a team", () => {
     expect(never.reads).toBe(limits.teamReadsMax);
   });
 
+  test("of a large team name each member: nobody is called unknown who is in it", async () => {
+    const members = Array.from({ length: 5_000 }, (_, n) => ({ name: `agent-${n}` }));
+    mkdirSync(join(home, "teams", "large"), { recursive: true });
+    writeFileSync(join(home, "teams", "large", "config.json"), JSON.stringify({ name: "large", members }));
+    expect(await looks().team(home, "large")).toMatchObject({ members: { length: 5_000 } });
+  });
+
+  test("of a task that say they are another one count as unread", async () => {
+    list("mixed", { id: "2", status: "completed" }, {});
+    const wrong = { unreachable: expect.stringContaining("1.json says that it is another task") };
+    expect(await looks().task(home, "mixed", "1")).toEqual(wrong);
+    const found = await looks().tasks(home, "mixed");
+    expect(found).toMatchObject({ unreadable: [wrong.unreachable] });
+    expect(found !== null && "tasks" in found ? [...found.tasks.keys()] : []).toEqual(["2"]);
+  });
+
   test("that are missing are nothing; those that cannot be read say why", async () => {
     expect(await looks().team(home, "none")).toBeNull();
     expect(await looks().tasks(home, "none")).toBeNull();
