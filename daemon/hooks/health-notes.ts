@@ -13,8 +13,8 @@ import type { Delivery } from "./delivery.ts";
 interface Pending {
   note: HealthNote;
   isTold: boolean;
-  /** Of an alarm: a sign of life came since. */
-  isOver: boolean;
+  /** Of an alarm: a sign of life came since, or the agent has ended; null: it holds. */
+  over: "back" | "ended" | null;
   isInFlight: boolean;
 }
 
@@ -32,14 +32,14 @@ export class HealthNotes {
     this.#add(reader, note.what, note);
   }
 
-  /** A sign of life ended the alarm: who was told of it is told that; who was not hears nothing. */
-  over(readers: readonly Whose[], whose: Whose): void {
+  /** A sign of life or its end ended the alarm: who was told of it is told that; who was not hears nothing. */
+  over(readers: readonly Whose[], whose: Whose, by: "back" | "ended"): void {
     const id = `stalled ${noteKey(whose)}`;
     for (const reader of readers) {
       const own = this.#readers.get(noteKey(reader));
       const pending = own?.get(id);
       if (pending === undefined) continue;
-      if (pending.isTold || pending.isInFlight) pending.isOver = true;
+      if (pending.isTold || pending.isInFlight) pending.over = by;
       else own?.delete(id);
     }
   }
@@ -53,7 +53,8 @@ export class HealthNotes {
   hasAlarm(reader: Whose): boolean {
     const own = this.#readers.get(noteKey(reader));
     return [...(own?.values() ?? [])].some(
-      ({ note, isTold, isOver, isInFlight }) => note.what === "stalled" && !isTold && !isOver && !isInFlight,
+      ({ note, isTold, over, isInFlight }) =>
+        note.what === "stalled" && !isTold && over === null && !isInFlight,
     );
   }
 
@@ -61,26 +62,28 @@ export class HealthNotes {
   offer(reader: Whose, delivery: Delivery): readonly HealthNote[] {
     const own = this.#readers.get(noteKey(reader));
     if (own === undefined) return [];
-    const offered = [...own].filter(([, { isInFlight, isTold, isOver }]) => !isInFlight && isTold === isOver);
+    const offered = [...own].filter(
+      ([, { isInFlight, isTold, over }]) => !isInFlight && isTold === (over !== null),
+    );
     const taken = offered.slice(0, limits.healthNotesMax);
     for (const [id, pending] of taken) {
-      const isLast = pending.isOver || pending.note.what !== "stalled";
+      const isLast = pending.over !== null || pending.note.what !== "stalled";
       pending.isInFlight = true;
       delivery.whenSettled(heard => {
         pending.isInFlight = false;
         if (heard) pending.isTold = true;
         // The alarm ended before its answer was delivered, or nothing more is to be told.
-        const isVoid = !heard && pending.isOver && !pending.isTold;
+        const isVoid = !heard && pending.over !== null && !pending.isTold;
         if (own.get(id) === pending && ((heard && isLast) || isVoid)) own.delete(id);
       });
     }
-    return taken.map(([, { note, isOver }]) => (isOver ? { ...note, what: "back" } : note));
+    return taken.map(([, { note, over }]) => (over === null ? note : { ...note, what: over }));
   }
 
   #add(reader: Whose, id: string, note: HealthNote): void {
     const key = noteKey(reader);
     const own = this.#readers.get(key) ?? new Map<string, Pending>();
-    own.set(id, { note, isTold: false, isOver: false, isInFlight: false });
+    own.set(id, { note, isTold: false, over: null, isInFlight: false });
     this.#readers.set(key, own);
   }
 }

@@ -34,8 +34,8 @@ export function healthListener(services: Services, options: HealthOptions): Heal
   const { notes, events, setting, wake, onTrouble } = options;
   /** Who was to be told of each agent, by its key. */
   const told = new Map<string, readonly Whose[]>();
-  const over = (whose: Whose) => {
-    notes.over(told.get(noteKey(whose)) ?? [], whose);
+  const over = (whose: Whose, by: "back" | "ended") => {
+    notes.over(told.get(noteKey(whose)) ?? [], whose, by);
     told.delete(noteKey(whose));
   };
   return {
@@ -55,14 +55,14 @@ export function healthListener(services: Services, options: HealthOptions): Heal
       notes.tell(whose, { ...noteOf(services, whose, "released"), name: "Kite" });
     },
     back: whose => {
-      over(whose);
+      over(whose, "back");
       const who = rowOf(services, whose);
       const project = projectOf(services, whose);
       tellEvent(events, { event: "agent_recovered", agent: who, project }, whose);
       record(services, whose, `${who.name}: a sign of life`);
     },
     gone: whose => {
-      over(whose);
+      over(whose, "ended");
       notes.drop(whose, "asked");
     },
     trouble: error => onTrouble("an agent's signs of life could not be read", error),

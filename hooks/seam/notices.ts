@@ -131,10 +131,10 @@ export interface FreedFile {
 
 /**
  * What an agent is told about health. `stalled`: an agent that it leads gives no sign of life, or its process is stopped.
- * `back`: that agent gave a sign again. `asked`: it was quiet itself. `released`: what it had was given back.
+ * `back`: that agent gave a sign again. `ended`: it ended after its lead was told. `asked`: it was quiet itself. `released`: what it had was given back.
  */
 export interface HealthNote {
-  readonly what: "stalled" | "back" | "asked" | "released";
+  readonly what: "stalled" | "back" | "ended" | "asked" | "released";
   /** The agent, by its name for people; of `released` who gave it back, of `asked` the reader. */
   readonly name: string;
   readonly state: HealthState;

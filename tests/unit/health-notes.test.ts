@@ -28,11 +28,23 @@ class Reader {
 }
 
 describe("a lead", () => {
+  it("is told that an agent has ended, and not that it gave a sign of life", () => {
+    const r = new Reader();
+    r.notes.alarm([lead], alice, note);
+    r.hear();
+    r.notes.over([lead], alice, "ended");
+    expect([r.hear(), r.hear()]).toEqual([["ended lead/alice"], []]);
+    expect(healthText([{ ...note, what: "ended" }])).toContain('"lead/alice" has ended');
+    r.notes.alarm([lead], alice, note);
+    r.notes.over([lead], alice, "ended");
+    expect(r.hear()).toEqual([]);
+  });
+
   it("is told of a stall once, and once that it is over", () => {
     const r = new Reader();
     r.notes.alarm([lead], alice, note);
     expect([r.hear(), r.hear()]).toEqual([["stalled lead/alice"], []]);
-    r.notes.over([lead], alice);
+    r.notes.over([lead], alice, "back");
     expect([r.hear(), r.hear()]).toEqual([["back lead/alice"], []]);
     r.notes.alarm([lead], alice, note);
     expect(r.hear()).toEqual(["stalled lead/alice"]);
@@ -41,7 +53,7 @@ describe("a lead", () => {
   it("hears nothing of a stall that is over before it was told", () => {
     const r = new Reader();
     r.notes.alarm([lead], alice, note);
-    r.notes.over([lead], alice);
+    r.notes.over([lead], alice, "back");
     expect(r.hear()).toEqual([]);
   });
 
@@ -61,7 +73,7 @@ describe("a lead", () => {
       r.notes.alarm([lead], alice, note);
       const delivery = new Delivery();
       r.notes.offer(lead, delivery);
-      r.notes.over([lead], alice);
+      r.notes.over([lead], alice, "back");
       delivery.settle(heard);
       expect(r.hear()).toEqual(heard ? ["back lead/alice"] : []);
     }

@@ -12,6 +12,7 @@ function headline(notes: readonly HealthNote[]): string {
   const all = [
     has("stalled") ? "an agent that you lead gives no sign of life" : null,
     has("back") ? "an agent that you lead is back" : null,
+    has("ended") ? "an agent that you lead has ended" : null,
     has("released") ? "what you had was given back" : null,
     has("asked") ? "nothing was heard of you for long" : null,
   ];
@@ -21,6 +22,7 @@ function headline(notes: readonly HealthNote[]): string {
 function line(note: HealthNote): string {
   const who = quote(note.name, limits.nameBytes);
   if (note.what === "back") return `- ${who} gave a sign of life: what you were told of it no longer holds.`;
+  if (note.what === "ended") return `- ${who} has ended: what you were told of it no longer holds.`;
   if (note.what === "released")
     return `- ${who} gave back ${hadText(note)}: claim a task anew before you go on with it, and read files again before you edit them.`;
   if (note.what === "asked")
