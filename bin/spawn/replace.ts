@@ -25,7 +25,7 @@ import { followSpawn } from "./follow.ts";
 import { Git, mainWorktree } from "./git.ts";
 import { outputOf } from "./output.ts";
 import { neededProgram, runProgram, withoutSession } from "./programs.ts";
-import { followed, isFailed, show } from "./spawn.ts";
+import { followed, isFailed, show } from "./report.ts";
 import { type Starter, startAgent } from "./start.ts";
 import { reported, stopped } from "./stop.ts";
 
