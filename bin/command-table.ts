@@ -161,6 +161,10 @@ export const commands: Commands = {
     description: "make a Claude Code plugin of Kite in a folder",
     load: () => import("./commands/plugin.ts"),
   },
+  statusline: {
+    description: "print one line for Claude Code's status line",
+    load: () => import("./commands/statusline.ts"),
+  },
   mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
   off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
   on: { description: "undo kite off", load: () => import("./commands/on.ts") },

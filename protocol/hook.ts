@@ -13,7 +13,8 @@ const eventSchema = z.custom<Readonly<Record<string, unknown>>>(isObject, {
  * One event of an agent's client, forwarded as received. `env` holds the few environment variables that the daemon
  * uses, and the parent's pid. `reply: "raw"` asks for a header line `exitCode stdoutBytes stderrBytes envBytes`, then
  * those bytes, then the end of the connection (for clients without a JSON parser). `wake` marks the second hook of
- * a Stop: exit code 2 wakes the session.
+ * a Stop: exit code 2 wakes the session. `statusLine`: the event is what the client gives its status line, and the
+ * output is the line; it changes nothing, and is no sign of life.
  */
 export const hookSchema = z.object({
   ...baseShape,
@@ -22,6 +23,7 @@ export const hookSchema = z.object({
   ppid: z.number().int().positive().optional(),
   reply: z.literal("raw").optional(),
   wake: z.boolean().optional(),
+  statusLine: z.boolean().optional(),
 });
 
 export interface HookReply {

@@ -274,6 +274,8 @@ export const limits = {
   /** Longest trail line that is read, and lines read at once. */
   trailLineBytes: 64 * 1024,
   trailReadMax: 10_000,
+  /** Locks of a session that its status line looks at. */
+  glanceLocksMax: 100,
   /** Kinds of hook events counted by name; further kinds share one counter. */
   hookKindsMax: 100,
   /** Latest refusals kept for `kite status`. */

@@ -12,6 +12,7 @@ interface InstallFlags {
   /** False with --no-mcp. */
   readonly mcp: boolean;
   readonly allow?: boolean;
+  readonly statusline?: boolean;
   readonly print?: boolean;
   readonly json?: boolean;
 }
@@ -21,6 +22,8 @@ Without --project, install writes your own settings, for all projects: ~/.claude
 CLAUDE_CONFIG_DIR. A second install changes nothing. It keeps every other entry, and a copy of the old file beside it.
 An entry in the client's own ~/.claude.json gives agents Kite's tools (MCP); --no-mcp leaves it out, or removes it.
 Undo: kite uninstall.
+
+--statusline adds Kite's line to the status line; one that you have runs within it, and is yours again after an uninstall.
 
 --shared writes .claude/settings.json, which a team commits. Its entries name no path: they do nothing for colleagues
 without Kite. Each colleague with Kite runs kite install --shared once. If several settings and the plugin of kite plugin
@@ -46,6 +49,7 @@ export function add(program: Command): void {
     .option("--every-event", "also forward the events of every message and every batch of calls")
     .option("--no-mcp", "install no Kite tools for agents")
     .option("--allow", "let agents use these tools without asking you each time")
+    .option("--statusline", "show in Claude Code's status line what a session holds and waits for")
     .addOption(
       program
         .createOption("--client <name>", "which client forwards the events; by default perl if it works")
@@ -64,6 +68,7 @@ async function install({
   everyEvent,
   mcp,
   allow,
+  statusline,
   print,
   json,
 }: InstallFlags): Promise<void> {
@@ -84,6 +89,9 @@ async function install({
         "give either --project (for you) or --shared (for the team); Kite changed nothing",
       );
     }
+    if (statusline === true && shared !== undefined) {
+      throw new InstallFailed("the status line is your own: run kite install --statusline without --shared");
+    }
     const scope = shared !== undefined ? "shared" : project !== undefined ? "project" : "user";
     const asked = shared ?? project ?? true;
     const dir = asked === true ? "." : asked;
@@ -103,6 +111,7 @@ async function install({
       everyEvent: everyEvent === true,
       allow: allow === true,
       shared: scope === "shared",
+      statusLine: statusline === true,
     };
     if (print) {
       process.stdout.write(hooks.preview(options));

@@ -10,6 +10,7 @@ import type { Delivery } from "./delivery.ts";
 import { lock } from "./edit-action.ts";
 import { gateComplete, gateShell, gateStop, gateWrite } from "./gates.ts";
 import { guard, releaseIndex } from "./git-guard.ts";
+import { glance } from "./glance.ts";
 import type { HookServices } from "./hook-services.ts";
 import { inbox, notes } from "./inbox.ts";
 import { listPeers } from "./peers.ts";
@@ -61,6 +62,7 @@ const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   notes,
   end,
   list_peers: listPeers,
+  glance,
   prompt_submitted: promptSubmitted,
   await_release: awaitRelease,
 };

@@ -26,13 +26,13 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
     call.reply(refuse("not_available", error));
     return;
   }
-  const { env = {}, ppid = null, wake = false } = request;
+  const { env = {}, ppid = null, wake = false, statusLine = false } = request;
   const { socket, hookWaitMs: waitMs } = services;
-  const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake });
+  const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake, statusLine });
   if (asked.session !== null && asked.home !== null) services.teams.saw(asked.session, asked.home);
   const plan = isOffFor(services, asked, request.event["cwd"]) ? withoutWaits(asked) : asked;
-  // The event's other hook counts it.
-  if (!wake) count(hookCounts, plan.event);
+  // The event's other hook counts it; the status line is no event.
+  if (!wake && !statusLine) count(hookCounts, plan.event);
   const unbroken = breakSilence(plan, call);
   const delivery = new Delivery();
   try {
@@ -49,7 +49,7 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
     if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
     else call.reply({ ok: true, ...words }, delivery.settle);
     // The line of its decision says how long a hook waited for others.
-    if (!wake && !call.wasParked) noteHook(services, plan, performance.now() - began);
+    if (!wake && !statusLine && !call.wasParked) noteHook(services, plan, performance.now() - began);
   } catch (error) {
     delivery.settle(false);
     throw error;

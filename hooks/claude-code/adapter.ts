@@ -1,6 +1,7 @@
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
 import { nothing } from "./answers/output.ts";
+import { statusLine } from "./answers/status-line.ts";
 import { lifeFiles } from "./life-files.ts";
 import { clientPid, field, wellFormed } from "./payload.ts";
 import { idle, type Plan, type Row } from "./plan-parts.ts";
@@ -29,6 +30,7 @@ function plan(event: Readonly<Record<string, unknown>>, context: HookContext): H
   const session = usable ? field(event, "session_id") : null;
   const agent = usable ? field(event, "agent_id") : null;
   const pid = clientPid(context);
+  if (context.statusLine === true) return statusLinePlan(session);
   const plan =
     name === null || session === null
       ? idle
@@ -48,6 +50,15 @@ function plan(event: Readonly<Record<string, unknown>>, context: HookContext): H
     transcript: usable ? field(event, "transcript_path") : null,
     actions: plan.actions,
     answer: plan.answer ?? (() => nothing),
+  };
+}
+
+/** The client's status line names its session; it is no event, and shows no life of it. */
+function statusLinePlan(session: string | null): HookPlan {
+  return {
+    ...{ event: "StatusLine", session, agent: null, tool: null, file: null, home: null, transcript: null },
+    actions: session === null ? [] : [{ do: "glance", session }],
+    answer: statusLine,
   };
 }
 

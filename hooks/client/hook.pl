@@ -5,6 +5,7 @@
 # `perl -T hook.pl MS`: it spends at most MS milliseconds, rounded up to whole seconds because alarm needs them.
 # `perl -T hook.pl MS wake`: the hook beside a Stop. The agent client does not wait; exit code 2 wakes the session.
 # `perl -T hook.pl MS '' plugin|shared`: an entry that other machines have too. It leaves the event to one of this machine.
+# `perl -T hook.pl MS statusline`: not a hook but the status line; standard input is what the agent client gives that.
 #
 # It runs at every edit, so it loads no module (the build removes strict). Its numbers for Socket, Fcntl and Errno are
 # those of Linux, else of macOS and the BSDs. -T makes perl ignore PERL5OPT and PERL5LIB. SIGTERM ends it at once; the
@@ -19,6 +20,7 @@ my $unreached = '{"systemMessage":"Kite is not responding; edits in this session
     . ' Run `kite doctor`."}' . "\n";
 
 my $wakes = ($ARGV[1] // '') eq 'wake';
+my $is_line = ($ARGV[1] // '') eq 'statusline';
 my ($home, $event, $started, $asked, $parked, $lost_at) = ('', '', 0, 0, 0, 0);
 my $patience_ms = $limits{firstByteMs};
 $SIG{__DIE__}  = sub { exit 0 };
@@ -115,7 +117,7 @@ sub request_line {
         push @env, qq("$name":"$value");
     }
     my $env = join ',', @env;
-    my $wake = $wakes ? ',"wake":true' : '';
+    my $wake = $wakes ? ',"wake":true' : $is_line ? ',"statusLine":true' : '';
     return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"$wake}\n);
 }
 
@@ -275,14 +277,14 @@ sub end_pause {
     ($others_failed, $patience_ms) = (0, $limits{firstByteMs});
 }
 
-# Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it or it
-# waited only briefly. Tells the person once per session that an edit runs without coordination, but not after `kite
+# Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it, it
+# waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination, but not after `kite
 # down`.
 sub let_go {
     my ($failed) = @_;
     alarm 0;
     my $failures = "$home/hook-failures";
-    my $counts = $failed && !$wakes && $patience_ms != $limits{hookBriefMs};
+    my $counts = $failed && !$wakes && !$is_line && $patience_ms != $limits{hookBriefMs};
     $counts &&= !lstat $failures || -f _;
     if ($counts && open my $file, (-s _ // 0) < 1_024 ? '>>' : '>', $failures) {
         put($file, sprintf "%010d%s\n", time, is_before_tool() ? ' tool' : '');

@@ -54,6 +54,8 @@ const unreached = `${JSON.stringify({
 })}\n`;
 
 const wakes = process.argv[3] === "wake";
+/** Not a hook but the status line; standard input is what the agent's client gives that. */
+const isLine = process.argv[3] === "statusline";
 const origin = process.argv[4] ?? "";
 let home = "";
 let event = "";
@@ -175,7 +177,8 @@ function requestLine(payload: string): Buffer {
     if (value !== undefined && Buffer.byteLength(value) <= pathBytes) env[name] = value;
   }
   const oneLine = payload.replace(/[\r\n]/g, " ");
-  const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"${wakes ? ',"wake":true' : ""}`;
+  const kind = wakes ? ',"wake":true' : isLine ? ',"statusLine":true' : "";
+  const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"${kind}`;
   const line = Buffer.from(`{"type":"hook","event":${oneLine},${around}}\n`);
   if (line.length > lineBytes) throw new RangeError("the event is too long");
   return line;
@@ -304,12 +307,12 @@ function endPause(): void {
 }
 
 /**
- * Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it or it
- * waited only briefly. Tells the person once per session that an edit runs without coordination, but not after `kite
+ * Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it, it
+ * waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination, but not after `kite
  * down`.
  */
 function failOpen(failed = false): never {
-  if (failed && !wakes && patienceMs !== briefMs) {
+  if (failed && !wakes && !isLine && patienceMs !== briefMs) {
     const path = failuresFile();
     const at = `${Math.floor(Date.now() / 1000)}${isBeforeTool() ? " tool" : ""}\n`;
     const stat = lookAt(path);

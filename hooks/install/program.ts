@@ -25,6 +25,14 @@ export interface Program {
   readonly node: string;
   /** A shell that reads it becomes the chosen client; for entries that name no path of one machine. */
   readonly portable: string;
+  /** The client's status line. */
+  readonly statusLine: string;
+}
+
+/** The texts of the scripts that run the chosen hook client. */
+export interface ProgramScripts {
+  readonly portable: string;
+  readonly statusLine: string;
 }
 
 /** The hook clients' file names, in `dist` and in `bin`. */
@@ -36,6 +44,7 @@ export function programPaths(bin: string): Program {
     pl: join(bin, "hook.pl"),
     node: join(bin, "node"),
     portable: join(bin, "hook"),
+    statusLine: join(bin, "statusline"),
   };
 }
 
@@ -45,8 +54,7 @@ export interface ProgramOptions {
   readonly dist: string;
   readonly node: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The text of the file that portable entries read. */
-  readonly portable: string;
+  readonly scripts: ProgramScripts;
 }
 
 /**
@@ -60,7 +68,9 @@ export function putProgram(options: ProgramOptions): boolean {
   mkdirSync(bin, { recursive: true, mode: 0o700 });
   for (const dir of [dirname(bin), bin]) refuseForeign(dir);
   const copied = clientFiles.map(name => putCopy(readFileSync(join(dist, name)), join(bin, name)));
-  copied.push(putCopy(Buffer.from(options.portable), programPaths(bin).portable));
+  const { portable, statusLine } = programPaths(bin);
+  copied.push(putCopy(Buffer.from(options.scripts.portable), portable));
+  copied.push(putCopy(Buffer.from(options.scripts.statusLine), statusLine));
   copied.push(putLink(node, programPaths(bin).node));
   copied.push(putCopy(Buffer.from(launcherFor(options)), launcherPath(bin)));
   const mcp = mcpText({ home: paths.home, node: programPaths(bin).node, kite: join(dist, "kite.mjs") });

@@ -46,6 +46,7 @@ export const actionTraits = {
   prompt_submitted: plain,
   await_release: { waits: true, tells: "only", afterRefusal: false },
   list_peers: telling,
+  glance: telling,
 } as const satisfies { readonly [D in HookAction["do"]]: ActionTraits };
 
 /** Actions whose outcomes have nothing to tell. */

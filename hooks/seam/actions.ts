@@ -286,4 +286,6 @@ export type HookAction =
       readonly do: "list_peers";
       readonly session: string;
       readonly agent?: string;
-    };
+    }
+  /** Look at what the session holds and waits for, and change nothing. */
+  | { readonly do: "glance"; readonly session: string };

@@ -72,6 +72,12 @@ export type HookOutcome =
       readonly unread: number;
     }
   | {
+      readonly did: "glance";
+      readonly ok: true;
+      /** Null: the daemon does not know the session. */
+      readonly glance: Glance | null;
+    }
+  | {
       readonly did: "inbox";
       readonly ok: true;
       /** The messages to show now. */
@@ -138,6 +144,19 @@ export type HookOutcome =
       readonly place?: number;
     };
 
+/** What a person in front of a session wants to see of it at any time. */
+export interface Glance {
+  /** The files that the session and its agents hold, the latest first, and how many more. */
+  readonly holds: readonly string[];
+  readonly moreHolds: number;
+  /** Who waits for one of them; each once. */
+  readonly waiters: readonly string[];
+  /** The first file that one of them waits for, and who has it if somebody does. */
+  readonly waitsFor: { readonly file: string; readonly holder: string | null } | null;
+  readonly readyTasks: number;
+  readonly unread: number;
+}
+
 /** What the gates found before a step of an agent. */
 export interface GateOutcome {
   readonly did: "gate_write" | "gate_shell" | "gate_stop" | "gate_complete";
@@ -167,6 +186,8 @@ export interface HookContext {
   readonly waitMs: number;
   /** The hook runs beside the one that ends the turn, and wakes its session when it exits with 2. */
   readonly wake: boolean;
+  /** The event is what the client gives its status line. */
+  readonly statusLine?: boolean;
 }
 
 /**

@@ -65,6 +65,14 @@ export class InteractiveSession {
     this.#child.stdin?.write("\r");
   }
 
+  /** Resolves when the text comes to the screen, from now on; blanks do not count. */
+  async shows(text: string): Promise<void> {
+    if (onScreen(this.#since).includes(onScreen(text))) return;
+    await new Promise<void>(resolve => {
+      this.#wanted = { text, resolve };
+    });
+  }
+
   /** Closes the terminal, which ends the client, and the model. Harmless when it is over. */
   async dispose(): Promise<void> {
     this.#close();

@@ -125,6 +125,10 @@ export class World {
     return JSON.parse(readFileSync(join(this.#folder, name, ".claude/settings.json"), "utf8"));
   }
 
+  async putSettings(name: string, settings: object): Promise<void> {
+    await writeFile(join(this.#folder, name, ".claude/settings.json"), JSON.stringify(settings));
+  }
+
   /** How many events of each kind the daemon heard of. */
   async heard(): Promise<Readonly<Record<string, number>>> {
     const { hooks } = z

@@ -5,11 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { commandsIn } from "../../hooks/claude-code/settings/found.ts";
-import {
-  type PortableOrigin,
-  portableGroups,
-  portableTarget,
-} from "../../hooks/claude-code/settings/portable.ts";
+import { type PortableOrigin, portableGroups } from "../../hooks/claude-code/settings/portable.ts";
+import { programScripts } from "../../hooks/claude-code/settings/scripts.ts";
 import { programPaths } from "../../hooks/install/program.ts";
 import { answer, HookWorld, hookPrograms, payload, silent } from "./hook-clients.ts";
 
@@ -109,7 +106,8 @@ describe.each(hookPrograms)("$name", program => {
       program.name === "perl" ? 'print "@ARGV";' : 'process.stdout.write(process.argv.slice(2).join(" "));';
     mkdirSync(bin, { recursive: true });
     writeFileSync(program.name === "perl" ? told.pl : told.cjs, words);
-    writeFileSync(told.portable, portableTarget({ ...told, node: process.execPath }, program.name));
+    const scripts = programScripts({ ...told, node: process.execPath }, { client: program.name, home: null });
+    writeFileSync(told.portable, scripts.portable);
     expect(run({ KITE_HOME: dirname(bin) })).toEqual([0, `${entry.args[3]}  shared`, ""]);
   });
 

@@ -54,6 +54,7 @@ const options = () => ({
   everyEvent: false,
   allow: false,
   shared: false,
+  statusLine: false,
 });
 const put = (fields: Partial<Parameters<typeof install>[0]> = {}) => install({ ...options(), ...fields });
 

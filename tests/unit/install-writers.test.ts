@@ -65,6 +65,7 @@ const put = () =>
     everyEvent: false,
     allow: false,
     shared: false,
+    statusLine: false,
   });
 const place = () => userServers({ HOME: root });
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));

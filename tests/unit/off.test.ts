@@ -111,6 +111,7 @@ describe("what is silenced", () => {
       "gate_stop",
       "gate_team",
       "gate_write",
+      "glance",
       "guard",
       "inbox",
       "list_peers",

@@ -11,9 +11,11 @@ import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { type ClientName, groupsFor } from "./command.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";
 import { readPlugins } from "./plugins.ts";
-import { portableGroups, portableTarget } from "./portable.ts";
+import { portableGroups } from "./portable.ts";
 import { linkTarget } from "./project.ts";
+import { programScripts } from "./scripts.ts";
 import { addHooks, type Created, isEmpty, removeHooks } from "./settings-text.ts";
+import { addStatusLine, removeStatusLine } from "./status-line-text.ts";
 
 /** The text of a new settings file. */
 const noSettings = "{}\n";
@@ -36,6 +38,8 @@ export interface InstallOptions {
   readonly allow: boolean;
   /** The settings are a project's committed ones: the entries hold on every machine, and git keeps the old file. */
   readonly shared: boolean;
+  /** Show what the session holds and waits for in the client's status line, too. */
+  readonly statusLine: boolean;
 }
 
 export interface Installed {
@@ -46,7 +50,10 @@ export interface Installed {
   readonly events: readonly string[];
 }
 
-type Wanted = Pick<InstallOptions, "paths" | "client" | "home" | "everyEvent" | "allow" | "shared">;
+type Wanted = Pick<
+  InstallOptions,
+  "paths" | "client" | "home" | "everyEvent" | "allow" | "shared" | "statusLine"
+>;
 
 function wantedGroups({ paths, client, home, everyEvent, shared }: Wanted): ReturnType<typeof groupsFor> {
   if (shared) return portableGroups({ origin: "shared", everyEvent });
@@ -61,12 +68,22 @@ export function preview(options: Wanted & Pick<InstallOptions, "settings">): str
 
 /** Returns the wanted settings; `before` lists the objects that an earlier install created. */
 function planned(text: string, wanted: Wanted, before: Created | null): ReturnType<typeof addHooks> {
-  const hooks = addHooks(text, wantedGroups(wanted), wanted.paths.bin, before);
-  if (!wanted.allow) return hooks;
-  const allowed = addAllow(hooks.text, toolsRule);
-  if (allowed.made === null) return hooks;
-  const created = { ...(hooks.created ?? { hooks: false, events: [] }), allow: allowed.made };
-  return { text: allowed.text, created };
+  const { bin } = wanted.paths;
+  let { text: next, created } = addHooks(text, wantedGroups(wanted), bin, before);
+  const also = (more: Partial<Created>) => {
+    created = { ...(created ?? { hooks: false, events: [] }), ...more };
+  };
+  if (wanted.allow) {
+    const { text: allowed, made } = addAllow(next, toolsRule);
+    next = allowed;
+    if (made !== null) also({ allow: made });
+  }
+  if (wanted.statusLine) {
+    const { text: shown, made } = addStatusLine(next, programPaths(bin).statusLine);
+    next = shown;
+    if (made !== null) also({ statusLine: made });
+  }
+  return { text: next, created };
 }
 
 /**
@@ -81,8 +98,8 @@ export async function install(options: InstallOptions): Promise<Installed> {
     named(file, () => planned(text, options, before?.created ?? null));
   const now = readText(file, limits.settingsBytes);
   if (plan(now ?? noSettings, undefined).text !== now) refuseLinked(file);
-  const portable = portableTarget(programPaths(paths.bin), options.client);
-  const programChanged = putProgram({ paths, dist, node, env, portable });
+  const scripts = programScripts(programPaths(paths.bin), options);
+  const programChanged = putProgram({ paths, dist, node, env, scripts });
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
     const known = installs.find(i => i.file === file);
@@ -208,8 +225,11 @@ function takeOutNow(bin: string, file: string, before: Install | undefined): Uni
   if (untouched && original !== null) return replaceText(file, original, 0o644, old) ? "restored" : null;
   const text = named(file, () => {
     const without = removeHooks(old, bin, before?.created ?? null);
-    const made = before?.created?.allow;
-    return made === undefined ? without : removeAllow(without, toolsRule, made);
+    const { allow, statusLine } = before?.created ?? {};
+    const asked = allow === undefined ? without : removeAllow(without, toolsRule, allow);
+    return statusLine === undefined
+      ? asked
+      : removeStatusLine(asked, programPaths(bin).statusLine, statusLine);
   });
   if (text === old) return "nothing_there";
   const isGone = before?.madeFile && isEmpty(text);

@@ -15,7 +15,7 @@ import type { ClientName } from "./command.ts";
 import { readInstalls } from "./installs.ts";
 import { pluginFiles } from "./plugin-files.ts";
 import { type PluginRecord, readPlugins, writePlugins } from "./plugins.ts";
-import { portableTarget } from "./portable.ts";
+import { programScripts } from "./scripts.ts";
 
 /** The file that makes a folder a marketplace. */
 const catalogue = ".claude-plugin/marketplace.json";
@@ -44,8 +44,8 @@ export interface MadePlugin {
 export async function makePlugin(options: PluginOptions): Promise<MadePlugin> {
   const { paths, version, dist, node, env, client } = options;
   refuseOthers(resolve(options.folder));
-  const portable = portableTarget(programPaths(paths.bin), client);
-  const programChanged = putProgram({ paths, dist, node, env, portable });
+  const scripts = programScripts(programPaths(paths.bin), { client, home: env["KITE_HOME"] || null });
+  const programChanged = putProgram({ paths, dist, node, env, scripts });
   mkdirSync(options.folder, { recursive: true });
   const folder = realpathSync(options.folder);
   const files = pluginFiles({ version, hasOwnHome: Boolean(env["KITE_HOME"]) });

@@ -3,9 +3,6 @@
  * machine. On one without Kite they do nothing; on one with Kite they run the hook client that an install chose there.
  */
 
-import { shellWord } from "../../../protocol/text.ts";
-import type { Program } from "../../install/program.ts";
-import { type ClientName, perlCommand } from "./command.ts";
 import { type EventGroup, eventGroups, type HookEntry } from "./entries.ts";
 import { portableProgram } from "./ours.ts";
 
@@ -32,13 +29,4 @@ export function portableGroups({ origin, everyEvent }: PortableOptions): readonl
     });
     return [event, { ...group, hooks }];
   });
-}
-
-/** Returns the file that portable entries read on this machine: it runs the chosen hook client. */
-export function portableTarget(program: Program, client: ClientName): string {
-  const words =
-    client === "perl"
-      ? [perlCommand(program.pl, null, []).command, ...perlCommand(program.pl, null, []).args]
-      : ["/usr/bin/env", "-u", "NODE_EXTRA_CA_CERTS", "-u", "NODE_OPTIONS", program.node, program.cjs];
-  return `# Written by kite install. A shell that reads it becomes the hook client.\nexec ${words.map(shellWord).join(" ")} "$@"\n`;
 }

@@ -14,6 +14,7 @@ import {
 import type { AllowMade } from "./allow-text.ts";
 import type { EventGroup } from "./entries.ts";
 import { isOurs } from "./ours.ts";
+import type { StatusLineMade } from "./status-line-text.ts";
 
 /** Lists and objects that Kite created; uninstall removes them if they are empty. */
 export interface Created {
@@ -21,6 +22,8 @@ export interface Created {
   readonly events: readonly string[];
   /** Present if Kite added the rule that allows its tools. */
   readonly allow?: AllowMade;
+  /** Present if Kite put its status line there. */
+  readonly statusLine?: StatusLineMade;
 }
 
 /**

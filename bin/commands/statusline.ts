@@ -1,0 +1,59 @@
+import type { Command } from "commander";
+
+const help = `
+Reads what Claude Code gives its status line on standard input, and prints one line: what the session holds, who waits for it,
+what it waits for, ready tasks, unread messages. Without a daemon, or for a session that Kite does not know, it prints
+nothing. kite install --statusline sets it up, around the status line that you have.
+
+Example, in settings.json by hand:
+  "statusLine": {"type": "command", "command": "kite statusline"}
+It shows, for example:
+  kite: bob waits for you · holds auth.ts +2 · 3 tasks ready · 1 unread`;
+
+export function add(program: Command): void {
+  program
+    .command("statusline")
+    .description("print one line for Claude Code's status line")
+    .addHelpText("after", help)
+    .action(statusLine);
+}
+
+async function statusLine(): Promise<void> {
+  const { LocalError } = await import("../../client/errors.ts");
+  const { isObject } = await import("../../protocol/wire.ts");
+  const { processWorld } = await import("../process-context.ts");
+  const { readFileSync } = await import("node:fs");
+  if (process.stdin.isTTY) {
+    refuse("kite statusline reads what Claude Code gives its status line; run kite status instead");
+    return;
+  }
+  const event: unknown = parsed(readFileSync(0, "utf8"));
+  if (!isObject(event)) {
+    refuse(
+      "standard input is not the JSON object that Claude Code gives its status line; it is set up by kite install --statusline",
+    );
+    return;
+  }
+  const world = processWorld();
+  try {
+    const client = await world.connect({ name: "kite statusline" });
+    const reply = await client.request("hook", { event, statusLine: true }).finally(() => client.close());
+    if (reply.ok) process.stdout.write(reply.output);
+  } catch (error) {
+    // Without a daemon there is nothing to show; a status line is no place for an error at each turn.
+    if (!(error instanceof LocalError)) throw error;
+  }
+}
+
+function refuse(sentence: string): void {
+  process.stderr.write(`kite: ${sentence}\n`);
+  process.exitCode = 1;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // The caller says what is wrong.
+  }
+}

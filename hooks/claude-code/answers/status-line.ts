@@ -1,0 +1,40 @@
+/** Words the status line of a session, for the person in front of it. */
+import { plain } from "../../../protocol/text.ts";
+import type { Glance, HookOutcome } from "../../seam/plan.ts";
+import type { Output } from "./output.ts";
+
+/** Longest name of a file or an agent, in UTF-16 units. */
+const nameChars = 24;
+
+/** One line, what concerns the person most first; nothing if the daemon does not know the session. */
+export function statusLine(outcomes: readonly HookOutcome[]): Output {
+  const looked = outcomes.find(o => o.did === "glance" && o.ok);
+  const glance = looked !== undefined && looked.did === "glance" && looked.ok ? looked.glance : null;
+  return { output: glance === null ? "" : `kite: ${parts(glance).join(" · ")}\n` };
+}
+
+function parts({ holds, moreHolds, waiters, waitsFor, readyTasks, unread }: Glance): string[] {
+  const [held] = holds;
+  const [waiter] = waiters;
+  const moreHeld = holds.length + moreHolds - 1;
+  const behind = waitsFor === null || waitsFor.holder === null ? "" : ` (${short(waitsFor.holder)})`;
+  return [
+    ...(waitsFor === null ? [] : [`waits for ${fileName(waitsFor.file)}${behind}`]),
+    ...(waiter === undefined ? [] : [`${short(waiter)}${more(waiters.length - 1)} waits for you`]),
+    held === undefined ? "no locks" : `holds ${fileName(held)}${more(moreHeld)}`,
+    ...(readyTasks === 0 ? [] : [`${readyTasks} ${readyTasks === 1 ? "task" : "tasks"} ready`]),
+    ...(unread === 0 ? [] : [`${unread} unread`]),
+  ];
+}
+
+function more(count: number): string {
+  return count === 0 ? "" : ` +${count}`;
+}
+
+function fileName(file: string): string {
+  return short(/[^/]+\/?$/.exec(file)?.[0] ?? file);
+}
+
+function short(name: string): string {
+  return plain(name, nameChars);
+}

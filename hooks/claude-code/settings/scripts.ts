@@ -1,0 +1,48 @@
+/** The shell scripts of Kite's `bin` folder that run the chosen hook client. */
+import { limits } from "../../../protocol/limits.ts";
+import { shellWord } from "../../../protocol/text.ts";
+import type { Program, ProgramScripts } from "../../install/program.ts";
+import { type ClientName, perlCommand } from "./command.ts";
+
+export interface ScriptOptions {
+  readonly client: ClientName;
+  /** `KITE_HOME`, if it is set. */
+  readonly home: string | null;
+}
+
+/** Returns the texts of the scripts. */
+export function programScripts(program: Program, { client, home }: ScriptOptions): ProgramScripts {
+  const run = clientWords(program, client, home).map(shellWord).join(" ");
+  const line = `${run} ${limits.hookTurnBudgetMs} statusline`;
+  return {
+    portable: `# Written by kite install. A shell that reads it becomes the hook client.
+exec ${run} "$@"
+`,
+    statusLine: `#!/bin/sh
+# Written by kite install. The status line of Claude Code: what the command in $1 prints, if there is one, then Kite's line.
+[ $# -eq 0 ] && exec ${line}
+input=$(cat)
+shown=$(printf '%s\\n' "$input" | /bin/sh -c "$1")
+[ -n "$shown" ] && printf '%s\\n' "$shown"
+printf '%s\\n' "$input" | ${line}
+`,
+  };
+}
+
+function clientWords(program: Program, client: ClientName, home: string | null): readonly string[] {
+  if (client === "perl") {
+    const { command, args } = perlCommand(program.pl, home, []);
+    return [command, ...args];
+  }
+  const kiteHome = home === null ? [] : [`KITE_HOME=${home}`];
+  return [
+    "/usr/bin/env",
+    "-u",
+    "NODE_EXTRA_CA_CERTS",
+    "-u",
+    "NODE_OPTIONS",
+    ...kiteHome,
+    program.node,
+    program.cjs,
+  ];
+}

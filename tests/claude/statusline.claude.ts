@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { beforeEach, expect, test } from "vitest";
+import { Moment, say } from "./script.ts";
+import { World } from "./world.ts";
+
+/** The status line of the real client, around one that its person had before. */
+const programs = {
+  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
+  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+};
+if (programs.claude === "")
+  throw new Error("these tests need the real client; run them with: npm run test:claude");
+
+let world: World;
+
+beforeEach(async () => {
+  world = await World.create(programs, false);
+  await world.up();
+  return () => world.dispose();
+});
+
+test("a person sees Kite's line below the line that was there before", async () => {
+  const own = `echo mine in $0 | tee ${world.path("shell.txt")}`;
+  await world.kiteFor("first", "install");
+  await world.putSettings("first", {
+    ...world.settings("first"),
+    statusLine: { type: "command", command: own },
+  });
+  await world.kiteFor("first", "install", "--statusline");
+  const asked = new Moment();
+  const script = [asked.before(say("Done."))];
+  const session = await world.interactive("first", script, { settings: world.settings("first") });
+  // The client draws only what changed, so of later lines not every letter comes.
+  await session.shows("mine in /bin/sh kite: no locks");
+  asked.reached();
+  await session.asked(1);
+  expect(readFileSync(world.path("shell.txt"), "utf8")).toBe("mine in /bin/sh\n");
+});
