@@ -165,6 +165,15 @@ export const commands: Commands = {
     description: "print one line for Claude Code's status line",
     load: () => import("./commands/statusline.ts"),
   },
+  completion: {
+    description: "print the script with which a shell completes kite's command line",
+    load: () => import("./commands/completion.ts"),
+  },
+  complete: {
+    description: "list the words that complete a command line",
+    load: () => import("./commands/complete.ts"),
+    hidden: true,
+  },
   mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
   off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
   on: { description: "undo kite off", load: () => import("./commands/on.ts") },

@@ -9,9 +9,11 @@ import { version } from "./version.ts";
 /** A command of `kite`. */
 export interface Entry {
   readonly description: string;
-  readonly load: () => Promise<{ readonly add: (program: Command) => void }>;
+  readonly load: () => Promise<{ readonly add: (program: Command, all: Commands) => void }>;
   /** The command acts for the session or agent that runs it. */
   readonly acts?: true;
+  /** For programs; help does not show it. */
+  readonly hidden?: true;
 }
 
 export type Commands = Readonly<Record<string, Entry>>;
@@ -40,10 +42,10 @@ export async function run(typed: readonly string[], commands: Commands): Promise
     })
     .showSuggestionAfterError();
   const entry = commands[nameIn(argv) ?? ""];
-  if (entry !== undefined) (await entry.load()).add(program);
+  if (entry !== undefined) (await entry.load()).add(program, commands);
   else
-    for (const [name, { description }] of Object.entries(commands))
-      program.command(name).description(description);
+    for (const [name, { description, hidden = false }] of Object.entries(commands))
+      program.command(name, { hidden }).description(description);
   try {
     if (entry?.acts && !(await nameAgent(typed.slice(2)))) return;
     await program.parseAsync(argv);
