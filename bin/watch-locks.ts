@@ -18,26 +18,30 @@ import { ask, fail, Refused, rowsOf } from "./with-daemon.ts";
 const lockEvents = ["lock_granted", "lock_queued", "lock_released", "lock_wait_ended", "lock_revoked"];
 const tickMs = 1_000;
 
+interface Watched {
+  readonly world: ProcessContext;
+  readonly client: Client;
+  readonly json: boolean;
+  /** As in `LocksData`. */
+  readonly project: string | null;
+}
+
 /**
  * Shows the locks until `until` is aborted or the client has ended for good. On a terminal it redraws the view on every
  * change and once a second for the ages; in a pipe it prints a line for every change. Returns the exit code.
  */
-export async function watchLocks(
-  world: ProcessContext,
-  client: Client,
-  json: boolean,
-  until: AbortSignal,
-): Promise<number> {
+export async function watchLocks(watched: Watched, until: AbortSignal): Promise<number> {
+  const { world, client, json } = watched;
   await ask(client, "subscribe", { events: lockEvents });
   const inPlace = world.stdout.isTTY === true && !json;
-  const stop = inPlace ? await drawing(world, client) : await listing(world, client, json);
+  const stop = inPlace ? await drawing(watched) : await listing(watched);
   const why = await streamEnd(client, until);
   stop();
   return streamCode(world, json, why);
 }
 
 /** Prints lines in a pipe: first the locks, then their changes. */
-async function listing(world: ProcessContext, client: Client, json: boolean): Promise<() => void> {
+async function listing({ world, client, json, project }: Watched): Promise<() => void> {
   const missed = () => {
     const sentence = "events were missed while the daemon was away; see kite locks";
     fail(world, json, "lagged", sentence);
@@ -52,7 +56,7 @@ async function listing(world: ProcessContext, client: Client, json: boolean): Pr
     }),
     client.onLagged(missed),
   ];
-  const data = await fetch(client);
+  const data = await fetch(client, project);
   if (json) printJson(world, { locks: data.locks });
   else printFramed(world, locksView(data, screenOf(world)));
   print(world, early);
@@ -67,7 +71,7 @@ const showCursor = "\u001b[?25h";
 const clearBelow = "\u001b[J";
 
 /** Draws the view on a terminal. Runs one query at a time: changes during a query share the next one. */
-async function drawing(world: ProcessContext, client: Client): Promise<() => void> {
+async function drawing({ world, client, project }: Watched): Promise<() => void> {
   let height = 0;
   let stopped = false;
   const draw = (data: LocksData) => {
@@ -89,7 +93,7 @@ async function drawing(world: ProcessContext, client: Client): Promise<() => voi
     try {
       while (again && !stopped) {
         again = false;
-        const data = await fetch(client);
+        const data = await fetch(client, project);
         if (!stopped) draw(data);
       }
     } catch (error) {
@@ -104,7 +108,7 @@ async function drawing(world: ProcessContext, client: Client): Promise<() => voi
     client.onLagged(() => void refresh()),
     world.every(tickMs, () => void refresh()),
   ];
-  draw(await fetch(client));
+  draw(await fetch(client, project));
   return () => {
     stopped = true;
     for (const stop of stops) stop();
@@ -116,7 +120,7 @@ function more(count: number, width: number): string {
   return cut(`and ${count} more lines: kite locks`, width);
 }
 
-async function fetch(client: Client): Promise<LocksData> {
+async function fetch(client: Client, project: string | null): Promise<LocksData> {
   const [locks, sessions] = await Promise.all([rowsOf(client, "locks"), rowsOf(client, "sessions")]);
-  return { locks, sessions };
+  return { locks, sessions, project };
 }

@@ -1,12 +1,15 @@
 import type { Command } from "commander";
 import type { ProcessContext } from "../process-context.ts";
+import type { ScopeFlags } from "../scope.ts";
 
-interface LocksFlags {
+interface LocksFlags extends ScopeFlags {
   readonly watch?: boolean;
   readonly json?: boolean;
 }
 
 const help = `
+It lists the locks of the working directory's project, and a line for each other project. --json has all projects.
+
 --json: {"locks":[...]}, rows as \`query\` gives them; with --watch one event a line, as \`subscribe\` gives them.
 In a pipe, --watch prints the present locks, then a line for each change.
 
@@ -20,30 +23,41 @@ export function add(program: Command): void {
   program
     .command("locks")
     .description("list the locks and their waiters")
+    .argument("[directory]", "list those of this directory's project; by default the working directory's")
+    .option("--all", "list those of all projects")
     .option("--watch", "update the list until interrupted")
     .option("--json", "print JSON")
     .addHelpText("after", help)
-    .action(async (flags: LocksFlags) => {
+    .action(async (directory: string | undefined, flags: LocksFlags) => {
       const { interrupted, processWorld } = await import("../process-context.ts");
       const until = flags.watch ? interrupted() : new AbortController().signal;
-      process.exitCode = await locks(processWorld(), flags, until);
+      process.exitCode = await locks(processWorld(), flags, until, directory);
     });
 }
 
 /** Returns the exit code; with `watch`, once `until` is aborted or the daemon has gone. */
-export async function locks(world: ProcessContext, flags: LocksFlags, until: AbortSignal): Promise<number> {
+export async function locks(
+  world: ProcessContext,
+  flags: LocksFlags,
+  until: AbortSignal,
+  directory?: string,
+): Promise<number> {
   const { rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const json = flags.json === true;
+  const { scopeProject } = await import("../scope.ts");
+  const project = json ? null : await scopeProject(world, directory, flags);
   if (flags.watch) {
     const { watchLocks } = await import("../watch-locks.ts");
-    return withDaemon(world, json, client => watchLocks(world, client, json, until), { reconnect: true });
+    return withDaemon(world, json, client => watchLocks({ world, client, json, project }, until), {
+      reconnect: true,
+    });
   }
   const { locksView } = await import("../view/locks.ts");
   return withDaemon(world, json, async client => {
     const [rows, sessions] = await Promise.all([rowsOf(client, "locks"), rowsOf(client, "sessions")]);
     if (json) printJson(world, { locks: rows });
-    else printFramed(world, locksView({ locks: rows, sessions }, screenOf(world)));
+    else printFramed(world, locksView({ locks: rows, sessions, project }, screenOf(world)));
     return 0;
   });
 }

@@ -1,35 +1,57 @@
 import type { Command } from "commander";
 import type { ProcessContext } from "../process-context.ts";
+import type { ScopeFlags } from "../scope.ts";
 
 const help = `
+It lists the sessions of the working directory's project, and a line for each other project. --json has all projects.
+
 --json: {"sessions":[...]}, rows as \`query\` gives them.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
-Example:
-  $ kite sessions`;
+Examples:
+  $ kite sessions
+  $ kite sessions --all`;
+
+interface SessionsFlags extends ScopeFlags {
+  readonly json?: boolean;
+}
 
 export function add(program: Command): void {
   program
     .command("sessions")
     .description("list the sessions, with their ids, processes and directories")
+    .argument("[directory]", "list those of this directory's project; by default the working directory's")
+    .option("--all", "list those of all projects")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async ({ json }: { readonly json?: boolean }) => {
+    .action(async (directory: string | undefined, flags: SessionsFlags) => {
       const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await sessions(processWorld(), json === true);
+      process.exitCode = await sessions(processWorld(), flags.json === true, directory, flags);
     });
 }
 
-/** Returns the exit code. */
-export async function sessions(world: ProcessContext, json: boolean): Promise<number> {
+/** Lists the sessions of `directory`'s project, by default the working directory's. Returns the exit code. */
+export async function sessions(
+  world: ProcessContext,
+  json: boolean,
+  directory?: string,
+  flags: ScopeFlags = {},
+): Promise<number> {
   const { rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { sessionsView } = await import("../view/sessions.ts");
   return withDaemon(world, json, async client => {
     const [rows, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
-    if (json) printJson(world, { sessions: rows });
-    else printFramed(world, sessionsView({ sessions: rows, locks }, screenOf(world)));
+    if (json) {
+      printJson(world, { sessions: rows });
+      return 0;
+    }
+    const { scopeProject } = await import("../scope.ts");
+    const { terminalsOf } = await import("../terminals.ts");
+    const project = await scopeProject(world, directory, flags);
+    const terminals = terminalsOf(rows.flatMap(({ pid }) => pid ?? []));
+    printFramed(world, sessionsView({ sessions: rows, locks, project, terminals }, screenOf(world)));
     return 0;
   });
 }

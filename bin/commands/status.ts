@@ -2,8 +2,11 @@ import type { Command } from "commander";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { ProcessContext } from "../process-context.ts";
+import type { ScopeFlags } from "../scope.ts";
 
 const help = `
+It shows the project of the working directory, and a line for each other project. --json has all projects.
+
 With --lead: the agents of the working directory's project by state, the critical path of its tasks, who waits for whom,
 what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}.
 
@@ -15,20 +18,32 @@ Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
 Examples:
   $ kite status
+  $ kite status --all
+  $ kite status ../other-project
   $ kite status --lead`;
+
+interface StatusFlags extends ScopeFlags {
+  readonly json?: boolean;
+  readonly lead?: boolean;
+}
 
 export function add(program: Command): void {
   program
     .command("status")
     .description("show the sessions, their locks and their waiters")
+    .argument("[directory]", "show the project of this directory; by default the working directory's")
+    .option("--all", "show all projects in full")
     .option("--lead", "show what a lead of the project reads, with what is new in the last 15 minutes")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async ({ json, lead }: { readonly json?: boolean; readonly lead?: boolean }) => {
+    .action(async (directory: string | undefined, flags: StatusFlags) => {
+      const { json, lead } = flags;
       const { processWorld } = await import("../process-context.ts");
       const world = processWorld();
       process.exitCode =
-        lead === true ? await leadStatus(world, json === true) : await status(world, json === true);
+        lead === true
+          ? await leadStatus(world, json === true)
+          : await status(world, json === true, directory, flags);
     });
 }
 
@@ -52,8 +67,13 @@ async function leadStatus(world: ProcessContext, json: boolean): Promise<number>
   });
 }
 
-/** Returns the exit code. */
-export async function status(world: ProcessContext, json: boolean): Promise<number> {
+/** Shows the project of `directory`, by default the working directory's. Returns the exit code. */
+export async function status(
+  world: ProcessContext,
+  json: boolean,
+  directory?: string,
+  flags: ScopeFlags = {},
+): Promise<number> {
   const { Refused, rowsOf, withDaemon } = await import("../with-daemon.ts");
   const { print, printFramed, printJson, screenOf } = await import("../process-context.ts");
   const { notRunningView, statusView } = await import("../view/status.ts");
@@ -92,7 +112,11 @@ export async function status(world: ProcessContext, json: boolean): Promise<numb
       const all = [...isOff, ...warnings(stats, version), ...old, ...bare, ...unplaced(sessions)];
       const data = { stats, socket, sessions, locks, holds, refusals, risks, watched, warnings: all };
       if (json) printJson(world, { running: true, ...data });
-      else printFramed(world, statusView(data, screenOf(world)));
+      else {
+        const { scopeProject } = await import("../scope.ts");
+        const project = await scopeProject(world, directory, flags);
+        printFramed(world, statusView({ ...data, project }, screenOf(world)));
+      }
       return 0;
     },
     { absent },

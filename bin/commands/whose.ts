@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import type { ProcessContext } from "../process-context.ts";
+import type { ScopeFlags } from "../scope.ts";
 
-interface WhoseFlags {
+interface WhoseFlags extends ScopeFlags {
   readonly json?: boolean;
 }
 
@@ -9,6 +10,8 @@ const help = `
 Whose lists files that Kite saw sessions write, by an edit or with a shell command, while git reports uncommitted work in
 them. It marks work of ended sessions as (ended): Kite refuses a git command that would wipe such work once, and lets it
 run when the session sends it again. For files that only you changed, use git status.
+
+Without a file it shows the working directory's project, and counts the files of the others.
 
 Below the files, whose prints the command that commits a session's own files and leaves all other files and the index as
 they are. Kite does not run it.
@@ -27,6 +30,7 @@ export function add(program: Command): void {
     .command("whose")
     .description("show which session's uncommitted work is in which file")
     .argument("[file]", "only this file, or the files below this directory")
+    .option("--all", "show all projects")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (file: string | undefined, flags: WhoseFlags) => {
@@ -45,8 +49,10 @@ export async function whose(world: ProcessContext, file: string | null, flags: W
   return withDaemon(world, flags.json === true, async client => {
     const all = await rowsOf(client, "writes");
     const writes = all.filter(row => path === null || row.path === path || row.path.startsWith(`${path}/`));
+    const { scopeProject } = await import("../scope.ts");
+    const project = flags.json || path !== null ? null : await scopeProject(world, undefined, flags);
     if (flags.json) printJson(world, { writes });
-    else printFramed(world, whoseView(writes, file, screenOf(world)));
+    else printFramed(world, whoseView(writes, file, screenOf(world), project));
     return exitCodes.done;
   });
 }

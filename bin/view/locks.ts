@@ -1,6 +1,7 @@
 /** Locks and their queues as text. */
 import type { ActorRow, LockRow, WaiterRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places } from "./places.ts";
 import { heading } from "./sessions.ts";
 import { type Cell, table } from "./table.ts";
@@ -9,6 +10,8 @@ import { bound, clean, duration, type Screen, wrap } from "./text.ts";
 export interface LocksData {
   readonly locks: readonly LockRow[];
   readonly sessions: readonly SessionRow[];
+  /** The project to show in full, the others in a line each; absent or null: all. */
+  readonly project?: string | null;
 }
 
 export interface LocksOptions {
@@ -18,11 +21,19 @@ export interface LocksOptions {
   readonly headings: boolean;
 }
 
+/** Columns of a holder's name. */
+const nameColumns = 20;
+
 /** `kite locks`: every lock with its queue. */
 export function locksView(data: LocksData, screen: Screen): string[] {
-  return data.locks.length === 0
-    ? ["No locks."]
-    : lockLines(data, screen, { quietMax: data.locks.length, headings: true });
+  const project = shownProject(data, data.project ?? null);
+  const locks = ofProject(data.locks, project);
+  const others = otherProjectLines(data, project, "kite locks --all", screen);
+  const own =
+    locks.length === 0
+      ? [project === null ? "No locks." : "No locks in this project."]
+      : lockLines({ ...data, locks }, screen, { quietMax: locks.length, headings: true });
+  return others.length === 0 ? own : [...own, "", ...others];
 }
 
 /**
@@ -35,12 +46,18 @@ export function lockLines(data: LocksData, screen: Screen, options: LocksOptions
   const wanted = data.locks.filter(l => l.waiters.length > 0).sort((a, b) => longest(b) - longest(a));
   const quiet = data.locks.filter(l => l.waiters.length === 0).sort((a, b) => b.heldMs - a.heldMs);
   const shown = [...wanted, ...quiet.slice(0, quietMax)];
-  const projects = [...new Set(shown.map(l => l.project))].sort();
+  // In the order of their most wanted locks.
+  const projects = [...new Set(shown.map(l => l.project))];
   const headings =
     options.headings || new Set([...data.locks, ...data.sessions].map(r => r.project)).size > 1;
   const indent = headings ? 4 : 2;
   const rows = projects.flatMap(project => shown.filter(l => l.project === project));
-  const columns = [{ min: 8, cut: "start" as const }, { min: 5 }, {}, { align: "right" as const }];
+  const columns = [
+    { min: 12, cut: "middle" as const },
+    { min: 5, max: nameColumns },
+    {},
+    { align: "right" as const },
+  ];
   const drawn = table(
     rows.map(row => cellsOf(row, places)),
     columns,

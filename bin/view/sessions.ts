@@ -2,7 +2,8 @@
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../protocol/session.ts";
 import { paint, type Style, unpainted } from "./color.ts";
-import { healthAdvice, healthText, needsLook, troubleOf } from "./health.ts";
+import { healthAdvice, healthText, troubleOf } from "./health.ts";
+import { needsPerson, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
 import { type Cell, table } from "./table.ts";
 import { bound, clean, clock, counted, cut, duration, pad, type Screen, widthOf, wrap } from "./text.ts";
@@ -12,11 +13,19 @@ export interface SessionsData {
   readonly locks: readonly LockRow[];
 }
 
+interface SessionsInFull extends SessionsData {
+  /** The project to show in full, the others in a line each; null: all. */
+  readonly project?: string | null;
+  /** The terminal of each process that has one: `pts/3`, `tmux %5`. */
+  readonly terminals?: ReadonlyMap<number, string> | undefined;
+}
+
 export interface SessionsOptions {
   /** Many quiet sessions share a line; a session that works, waits, holds or asks always has its own. */
   readonly condense: boolean;
   /** Adds a second line per session: id, process, start, directory. */
   readonly detail: boolean;
+  readonly terminals?: ReadonlyMap<number, string> | undefined;
 }
 
 /** From this many sessions on, quiet ones are condensed. */
@@ -27,11 +36,21 @@ const agentsShownMax = 8;
 /** Columns of a task's description, and of a role. */
 const taskColumns = 48;
 const roleColumns = 24;
+/** Columns of a session's name, and of its branch and worktree. */
+const nameColumns = 20;
+const placeColumns = 28;
 
 /** `kite sessions`: every session in full. */
-export function sessionsView(data: SessionsData, screen: Screen): string[] {
+export function sessionsView(data: SessionsInFull, screen: Screen): string[] {
   if (data.sessions.length === 0) return ["No sessions."];
-  return sessionLines(data, screen, { condense: false, detail: true });
+  const project = shownProject(data, data.project ?? null);
+  const here = ofProject(data.sessions, project);
+  const options = { condense: false, detail: true, terminals: data.terminals };
+  const others = otherProjectLines(data, project, "kite sessions --all", screen);
+  return [
+    ...sessionLines({ ...data, sessions: here }, screen, options),
+    ...(others.length === 0 ? [] : ["", ...others]),
+  ];
 }
 
 interface Block {
@@ -50,13 +69,13 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
     const condensed = crowded && quiet.length > quietShownMax ? quiet : [];
     const shown = families.filter(([lead]) => lead !== undefined && !condensed.includes(lead));
     const blocks = shown.flatMap(([lead, ...mates]) => [
-      ...(lead === undefined ? [] : blocksOf(lead, data.locks, places, screen)),
-      ...mates.flatMap(mate => blocksOf(mate, data.locks, places, screen, "└ ")),
+      ...(lead === undefined ? [] : blocksOf(lead, data.locks, places, screen, options.terminals)),
+      ...mates.flatMap(mate => blocksOf(mate, data.locks, places, screen, options.terminals, "└ ")),
     ]);
     return { project, condensed, blocks };
   });
   const rows = groups.flatMap(g => g.blocks);
-  const columns = [{ min: 8 }, { min: 6 }, {}, { align: "right" as const }];
+  const columns = [{ min: 8 }, { min: 6, max: placeColumns }, {}, { align: "right" as const }];
   const drawn = table(
     rows.map(r => r.cells),
     columns,
@@ -151,7 +170,7 @@ export function hasWait(s: SessionRow): boolean {
 }
 
 function urgency(s: SessionRow): number {
-  if (s.attention !== null || needsLook(s.health) || s.agents.some(a => needsLook(a.health))) return 0;
+  if (needsPerson(s)) return 0;
   if (hasWait(s)) return 1;
   return { active: 2, idle: 3, lost: 4 }[s.status];
 }
@@ -179,17 +198,18 @@ function blocksOf(
   locks: readonly LockRow[],
   places: Places,
   screen: Screen,
+  terminals: ReadonlyMap<number, string> | undefined,
   under = "",
 ): Block[] {
   const own: Block = {
     cells: [
-      { text: `${under}${clean(s.name)}`, style: "bold" },
+      { text: `${under}${cut(clean(s.name), nameColumns)}`, style: "bold" },
       whereabouts(s),
       stateOf(s),
       { text: seen(s.lastSeenMs), style: "dim" },
     ],
     note: noteOf(s, locks, places),
-    detail: detailOf(s, screen),
+    detail: detailOf(s, terminals, screen),
   };
   const busy = s.agents
     .filter(isBusy)
@@ -199,7 +219,7 @@ function blocksOf(
     busy.length > shown.length ? `${busy.length - shown.length} more active` : "",
     busy.length < s.agents.length ? `${s.agents.length - busy.length} idle` : "",
   ].filter(part => part !== "");
-  const summary = rest.length === 0 ? [] : [agentBlock(rest.join(", "), "", "")];
+  const summary = rest.length === 0 ? [] : [{ cells: [`└ ${rest.join(", ")}`], note: "", detail: "" }];
   const agents = shown.map(a => {
     const waits = waitNote({ id: s.id, agent: a.agent }, a.waitingFor, locks, places);
     const todo = healthAdvice(a.health, `${s.name}/${agentName(a, s)}`, s.pid);
@@ -222,7 +242,7 @@ function plainState(a: AgentRow): { text: string; style: Style } {
 }
 
 function agentBlock(name: string, state: Cell, note: string): Block {
-  return { cells: [`└ ${name}`, "", state], note, detail: "" };
+  return { cells: [`└ ${cut(name, nameColumns)}`, "", state], note, detail: "" };
 }
 
 function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
@@ -263,8 +283,10 @@ function waitedFile(who: Waiter, file: string, locks: readonly LockRow[], places
   return row.holder === null ? places.lock(row) : `${places.lock(row)} behind ${clean(row.holder.name)}`;
 }
 
-function detailOf(s: SessionRow, screen: Screen): string {
-  const pid = s.pid === null ? "no process" : `pid ${s.pid}`;
+function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefined, screen: Screen): string {
+  const terminal = s.pid === null ? undefined : terminals?.get(s.pid);
+  const on = terminal === undefined ? "" : ` on ${clean(terminal)}`;
+  const pid = s.pid === null ? "no process" : `pid ${s.pid}${on}`;
   const cwd = clean(tilde(s.cwd, screen.home));
   const state = s.health === undefined ? "" : `, ${healthText(s.health)}`;
   return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state}, in ${cwd}`;

@@ -8,6 +8,7 @@ import type { RiskRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
 import { needsLook } from "./health.ts";
 import { lockLines } from "./locks.ts";
+import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { watchedLines } from "./roles.ts";
@@ -17,6 +18,8 @@ import { person as terminalPerson } from "./talk.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 
 export interface StatusData {
+  /** The project to show in full, the others in a line each; null: all. */
+  readonly project?: string | null;
   readonly stats: Pick<StatsReply, "version" | "pid" | "upMs" | "sessions" | "locks" | "tasks">;
   readonly socket: string;
   readonly sessions: readonly SessionRow[];
@@ -37,24 +40,28 @@ const risksShownMax = 10;
 const watchedShownMax = 10;
 
 /** `kite status`: the daemon, the sessions, their locks and waiters, the latest refusals. */
-export function statusView(data: StatusData, screen: Screen): string[] {
+export function statusView(all: StatusData, screen: Screen): string[] {
+  const project = shownProject(all, all.project ?? null);
+  const data = project === null ? all : within(all, project);
   const lines = [...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
   if (data.sessions.length === 0) {
     lines.push(...wrap(noSessions, screen.width));
   } else {
-    lines.push(title("Sessions", summary(data), screen));
+    lines.push(title("Sessions", summary(all, screen), screen));
     lines.push(...sessionLines(data, screen, { condense: true, detail: false }));
-    lines.push(...left(data.stats.sessions - data.sessions.length, "session", screen));
+    lines.push(...left(data.stats.sessions - all.sessions.length, "session", screen));
   }
+  const others = otherProjectLines(all, project, "kite status --all", screen);
+  if (others.length > 0) lines.push("", ...others);
   lines.push("");
   if (data.locks.length === 0) {
-    lines.push("No locks.");
+    lines.push(project === null ? "No locks." : "No locks in this project.");
   } else {
     lines.push(
       title("Locks", "", screen),
       ...lockLines(data, screen, { quietMax: quietLocksMax, headings: false }),
     );
-    lines.push(...left(data.stats.locks - data.locks.length, "lock", screen));
+    lines.push(...left(data.stats.locks - all.locks.length, "lock", screen));
   }
   if (data.holds.length > 0) {
     lines.push("", title("Frozen files", "kite thaw ends it", screen), ...holdLines(data, screen));
@@ -74,6 +81,21 @@ export function statusView(data: StatusData, screen: Screen): string[] {
   return lines;
 }
 
+/** Returns the rows of one project. */
+function within(data: StatusData, project: string): StatusData {
+  const sessions = ofProject(data.sessions, project);
+  const isHere = (id: string | null) => id === null || sessions.some(s => s.id === id);
+  return {
+    ...data,
+    sessions,
+    locks: ofProject(data.locks, project),
+    holds: ofProject(data.holds, project),
+    refusals: data.refusals.filter(({ id }) => isHere(id)),
+    risks: ofProject(data.risks, project),
+    watched: ofProject(data.watched, project),
+  };
+}
+
 /** Frozen files: the session that froze them, the time left, and the reason. */
 function holdLines(data: StatusData, screen: Screen): string[] {
   const places = new Places(data.sessions, data.locks, screen.home);
@@ -83,7 +105,12 @@ function holdLines(data: StatusData, screen: Screen): string[] {
     { text: `${duration(hold.leftMs)} left`, style: "dim" as const },
     clean(hold.text).trim(),
   ]);
-  return table(rows, [{ min: 9, cut: "start" }, { min: 5 }, { align: "right" }, { min: 9 }], screen, 2);
+  return table(
+    rows,
+    [{ min: 9, cut: "middle" }, { min: 5, max: 24 }, { align: "right" }, { min: 9 }],
+    screen,
+    2,
+  );
 }
 
 /** The number of unfinished tasks; no line if all are done. */
@@ -138,18 +165,22 @@ function title(text: string, more: string, screen: Screen): string {
     : paint(screen, "bold", text) + rest;
 }
 
-function summary(data: StatusData): string {
+function summary(data: StatusData, screen: Screen): string {
   const count = (test: (s: SessionRow) => boolean) => data.sessions.filter(test).length;
   const asking = count(s => s.attention !== null);
   const waiting = count(hasWait);
   const stalled = count(s => needsLook(s.health) || s.agents.some(a => needsLook(a.health)));
+  const projects = new Set(data.sessions.map(s => s.project)).size;
   const parts = [
     `${data.stats.sessions}`,
-    waiting > 0 ? `${waiting} waiting` : "",
     asking > 0 ? `${asking} need${asking === 1 ? "s" : ""} you` : "",
     stalled > 0 ? `${stalled} stalled or stopped` : "",
+    waiting > 0 ? `${waiting} waiting` : "",
   ];
-  return parts.filter(p => p !== "").join(", ");
+  const [first = "", ...rest] = parts.filter(p => p !== "");
+  const said = [first, ...rest].join(", ");
+  const full = projects > 1 ? [`${first} in ${projects} projects`, ...rest].join(", ") : said;
+  return widthOf(`Sessions: ${full}`) > screen.width ? said : full;
 }
 
 function left(count: number, noun: string, screen: Screen, why = ", not fetched"): string[] {
@@ -166,6 +197,11 @@ function refusalLines(data: StatusData, screen: Screen): string[] {
     r.file === null ? "" : places.file(r.file),
     clean(r.error),
   ]);
-  const columns = [{ align: "right" as const }, { min: 5 }, { min: 9, cut: "start" as const }, { min: 9 }];
+  const columns = [
+    { align: "right" as const },
+    { min: 5, max: 20 },
+    { min: 9, max: 40, cut: "middle" as const },
+    { min: 9 },
+  ];
   return [title("Refused lately", "", screen), ...table(rows, columns, screen, 2)];
 }

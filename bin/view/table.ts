@@ -1,6 +1,6 @@
 /** Tables for a terminal. */
 import { paint, type Style } from "./color.ts";
-import { cut, pad, type Screen, widthOf } from "./text.ts";
+import { type CutSide, cut, pad, type Screen, widthOf } from "./text.ts";
 
 /** A cell's text must be clean; `table` adds the style after it measured the text. */
 export type Cell = string | { readonly text: string; readonly style: Style };
@@ -9,8 +9,10 @@ export interface Column {
   readonly align?: "left" | "right";
   /** Least width of the column, in terminal columns; without it the column keeps its width. */
   readonly min?: number;
-  /** The side at which `table` cuts text; a path's end says more than its start. */
-  readonly cut?: "end" | "start";
+  /** Most columns, so that one long text does not take the room of all rows. */
+  readonly max?: number;
+  /** Where `table` cuts text: a path in its middle. */
+  readonly cut?: CutSide;
 }
 
 const gap = 2;
@@ -29,7 +31,9 @@ export function table(
   screen: Pick<Screen, "width" | "color">,
   indent = 0,
 ): string[] {
-  const widths = columns.map((_, i) => Math.max(0, ...rows.map(row => widthOf(textOf(row[i])))));
+  const widths = columns.map(({ max = Number.POSITIVE_INFINITY }, i) =>
+    Math.min(max, Math.max(0, ...rows.map(row => widthOf(textOf(row[i]))))),
+  );
   shrink(widths, columns, screen.width - indent);
   return rows.map(row => {
     const last = row.findLastIndex((cell, i) => textOf(cell) !== "" && (widths[i] ?? 0) > 0);

@@ -34,10 +34,17 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Cuts cleaned `text` to at most `width` columns; `…` marks the cut, at the end or at the start. */
-export function cut(text: string, width: number, side: "end" | "start" = "end"): string {
+/** Where a text is cut. `middle` keeps more of the end: of a path the file's name. */
+export type CutSide = "end" | "start" | "middle";
+
+/** Cuts cleaned `text` to at most `width` columns; `…` marks the cut. */
+export function cut(text: string, width: number, side: CutSide = "end"): string {
   if (widthOf(text) <= width) return text;
   if (width <= 1) return width === 1 ? "…" : "";
+  if (side === "middle") {
+    const front = Math.floor((width - 1) / 3);
+    return cut(text, front + 1, "end") + cut(text, width - front, "start").slice(1);
+  }
   const characters = [...text];
   if (side === "start") characters.reverse();
   const kept: string[] = [];

@@ -2,7 +2,7 @@
 import { shellArgument } from "../../protocol/text.ts";
 import type { WriteRow, WriterRow } from "../../protocol/write.ts";
 import { paint } from "./color.ts";
-import { tilde } from "./places.ts";
+import { projectName, tilde } from "./places.ts";
 import { type Cell, table } from "./table.ts";
 import { clean, counted, duration, type Screen, wrap } from "./text.ts";
 
@@ -10,13 +10,28 @@ import { clean, counted, duration, type Screen, wrap } from "./text.ts";
 const namedMax = 50;
 
 /** `kite whose`: files with uncommitted work by worktree, and commands to commit only one session's files. */
-export function whoseView(rows: readonly WriteRow[], asked: string | null, screen: Screen): string[] {
+export function whoseView(
+  every: readonly WriteRow[],
+  asked: string | null,
+  screen: Screen,
+  project: string | null = null,
+): string[] {
+  const own = every.filter(row => row.project === project);
+  if (own.length > 0 && own.length < every.length)
+    return [...whoseView(own, asked, screen), ...others(every, own, screen)];
+  const rows = every;
   if (rows.length === 0) {
     const what = asked === null ? "No uncommitted work" : `No uncommitted work in ${clean(asked)}`;
     return [`${what} that Kite saw a session write.`];
   }
   const sorted = [...rows].sort((a, b) => order(a.worktree, b.worktree) || order(a.file, b.file));
-  const columns = [{ min: 12, cut: "start" as const }, { min: 8 }, {}, {}, { align: "right" as const }];
+  const columns = [
+    { min: 12, cut: "middle" as const },
+    { min: 8, max: 40 },
+    {},
+    {},
+    { align: "right" as const },
+  ];
   const drawn = table(
     sorted.map(row => cellsOf(row, screen)),
     columns,
@@ -30,6 +45,21 @@ export function whoseView(rows: readonly WriteRow[], asked: string | null, scree
     for (const [i, row] of sorted.entries()) if (row.worktree === worktree) lines.push(drawn[i] ?? "");
   }
   return [...lines, ...unknownLines(rows, screen), ...commands(sorted)];
+}
+
+/** Counts the files of the other projects, a line each. */
+function others(every: readonly WriteRow[], own: readonly WriteRow[], screen: Screen): string[] {
+  const rest = every.filter(row => !own.includes(row));
+  const projects = [...new Set(rest.map(row => row.project))].sort();
+  const rows = projects.map(project => {
+    const files = rest.filter(row => row.project === project).length;
+    return [{ text: projectName(project), style: "bold" as const }, counted(files, "file")];
+  });
+  return [
+    "",
+    paint(screen, "bold", "Other projects: kite whose --all"),
+    ...table(rows, [{ max: 20 }, {}], screen, 2),
+  ];
 }
 
 /** Warns about files whose state git did not report in time: they may be committed already. */

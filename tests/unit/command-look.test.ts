@@ -48,7 +48,7 @@ describe("kite status", () => {
     expect(world.out().split("\n").slice(0, 3)).toEqual([
       "Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock",
       "",
-      "Sessions: 5, 1 waiting, 1 needs you",
+      "Sessions: 5 in 2 projects, 1 needs you, 1 waiting",
     ]);
     expect(world.out()).not.toContain("\u001b");
   });

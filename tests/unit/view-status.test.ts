@@ -138,7 +138,7 @@ Locks
     expect(statusView(busy, screen(80))).toEqual(text`
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
-Sessions: 5, 1 waiting, 1 needs you
+Sessions: 5 in 2 projects, 1 needs you, 1 waiting
   shop  ~/code/shop
     carol       main           needs you     2m  Bash: npm publish, holds 1 lock
     bob         shop-pay/ pay  waits         4s  for src/auth.ts behind alice
@@ -150,13 +150,13 @@ Sessions: 5, 1 waiting, 1 needs you
     hana        main           idle       1h 5m
 
 Locks
-  blog  ~/code/blog
-    posts/kite.md  hana   turn       1m
   shop  ~/code/shop
     src/auth.ts    alice  turn      12s
       then bob 4s, dave/1f3a2b4c 2s (away)
     src/pay/       carol  explicit   5m
     README.md      alice  turn       3s
+  blog  ~/code/blog
+    posts/kite.md  hana   turn       1m
 
 Refused lately
   2m  dave  src/auth.ts  file locked by alice-00, queue full
@@ -174,7 +174,7 @@ Kite 0.1.0 · pid 4711
 up 2h 5m since 11:55:00
 ~/.kite/kite.sock
 
-Sessions: 5, 1 waiting, 1 needs you
+Sessions: 5, 1 needs you, 1 waiting
   shop  ~/code/shop
     carol     main      needs you     2m
       Bash: npm publish, holds 1 lock
@@ -189,14 +189,14 @@ Sessions: 5, 1 waiting, 1 needs you
     hana      main      idle       1h 5m
 
 Locks
-  blog  ~/code/blog
-    posts/kite.md  hana   turn       1m
   shop  ~/code/shop
     src/auth.ts    alice  turn      12s
       then bob 4s,
            dave/1f3a2b4c 2s (away)
     src/pay/       carol  explicit   5m
     README.md      alice  turn       3s
+  blog  ~/code/blog
+    posts/kite.md  hana   turn       1m
 
 Refused lately
   2m  dave  src/auth.ts  file locked by…
@@ -237,7 +237,7 @@ Refused lately
     expect(statusView(crowd, screen(80))).toEqual(text`
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
-Sessions: 50, 1 waiting, 1 needs you
+Sessions: 50 in 2 projects, 1 needs you, 1 waiting
   blog  ~/code/blog
     s40  main  waits      40m  for src/part-19.ts behind s23
     9 idle: s0 now, s5 5m, s10 10m, s15 15m, s20 20m, s25 25m, s30 30m, s35 35m,
@@ -420,23 +420,23 @@ describe("kite sessions", () => {
 describe("kite locks", () => {
   it("shows each with its line, those that somebody waits for first", () => {
     expect(locksView(busy, screen(80))).toEqual(text`
-  blog  ~/code/blog
-    posts/kite.md  hana   turn       1m
   shop  ~/code/shop
     src/auth.ts    alice  turn      12s
       then bob 4s, dave/1f3a2b4c 2s (away)
     src/pay/       carol  explicit   5m
     README.md      alice  turn       3s
-`);
-    expect(locksView(busy, screen(40))).toEqual(text`
   blog  ~/code/blog
     posts/kite.md  hana   turn       1m
+`);
+    expect(locksView(busy, screen(40))).toEqual(text`
   shop  ~/code/shop
     src/auth.ts    alice  turn      12s
       then bob 4s,
            dave/1f3a2b4c 2s (away)
     src/pay/       carol  explicit   5m
     README.md      alice  turn       3s
+  blog  ~/code/blog
+    posts/kite.md  hana   turn       1m
 `);
   });
 

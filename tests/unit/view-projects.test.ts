@@ -1,0 +1,108 @@
+/** What views show of the project that a person stands in, and of the others. */
+import { describe, expect, it } from "vitest";
+import { locks } from "../../bin/commands/locks.ts";
+import { sessions } from "../../bin/commands/sessions.ts";
+import { locksView } from "../../bin/view/locks.ts";
+import { sessionsView } from "../../bin/view/sessions.ts";
+import { statusView } from "../../bin/view/status.ts";
+import { cut } from "../../bin/view/text.ts";
+import { whoseView } from "../../bin/view/whose.ts";
+import type { WriteRow } from "../../protocol/write.ts";
+import { fakeDaemon, fakeWorld } from "./command-world.ts";
+import { busy, lock, now, screen, session } from "./view-rows.ts";
+
+const shop = "/home/ana/code/shop/.git";
+const blog = "/home/ana/code/blog/.git";
+const pay = "/home/ana/code/pay/.git";
+const asking = session("kim", { project: pay, worktree: "/home/ana/code/pay", attention: "Bash: make" });
+
+describe("the project that one stands in", () => {
+  const data = { ...busy, sessions: [...busy.sessions, asking], project: blog };
+
+  it("is shown in full, the others in a line each, those that need a person first", () => {
+    const lines = statusView(data, screen(80));
+    expect(lines).toContain("Sessions: 5 in 3 projects, 2 need you, 1 waiting");
+    const at = lines.indexOf("Other projects: kite status --all");
+    expect(lines.slice(at, at + 4)).toEqual([
+      "Other projects: kite status --all",
+      "  pay   1 session, 1 needs you",
+      "  shop  4 sessions, 1 needs you, 1 waiting, 1 active, 3 locks",
+      "",
+    ]);
+    expect(lines.filter(line => line.includes("alice"))).toEqual([]);
+    expect(lines).toContain("  posts/kite.md  hana  turn  1m");
+  });
+
+  it("is all of them if nobody is at work in it", () => {
+    expect(statusView({ ...data, project: "/home/ana/.git" }, screen(80))).toEqual(
+      statusView({ ...data, project: null }, screen(80)),
+    );
+  });
+
+  it("bounds sessions and locks, too", () => {
+    expect(sessionsView(data, screen(80)).filter(line => /alice|kim /.test(line))).toEqual([]);
+    expect(locksView({ ...data, project: pay }, screen(80))).toEqual([
+      "No locks in this project.",
+      "",
+      "Other projects: kite locks --all",
+      "  shop  4 sessions, 1 needs you, 1 waiting, 1 active, 3 locks",
+      "  blog  1 session, 1 lock",
+    ]);
+  });
+
+  it("bounds whose work is shown", () => {
+    const row = (project: string, file: string): WriteRow => ({
+      file,
+      path: `${project.slice(0, -5)}/${file}`,
+      project,
+      worktree: project.slice(0, -5),
+      state: "changed",
+      writers: [{ id: "a", agent: null, name: "alice", live: true, by: "edit", at: now }],
+      holder: null,
+    });
+    const rows = [row(shop, "a.ts"), row(blog, "b.ts"), row(blog, "c.ts")];
+    const lines = whoseView(rows, null, screen(80), shop);
+    expect(lines.slice(-3)).toEqual(["", "Other projects: kite whose --all", "  blog  2 files"]);
+    expect(lines.join("\n")).not.toContain("b.ts");
+    expect(whoseView(rows, null, screen(80), null).join("\n")).toContain("b.ts");
+  });
+
+  it("is that of the working directory, or of the one named, or with --all none", async () => {
+    const here = { project: "/home/ana/code/shop", worktree: "/home/ana/code/shop" };
+    const daemon = fakeDaemon({
+      "query sessions": { ok: true, rows: [session("ann", here), session("bob", { project: "/srv/x" })] },
+      "query locks": { ok: true, rows: [lock("a.ts", "bob", { project: "/srv/x", path: "/srv/x/a.ts" })] },
+    });
+    const never = new AbortController().signal;
+    const shown = async (run: (world: ReturnType<typeof fakeWorld>) => Promise<number>) => {
+      const world = fakeWorld({ daemon });
+      expect(await run(world)).toBe(0);
+      return world.out();
+    };
+    expect(await shown(w => sessions(w, false))).toContain(
+      "Other projects: kite sessions --all\n  x  1 session",
+    );
+    expect(await shown(w => sessions(w, false, "/srv/x"))).not.toContain("    ann");
+    expect(await shown(w => sessions(w, false, undefined, { all: true }))).toMatch(/ann(?:.|\n)*bob/);
+    expect(await shown(w => locks(w, {}, never))).toContain("No locks in this project.");
+    expect(await shown(w => locks(w, { all: true }, never))).toContain("a.ts");
+  });
+});
+
+describe("one long name", () => {
+  const long = "x".repeat(70);
+
+  it("does not take the room of all rows", () => {
+    const rows = [session(long), session("bob", { branch: `feature/${long}` })];
+    const lines = sessionsView({ sessions: rows, locks: [] }, screen(80));
+    const name = lines.find(line => line.startsWith("    x")) ?? "";
+    expect(name.indexOf("…")).toBe(4 + 19);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it("of a path is cut in its middle, so that the file stays", () => {
+    expect(cut("src/a/very/long/way/to/auth.ts", 20, "middle")).toBe("src/a/…ay/to/auth.ts");
+    expect(cut("src/auth.ts", 20, "middle")).toBe("src/auth.ts");
+    expect(cut("src/auth.ts", 1, "middle")).toBe("…");
+  });
+});
