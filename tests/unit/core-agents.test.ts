@@ -100,6 +100,26 @@ describe("a team of sessions", () => {
     expect(members(w)).toContainEqual(["ann", { session: "m3" }]);
   });
 
+  it("a live member keeps its name: another process with the same words proves no death by its end", () => {
+    const w = team();
+    w.begin("double");
+    w.do(named("double", "ann"));
+    expect(members(w)).toContainEqual(["ann", { session: "m1" }]);
+    w.do(end("double", "anchor_gone"));
+    expect(members(w)).toContainEqual(["ann", { session: "m1" }]);
+    expect(told(w)).toEqual([]);
+    w.begin("next");
+    w.do(named("next", "ann"));
+    w.do(end("m1", "anchor_gone"));
+    expect(members(w)).toMatchObject([
+      ["bob", {}],
+      ["ann", { session: "m1", gone: { how: "died" } }],
+    ]);
+    // Its next event finds the name free.
+    w.do(named("next", "ann"));
+    expect(members(w)).toContainEqual(["ann", { session: "next" }]);
+  });
+
   it("an event that names no lead changes nothing", () => {
     const w = team();
     w.do({ type: "teammate_named", session: "m1", agent: null, name: "ann", team: "red" });

@@ -25,7 +25,7 @@ export function needsTeammate(
   if (agent !== null || lead === undefined) return false;
   const leader = sessions.live.get(lead);
   if (leader === undefined || leader === session) return known.lead !== lead;
-  return known.lead !== lead || (!isMember(leader, name, session.id) && hasRoom(leader, name));
+  return known.lead !== lead || (!isMember(leader, name, session.id) && mayJoin(leader, name, session.id));
 }
 
 /** Records a teammate's own name, its team, and its lead if that is another session. */
@@ -91,6 +91,13 @@ function isMember({ members }: Session, name: string, session: string): boolean 
   return member?.session === session && member.gone === undefined;
 }
 
+/** A live member keeps its name: a process with the same words does not take its place, and its end proves no death. */
+function mayJoin(leader: Session, name: string, session: string): boolean {
+  const known = leader.members.get(name);
+  const isTaken = known !== undefined && known.gone === undefined && known.session !== session;
+  return !isTaken && hasRoom(leader, name);
+}
+
 function hasRoom({ members }: Session, name: string): boolean {
   const isFull = members.size >= limits.teamMembersMax && !members.has(name);
   return !isFull || [...members.values()].some(({ gone }) => gone !== undefined);
@@ -98,7 +105,7 @@ function hasRoom({ members }: Session, name: string): boolean {
 
 function join(state: State, session: Session, name: string, lead: string): void {
   const leader = state.sessions.live.get(lead);
-  if (leader === undefined || leader === session || !hasRoom(leader, name)) return;
+  if (leader === undefined || leader === session || !mayJoin(leader, name, session.id)) return;
   setMember(leader, name, { session: session.id });
 }
 
