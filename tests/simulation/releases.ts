@@ -101,6 +101,13 @@ function isOf(actor: Actor | null, { session, agent }: Release): boolean {
 /** A session's main agent leads its agents; a declared lead leads its project. */
 function mayRelease(state: State, { by, session, agent }: Release): boolean {
   if (by === null || (by.session === session && by.agent === null && agent !== null)) return true;
+  const teamLead = state.sessions.live.get(session)?.teammates.get(null)?.lead;
+  if (by.agent === null && teamLead === by.session && teamLead !== session) return true;
+  const began = [...state.spawns.all.values()].filter(one => one.session === session);
+  const isParent = began.some(
+    ({ parent }) => parent?.id === by.session && (by.agent === null || parent.agent === by.agent),
+  );
+  if (isParent) return true;
   const projects = [by.session, session].map(id => state.sessions.live.get(id)?.project);
   const role = [...state.declarations.live.values()].find(
     d => d.session === by.session && d.agent === by.agent,
