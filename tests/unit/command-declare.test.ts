@@ -114,7 +114,7 @@ describe("kite declare", () => {
   it.each([
     [undefined, [], "nothing to declare"],
     ["d.yaml", [role], "give a file or flags, not both"],
-    ["nowhere.yaml", [], "nowhere.yaml: ENOENT"],
+    ["nowhere.yaml", [], "nowhere.yaml does not exist"],
     [undefined, [{ name: "will", value: "x" } as const], "--will belongs to a file"],
   ])("refuses %j with flags %j before it asks", async (file, flags, error) => {
     const world = fakeWorld({ daemon: fakeDaemon(), env });

@@ -7,23 +7,8 @@
 import { limits } from "../../../protocol/limits.ts";
 import { shortId } from "./agent-names.ts";
 import { pairsFor } from "./name-words.ts";
+import type { Named } from "./named.ts";
 import { freeName, nameKey, type Session, type Sessions } from "./table.ts";
-
-/**
- * Who chose a name: a person; the client by `register`; the client by the title that it shows, which may change; Kite, if
- * nobody said one.
- */
-export type NameSource = "person" | "client" | "title" | "kite";
-
-export interface Named {
-  readonly name: string;
-  readonly by: NameSource;
-}
-
-/** The name of an ended session, for its return. */
-export interface KeptName extends Named {
-  readonly project: string;
-}
 
 /** What is known of a session that begins. `said`: the name from its client; null: none. */
 export interface Nameless {
