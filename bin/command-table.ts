@@ -134,6 +134,10 @@ export const commands: Commands = {
     description: "read a project's checks, and let kite check run them",
     load: () => import("./commands/trust.ts"),
   },
+  notify: {
+    description: "show a desktop notice when somebody needs you, waits for long, or lost work",
+    load: () => import("./commands/notify.ts"),
+  },
   log: { description: "show each decision, and its reason", load: () => import("./commands/log.ts") },
   risk: {
     description: "show which files of live branches would conflict if merged today",

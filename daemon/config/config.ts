@@ -11,6 +11,7 @@ import { type Check, checksIn, setupIn } from "./checks.ts";
 import { gatesSchema } from "./gates-setting.ts";
 import { globProblem } from "./glob.ts";
 import { healthDefaults, healthSchema } from "./health-setting.ts";
+import { notifySchema } from "./notify-setting.ts";
 import { objectIn, textOf } from "./object-file.ts";
 import { spawnClientsSchema } from "./spawn-setting.ts";
 
@@ -60,6 +61,8 @@ const schema = z
     teams: z.enum(teamModes),
     /** When an agent that gives no sign of life is quiet and stalled, and what is done then. */
     health: healthSchema,
+    /** What `kite notify` runs, and after how long. */
+    notify: notifySchema,
     /** Globs of files that hooks do not lock. */
     ignore: z.array(glob).max(limits.filesMax),
   })
@@ -82,6 +85,7 @@ const defaults: ConfigValues = {
   spawn: {},
   teams: "enforce",
   health: healthDefaults,
+  notify: {},
   ignore: [],
 };
 
@@ -106,6 +110,7 @@ const variables: Readonly<Record<ConfigKey, string>> = {
   spawn: "KITE_SPAWN_CLIENTS",
   teams: "KITE_TEAMS",
   health: "KITE_HEALTH",
+  notify: "KITE_NOTIFY",
   ignore: "KITE_IGNORE",
 };
 
@@ -178,6 +183,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     spawn: user.spawn ?? defaults.spawn,
     teams: env.teams ?? user.teams ?? defaults.teams,
     health: env.health ?? user.health ?? defaults.health,
+    notify: user.notify ?? defaults.notify,
     ignore: env.ignore ?? user.ignore ?? defaults.ignore,
   };
   const sourceOf = (key: ConfigKey): string => {
@@ -197,6 +203,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     spawn: sourceOf("spawn"),
     teams: sourceOf("teams"),
     health: sourceOf("health"),
+    notify: sourceOf("notify"),
     ignore: sourceOf("ignore"),
   };
   let yieldFollows = sources.yieldMs === "default";

@@ -47,6 +47,7 @@ const defaults = {
   spawnMax: 8,
   spawnDepth: 1,
   spawn: {},
+  notify: {},
   teams: "enforce",
   health: healthDefaults,
   ignore: [],
@@ -98,6 +99,7 @@ describe("the configuration", () => {
       spawnMax: 3,
       spawnDepth: 2,
       spawn: { other: ["agent", "{prompt}"] },
+      notify: {},
       teams: "warn",
       health: { ...healthDefaults, stalled: "release" },
       ignore: ["*.md", "dist/**"],
@@ -115,6 +117,7 @@ describe("the configuration", () => {
       spawn: config,
       teams: "KITE_TEAMS",
       health: "KITE_HEALTH",
+      notify: "default",
       ignore: "KITE_IGNORE",
     });
     expect(problems).toEqual([]);

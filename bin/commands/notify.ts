@@ -1,0 +1,38 @@
+import type { Command } from "commander";
+
+const help = `
+Off until you run it; it ends with Ctrl-C, or with your terminal. It tells you once when somebody needs you for more than a
+minute, when a wait for a file lasts longer than that, and when uncommitted work was wiped or overwritten. It calls the
+desktop's notifier (notify-send, osascript), or a program of yours, which gets a title and a text as its last two words:
+
+  in config.json: {"notify": {"command": ["/home/ada/bin/tell-me"], "personMs": 60000, "waitMs": 60000}}
+
+--test shows one notice, and ends.
+
+Exit codes: 0 done, 1 no notifier or it failed, 3 no daemon runs.
+
+Example:
+  $ kite notify
+  watching: somebody who needs you, long waits, work that was wiped; Ctrl-C ends it
+  carol needs you: permission for Bash`;
+
+export function add(program: Command): void {
+  program
+    .command("notify")
+    .description("show a desktop notice when somebody needs you, waits for long, or lost work")
+    .option("--test", "show one notice now, and end")
+    .addHelpText("after", help)
+    .action(async ({ test }: { readonly test?: boolean }) => {
+      const { loadConfig } = await import("../../daemon/config/config.ts");
+      const { notifierOf } = await import("../notify/notifier.ts");
+      const { notify } = await import("../notify/notify.ts");
+      const { interrupted, processWorld } = await import("../process-context.ts");
+      const { fail } = await import("../with-daemon.ts");
+      const world = processWorld();
+      const { values, problems } = await loadConfig({ env: process.env, paths: world.paths });
+      for (const problem of problems) fail(world, false, "config", problem);
+      const notifier = notifierOf(values.notify.command, world.env, world.cwd);
+      if (test === true) await notifier({ title: "kite", text: "Notices reach you." });
+      else process.exitCode = await notify(world, values.notify, notifier, interrupted());
+    });
+}

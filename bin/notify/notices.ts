@@ -1,0 +1,79 @@
+/** What a person is to be told: each thing once, as long as it lasts. */
+
+import type { EventLine } from "../../protocol/events.ts";
+import type { LockRow } from "../../protocol/lock.ts";
+import type { SessionRow } from "../../protocol/session.ts";
+import { duration, plain } from "../../protocol/text.ts";
+
+/** One notice; both texts are one line without control characters. */
+export interface Notice {
+  readonly title: string;
+  readonly text: string;
+}
+
+export interface NoticeBounds {
+  readonly personMs: number;
+  readonly waitMs: number;
+}
+
+const nameChars = 60;
+
+/** Remembers since when a session needs a person, and what was told. */
+export class NoticeWatch {
+  readonly #bounds: NoticeBounds;
+  /** Since when each need lasts, in milliseconds of the caller's clock; and the needs and waits that were told. */
+  readonly #since = new Map<string, number>();
+  #told = new Set<string>();
+
+  constructor(bounds: NoticeBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Returns what has lasted for long enough and was not told yet. */
+  look(sessions: readonly SessionRow[], locks: readonly LockRow[], nowMs: number): Notice[] {
+    const lasting = new Map<string, Notice | null>();
+    for (const { id, name, attention } of sessions) {
+      if (attention === null) continue;
+      const key = `person ${id} ${attention}`;
+      const since = this.#since.get(key) ?? nowMs;
+      this.#since.set(key, since);
+      const isDue = nowMs - since >= this.#bounds.personMs;
+      lasting.set(key, isDue ? notice(`${name} needs you`, attention) : null);
+    }
+    for (const key of this.#since.keys()) if (!lasting.has(key)) this.#since.delete(key);
+    for (const { file, holder, waiters } of locks) {
+      for (const { id, agent, name, waitedMs, attached } of waiters) {
+        if (!attached) continue;
+        const isDue = waitedMs >= this.#bounds.waitMs;
+        const behind = holder === null ? "" : ` behind ${holder.name}`;
+        const text = `for ${file}${behind}, ${duration(waitedMs)} now`;
+        lasting.set(`wait ${id} ${agent} ${file}`, isDue ? notice(`${name} waits`, text) : null);
+      }
+    }
+    const due = [...lasting].filter(([key, what]) => what !== null && !this.#told.has(key));
+    // What is over is forgotten: it is told again when it comes again.
+    this.#told = new Set([...this.#told].filter(key => lasting.has(key)));
+    for (const [key] of due) this.#told.add(key);
+    return due.flatMap(([, what]) => what ?? []);
+  }
+}
+
+/** Returns the notice for an event: work that was wiped or overwritten; null for any other event. */
+export function eventNotice(event: EventLine): Notice | null {
+  if (event.event === "work_taken" && event.how === "discarded") {
+    const more = event.more === undefined ? "" : ` and ${event.more} more`;
+    return notice(
+      `${event.owner.name}'s work was wiped`,
+      `${event.by.name}, ${event.command}: ${event.files.join(", ")}${more}`,
+    );
+  }
+  if (event.event === "lost_update") {
+    const over = event.holder === null ? "" : `, which ${event.holder.name} holds`;
+    return notice("a write came too late", `${event.writer.name} wrote ${event.file}${over}`);
+  }
+  return null;
+}
+
+function notice(title: string, text: string): Notice {
+  return { title: plain(title, nameChars), text: plain(text, 3 * nameChars) };
+}
