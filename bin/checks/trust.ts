@@ -1,10 +1,10 @@
 /** `kite trust`: a person reads the text of a project's checks, and trusts it. */
 import { resolve } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { trustHash } from "../../daemon/config/checks.ts";
 import { isNothing } from "../../daemon/config/trusted-file.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import { type AskPerson, isYes, terminalQuestion } from "../ask-person.ts";
 import { isAgents } from "../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
@@ -25,7 +25,7 @@ export interface TrustFlags {
 /** What a test replaces: the terminal, the search for a repository, and who runs the command. */
 export interface Surroundings {
   /** Asks a person and returns what was typed; null: there is no terminal to ask on. */
-  readonly ask?: ((question: string) => Promise<string>) | null;
+  readonly ask?: AskPerson | null;
   readonly find?: FindRepository;
   readonly isAgents?: (world: ProcessContext) => Promise<boolean>;
 }
@@ -59,14 +59,14 @@ export async function trust(
   }
   const isNew = named.trust !== "trusted";
   if (isNew) {
-    const ask = around.ask === undefined ? terminal() : around.ask;
+    const ask = around.ask === undefined ? terminalQuestion() : around.ask;
     if (flags.yes !== true && (ask === null || json)) {
       const error = `there is no terminal to ask on; a person runs kite trust ${shellArgument(path)}, or passes --yes`;
       fail(world, json, "not_asked", error);
       return exitCodes.failed;
     }
     const question = isGone ? "Accept that they are gone? [y/N] " : "Trust them? [y/N] ";
-    if (flags.yes !== true && !/^y(es)?$/i.test(((await ask?.(question)) ?? "").trim())) {
+    if (flags.yes !== true && !isYes((await ask?.(question)) ?? "")) {
       print(world, [isGone ? "Nothing was changed." : "Not trusted; nothing was changed."]);
       return exitCodes.failed;
     }
@@ -105,20 +105,4 @@ function refuseAgent(
 
 function place(world: ProcessContext, { project }: Repository): string {
   return clean(tilde(project, screenOf(world).home));
-}
-
-/** Returns how to ask at this process's terminal, or null if it has none. */
-function terminal(): ((question: string) => Promise<string>) | null {
-  const { stdin, stdout } = process;
-  if (!stdin.isTTY || !stdout.isTTY) return null;
-  return async question => {
-    const reader = createInterface({ input: stdin, output: stdout });
-    // A closed terminal is no answer.
-    const closed = new Promise<string>(done => reader.once("close", () => done("")));
-    try {
-      return await Promise.race([reader.question(question), closed]);
-    } finally {
-      reader.close();
-    }
-  };
 }
