@@ -27,6 +27,7 @@ import { Turns } from "./server/turns.ts";
 import { Life } from "./sessions/liveness.ts";
 import { directoriesOf, placesOf } from "./sessions/places.ts";
 import { PresenceTable } from "./sessions/presence.ts";
+import { PresenceFile } from "./sessions/presence-file.ts";
 import { stopAll } from "./stop.ts";
 import { trailOf } from "./trail/from-events.ts";
 import { Recorder } from "./trail/recorder.ts";
@@ -81,6 +82,8 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   const facts = outsideFacts(outside, gitChild, adapter);
   const presence = new PresenceTable(clock);
   const recorder = new Recorder(trail);
+  const kept = new PresenceFile({ path: paths.presence, presence, clock, onTrouble });
+  kept.load(engine.state.sessions.live);
   const onProblem = (problem: string) => log.warn(problem);
   const base = { node, engine, clock, facts, presence, recorder };
   const services: HandlerServices = {
@@ -105,6 +108,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     verifyJournal: () => journal.verify(),
     onAlive: () => {
       failures.clear();
+      kept.saveSoon();
       server.checkDescriptors();
     },
     isConnected: () => server.connections.size > 0,
@@ -150,7 +154,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   log.info({ version, pid, socket, epoch, seq, lock: instance.method }, "listening");
 
   const done = stopping.then(async cause => {
-    await stopAll({ paths, instance, life, listening, engine, events, server, trail, onTrouble });
+    await stopAll({ paths, kept, instance, life, listening, engine, events, server, trail, onTrouble });
     log.info({ cause: cause?.name ?? "asked" }, "stopped");
     return cause;
   });

@@ -8,10 +8,12 @@ import type { Instance } from "./instance/instance.ts";
 import type { Listening } from "./instance/socket.ts";
 import type { Server } from "./server/server.ts";
 import type { Life } from "./sessions/liveness.ts";
+import type { PresenceFile } from "./sessions/presence-file.ts";
 import type { Trail } from "./trail/trail.ts";
 
 export interface Parts {
   readonly paths: KitePaths;
+  readonly kept: PresenceFile;
   readonly instance: Instance;
   readonly life: Life;
   readonly listening: Listening;
@@ -24,7 +26,7 @@ export interface Parts {
 
 /** Resolves when every part is closed and another daemon may start. */
 export async function stopAll(parts: Parts): Promise<void> {
-  const { paths, instance, life, listening, engine, events, server, trail, onTrouble } = parts;
+  const { paths, kept, instance, life, listening, engine, events, server, trail, onTrouble } = parts;
   life.close();
   instance.watchSocket(null);
   const closed = listening.close();
@@ -36,7 +38,10 @@ export async function stopAll(parts: Parts): Promise<void> {
   }
   try {
     // If the folder is no longer this daemon's, another daemon may keep its own file there.
-    if (instance.stillOurs()) saveEvents(paths.events, events.kept);
+    if (instance.stillOurs()) {
+      saveEvents(paths.events, events.kept);
+      kept.save();
+    }
   } catch (error) {
     // Subscribers that come back get `lagged`.
     onTrouble("the events for returning subscribers could not be saved", error);

@@ -141,6 +141,12 @@ export const limits = {
   mcpRowsMax: 50,
   /** Longest that `kite doctor` waits for the tools' program. */
   mcpStartMs: 10_000,
+  /** How often a running daemon stores turns, questions and agents if they changed. */
+  presenceSaveMs: 5_000,
+  /** After a longer absence of the daemon, turns and questions of before say nothing. */
+  presenceKeptMs: 600_000,
+  /** Longest that one step of `kite doctor --fix` may take. */
+  fixMs: 60_000,
   /** Messages shown at once. */
   mcpInboxMax: 20,
   /** Interval of a waiting call's progress notices. */

@@ -12,6 +12,8 @@ export interface KitePaths {
   readonly trail: string;
   /** Events for subscribers that reconnect after a restart. */
   readonly events: string;
+  /** Turns, questions and agents of live sessions, for the daemon's next start. */
+  readonly presence: string;
   readonly log: string;
   readonly bin: string;
   /** Worktrees in which `kite merge` tries merges, one each. */
@@ -49,6 +51,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     journal: join(home, "journal"),
     trail: join(home, "trail"),
     events: join(home, "events.ndjson"),
+    presence: join(home, "presence.json"),
     log: join(home, "daemon.log"),
     bin: join(home, "bin"),
     merges: join(home, "merges"),

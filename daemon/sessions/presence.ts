@@ -1,6 +1,6 @@
 /**
- * What `query` shows of sessions but the log does not store: signs of life, turns, agents, open files. It ends with the
- * daemon; after a restart every session gets one full grace.
+ * What `query` shows of sessions but the log does not store: signs of life, turns, agents, open files. Turns, questions to
+ * a person and agents outlive a restart by a file of their own (presence-file.ts); every session gets one full grace.
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
@@ -63,6 +63,11 @@ export class PresenceTable {
     this.#clock = clock;
   }
 
+  /** All rows, by session. */
+  get rows(): ReadonlyMap<string, Presence> {
+    return this.#rows;
+  }
+
   /** Returns the row of a session; a new row counts as seen now. */
   of(session: string): Presence {
     const known = this.#rows.get(session);
@@ -109,6 +114,16 @@ export class PresenceTable {
   pulse(session: string, agent: string | null): Pulse | undefined {
     const row = this.#rows.get(session);
     return agent === null ? row : row?.agents.get(agent);
+  }
+
+  /** Returns the row of an agent as an earlier daemon knew it; null if the session has no room for it. */
+  recalled(session: string, agent: string): AgentPresence | null {
+    const row = this.of(session);
+    if (row.agents.size >= limits.agentsPerSessionMax) return null;
+    const now = this.#clock.now();
+    const recalled = { ...pulse(false, now), seenAt: now, parent: null, descends: false };
+    row.agents.set(agent, recalled);
+    return recalled;
   }
 
   /** Notes that a turn of the agent runs, or that none does; with `failed` its last one ended by an error. */

@@ -1,0 +1,151 @@
+/**
+ * Keeps turns, questions to a person and agents of live sessions over a restart of the daemon, in a file beside the
+ * journal. They are no part of the log: a power cut may cost their last seconds, and the next event corrects them.
+ */
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import * as z from "zod";
+import { limits } from "../../protocol/limits.ts";
+import type { Session } from "../core/state.ts";
+import type { Clock } from "../engine/clock.ts";
+import type { Presence, PresenceTable, Pulse } from "./presence.ts";
+
+/** Times are wall time in milliseconds: the next daemon's own clock begins anew. */
+const pulseShape = {
+  active: z.boolean(),
+  since: z.number(),
+  isReported: z.boolean(),
+  failedAt: z.number().nullable(),
+};
+const sessionSchema = z.object({
+  ...pulseShape,
+  /** When the session began in the log: an id that was given again is another session. */
+  begun: z.number(),
+  attention: z.object({ text: z.string(), agent: z.string().nullable(), at: z.number() }).nullable(),
+  transcript: z.string().nullable(),
+  prompt: z.string().nullable(),
+  title: z.string().nullable(),
+  agents: z.array(
+    z.object({ ...pulseShape, id: z.string(), parent: z.string().nullable(), descends: z.boolean() }),
+  ),
+});
+type Stored = z.infer<typeof sessionSchema>;
+const fileSchema = z.object({ savedAt: z.number(), sessions: z.record(z.string(), sessionSchema) });
+
+type Live = ReadonlyMap<string, Pick<Session, "begun">>;
+
+export interface PresenceFileOptions {
+  readonly path: string;
+  readonly presence: PresenceTable;
+  readonly clock: Clock;
+  /** Called once if the file cannot be written. */
+  readonly onTrouble: (message: string, error: unknown) => void;
+}
+
+export class PresenceFile {
+  readonly #options: PresenceFileOptions;
+  #live: Live = new Map();
+  #saved = "";
+  #savedAtMs: number;
+  #hasFailed = false;
+
+  constructor(options: PresenceFileOptions) {
+    this.#options = options;
+    this.#savedAtMs = options.clock.now();
+  }
+
+  /** Takes what an earlier daemon stored of these sessions; `live` is read again at every save. */
+  load(live: Live): void {
+    this.#live = live;
+    const { path, presence, clock } = this.#options;
+    const found = stored(path);
+    const offsetMs = clock.now() - clock.wall();
+    if (found === null || Math.abs(clock.wall() - found.savedAt) > limits.presenceKeptMs) return;
+    for (const [id, one] of Object.entries(found.sessions)) {
+      if (live.get(id)?.begun !== one.begun) continue;
+      const row = presence.of(id);
+      take(row, one, offsetMs);
+      const { attention, transcript, prompt, title } = one;
+      row.attention = attention === null ? null : { ...attention, at: attention.at + offsetMs };
+      Object.assign(row, { transcript, prompt, title });
+      for (const agent of one.agents) {
+        const recalled = presence.recalled(id, agent.id);
+        if (recalled === null) break;
+        take(recalled, agent, offsetMs);
+        recalled.parent = agent.parent;
+        recalled.descends = agent.descends;
+      }
+    }
+  }
+
+  /** Saves if the last save was a while ago and something changed; costs a comparison else. */
+  saveSoon(): void {
+    if (this.#options.clock.now() - this.#savedAtMs >= limits.presenceSaveMs) this.save();
+  }
+
+  save(): void {
+    const { path, presence, clock, onTrouble } = this.#options;
+    this.#savedAtMs = clock.now();
+    // Whole seconds: else every save would differ by a millisecond from the one before, and be written.
+    const offsetMs = Math.round((clock.wall() - clock.now()) / 1000) * 1000;
+    const sessions: Record<string, Stored> = {};
+    for (const [id, row] of presence.rows) {
+      const begun = this.#live.get(id)?.begun;
+      if (begun !== undefined) sessions[id] = storedOf(row, begun, offsetMs);
+    }
+    const text = JSON.stringify(sessions);
+    if (text === this.#saved) return;
+    try {
+      // As a whole, so that a start finds the old one or the new one.
+      writeFileSync(`${path}.new`, `{"savedAt":${Math.round(clock.wall())},"sessions":${text}}\n`, {
+        mode: 0o600,
+      });
+      renameSync(`${path}.new`, path);
+      this.#saved = text;
+    } catch (error) {
+      if (!this.#hasFailed) onTrouble("who is active could not be stored for a restart", error);
+      this.#hasFailed = true;
+    }
+  }
+}
+
+/** Returns null if there is no file of this form: the next events then tell what is. */
+function stored(path: string): z.infer<typeof fileSchema> | null {
+  try {
+    const stat = statSync(path);
+    if (!stat.isFile() || stat.size > limits.eventFileBytes) return null;
+    const found = fileSchema.safeParse(JSON.parse(readFileSync(path, "utf8")));
+    return found.success ? found.data : null;
+  } catch {
+    return null; // Missing and damaged are the same: nothing depends on it but what is shown.
+  }
+}
+
+function storedOf(row: Presence, begun: number, offsetMs: number): Stored {
+  const { attention, transcript, prompt, title } = row;
+  return {
+    ...pulseOf(row, offsetMs),
+    begun,
+    attention: attention === null ? null : { ...attention, at: Math.round(attention.at + offsetMs) },
+    transcript,
+    prompt,
+    title,
+    agents: Array.from(row.agents, ([id, agent]) => ({
+      ...pulseOf(agent, offsetMs),
+      id,
+      parent: agent.parent,
+      descends: agent.descends,
+    })),
+  };
+}
+
+function pulseOf({ active, since, isReported, failedAt }: Pulse, offsetMs: number) {
+  const wall = (at: number) => Math.round(at + offsetMs);
+  return { active, since: wall(since), isReported, failedAt: failedAt === null ? null : wall(failedAt) };
+}
+
+function take(own: Pulse, one: Pick<Stored, keyof typeof pulseShape>, offsetMs: number): void {
+  own.active = one.active;
+  own.since = one.since + offsetMs;
+  own.isReported = one.isReported;
+  own.failedAt = one.failedAt === null ? null : one.failedAt + offsetMs;
+}

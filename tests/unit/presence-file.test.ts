@@ -1,0 +1,113 @@
+/** What a restart leaves of turns, questions to a person and agents. */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { PresenceFile } from "../../daemon/sessions/presence-file.ts";
+import { limits } from "../../protocol/limits.ts";
+import { SimulatedClock } from "../simulation/host.ts";
+
+const start = 1_700_000_000_000;
+let root: string;
+let path: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "kite-presence-"));
+  path = join(root, "presence.json");
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const live = new Map([
+  ["s1", { begun: 4 }],
+  ["s2", { begun: 9 }],
+]);
+
+function daemonAt(at: number) {
+  const clock = new SimulatedClock(at);
+  const presence = new PresenceTable(clock);
+  const troubles: string[] = [];
+  const file = new PresenceFile({ path, presence, clock, onTrouble: message => troubles.push(message) });
+  return { clock, presence, file, troubles };
+}
+
+it("keeps who was active since when, who needs a person, and which agents lived under whom", () => {
+  const one = daemonAt(start);
+  one.file.load(live);
+  one.presence.seen("s1", "a1");
+  one.presence.turn("s1", null, true);
+  Object.assign(one.presence.seen("s1", "a2").agents.get("a2") ?? {}, { parent: "a1", descends: true });
+  one.presence.turn("s1", "a2", false, true);
+  one.presence.of("s1").attention = { text: "asks about Bash", agent: "a1", at: start };
+  one.presence.of("s1").title = "billing";
+  one.presence.turn("s2", null, false);
+  one.presence.of("gone");
+  one.file.save();
+  const two = daemonAt(start + 60_000);
+  two.file.load(live);
+  const row = two.presence.of("s1");
+  expect(row).toMatchObject({ active: true, since: start, isReported: true, title: "billing" });
+  expect(row.attention).toEqual({ text: "asks about Bash", agent: "a1", at: start });
+  expect([...row.agents.keys()]).toEqual(["a1", "a2"]);
+  expect(row.agents.get("a2")).toMatchObject({
+    active: false,
+    failedAt: start,
+    parent: "a1",
+    descends: true,
+  });
+  expect(two.presence.ancestors("s1", "a2")).toEqual([null, "a1"]);
+  // Signs of life begin anew: nobody is silent because the daemon was away.
+  expect([row.seenAt, row.signAt, two.presence.silentMs("s1")]).toEqual([start + 60_000, start + 60_000, 0]);
+  expect(two.presence.rows.has("gone")).toBe(false);
+});
+
+it("takes nothing of a session that ended, nor of another one with its id", () => {
+  const one = daemonAt(start);
+  one.file.load(live);
+  one.presence.of("s1");
+  one.presence.turn("s1", null, true);
+  one.file.save();
+  const two = daemonAt(start);
+  two.file.load(new Map([["s1", { begun: 5 }]]));
+  expect(two.presence.rows.size).toBe(0);
+});
+
+it("takes nothing that is old, damaged, or of another form", () => {
+  const one = daemonAt(start);
+  one.file.load(live);
+  one.presence.of("s1");
+  one.presence.turn("s1", null, true);
+  one.file.save();
+  const late = daemonAt(start + limits.presenceKeptMs + 1);
+  late.file.load(live);
+  expect(late.presence.rows.size).toBe(0);
+  for (const text of ["", "no JSON", "{}", '{"savedAt":1,"sessions":{"s1":{"active":"yes"}}}']) {
+    writeFileSync(path, text);
+    const two = daemonAt(start);
+    two.file.load(live);
+    expect(two.presence.rows.size).toBe(0);
+  }
+});
+
+it("is written again only if something changed and some seconds are over, and tells a failure once", () => {
+  const { clock, presence, file, troubles } = daemonAt(start);
+  file.load(live);
+  presence.turn("s1", null, true);
+  presence.of("s1");
+  presence.turn("s1", null, true);
+  file.save();
+  const first = statSync(path, { bigint: true }).ino;
+  clock.pass(limits.presenceSaveMs);
+  file.saveSoon();
+  expect(statSync(path, { bigint: true }).ino).toBe(first);
+  presence.turn("s1", null, false);
+  file.saveSoon();
+  expect(readFileSync(path, "utf8")).toContain('"active":true');
+  clock.pass(limits.presenceSaveMs);
+  file.saveSoon();
+  expect(readFileSync(path, "utf8")).toContain('"active":false');
+  rmSync(root, { recursive: true });
+  presence.turn("s1", null, true);
+  file.save();
+  file.save();
+  expect(troubles).toEqual(["who is active could not be stored for a restart"]);
+});
