@@ -15,6 +15,7 @@ import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
 import type { TeamRow } from "../protocol/team.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { type Client, type ProcessContext, printJson } from "./process-context.ts";
+import { refusalText } from "./refusal-text.ts";
 import { clean } from "./view/text.ts";
 
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
@@ -100,7 +101,7 @@ export async function reported(
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (json) printJson(world, error.refusal);
-    else fail(world, false, error.refusal.code, error.message);
+    else fail(world, false, error.refusal.code, refusalText(error.refusal, "terminal"));
     return exitCodes.failed;
   }
 }

@@ -10,6 +10,7 @@ import type { LockRow } from "../../protocol/lock.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { type Acting, absolute, actingSession, commandSession, terminalName } from "../actor.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
+import { refusalText } from "../refusal-text.ts";
 import { Signals, signalCode } from "../signals.ts";
 import { clean } from "../view/text.ts";
 import { rowsOf } from "../with-daemon.ts";
@@ -178,13 +179,9 @@ class Holding {
     this.#say({ is: "lost", code, error }, error);
   }
 
-  #refused({ code, error, ...more }: Refusal): number {
-    const holder = more["locked_by_name"];
-    const by = typeof holder === "string" ? holder : null;
-    const held = by === null ? error : `${error}, held by ${by}`;
-    // The daemon's own sentence is meant for wire clients.
-    const why = code === "lock_held" && by !== null ? `${by} holds ${this.#run.files.join(", ")}` : held;
-    this.#say({ is: "refused", code, error }, `${why}; the command did not run`);
+  #refused(refusal: Refusal): number {
+    const { code, error } = refusal;
+    this.#say({ is: "refused", code, error }, `${refusalText(refusal, "terminal")}; the command did not run`);
     return this.#run.refusedCode;
   }
 

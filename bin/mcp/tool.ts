@@ -6,6 +6,7 @@ import { LocalError } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
 import { plain } from "../../protocol/text.ts";
+import { refusalText } from "../refusal-text.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
 
@@ -116,8 +117,8 @@ function plainly(value: unknown): unknown {
 /** Turns an error that the model can act on into an answer; throws a bug on, which the SDK answers. */
 function failed(error: unknown): CallToolResult {
   if (error instanceof Refused) {
-    const { ok: _, error: sentence, code, ...more } = error.refusal;
-    return refusal(code, sentence, more);
+    const { ok: _, error: _sentence, code, ...more } = error.refusal;
+    return refusal(code, refusalText(error.refusal, "tools"), more);
   }
   if (error instanceof LocalError) return refusal(error.name, error.message, {});
   if (isSystemError(error)) return refusal("system_error", systemErrorText(error), {});

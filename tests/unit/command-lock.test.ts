@@ -134,7 +134,9 @@ describe("kite lock", () => {
     const daemon = fakeDaemon({ ...calm, file_lock: refusal });
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await hold(world, { ...run, refusedCode: 9 })).toBe(9);
-    expect(world.err()).toBe(`kite: ${error}, held by bob; the command did not run\n`);
+    expect(world.err()).toBe(
+      "kite: the file did not get free within 1 s; bob has it. Ask again, or do something else first; the command did not run\n",
+    );
     const asJson = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     await hold(asJson, { ...run, json: true });
     expect(JSON.parse(asJson.err())).toEqual({ is: "refused", code: "lock_timeout", error });

@@ -1,0 +1,81 @@
+/**
+ * Words the daemon's refusals for their readers. Its own sentences are those of the wire, some as published: they name
+ * requests, parameters and ids. A person reads commands and options instead, an agent the tools it has; both read names.
+ */
+import type { Refusal } from "../protocol/codes.ts";
+
+/** `terminal`: somebody who types `kite`. `tools`: an agent with Kite's MCP tools. */
+export type Reader = "terminal" | "tools";
+
+/** By the wire's word: what stands for it at a terminal, and for an agent with tools. */
+const words: Readonly<Record<string, readonly [terminal: string, tools: string]>> = {
+  file_lock: ["kite lock", "kite_lock"],
+  file_unlock: ["kite unlock", "kite_unlock"],
+  file_check: ["kite locks", "kite_status"],
+  task_create: ["kite task add", "kite_task_create"],
+  task_update: ["kite task edit", "kite_task_edit"],
+  task_get: ["kite task show", "kite_task_list"],
+  task_claim: ["kite task claim", "kite_task_claim"],
+  task_release: ["kite task release", "kite_task_edit"],
+  task_remove: ["kite task rm", "kite_task_list"],
+  task_import: ["kite task import", "kite_task_create"],
+  task_approve: ["kite task approve", "your user's kite task approve"],
+  role_set: ["kite role", "your lead's kite role"],
+  context_set: ["kite context set", "kite_context_set"],
+  context_get: ["kite context get", "kite_context_get"],
+  context_list: ["kite context list", "kite_context_get without a key"],
+  context_delete: ["kite context rm", "kite_context_set"],
+  message_send: ["kite message send", "kite_message"],
+  message_list: ["kite message inbox", "kite_inbox"],
+  message_ack: ["kite message ack", "kite_inbox"],
+  agent_release: ["kite release", "your lead's kite release"],
+  waitMs: ["--wait", "waitMs"],
+  dependsOn: ["--needs", "dependsOn"],
+  ifVersion: ["--if-version", "ifVersion"],
+  ttlMs: ["--ttl", "ttlMs"],
+  replyTo: ["--reply", "replyTo"],
+  requestId: ["the request's own id", "the request's own id"],
+};
+
+const known = new RegExp(`\\b(?:${Object.keys(words).join("|")})\\b`, "g");
+/** A refused parameter's place begins with the request's name. */
+const place = /^[a-z]+(?:_[a-z]+)*: /;
+
+/** Returns the refusal's sentence for this reader. */
+export function refusalText(refusal: Refusal, reader: Reader): string {
+  const own = ofLocks(refusal, reader) ?? refusal.error;
+  const isPlaced = refusal.code === "invalid_request";
+  const text = isPlaced && own.replace(place, "").includes(": ") ? own.replace(place, "") : own;
+  return text.replace(known, word => words[word]?.[reader === "terminal" ? 0 : 1] ?? word);
+}
+
+/** The published sentences about locks: they say an id where the refusal also has a name. */
+function ofLocks(refusal: Refusal, reader: Reader): string | null {
+  const holder = text(refusal["locked_by_name"]);
+  const file = text(refusal["file"]) ?? "the file";
+  const ago = refusal["locked_ago"];
+  const since = typeof ago === "number" ? ` for ${ago} s` : "";
+  const wait = reader === "terminal" ? "try again, which waits" : "ask again with waitMs, which waits";
+  switch (refusal.code) {
+    case "lock_held":
+      if (refusal["lent"] === true || holder === null) return null;
+      return `${holder} has had ${file}${since}; ${wait}, or do something else first`;
+    case "lock_queue_full":
+      if (holder === null) return null;
+      return `${holder} has had ${file}${since}, and as many wait for it as may; try again later`;
+    case "lock_timeout": {
+      const [, seconds] = /\((\d+(?:\.\d+)?)s\)/.exec(refusal.error) ?? [];
+      const waited = seconds === undefined ? "in time" : `within ${seconds} s`;
+      const who = holder === null ? "" : `; ${holder} has it`;
+      return `${file} did not get free ${waited}${who}. Ask again, or do something else first`;
+    }
+    case "already_queued":
+      return "you wait for this file already; the earlier request gets it";
+    default:
+      return null;
+  }
+}
+
+function text(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}

@@ -1,0 +1,82 @@
+/** No sentence of the daemon reaches a person or an agent with the wire's words in it. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { refusalText } from "../../bin/refusal-text.ts";
+import type { Refusal } from "../../protocol/codes.ts";
+import { requests } from "../../protocol/requests.ts";
+
+const daemon = fileURLToPath(new URL("../../daemon", import.meta.url));
+const types = Object.keys(requests).filter(type => type.includes("_"));
+
+/** Every text of the daemon that is a sentence. */
+function sentences(): string[] {
+  const found: string[] = [];
+  for (const folder of ["core", "requests", "server", "engine"]) {
+    for (const name of readdirSync(join(daemon, folder), { recursive: true, encoding: "utf8" })) {
+      if (!name.endsWith(".ts")) continue;
+      const code = readFileSync(join(daemon, folder, name), "utf8").replace(
+        /\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
+        "",
+      );
+      for (const [text] of code.matchAll(/"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\[\s\S])*`/g)) {
+        if (text.split(" ").length > 3) found.push(text.slice(1, -1).replace(/\$\{[^}]*\}/g, "X"));
+      }
+    }
+  }
+  return found;
+}
+
+const refusal = (code: string, error: string, more: object = {}): Refusal =>
+  ({ ok: false, code, error, ...more }) as Refusal;
+
+/** A sentence that begins with a request is about a wrong value of its. */
+const coded = (text: string) => refusal(/^[a-z_]+: /.test(text) ? "invalid_request" : "x", text);
+
+describe("a refusal", () => {
+  it("names commands at a terminal, and tools to an agent, whatever request it came from", () => {
+    const named = new RegExp(`\\b(?:${types.join("|")}|waitMs|ifVersion|replyTo|dependsOn|requestId)\\b`);
+    const all = sentences().filter(text => named.test(text));
+    expect(all.length).toBeGreaterThan(3);
+    const left = all.map(text => refusalText(coded(text), "terminal")).filter(text => named.test(text));
+    expect(left).toEqual([]);
+    const byType = new RegExp(`\\b(?:${types.join("|")})\\b`);
+    const leftToAgents = all
+      .map(text => refusalText(coded(text), "tools"))
+      .filter(text => byType.test(text.replace(/\bkite_\w+/g, "")));
+    expect(leftToAgents).toEqual([]);
+  });
+
+  it.each([
+    [
+      "lock_held",
+      "file locked by 8f14e45f; ask again with waitMs to wait for it",
+      "alice has had src/a.ts for 12 s; try again, which waits, or do something else first",
+    ],
+    [
+      "lock_queue_full",
+      "file locked by 8f14e45f, queue full",
+      "alice has had src/a.ts for 12 s, and as many wait for it as may; try again later",
+    ],
+    [
+      "lock_timeout",
+      "lock queue timeout (30s)",
+      "src/a.ts did not get free within 30 s; alice has it. Ask again, or do something else first",
+    ],
+    [
+      "already_queued",
+      "already queued for this file",
+      "you wait for this file already; the earlier request gets it",
+    ],
+  ])("%s says who holds by name, and no id", (code, error, said) => {
+    const more = { file: "src/a.ts", locked_by: "8f14e45f-0000", locked_by_name: "alice", locked_ago: 12 };
+    expect(refusalText(refusal(code, error, more), "terminal")).toBe(said);
+  });
+
+  it("of a wrong value names neither the request nor its parameter's path", () => {
+    const wrong = refusal("invalid_request", "task_create: dependsOn: expected a list");
+    expect(refusalText(wrong, "terminal")).toBe("--needs: expected a list");
+    expect(refusalText(refusal("invalid_request", "one: two"), "tools")).toBe("one: two");
+  });
+});
