@@ -16,20 +16,53 @@ changes or vanishes. An unset yieldMs is 0.3 of lockWaitMs.
 
 Exit codes: 0 done, 1 Kite ignored an invalid value.
 
-Example:
-  $ kite config`;
+Examples:
+  $ kite config
+  $ kite config set lockWaitMs 20000`;
 
 export function add(program: Command): void {
-  program
+  const command = program
     .command("config")
-    .description("show each setting and its source")
+    .description("show each setting and its source, or change one")
+    .enablePositionalOptions()
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
       const { processWorld } = await import("../process-context.ts");
       process.exitCode = await config(processWorld(), json === true);
     });
+  command
+    .command("set <key> <value>")
+    .description("write a setting into your own config.json")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", setHelp)
+    .action(async (key: string, value: string, { json }: { readonly json?: boolean }) => {
+      const { processWorld } = await import("../process-context.ts");
+      const { setSetting } = await import("../config/set.ts");
+      process.exitCode = await setSetting(processWorld(), key, value, json === true);
+    });
+  command
+    .command("unset <key>")
+    .description("take a setting out of your own config.json")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", "\nExample:\n  $ kite config unset yieldMs")
+    .action(async (key: string, { json }: { readonly json?: boolean }) => {
+      const { processWorld } = await import("../process-context.ts");
+      const { unsetSetting } = await import("../config/set.ts");
+      process.exitCode = await unsetSetting(processWorld(), key, json === true);
+    });
 }
+
+const setHelp = `
+The value is checked as the daemon checks it. A text needs no quotes; an object or a list is JSON; the globs of ignore may
+have colons between them. A lockWaitMs that is not more than a yieldMs in the file takes yieldMs out.
+
+Exit codes: 0 done, 1 refused.
+
+Examples:
+  $ kite config set lockWaitMs 20000
+  $ kite config set treeGuard warn
+  $ kite config set ignore '*.lock:dist/**'`;
 
 /** Returns the exit code. `find` looks up the repository. */
 export async function config(world: ProcessContext, json: boolean, find?: FindRepository): Promise<number> {

@@ -225,7 +225,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const { values: all, taken } = tighten(config, path, await textOf(path, read, problems), problems);
   const own = Object.fromEntries(taken.map(key => [key, path]));
   if (taken.includes("ignore") && sources.ignore !== "default") own["ignore"] = `${sources.ignore}, ${path}`;
-  if (yieldFollows && taken.includes("lockWaitMs")) own["yieldMs"] = followsWait;
+  if (all.yieldMs !== values.yieldMs) own["yieldMs"] = followsWait;
   return { ...config, values: all, sources: { ...sources, ...own } };
 }
 
@@ -282,17 +282,15 @@ export function tighten(
     taken.push("teams");
   }
   const wait = project.lockWaitMs;
-  // A lock kept until the edit ends yields at once, whatever `yieldMs` is.
-  const outlasts = yieldFollows || values.keepLockUntil === "edit";
+  // The wait counts: a holder that yields only later would refuse every waiter. A lock kept until the edit ends yields at
+  // once, whatever `yieldMs` is.
+  const moves =
+    yieldFollows || (values.keepLockUntil !== "edit" && wait !== undefined && wait <= user.yieldMs);
   if (wait !== undefined && wait > user.lockWaitMs) {
     problems.push(`${path}: lockWaitMs ${wait} is ignored: a project may only lower it (${user.lockWaitMs})`);
-  } else if (wait !== undefined && !outlasts && wait <= user.yieldMs) {
-    problems.push(
-      `${path}: lockWaitMs ${wait} is ignored: it must be more than yieldMs (${user.yieldMs}), which you set`,
-    );
   } else if (wait !== undefined && wait < user.lockWaitMs) {
     values.lockWaitMs = wait;
-    if (yieldFollows) values.yieldMs = yieldAfter(wait);
+    if (moves) values.yieldMs = yieldAfter(wait);
     taken.push("lockWaitMs");
   }
   return { values, taken, checks, gates: project.gates ?? null, setup };

@@ -321,11 +321,12 @@ describe("the configuration", () => {
     expect((await load({ user: { yieldMs: 20_000 } })).values).toMatchObject({ yieldMs: 20_000 });
   });
 
-  test("refuses a project a wait that does not outlast the yieldMs its user set, unless its holds yield at once", async () => {
+  test("moves the yieldMs that a user set below a project's wait, unless its holds yield at once", async () => {
     for (const user of [{ user: { yieldMs: 9000 } }, { env: { KITE_YIELD_MS: "9000" } }]) {
       const tooShort = await load({ ...user, project: { lockWaitMs: 9000 } });
-      expect(tooShort.values).toEqual({ ...defaults, yieldMs: 9000 });
-      expect(tooShort.problems).toEqual([expect.stringContaining("more than yieldMs (9000)")]);
+      expect(tooShort.values).toEqual({ ...defaults, lockWaitMs: 9000, yieldMs: 2700 });
+      expect(tooShort.sources.yieldMs).toBe(follows);
+      expect(tooShort.problems).toEqual([]);
       const longer = await load({ ...user, project: { lockWaitMs: 9001 } });
       expect(longer.values).toMatchObject({ lockWaitMs: 9001, yieldMs: 9000 });
       expect(longer.problems).toEqual([]);

@@ -1,0 +1,146 @@
+/** Writes one setting into the user's own config.json, and takes one out. */
+import { mkdirSync } from "node:fs";
+import { type Config, loadConfig } from "../../daemon/config/config.ts";
+import { named, replaceText, retried } from "../../hooks/install/file.ts";
+import { append, member, parseObject, remove, replace } from "../../hooks/install/json-text.ts";
+import { whileLocked } from "../../hooks/install/lock-file.ts";
+import { readText } from "../../hooks/install/read-file.ts";
+import { limits } from "../../protocol/limits.ts";
+import { nearest } from "../../protocol/nearest.ts";
+import { isAgents, refuseAgent } from "../person.ts";
+import { type ProcessContext, print, printJson } from "../process-context.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
+
+const refusal = "changes Kite's settings";
+
+/** Sets a value after it was checked as the daemon checks it. Returns the exit code. */
+export async function setSetting(
+  world: ProcessContext,
+  key: string,
+  text: string,
+  json: boolean,
+  pid?: number,
+): Promise<number> {
+  if (await isAgents(world, pid)) return refuseAgent(world, json, refusal);
+  const value = parsedValue(key, text);
+  const { paths } = world;
+  const problem = (await problemWith(world, { [key]: value })) ?? (await problemWithWait(world, key, value));
+  if (problem !== null) {
+    fail(world, json, "invalid_setting", problem);
+    return exitCodes.failed;
+  }
+  const notes: string[] = [];
+  await change(world, old => {
+    let next = withMember(old, key, value);
+    // A longer yield than the wait would refuse every waiter before the holder yields.
+    if (key === "lockWaitMs" && isTooLong(next, value)) {
+      next = withoutMember(next, "yieldMs");
+      notes.push("yieldMs was not less than that and is left out: it follows lockWaitMs again");
+    }
+    return next;
+  });
+  const now = await loadConfig({ env: world.env, paths });
+  notes.push(
+    ...overridden(now, key),
+    "a running daemon keeps its values until it is restarted: kite down && kite up",
+  );
+  if (json) printJson(world, { ok: true, key, value, file: paths.config, notes });
+  else
+    print(world, [
+      `${key} is ${typeof value === "string" ? value : JSON.stringify(value)} in ${paths.config}`,
+      ...notes,
+    ]);
+  return exitCodes.done;
+}
+
+/** Takes a key out of the file, also one that Kite does not know. Returns the exit code. */
+export async function unsetSetting(
+  world: ProcessContext,
+  key: string,
+  json: boolean,
+  pid?: number,
+): Promise<number> {
+  if (await isAgents(world, pid)) return refuseAgent(world, json, refusal);
+  let was = false;
+  await change(world, old => {
+    const next = withoutMember(old, key);
+    was = next !== old;
+    return next;
+  });
+  const { config } = world.paths;
+  if (json) printJson(world, { ok: true, key, was, file: config });
+  else print(world, [was ? `${key} was taken out of ${config}` : `${config} has no ${key}; nothing changed`]);
+  return exitCodes.done;
+}
+
+/** A list for `ignore` has colons between its globs, as its variable; other values are JSON, else a text. */
+function parsedValue(key: string, text: string): unknown {
+  if (key === "ignore" && !text.startsWith("[")) return text.split(":").filter(glob => glob !== "");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // Most people type a word without quotes.
+  }
+}
+
+/** Returns what is wrong with these settings alone, without the name of a file. */
+async function problemWith(world: ProcessContext, settings: object): Promise<string | null> {
+  const [key = ""] = Object.keys(settings);
+  const known = Object.keys((await loadAlone(world, {})).values);
+  if (!known.includes(key)) {
+    const meant = nearest(key, known);
+    return `${key} is no setting of Kite; ${meant === null ? `known are ${known.join(", ")}` : `did you mean ${meant}?`}`;
+  }
+  const { problems } = await loadAlone(world, settings);
+  const problem = problems.find(one => !one.startsWith("yieldMs ("));
+  return problem?.replace(`${world.paths.config}: `, "").replace("is ignored: ", "was not set: ") ?? null;
+}
+
+/** A yield as long as the wait cannot be meant: the wait is what people feel, and it is set by its own name. */
+async function problemWithWait(world: ProcessContext, key: string, value: unknown): Promise<string | null> {
+  if (key !== "yieldMs" || typeof value !== "number") return null;
+  const { lockWaitMs } = (await loadConfig({ env: world.env, paths: world.paths })).values;
+  if (value < lockWaitMs) return null;
+  return `yieldMs was not set: it must be less than lockWaitMs (${lockWaitMs}); raise that first: kite config set lockWaitMs MS`;
+}
+
+function loadAlone({ paths }: ProcessContext, settings: object): Promise<Config> {
+  return loadConfig({ env: {}, paths, read: () => Promise.resolve(JSON.stringify(settings)) });
+}
+
+/** Says that a variable of this shell counts more than the file. */
+function overridden({ sources }: Config, key: string): string[] {
+  const source = new Map(Object.entries(sources)).get(key) ?? "";
+  return source.startsWith("KITE_") ? [`${source} of this shell counts more: unset ${source}`] : [];
+}
+
+function isTooLong(text: string, waitMs: unknown): boolean {
+  const settings: { readonly yieldMs?: unknown } = JSON.parse(text.replace(/^\uFEFF/, ""));
+  return typeof settings.yieldMs === "number" && typeof waitMs === "number" && settings.yieldMs >= waitMs;
+}
+
+function withMember(text: string, key: string, value: unknown): string {
+  const root = parseObject(text);
+  const there = member(root, key)?.value;
+  return there === undefined ? append(text, root, key, value) : replace(text, there, value);
+}
+
+function withoutMember(text: string, key: string): string {
+  const root = parseObject(text);
+  const index = root.children.findLastIndex(child => child.key === key);
+  return index === -1 ? text : remove(text, root, index);
+}
+
+/** Rewrites the file and keeps every other byte of it. Throws InstallFailed if it holds no JSON object. */
+async function change({ paths }: ProcessContext, edit: (text: string) => string): Promise<void> {
+  const { config } = paths;
+  mkdirSync(paths.home, { recursive: true, mode: 0o700 });
+  await whileLocked(config, () =>
+    retried(config, () => {
+      const old = readText(config, limits.smallFileBytes);
+      const next = named(config, () => edit(old ?? "{}\n"));
+      if (next === (old ?? "{}\n")) return true;
+      return replaceText(config, next, 0o600, old) ? true : null;
+    }),
+  );
+}
