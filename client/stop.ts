@@ -12,7 +12,7 @@ import { ConnectionClosed, TimedOut } from "./errors.ts";
  * throws `TimedOut` if it still runs after `waitMs`, by default twice its time to stop.
  */
 export async function stopDaemon(
-  client: KiteClient,
+  client: Pick<KiteClient, "request" | "daemon" | "closed" | "close">,
   handover: boolean,
   waitMs = limits.shutdownMs * 2,
 ): Promise<Refusal | null> {

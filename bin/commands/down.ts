@@ -1,51 +1,103 @@
 import type { Command } from "commander";
-import type { KitePaths } from "../../protocol/paths.ts";
+import type { AskPerson } from "../ask-person.ts";
+import type { Client, ProcessContext } from "../process-context.ts";
 
-export function add(program: Command): void {
-  program
-    .command("down")
-    .description("stop the daemon, and keep hooks from starting it until the next `kite up`")
-    .option("--json", "print one JSON object")
-    .addHelpText("after", help)
-    .action(down);
+interface DownFlags {
+  readonly yes?: boolean;
+  readonly json?: boolean;
 }
 
 const help = `
+If sessions are at work, down says who they are, and asks on a terminal. Their edits are not coordinated until the next
+kite up; what is stored (tasks, messages, locks) comes back with it.
+
 An agent's shell cannot: other sessions would lose their locks. To get out of Kite's way it has kite off --session NAME.
 
-Exit codes: 0 done, 1 refused or failed.
+--json: {"stopped":true|false, "pid":PID|null, "atWork":[NAME, ...]}
+
+Exit codes: 0 done, 1 not confirmed, refused or failed.
 
 Example:
   $ kite down
   kite stopped: pid 4711`;
 
-async function down(options: { readonly json?: boolean }): Promise<void> {
+export function add(program: Command): void {
+  program
+    .command("down")
+    .description("stop the daemon, and keep hooks from starting it until the next `kite up`")
+    .option("--yes", "do not ask, even if sessions are at work")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (flags: DownFlags) => {
+      const { processWorld } = await import("../process-context.ts");
+      const { terminalQuestion } = await import("../ask-person.ts");
+      process.exitCode = await down(processWorld(), flags, terminalQuestion());
+    });
+}
+
+/** Returns the exit code. `ask` is null without a terminal: then the daemon stops without a question. */
+export async function down(
+  world: ProcessContext,
+  { yes = false, json = false }: DownFlags,
+  ask: AskPerson | null,
+): Promise<number> {
+  const { exitCodes } = await import("../with-daemon.ts");
+  const { print, printJson } = await import("../process-context.ts");
+  const { isYes } = await import("../ask-person.ts");
   const { isAgents, refuseAgent } = await import("../person.ts");
-  const { processWorld } = await import("../process-context.ts");
-  const world = processWorld();
-  if (await isAgents(world)) {
-    process.exitCode = refuseAgent(world, options.json === true, "stops Kite's daemon for everybody");
-    return;
+  if (await isAgents(world)) return refuseAgent(world, json, "stops Kite's daemon for everybody");
+  const { paths } = world;
+  const working = await atWork(world);
+  if (working.length > 0 && !json) {
+    const { counted, listed } = await import("../view/text.ts");
+    const names = listed(working.slice(0, namesMax), Math.max(0, working.length - namesMax));
+    print(world, [`${counted(working.length, "session")} at work: ${names}`]);
+    print(world, ["Their edits are not coordinated until the next kite up."]);
+    if (!yes && ask !== null && !isYes(await ask("Stop the daemon? [y/N] "))) {
+      print(world, ["The daemon goes on."]);
+      return exitCodes.failed;
+    }
   }
   const { mkdirSync, writeFileSync } = await import("node:fs");
-  const { kitePaths } = await import("../../protocol/paths.ts");
-  const paths = kitePaths(process.env);
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   // Before the daemon stops: else a hook could start the next one meanwhile.
   writeFileSync(paths.downFile, "", { mode: 0o600 });
-  const pid = await stop(paths);
-  if (options.json) console.log(JSON.stringify({ stopped: pid !== null, pid }));
-  else console.log(pid === null ? "kite was not running" : `kite stopped: pid ${pid}`);
+  const pid = await stop(world);
+  if (json) printJson(world, { stopped: pid !== null, pid, atWork: working });
+  else print(world, [pid === null ? "kite was not running" : `kite stopped: pid ${pid}`]);
+  return exitCodes.done;
+}
+
+const namesMax = 8;
+
+/** Returns the names of the sessions in which an agent is active; none if no daemon tells. */
+async function atWork(world: ProcessContext): Promise<readonly string[]> {
+  const { LocalError } = await import("../../client/errors.ts");
+  const { Refused, rowsOf } = await import("../with-daemon.ts");
+  const { clean } = await import("../view/text.ts");
+  try {
+    const client = await world.connect({ name: "kite down" });
+    try {
+      const rows = await rowsOf(client, "sessions");
+      const isActive = ({ status }: { readonly status: string }) => status === "active";
+      return rows.filter(row => isActive(row) || row.agents.some(isActive)).map(({ name }) => clean(name));
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    // A daemon that does not tell its sessions is stopped all the same, which reports what is wrong with it.
+    if (error instanceof LocalError || error instanceof Refused) return [];
+    throw error;
+  }
 }
 
 /** Returns the pid of the stopped daemon, null if none ran. Throws if the daemon refuses or does not exit. */
-async function stop(paths: KitePaths): Promise<number | null> {
-  const { KiteClient } = await import("../../client/client.ts");
+async function stop(world: ProcessContext): Promise<number | null> {
   const { ConnectionClosed, NotRunning } = await import("../../client/errors.ts");
   const { stopDaemon } = await import("../../client/stop.ts");
   try {
-    const connect = () => KiteClient.connect({ paths, name: "kite down" });
-    const client = await connect().catch(error => {
+    const connect = () => world.connect({ name: "kite down" });
+    const client: Client = await connect().catch(error => {
       // The daemon listened and exited before it answered: now no daemon listens, or the next one does.
       if (error instanceof ConnectionClosed) return connect();
       throw error;
