@@ -155,8 +155,12 @@ export const commands: Commands = {
     description: "check the installation, and say what to do",
     load: () => import("./commands/doctor.ts"),
   },
+  repair: {
+    description: "save what a damaged journal still holds",
+    load: () => import("./commands/repair.ts"),
+  },
   config: {
-    description: "show each setting and its source",
+    description: "show each setting and its source, or change one",
     load: () => import("./commands/config.ts"),
   },
   install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },

@@ -76,7 +76,8 @@ function replay(
   return null;
 }
 
-function* linesOf(bytes: Buffer): Generator<string, void> {
+/** Yields the lines of a snapshot. */
+export function* linesOf(bytes: Buffer): Generator<string, void> {
   for (let start = 0; start < bytes.length; ) {
     const newline = bytes.indexOf(0x0a, start);
     const end = newline === -1 ? bytes.length : newline;

@@ -17,8 +17,12 @@ export interface JournalInspection {
   readonly epoch: number;
   /** The damage that prevents a start, or null. */
   readonly damage: string | null;
-  /** Problems that do not prevent a start, as sentences. */
+  /** Problems that do not prevent a start, as sentences, and what of them the next two fields hold. */
   readonly notes: readonly string[];
+  /** Paths of damaged snapshots, which no start needs. */
+  readonly damagedSnapshots: readonly string[];
+  /** Bytes of a torn write at the log's end; while a daemon runs, of a write in progress. */
+  readonly tornBytes: number;
 }
 
 const nothing: JournalInspection = {
@@ -29,6 +33,8 @@ const nothing: JournalInspection = {
   epoch: 0,
   damage: null,
   notes: [],
+  damagedSnapshots: [],
+  tornBytes: 0,
 };
 
 /**
@@ -39,8 +45,10 @@ export function inspectJournal(dir: string, disk: Disk = nodeDisk): JournalInspe
   if (disk.size(dir) === null) return nothing;
   const files = journalFiles(disk, dir);
   const notes: string[] = [];
+  const damagedSnapshots: string[] = [];
   const intact = files.snapshots.filter(snapshot => {
     if (readSnapshot(disk, dir, snapshot) !== null) return true;
+    damagedSnapshots.push(join(dir, snapshot.name));
     notes.push(`${join(dir, snapshot.name)} is damaged; a start uses the one before it`);
     return false;
   });
@@ -51,7 +59,7 @@ export function inspectJournal(dir: string, disk: Disk = nodeDisk): JournalInspe
     const fallback = tryChain(disk, dir, older);
     if (typeof fallback === "string") notes.push(`should the newest snapshot fail: ${fallback}`);
   }
-  const found = { ...nothing, ...counts(disk, dir, files), epoch: files.epoch, notes };
+  const found = { ...nothing, ...counts(disk, dir, files), epoch: files.epoch, notes, damagedSnapshots };
   if (typeof chain === "string") return { ...found, lastSeq: after, damage: chain };
   const { tail } = chain;
   if (tail !== null && tail.tornBytes > 0) {
@@ -59,7 +67,7 @@ export function inspectJournal(dir: string, disk: Disk = nodeDisk): JournalInspe
       `the last ${tail.tornBytes} bytes of ${tail.path} are a torn write; the next start cuts them off`,
     );
   }
-  return { ...found, lastSeq: chain.last };
+  return { ...found, lastSeq: chain.last, tornBytes: tail?.tornBytes ?? 0 };
 }
 
 function tryChain(disk: Disk, dir: string, after: number): Chain | string {

@@ -69,6 +69,21 @@ export function scanSegment(bytes: Buffer, first: number, after: number, entries
   return end(null);
 }
 
+/** Returns the entries of every intact line, whatever is wrong with the lines between them, and counts the others. */
+export function intactEntries(bytes: Buffer): { readonly entries: Entry[]; readonly badLines: number } {
+  const entries: Entry[] = [];
+  let badLines = 0;
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline === -1 ? bytes.length : newline;
+    const entry = newline !== -1 && isIntact(bytes, start, end) ? decode(bytes, start, end) : null;
+    if (entry === null) badLines += 1;
+    else entries.push(entry);
+    start = end + 1;
+  }
+  return { entries, badLines };
+}
+
 /** Whether `bytes[start, end)` is a checksum, a space, and text with that checksum. */
 export function isIntact(bytes: Buffer, start: number, end: number): boolean {
   if (end - start < 10 || bytes[start + 8] !== 0x20) return false;

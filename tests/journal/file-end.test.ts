@@ -72,7 +72,7 @@ describe("a last segment that is missing", () => {
     world.disk.unlink(path);
     const message = await refusal(world);
     expect(message).toContain(`${path} is missing`);
-    expect(message).toMatch(/Restore .* from a backup, or move it away/);
+    expect(message).toMatch(/restore .* from a backup, or move it away/);
     // Back in its place everything is there.
     world.disk.create(path).append(Buffer.from(bytes, "latin1"));
     expect(await found(world)).toBe(20);

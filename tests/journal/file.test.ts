@@ -101,7 +101,7 @@ describe("damage stops the start, and is named", () => {
       reason => reason,
     );
     if (!(error instanceof JournalDamaged)) throw new Error(`not refused, but ${error}`);
-    expect(error.message).toMatch(/Restore .* from a backup, or move it away/);
+    expect(error.message).toMatch(/restore .* from a backup, or move it away/);
     expect(inspectJournal(dir, world.disk).damage).toBe(error.message);
     return error.message;
   }
@@ -413,6 +413,8 @@ describe("inspection", () => {
       epoch: 0,
       damage: null,
       notes: [],
+      damagedSnapshots: [],
+      tornBytes: 0,
     });
     await worldWith(["one", "two"], world);
     append(world, only(world.names(".log")), "torn");

@@ -1,0 +1,28 @@
+import type { Command } from "commander";
+
+const help = `
+The daemon does not start with a damaged journal, so that nothing is dropped in silence. Repair shows what can be read
+up to the damage, asks, stores that as the new journal, and keeps the damaged files beside it.
+
+--json: {"ok":true, "repaired":true, "damage", "saved":{"tasks", "context", "messages", "sessions", "locks"},
+  "lost":{"entries", "readable":{TYPE:COUNT}}, "partial":true|false, "copy":DIRECTORY}
+
+Exit codes: 0 saved, or nothing to repair; 1 not confirmed, or the daemon runs.
+
+Example:
+  $ kite repair`;
+
+export function add(program: Command): void {
+  program
+    .command("repair")
+    .description("save what a damaged journal still holds, and keep the damaged files")
+    .option("--yes", "save it without a question")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (flags: { readonly yes?: boolean; readonly json?: boolean }) => {
+      const { processWorld } = await import("../process-context.ts");
+      const { terminalQuestion } = await import("../ask-person.ts");
+      const { repair } = await import("../repair/repair.ts");
+      process.exitCode = await repair(processWorld(), flags, terminalQuestion());
+    });
+}

@@ -1,0 +1,96 @@
+/** Saves what a damaged journal still holds. */
+import { lstatSync, rmSync } from "node:fs";
+import { type Salvage, salvage } from "../../daemon/engine/salvage.ts";
+import { acquireInstance } from "../../daemon/instance/instance.ts";
+import { inspectJournal } from "../../daemon/journal/inspect.ts";
+import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
+import { type AskPerson, isYes } from "../ask-person.ts";
+import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
+import { repairLines, savedOf } from "../view/repair.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
+
+export interface RepairFlags {
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** Returns the exit code. `ask` is null without a terminal. */
+export async function repair(
+  world: ProcessContext,
+  { yes = false, json = false }: RepairFlags,
+  ask: AskPerson | null,
+): Promise<number> {
+  const { paths } = world;
+  const refused = (code: string, error: string) => {
+    fail(world, json, code, error);
+    return exitCodes.failed;
+  };
+  const stat = lstatSync(paths.journal, { throwIfNoEntry: false });
+  if (stat === undefined) return nothingToDo(world, json, "there is no journal yet");
+  if (!stat.isDirectory())
+    return refused(
+      "not_a_journal",
+      `${paths.journal} is not a folder; put it aside, then start Kite: kite up`,
+    );
+  const acquired = await acquireInstance(paths);
+  if (acquired.is === "held") {
+    const error = "the daemon runs and has everything in memory; to store it anew: kite down, then kite up";
+    return refused("daemon_runs", error);
+  }
+  if (acquired.is === "refused") return refused(acquired.code, acquired.error);
+  try {
+    const found = inspectJournal(paths.journal);
+    if (found.damage === null) return nothingToDo(world, json, "the journal is not damaged");
+    const remains = readRemains(paths.journal);
+    const saved = salvage(remains);
+    const copy = freeName(
+      `${paths.journal}.damaged-${new Date(world.now()).toISOString().slice(0, 19).replaceAll(":", "-")}`,
+    );
+    if (!json) print(world, repairLines(found.damage, saved, copy, screenOf(world)));
+    if (!yes && (json || ask === null || !isYes(await ask("Save this? [y/N] ")))) {
+      const note = "Nothing was changed. To save this: kite repair --yes";
+      if (json)
+        printJson(world, {
+          ok: false,
+          code: "not_confirmed",
+          error: note,
+          ...outcome(saved, copy, found.damage),
+        });
+      else print(world, [note]);
+      return exitCodes.failed;
+    }
+    await replaceJournal(paths.journal, copy, remains.epoch, saved.snapshot);
+    // The kept events may tell of entries that are lost; subscribers start anew without them.
+    rmSync(paths.events, { force: true });
+    if (json) printJson(world, { ok: true, ...outcome(saved, copy, found.damage) });
+    else print(world, [`Saved. The damaged journal is kept in ${copy}`, "Start Kite: kite up"]);
+    return exitCodes.done;
+  } finally {
+    await acquired.instance.release();
+  }
+}
+
+function nothingToDo(world: ProcessContext, json: boolean, why: string): number {
+  if (json) printJson(world, { ok: true, repaired: false, why });
+  else print(world, [`${why.slice(0, 1).toUpperCase()}${why.slice(1)}: there is nothing to repair.`]);
+  return exitCodes.done;
+}
+
+function outcome(saved: Salvage, copy: string, damage: string): Record<string, unknown> {
+  const { lostEntries, readable, isPartial } = saved;
+  return {
+    repaired: true,
+    damage,
+    saved: savedOf(saved),
+    lost: { entries: lostEntries, readable: Object.fromEntries(readable) },
+    partial: isPartial,
+    copy,
+  };
+}
+
+function freeName(path: string): string {
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? path : `${path}-${n}`;
+    if (lstatSync(name, { throwIfNoEntry: false }) === undefined) return name;
+  }
+}

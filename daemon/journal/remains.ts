@@ -1,0 +1,90 @@
+/** Reads what is left of a damaged journal, and puts a whole one in its place. */
+import { copyFileSync, linkSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Entry } from "../core/commands.ts";
+import { type Disk, nodeDisk } from "./disk.ts";
+import { journalFiles } from "./file-names.ts";
+import type { Snapshot } from "./journal.ts";
+import { intactEntries } from "./segment.ts";
+import { SegmentWriter } from "./segment-writer.ts";
+import { readSnapshot, writeSnapshot } from "./snapshot-file.ts";
+
+/** Everything in a journal's directory that can be read, however damaged the rest is. */
+export interface Remains {
+  /** The highest epoch that any file names. */
+  readonly epoch: number;
+  /** Intact snapshots, newest first. */
+  readonly snapshots: readonly Snapshot[];
+  /** The bytes of damaged snapshots, newest first, without their last line. */
+  readonly damagedSnapshots: readonly Snapshot[];
+  /** By `seq`; of two entries with one `seq`, that of the later epoch. */
+  readonly entries: ReadonlyMap<number, Entry>;
+  /** Lines that are no entries. */
+  readonly badLines: number;
+  /** The highest `seq` that the log is known to have reached. */
+  readonly lastSeq: number;
+}
+
+/** Reads the journal; changes nothing. */
+export function readRemains(dir: string, disk: Disk = nodeDisk): Remains {
+  const files = journalFiles(disk, dir);
+  const snapshots: Snapshot[] = [];
+  const damagedSnapshots: Snapshot[] = [];
+  for (const name of files.snapshots) {
+    const bytes = readSnapshot(disk, dir, name);
+    if (bytes !== null) snapshots.push({ seq: name.seq, bytes });
+    else damagedSnapshots.push({ seq: name.seq, bytes: withoutLastLine(disk.read(join(dir, name.name))) });
+  }
+  const entries = new Map<number, Entry>();
+  let badLines = 0;
+  for (const { name } of files.segments) {
+    const found = intactEntries(disk.read(join(dir, name)));
+    badLines += found.badLines;
+    for (const entry of found.entries) entries.set(entry.seq, entry);
+  }
+  let lastSeq = 0;
+  for (const { seq } of files.snapshots) lastSeq = Math.max(lastSeq, seq);
+  for (const { durable } of files.manifests) lastSeq = Math.max(lastSeq, durable);
+  for (const seq of entries.keys()) lastSeq = Math.max(lastSeq, seq);
+  return { epoch: files.epoch, snapshots, damagedSnapshots, entries, badLines, lastSeq };
+}
+
+function withoutLastLine(bytes: Buffer): Buffer {
+  const newline = bytes.length < 2 ? -1 : bytes.lastIndexOf(0x0a, bytes.length - 2);
+  return newline === -1 ? bytes : bytes.subarray(0, newline);
+}
+
+/**
+ * Keeps the files of `dir` in `copy`, and then makes of `dir` a journal that holds only this snapshot (null: an empty
+ * one). Only for the holder of the daemon's lock. A crash at any point leaves a journal that is whole or still damaged,
+ * so that this can be done again.
+ */
+export async function replaceJournal(
+  dir: string,
+  copy: string,
+  epoch: number,
+  snapshot: Snapshot | null,
+  disk: Disk = nodeDisk,
+): Promise<void> {
+  const old = journalFiles(disk, dir);
+  mkdirSync(copy, { mode: 0o700 });
+  const names = [...old.segments, ...old.snapshots, ...old.manifests].map(({ name }) => name);
+  for (const name of [...names, ...old.unfinished]) keep(join(dir, name), join(copy, name));
+  await disk.syncDir(copy);
+  // A new epoch: no token and no cursor of before can come back.
+  const next = epoch + 1;
+  if (snapshot !== null) await writeSnapshot(disk, dir, next, snapshot.seq, snapshot.bytes);
+  const segment = await SegmentWriter.create(disk, dir, next, (snapshot?.seq ?? 0) + 1);
+  segment.close();
+  for (const name of [...names, ...old.unfinished]) disk.unlink(join(dir, name));
+  await disk.syncDir(dir);
+}
+
+/** A second name needs no space and is as durable as the file; some file systems have none. */
+function keep(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+  }
+}
