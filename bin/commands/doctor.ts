@@ -1,66 +1,89 @@
 import type { Command } from "commander";
+import type { AskPerson } from "../ask-person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 
 const help = `
-Each line shows a check and its result, ok, warn or fail; the line below it says what to do. Doctor changes nothing.
+Each line shows a check and its result, ok, warn or fail; the line below it says what to do. Without --fix, doctor
+changes nothing. With --fix it asks for each step that it can do itself, does it, and checks again; --yes answers every
+question with yes.
 
---json: {"ok":true|false, "checks":[{"check", "result", "detail", "todo"?}]}
+--json: {"ok":true|false, "checks":[{"check", "result", "detail", "todo"?, "fix"?}]}; with --fix also "found", the checks
+before it, and "done":[{"fix", "failed"?}]
 
 Exit codes: 0 no check failed, 1 a check failed.
 
-Example:
-  $ kite doctor`;
+Examples:
+  $ kite doctor
+  $ kite doctor --fix`;
+
+export interface DoctorFlags {
+  readonly fix?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
 
 export function add(program: Command): void {
   program
     .command("doctor")
-    .description("check the installation, and say what to do")
+    .description("check the installation, say what to do, and with --fix do it")
+    .option("--fix", "do what the lines say, each step after a question")
+    .option("--yes", "with --fix: do every step without a question")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async ({ json }: { readonly json?: boolean }) => {
+    .action(async (flags: DoctorFlags) => {
       const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await doctor(processWorld(), json === true);
+      const { terminalQuestion } = await import("../ask-person.ts");
+      process.exitCode = await doctor(processWorld(), flags, terminalQuestion());
     });
 }
 
-/** Returns the exit code. Prints each check as soon as it has a result. */
-export async function doctor(world: ProcessContext, json: boolean): Promise<number> {
-  const { print, printJson, screenOf } = await import("../process-context.ts");
-  const { checkLines, verdict } = await import("../view/doctor.ts");
-  const checks: Check[] = [];
-  const screen = screenOf(world);
-  for await (const check of allChecks(world)) {
-    checks.push(check);
-    if (!json) print(world, checkLines(check, screen));
+/** Returns the exit code. Prints each check as soon as it has a result. `ask` is null without a terminal. */
+export async function doctor(
+  world: ProcessContext,
+  { fix = false, yes = false, json = false }: DoctorFlags,
+  ask: AskPerson | null = null,
+): Promise<number> {
+  const { exitCodes, fail } = await import("../with-daemon.ts");
+  const { printJson } = await import("../process-context.ts");
+  if (fix && !yes && (ask === null || json)) {
+    fail(
+      world,
+      json,
+      "usage",
+      "kite doctor --fix asks at a terminal; without one, or with --json, add --yes",
+    );
+    return exitCodes.failed;
   }
+  const found = await checked(world, json);
+  const { fixAll } = await import("../doctor/fix.ts");
+  const answer = yes ? () => Promise.resolve("y") : ask;
+  const done =
+    fix && answer !== null ? await fixAll(world, found, answer, json, () => checked(world, json)) : null;
+  const checks = done?.checks ?? found;
   const isWell = checks.every(c => c.result !== "fail");
-  if (json) printJson(world, { ok: isWell, checks });
-  else print(world, ["", verdict(checks, screen)]);
-  return isWell ? 0 : 1;
+  if (json) {
+    const steps = done === null ? {} : { found: found.map(written), done: done.steps };
+    printJson(world, { ok: isWell, checks: checks.map(written), ...steps });
+  }
+  return isWell ? exitCodes.done : exitCodes.failed;
 }
 
-async function* allChecks(world: ProcessContext): AsyncGenerator<Check, void> {
-  const machine = await import("../doctor/machine.ts");
-  yield machine.checkNode();
-  yield machine.checkTools(world);
-  yield machine.checkHome(world);
-  yield machine.checkSocketPath(world);
-  const { checkDaemon } = await import("../doctor/daemon.ts");
-  const { checks, stats } = await checkDaemon(world);
-  yield* checks;
-  const store = await import("../doctor/store.ts");
-  yield store.checkJournal(world);
-  yield store.checkSpace(world, stats);
-  if (stats !== null) yield store.checkVoided(stats, world.paths.log);
-  yield store.checkLogs(world, stats);
-  const settings = await import("../doctor/settings.ts");
-  yield* await settings.checkConfig(world);
-  yield* settings.checkInstalls(world);
-  const hooks = await import("../doctor/hooks.ts");
-  const { dist } = await import("../program-paths.ts");
-  yield* hooks.checkCopies(world, dist);
-  const { checkAgentTools } = await import("../doctor/agent-tools.ts");
-  yield* await checkAgentTools(world);
-  if (stats !== null) yield* await hooks.checkLive(world);
+/** A check as JSON has it: its fix by what it does. */
+function written({ fix, ...check }: Check): object {
+  return fix === undefined ? check : { ...check, fix: fix.does };
+}
+
+async function checked(world: ProcessContext, isQuiet: boolean): Promise<Check[]> {
+  const { print, screenOf } = await import("../process-context.ts");
+  const { checkLines, verdict } = await import("../view/doctor.ts");
+  const { allChecks } = await import("../doctor/checks.ts");
+  const screen = screenOf(world);
+  const checks: Check[] = [];
+  for await (const check of allChecks(world)) {
+    checks.push(check);
+    if (!isQuiet) print(world, checkLines(check, screen));
+  }
+  if (!isQuiet) print(world, ["", verdict(checks, screen)]);
+  return checks;
 }

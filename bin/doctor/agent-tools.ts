@@ -1,37 +1,72 @@
 /** Checks the tools for agents: whether the client's file lists the server, and whether the server starts. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { hasTools, placesWithTools } from "../../hooks/claude-code/settings/server.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { mcpPath } from "../../hooks/install/launcher.ts";
+import { readText } from "../../hooks/install/read-file.ts";
+import { jsonProblem } from "../../protocol/json-position.ts";
 import { limits } from "../../protocol/limits.ts";
+import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
+import { advise, aside } from "./advice.ts";
 
 const check = "agent tools";
 
 /** Returns no check if the tools were never installed: Kite works without them. */
 export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
+  const again = (project: string | null) =>
+    advise(
+      world,
+      "install again",
+      project === null ? "kite install" : `kite install --project ${shellArgument(project)}`,
+    );
   try {
-    const places = placesWithTools(world.paths);
+    const places = placesWithTools(world.paths).filter(
+      ({ project }) => project === null || existsSync(project),
+    );
+    const broken = places.map(({ file }) => problemOf(file)).find(problem => problem !== null);
+    if (broken)
+      return [
+        {
+          check,
+          result: "fail",
+          detail: broken,
+          todo: "correct that place; Claude Code starts no tools until then",
+        },
+      ];
     const gone = places.filter(place => !hasTools(world.paths, place));
     const checks: Check[] = gone.map(({ file, project }) => {
       const where = project === null ? file : `${file}, for ${project}`;
-      const todo = "install again: kite install (or kite install --project)";
-      return { check, result: "warn", detail: `the entry was removed: ${where}`, todo };
+      return { check, result: "warn", detail: `the entry was removed: ${where}`, ...again(project) };
     });
     return places.length === gone.length
       ? checks
-      : [...checks, await started(mcpPath(world.paths.bin), world)];
+      : [...checks, await started(mcpPath(world.paths.bin), world, again(places[0]?.project ?? null))];
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
-    return [{ check, result: "fail", detail: error.message }];
+    const { servers } = world.paths;
+    const advice = advise(world, "put it aside, and install again", aside(servers), "kite install");
+    return [{ check, result: "fail", detail: `${servers} is not as Kite writes it`, ...advice }];
   }
 }
 
+/** Returns why the client cannot read its file of servers, or null. */
+function problemOf(file: string): string | null {
+  const text = readText(file, limits.clientFileBytes);
+  const problem = text === null ? null : jsonProblem(text);
+  return problem === null ? null : `${file} is no JSON: ${problem}`;
+}
+
 /** Starts the program as the client does, and requests its list of tools. */
-async function started(program: string, { env }: ProcessContext): Promise<Check> {
+async function started(
+  program: string,
+  { env }: ProcessContext,
+  again: Pick<Check, "todo" | "fix">,
+): Promise<Check> {
   const began = performance.now();
   const { HOME, PATH } = env;
   const child = spawn(program, [], {
@@ -46,8 +81,7 @@ async function started(program: string, { env }: ProcessContext): Promise<Check>
     const ms = (performance.now() - began).toFixed(0);
     return { check, result: "ok", detail: `${program}: ${count} tools in ${ms} ms` };
   }
-  const todo = "install again: kite install (or kite install --project)";
-  return { check, result: "fail", detail: `${program} does not answer`, todo };
+  return { check, result: "fail", detail: `${program} does not answer`, ...again };
 }
 
 /** Returns the number of the server's tools; null if the server ends without an answer. */

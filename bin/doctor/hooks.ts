@@ -9,15 +9,20 @@ import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { launcherPath } from "../../hooks/install/launcher.ts";
-import { clientFiles, launcherFor } from "../../hooks/install/program.ts";
+import { clientFiles, launcherFor, programPaths } from "../../hooks/install/program.ts";
 import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { errorText } from "../../protocol/system-error.ts";
+import { shellArgument } from "../../protocol/text.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
+import { advise } from "./advice.ts";
+import { installAgain } from "./client-settings.ts";
+import { isOffEverywhere } from "./off.ts";
+import { checkSessionPaths } from "./path.ts";
 
 /** Claude Code never sends this event; the daemon only counts it. */
 const event = "KiteDoctor";
@@ -44,20 +49,26 @@ export function unhooked(world: ProcessContext, sessions: readonly SessionRow[])
 }
 
 /** Checks that the copies that hooks run equal those of this Kite, which was built into `dist`. */
-export function checkCopies({ paths, env }: ProcessContext, dist: string): Check[] {
+export function checkCopies(world: ProcessContext, dist: string): Check[] {
+  const { paths, env } = world;
   const check = "hook client";
   if (!existsSync(paths.bin)) return [];
-  const todo = "install again: kite install (or kite install --project)";
+  const again = advise(world, "install again", installAgain(world));
   const [old] = clientFiles.filter(name => !isSame(join(paths.bin, name), join(dist, name)));
   if (old !== undefined) {
     const detail = `${join(paths.bin, old)} belongs to another version of Kite`;
-    return [{ check, result: "warn", detail, todo }];
+    return [{ check, result: "warn", detail, ...again }];
+  }
+  const { node } = programPaths(paths.bin);
+  if (!existsSync(node)) {
+    const detail = `${node} leads to no program: the Node that started Kite was removed`;
+    return [{ check, result: "fail", detail, ...again }];
   }
   const start = launcherPath(paths.bin);
   const program = (text: string) => text.trimEnd().split("\n").at(-1);
   const isOurs = program(contentOf(start)) === program(launcherFor({ paths, dist, env }));
   if (!isOurs) {
-    return [{ check, result: "warn", detail: `${start} does not start the daemon of this Kite`, todo }];
+    return [{ check, result: "warn", detail: `${start} does not start the daemon of this Kite`, ...again }];
   }
   return [{ check, result: "ok", detail: `of this version, in ${paths.bin}` }];
 }
@@ -72,12 +83,20 @@ export async function checkLive(world: ProcessContext): Promise<Check[]> {
     return []; // Another check reports that no daemon answers.
   }
   try {
-    const bare = unhooked(world, await rowsOf(client, "sessions"));
+    const sessions = await rowsOf(client, "sessions");
+    const bare = unhooked(world, sessions);
     const checks: Check[] = bare.map(directory => {
       const detail = `sessions work in ${directory} without hooks: Kite does not coordinate their edits`;
-      const todo = "everywhere: kite install; or there: kite install --project DIR";
-      return { check: "hooks", result: "warn", detail, todo };
+      const advice = advise(
+        world,
+        `there only: kite install --project ${shellArgument(directory)}; everywhere`,
+        "kite install",
+      );
+      return { check: "hooks", result: "warn", detail, ...advice };
     });
+    checks.push(...checkSessionPaths(sessions));
+    // While Kite is off, hooks do not call the daemon; that is no fault.
+    if (isOffEverywhere(world)) return checks;
     for (const command of installedCommands(world)) checks.push(await roundTrip(world, client, command));
     return checks;
   } finally {
@@ -110,8 +129,8 @@ async function roundTrip(
     const began = performance.now();
     const ended = await run(world, command, [...args, String(limits.hookTurnBudgetMs)]);
     if (ended !== null) {
-      const todo = "install again: kite install (or kite install --project)";
-      return { check, result: "fail", detail: `${program} does not run: ${ended}`, todo };
+      const again = advise(world, "install again", installAgain(world));
+      return { check, result: "fail", detail: `${program} does not run: ${ended}`, ...again };
     }
     times.push(performance.now() - began);
   }

@@ -1,10 +1,12 @@
 /** Checks the machine: Node, Kite's directory, the length of the socket's path, programs. */
-import { existsSync, lstatSync } from "node:fs";
+import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
+import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
+import { advise, aside } from "./advice.ts";
 
 const nodeMin: readonly [number, number] = [20, 19];
 
@@ -17,29 +19,49 @@ export function checkNode(version: string = process.versions.node): Check {
 }
 
 /** Checks Kite's directory without changing it, so that the person learns if its mode or owner is wrong. */
-export function checkHome(
-  { paths: { home } }: ProcessContext,
-  uid: number | undefined = process.getuid?.(),
-): Check {
+export function checkHome(world: ProcessContext, uid: number | undefined = process.getuid?.()): Check {
+  const { home } = world.paths;
   const check = "home";
   const stat = lstatSync(home, { throwIfNoEntry: false });
   if (stat === undefined)
     return { check, result: "ok", detail: `${home} does not exist yet; kite up creates it` };
-  const elsewhere = "move it away, or set KITE_HOME to a directory that you own";
-  if (stat.isSymbolicLink() || !stat.isDirectory()) {
-    const what = stat.isSymbolicLink() ? "a link" : "not a directory";
-    return { check, result: "fail", detail: `${home} is ${what}`, todo: elsewhere };
+  if (stat.isSymbolicLink())
+    return { check, result: "fail", detail: `${home} is a link`, ...unlinked(world) };
+  if (!stat.isDirectory()) {
+    const advice = advise(world, "put it aside", aside(home), "kite install", "kite up");
+    return { check, result: "fail", detail: `${home} is not a directory`, ...advice };
   }
   if (uid !== undefined && stat.uid !== uid) {
     const detail = `${home} belongs to user ${stat.uid}, not to you (${uid})`;
-    return { check, result: "fail", detail, todo: elsewhere };
+    return { check, result: "fail", detail, todo: "set KITE_HOME to a directory that you own" };
   }
   const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
+  const closed = (say: string) => advise(world, say, `chmod 700 ${shellArgument(home)}`);
   if ((stat.mode & 0o077) !== 0) {
-    const todo = `if only Kite uses it: chmod 700 '${home}'`;
-    return { check, result: "fail", detail: `${home} is open to other users (mode ${mode})`, todo };
+    const detail = `${home} is open to other users (mode ${mode})`;
+    return { check, result: "fail", detail, ...closed("if only Kite uses it") };
+  }
+  if ((stat.mode & 0o700) !== 0o700) {
+    const detail = `you may not read and write ${home} (mode ${mode})`;
+    return { check, result: "fail", detail, ...closed("permit it") };
   }
   return { check, result: "ok", detail: `${home}, yours alone (mode ${mode})` };
+}
+
+/** A daemon follows no link in the place of its directory: another user could have put it there. */
+function unlinked(world: ProcessContext): Required<Pick<Check, "todo" | "fix">> {
+  const { home } = world.paths;
+  const link = shellArgument(home);
+  if (!existsSync(home))
+    return advise(world, "its target is gone; begin anew", `rm ${link}`, "kite install", "kite up");
+  const target = shellArgument(realpathSync(home));
+  return advise(world, "put the directory itself there", `rm ${link}`, `mv ${target} ${link}`);
+}
+
+/** Whether nothing in Kite's directory can be looked at, because there is none of its own. */
+export function isHomeless({ paths: { home } }: ProcessContext): boolean {
+  const stat = lstatSync(home, { throwIfNoEntry: false });
+  return stat !== undefined && !stat.isDirectory();
 }
 
 export function checkSocketPath({ paths: { socket } }: ProcessContext): Check {

@@ -1,38 +1,71 @@
-/** Checks the configuration, and the settings files into which `kite install` wrote. */
-import { existsSync } from "node:fs";
+/** Checks the configuration: the user's file, the variables, and the file of the project around the working directory. */
+import { join } from "node:path";
 import { loadConfig } from "../../daemon/config/config.ts";
-import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
+import { readSmall } from "../../daemon/facts/prober.ts";
+import { shellArgument } from "../../protocol/text.ts";
+import { isObject } from "../../protocol/wire.ts";
 import type { ProcessContext } from "../process-context.ts";
+import { type FindRepository, findRepository } from "../project.ts";
 import type { Check } from "../view/doctor.ts";
-import { counted } from "../view/text.ts";
+import { advise, aside } from "./advice.ts";
 
-export async function checkConfig(world: ProcessContext): Promise<Check[]> {
+const check = "config";
+
+export async function checkConfig(
+  world: ProcessContext,
+  find: FindRepository = findRepository,
+): Promise<Check[]> {
   const { env, paths } = world;
-  const { problems } = await loadConfig({ env, paths });
-  if (problems.length === 0) return [{ check: "config", result: "ok", detail: "every value is valid" }];
-  const todo = "correct the value, then check: kite config";
-  return problems.map(detail => ({ check: "config", result: "warn", detail, todo }));
+  const repository = await find(world.cwd);
+  const project = "project" in repository ? { projectDir: repository.project } : {};
+  const { problems } = await loadConfig({ env, paths, ...project });
+  if (problems.length === 0) return [{ check, result: "ok", detail: "every value is valid" }];
+  const wrong = await wrongKeys(world);
+  return problems.map(detail => {
+    const isLong = detail.startsWith(`yieldMs (`) && detail.includes(`${paths.config}) must be less`);
+    const key = isLong ? "yieldMs" : wrong.get(detail);
+    return { check, result: "warn", detail, ...adviceFor(world, detail, key) };
+  });
 }
 
-export function checkInstalls({ paths }: ProcessContext): Check[] {
-  const check = "hooks";
+function adviceFor(
+  world: ProcessContext,
+  problem: string,
+  key: string | undefined,
+): Pick<Check, "todo" | "fix"> {
+  const { config } = world.paths;
+  if (key !== undefined)
+    return advise(
+      world,
+      "give it a valid value (kite config set), or leave it out",
+      `kite config unset ${shellArgument(key)}`,
+    );
+  if (problem.startsWith(`${config} is ignored`))
+    return advise(world, "correct that place; or put the file aside, as nothing of it counts", aside(config));
+  const [, variable] = /\b(KITE_[A-Z_]+)\b/.exec(problem) ?? [];
+  if (variable !== undefined)
+    return { todo: `correct the variable where your shell sets it: unset ${variable}` };
+  const [file = join(".kite", "config.json")] = /^\/\S+/.exec(problem) ?? [];
+  return { todo: `correct it in ${file.replace(/:$/, "")}, then see: kite config` };
+}
+
+/** Returns the keys of the user's file that are wrong by themselves, by the sentence that says so. */
+async function wrongKeys({ paths }: ProcessContext): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const [key, value] of Object.entries(await ownSettings(paths.config))) {
+    const alone = () => Promise.resolve(JSON.stringify({ [key]: value }));
+    const { problems } = await loadConfig({ env: {}, paths, read: alone });
+    for (const problem of problems) found.set(problem, key);
+  }
+  return found;
+}
+
+async function ownSettings(path: string): Promise<Readonly<Record<string, unknown>>> {
   try {
-    const installs = readInstalls(paths.installs);
-    if (installs.length === 0) {
-      const todo = "in all projects: kite install; or in one: kite install --project";
-      return [{ check, result: "warn", detail: "not installed; sessions do not register", todo }];
-    }
-    const gone = installs.filter(i => !existsSync(i.file));
-    const there = installs.length - gone.length;
-    const found: Check[] = gone.map(({ file }) => {
-      const todo = "install again there, or drop its record: kite uninstall --all";
-      return { check, result: "warn", detail: `${file} was removed`, todo };
-    });
-    if (there === 0) return found;
-    return [{ check, result: "ok", detail: `in ${counted(there, "settings file")}` }, ...found];
-  } catch (error) {
-    if (!(error instanceof InstallFailed)) throw error;
-    return [{ check, result: "fail", detail: error.message }];
+    const value: unknown = JSON.parse((await readSmall(path)) ?? "");
+    return isObject(value) ? value : {};
+  } catch {
+    // The problems already say that the file is missing or no JSON.
+    return {};
   }
 }

@@ -1,27 +1,72 @@
 /** Checks Kite's files (journal, space, logs), and requests that failed by a bug. */
-import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
+import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
+import { advise, aside } from "./advice.ts";
 
 /** Doctor warns below this much free space, in bytes. */
 const freeMin = 64 * 1024 * 1024;
 
-export function checkJournal({ paths }: ProcessContext): Check {
+/** `isRunning`: a daemon answers, which writes the journal and holds all of it in memory. */
+export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
+  const { paths } = world;
   const check = "journal";
-  if (!existsSync(paths.journal)) return { check, result: "ok", detail: "none yet" };
+  const stat = lstatSync(paths.journal, { throwIfNoEntry: false });
+  if (stat === undefined) return { check, result: "ok", detail: "none yet" };
+  if (!stat.isDirectory()) {
+    const detail = `${paths.journal} is not a folder, so the daemon stores nothing`;
+    return {
+      check,
+      result: "fail",
+      detail,
+      ...advise(world, "put it aside", aside(paths.journal), "kite up"),
+    };
+  }
   const found = inspectJournal(paths.journal);
   if (found.damage !== null) {
-    const todo = `keep a copy; to start without its sessions and locks: kite down, then move ${paths.journal} away, then kite up`;
-    return { check, result: "fail", detail: found.damage, todo };
+    const advice = isRunning
+      ? advise(
+          world,
+          "the daemon has everything in memory and stores it anew at a stop",
+          "kite down --yes",
+          "kite up",
+        )
+      : advise(world, "keep what can be read, and a copy of the rest", "kite repair --yes", "kite up");
+    return { check, result: "fail", detail: whatIsDamaged(found.damage), ...advice };
   }
   const detail = `${counted(found.lastSeq, "record")}, ${bytes(found.bytes)} in ${counted(found.segments, "segment")} and ${counted(found.snapshots, "snapshot")}`;
-  if (found.notes.length === 0) return { check, result: "ok", detail };
-  return { check, result: "warn", detail: `${detail}; ${found.notes.join("; ")}` };
+  const isBusy = isRunning && found.tornBytes > 0;
+  if (found.notes.length === (isBusy ? 1 : 0)) return { check, result: "ok", detail };
+  const [first, ...more] = found.damagedSnapshots.map(aside);
+  const begun = isRunning
+    ? advise(world, "a start mends it", "kite down --yes", "kite up")
+    : advise(world, "a start mends it", "kite up");
+  const advice = first === undefined ? begun : advise(world, "put it aside", first, ...more);
+  return { check, result: "warn", detail: `${detail}; ${found.notes.join("; ")}`, ...advice };
+}
+
+/** The first sentence of the damage: the others advise a person who has no `kite repair`. */
+function whatIsDamaged(damage: string): string {
+  return damage.split(". ")[0] ?? damage;
+}
+
+/** Checks that the daemon's log is a file: opening anything else fails, or waits without end. */
+export function checkLogFile(world: ProcessContext): Check[] {
+  const check = "logs";
+  const odd = [world.paths.log].filter(path => {
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    return stat !== undefined && !stat.isFile();
+  });
+  return odd.map(path => {
+    const detail = `${path} is not a regular file, so the daemon cannot start`;
+    return { check, result: "fail", detail, ...advise(world, "put it aside", aside(path), "kite up") };
+  });
 }
 
 export function checkSpace({ paths }: ProcessContext, stats: StatsReply | null): Check {
@@ -52,17 +97,37 @@ export function checkVoided(stats: StatsReply, logPath: string): Check {
 }
 
 /** Checks that log rotation works: without it, sizes grow far over their bounds. */
-export function checkLogs({ paths }: ProcessContext, stats: StatsReply | null): Check {
+export function checkLogs(world: ProcessContext, stats: StatsReply | null): Check {
+  const { paths } = world;
   const check = "logs";
-  const log = sizeOf(paths.home, name => name.startsWith("daemon.log"));
-  const trail = sizeOf(paths.trail, name => name.startsWith("trail-"));
-  const detail = `log ${bytes(log)}, trail ${bytes(trail)}`;
-  const isLarge =
-    log > limits.logBytes * (limits.logFilesMax + 1) ||
-    trail > limits.trailBytes * (limits.trailFilesMax + 1);
-  if (isLarge) {
-    const todo = `the daemon does not rotate them; see ${paths.log}, then restart: kite down && kite up`;
-    return { check, result: "warn", detail: `${detail}, more than their bounds`, todo };
+  const folder = lstatSync(paths.trail, { throwIfNoEntry: false });
+  if (folder !== undefined && !folder.isDirectory()) {
+    const detail = `${paths.trail} is not a folder, so no decision is recorded`;
+    return {
+      check,
+      result: "fail",
+      detail,
+      ...advise(world, "put it aside", aside(paths.trail), "kite down --yes", "kite up"),
+    };
+  }
+  const logs = filesOf(paths.home, name => name.startsWith("daemon.log"));
+  const trails = filesOf(paths.trail, name => name.startsWith("trail-"));
+  const detail = `log ${bytes(sumOf(logs))}, trail ${bytes(sumOf(trails))}`;
+  const [logsMax, trailMax] = [
+    limits.logBytes * (limits.logFilesMax + 1),
+    limits.trailBytes * (limits.trailFilesMax + 1),
+  ];
+  if (sumOf(logs) > logsMax || sumOf(trails) > trailMax) {
+    const [largest] = [...(sumOf(logs) > logsMax ? logs : trails)].sort((a, b) => b.size - a.size);
+    const line = `rm ${shellArgument(largest?.path ?? paths.log)}`;
+    const advice = advise(
+      world,
+      "remove the largest, and let the daemon begin a new one",
+      line,
+      "kite down --yes",
+      "kite up",
+    );
+    return { check, result: "warn", detail: `${detail}, more than their bounds`, ...advice };
   }
   const dropped = stats?.trailDropped ?? 0;
   if (dropped === 0) return { check, result: "ok", detail };
@@ -70,11 +135,19 @@ export function checkLogs({ paths }: ProcessContext, stats: StatsReply | null): 
   return { check, result: "warn", detail: `${detail}; ${lost}`, todo: "check the disk's speed and space" };
 }
 
-function sizeOf(dir: string, isCounted: (name: string) => boolean): number {
-  if (!existsSync(dir)) return 0;
-  let sum = 0;
-  for (const name of readdirSync(dir).filter(isCounted)) {
-    sum += statSync(join(dir, name), { throwIfNoEntry: false })?.size ?? 0;
-  }
-  return sum;
+interface Sized {
+  readonly path: string;
+  readonly size: number;
+}
+
+function filesOf(dir: string, isCounted: (name: string) => boolean): Sized[] {
+  if (!existsSync(dir)) return [];
+  const paths = readdirSync(dir)
+    .filter(isCounted)
+    .map(name => join(dir, name));
+  return paths.map(path => ({ path, size: statSync(path, { throwIfNoEntry: false })?.size ?? 0 }));
+}
+
+function sumOf(files: readonly Sized[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0);
 }

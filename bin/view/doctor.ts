@@ -11,6 +11,16 @@ export interface Check {
   readonly detail: string;
   /** What the person can do about it. */
   readonly todo?: string;
+  /** Does what `todo` says; absent if that takes a person. */
+  readonly fix?: Fix;
+}
+
+/** A step that mends what a check found. */
+export interface Fix {
+  /** The step as the question names it: shell lines, or a sentence. */
+  readonly does: string;
+  /** Throws `LocalError` if the step failed. Returns what the step printed. */
+  readonly work: () => string | Promise<string>;
 }
 
 const styles: Readonly<Record<Check["result"], Style>> = { ok: "green", warn: "yellow", fail: "red" };

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { doctor } from "../../bin/commands/doctor.ts";
+import { checkClientSettings } from "../../bin/doctor/client-settings.ts";
 import { checkDaemon } from "../../bin/doctor/daemon.ts";
 import { checkHome, checkNode, checkSocketPath, checkTools } from "../../bin/doctor/machine.ts";
-import { checkConfig, checkInstalls } from "../../bin/doctor/settings.ts";
+import { checkConfig } from "../../bin/doctor/settings.ts";
 import { checkJournal, checkLogs, checkSpace, checkVoided } from "../../bin/doctor/store.ts";
 import { version } from "../../bin/version.ts";
 import { processAnchor } from "../../daemon/facts/processes.ts";
@@ -67,7 +68,7 @@ describe("the machine", () => {
     chmodSync(home, 0o750);
     expect(checkHome(world)).toMatchObject({
       result: "fail",
-      todo: `if only Kite uses it: chmod 700 '${home}'`,
+      todo: `if only Kite uses it: chmod 700 ${home}`,
     });
     const link = join(root, "link");
     symlinkSync(home, link);
@@ -128,7 +129,7 @@ describe("the daemon", () => {
   };
 
   it("is missed, and it is said whether hooks may start it", async () => {
-    expect(await checkDaemon(world)).toEqual({
+    expect(await checkDaemon(world)).toMatchObject({
       checks: [{ check: "daemon", result: "warn", detail: "not running", todo: "start it: kite up" }],
       stats: null,
     });
@@ -139,7 +140,9 @@ describe("the daemon", () => {
   it("is found out when its process lives and does not listen", async () => {
     writeDaemonFile(world.paths, file);
     const { checks } = await checkDaemon(world);
-    expect(checks).toMatchObject([{ result: "fail", todo: expect.stringContaining(`kill ${process.pid}`) }]);
+    expect(checks).toMatchObject([
+      { result: "fail", todo: expect.stringContaining(`kill -9 ${process.pid}`) },
+    ]);
     writeDaemonFile(world.paths, { ...file, startTime: "another process of that number" });
     expect((await checkDaemon(world)).checks).toMatchObject([{ result: "warn" }]);
   });
@@ -162,15 +165,15 @@ describe("the daemon", () => {
 
 describe("the store", () => {
   it("explains a damaged journal", () => {
-    expect(checkJournal(world)).toEqual({ check: "journal", result: "ok", detail: "none yet" });
+    expect(checkJournal(world, false)).toEqual({ check: "journal", result: "ok", detail: "none yet" });
     mkdirSync(world.paths.journal);
-    expect(checkJournal(world).result).toBe("ok");
+    expect(checkJournal(world, false).result).toBe("ok");
     writeFileSync(join(world.paths.journal, segmentName(1, 1)), "no record\nno record\n");
     writeFileSync(join(world.paths.journal, segmentName(2, 9)), "no record\n");
-    expect(checkJournal(world)).toMatchObject({
+    expect(checkJournal(world, false)).toMatchObject({
       result: "fail",
       detail: expect.stringContaining(segmentName(1, 1)),
-      todo: expect.stringContaining("keep a copy"),
+      todo: expect.stringContaining("kite repair --yes"),
     });
   });
 
@@ -214,34 +217,46 @@ describe("the settings", () => {
     expect(found.map(c => c.result)).toEqual(["warn", "warn"]);
     expect(found.map(c => c.detail).join(" ")).toContain("did you mean yieldMs?");
   });
+});
 
-  it("tells where hooks are installed, and where they are not any more", () => {
-    expect(checkInstalls(world)).toMatchObject([
-      { result: "warn", todo: "in all projects: kite install; or in one: kite install --project" },
+describe("the client's settings", () => {
+  it("of the machine's administrator can keep all hooks from running", () => {
+    const managed = join(root, "managed.json");
+    const of = () => checkClientSettings(world, [managed]).map(c => `${c.result} ${c.detail}`);
+    expect(of()).toEqual(["warn not installed; sessions do not register"]);
+    writeFileSync(managed, '{"allowManagedHooksOnly": true}');
+    expect(of()).toEqual([
+      `fail "allowManagedHooksOnly" is true in ${managed}, the settings of this machine's administrator: Claude Code runs no hooks of yours`,
+      "warn not installed; sessions do not register",
     ]);
+    writeFileSync(managed, "no JSON");
+    expect(of()).toHaveLength(1);
+  });
+
+  it("of a project that is gone are nothing to mend", () => {
     const install = { backup: null, madeFile: true, madeFolder: true, sha256: null, created: null };
-    const there = join(root, "settings.local.json");
-    writeFileSync(there, "{}");
-    const installs = [
-      { ...install, file: there },
-      { ...install, file: "/nowhere/settings.local.json" },
-    ];
-    writeFileSync(world.paths.installs, JSON.stringify({ version: 1, installs }));
-    expect(checkInstalls(world).map(c => `${c.result} ${c.detail}`)).toEqual([
-      "ok in 1 settings file",
-      "warn /nowhere/settings.local.json was removed",
+    const file = join(root, "gone", ".claude", "settings.local.json");
+    writeFileSync(world.paths.installs, JSON.stringify({ version: 1, installs: [{ ...install, file }] }));
+    expect(checkClientSettings(world, [])).toMatchObject([
+      { result: "warn", detail: expect.stringContaining("not installed") },
     ]);
-    writeFileSync(world.paths.installs, "broken");
-    expect(checkInstalls(world)).toMatchObject([{ result: "fail" }]);
+    mkdirSync(join(root, "gone"));
+    expect(checkClientSettings(world, [])).toMatchObject([
+      {
+        result: "fail",
+        detail: expect.stringContaining("was removed"),
+        todo: `install again: kite install --project ${join(root, "gone")}`,
+      },
+    ]);
   });
 });
 
 describe("kite doctor", () => {
   it("exits with 1 when a check fails, and gives all of them as JSON", async () => {
-    expect(await doctor(world, true)).toBe(0);
+    expect(await doctor(world, { json: true })).toBe(0);
     chmodSync(home, 0o755);
     const failing = { ...fakeWorld({ home }), cwd: root };
-    expect(await doctor(failing, true)).toBe(1);
+    expect(await doctor(failing, { json: true })).toBe(1);
     const { ok, checks } = JSON.parse(failing.out());
     expect(ok).toBe(false);
     expect(checks.filter((c: { result: string }) => c.result === "fail")).toMatchObject([{ check: "home" }]);

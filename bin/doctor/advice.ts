@@ -1,0 +1,52 @@
+/** Advice of doctor's checks that is made of shell lines, so that following it and `--fix` do the same. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { LocalError } from "../../client/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import { shellArgument, shellWord } from "../../protocol/text.ts";
+import type { ProcessContext } from "../process-context.ts";
+import { dist } from "../program-paths.ts";
+import type { Check } from "../view/doctor.ts";
+
+/** A step of `kite doctor --fix` failed. */
+export class FixFailed extends LocalError {
+  override readonly name = "FixFailed";
+}
+
+/** What to do about a finding: `say`, then the shell lines, which `--fix` runs as they stand. */
+export function advise(
+  world: ProcessContext,
+  say: string,
+  ...lines: readonly [string, ...string[]]
+): Required<Pick<Check, "todo" | "fix">> {
+  const does = lines.join(" && ");
+  return { todo: `${say}: ${does}`, fix: { does, work: () => runLines(world, lines) } };
+}
+
+/** Returns the line that puts a file aside, under a name that says so. */
+export function aside(path: string): string {
+  return `mv ${shellArgument(path)} ${shellArgument(`${path}.aside`)}`;
+}
+
+/** Runs the lines in a shell in which `kite` is this program, even if PATH has none or another one. */
+async function runLines({ env, cwd }: ProcessContext, lines: readonly string[]): Promise<string> {
+  // A function sees KITE_HOME of `KITE_HOME=DIR kite ...` as its own variable, which it hands on.
+  const kite = `kite() {
+  if [ -n "\${KITE_HOME-}" ]; then KITE_HOME=$KITE_HOME ${shellWord(process.execPath)} ${shellWord(join(dist, "kite.mjs"))} "$@"
+  else ${shellWord(process.execPath)} ${shellWord(join(dist, "kite.mjs"))} "$@"; fi
+}`;
+  const child = spawn("/bin/sh", ["-ec", [kite, ...lines].join("\n")], {
+    cwd,
+    env: { ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: limits.fixMs,
+    killSignal: "SIGKILL",
+  });
+  const said: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => said.push(chunk));
+  const [code, signal] = await once(child, "close");
+  const output = Buffer.concat(said).toString("utf8").trim();
+  if (code === 0) return output;
+  throw new FixFailed(output === "" ? `it ended with ${signal ?? code}` : output);
+}

@@ -1,0 +1,251 @@
+/** Checks the settings files of the client: whether it reads them, runs their hooks, and finds all of Kite's entries. */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
+import type { HookEntry } from "../../hooks/claude-code/settings/entries.ts";
+import { settingsAt } from "../../hooks/claude-code/settings/found.ts";
+import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
+import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
+import { linkTarget, projectRoot, userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { InstallFailed } from "../../hooks/install/failed.ts";
+import { replaceText } from "../../hooks/install/file.ts";
+import { member, parseObject, remove } from "../../hooks/install/json-text.ts";
+import { programPaths } from "../../hooks/install/program.ts";
+import { readText } from "../../hooks/install/read-file.ts";
+import { jsonProblem } from "../../protocol/json-position.ts";
+import { limits } from "../../protocol/limits.ts";
+import { shellArgument } from "../../protocol/text.ts";
+import { isObject } from "../../protocol/wire.ts";
+import type { ProcessContext } from "../process-context.ts";
+import type { Check } from "../view/doctor.ts";
+import { counted, listed } from "../view/text.ts";
+import { advise, aside } from "./advice.ts";
+
+const check = "hooks";
+
+/** Settings that an administrator sets for every user of the machine. */
+const managedFiles: readonly string[] = [
+  "/etc/claude-code/managed-settings.json",
+  "/Library/Application Support/ClaudeCode/managed-settings.json",
+];
+
+/** One hook of a settings file. */
+interface FoundHook {
+  readonly event: string;
+  readonly matcher: unknown;
+  readonly entry: unknown;
+}
+
+export function checkClientSettings(
+  world: ProcessContext,
+  managed: readonly string[] = managedFiles,
+): Check[] {
+  const { paths, env } = world;
+  let recorded: readonly string[];
+  try {
+    recorded = readInstalls(paths.installs).map(({ file }) => file);
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    const line = aside(paths.installs);
+    const advice = advise(world, "put it aside, and install again", line, "kite install");
+    return [{ check, result: "fail", detail: `${paths.installs} is not as Kite writes it`, ...advice }];
+  }
+  const user = userSettings(env);
+  const around = settingsAt(projectRoot(world.cwd));
+  const files = [...new Set([user, ...around, ...recorded].map(linkTarget))];
+  const checks: Check[] = [];
+  let installed = 0;
+  for (const file of files) {
+    const settings = read(file);
+    if (settings === null) {
+      if (recorded.includes(file)) checks.push(...removed(world, file, user));
+      continue;
+    }
+    if (typeof settings === "string") {
+      checks.push({
+        check,
+        result: "fail",
+        detail: settings,
+        todo: "correct that place; Claude Code uses nothing of the file until then",
+      });
+      continue;
+    }
+    checks.push(...switchedOff(file, settings));
+    const hooks = hooksIn(settings);
+    checks.push(...ofOtherHomes(world, file, user, hooks));
+    const ours = hooks.filter(({ entry }) => isOurs(entry, paths.bin));
+    if (ours.length === 0 && !recorded.includes(file)) continue;
+    installed += 1;
+    checks.push(...incomplete(world, file, user, ours));
+  }
+  for (const file of managed) checks.push(...byAdministrator(file));
+  if (installed > 0) {
+    const isWell = checks.length === 0;
+    const detail = `all entries in ${counted(installed, "settings file")}`;
+    return isWell ? [{ check, result: "ok", detail }] : checks;
+  }
+  if (recorded.length > 0 && checks.length > 0) return checks;
+  const advice = advise(world, "in one project: kite install --project; in all projects", "kite install");
+  return [...checks, { check, result: "warn", detail: "not installed; sessions do not register", ...advice }];
+}
+
+/** Returns the settings; null if the file does not exist; a sentence if the client cannot read it. */
+function read(file: string): Readonly<Record<string, unknown>> | string | null {
+  let text: string | null;
+  try {
+    text = readText(file, limits.settingsBytes);
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return error.message.replace("; Kite did not change it", "");
+  }
+  if (text === null) return null;
+  const problem = jsonProblem(text);
+  if (problem !== null) return `${file} is no JSON: ${problem}`;
+  const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
+  return isObject(value) ? value : `${file} does not hold one JSON object`;
+}
+
+function removed(world: ProcessContext, file: string, user: string): Check[] {
+  // A project that is gone needs no hooks.
+  if (file !== linkTarget(user) && !existsSync(dirname(dirname(file)))) return [];
+  const line = installLine(file, user, { everyEvent: false, node: false });
+  return [
+    {
+      check,
+      result: "fail",
+      detail: `${file} was removed, and Kite's entries with it`,
+      ...advise(world, "install again", line),
+    },
+  ];
+}
+
+function switchedOff(file: string, settings: Readonly<Record<string, unknown>>): Check[] {
+  if (settings["disableAllHooks"] !== true) return [];
+  const does = `remove "disableAllHooks" from ${file}`;
+  const detail = `"disableAllHooks" is true in ${file}: Claude Code runs no hooks at all`;
+  return [{ check, result: "fail", detail, todo: does, fix: { does, work: () => withoutSwitch(file) } }];
+}
+
+function withoutSwitch(file: string): string {
+  const text = readText(file, limits.settingsBytes) ?? "{}";
+  const root = parseObject(text);
+  if (member(root, "disableAllHooks") === undefined) return "";
+  const index = root.children.findLastIndex(({ key }) => key === "disableAllHooks");
+  if (replaceText(file, remove(text, root, index), 0o644, text)) return "";
+  throw new InstallFailed(`another program changed ${file} meanwhile; try again`);
+}
+
+function byAdministrator(file: string): Check[] {
+  const settings = existsSync(file) ? read(file) : null;
+  if (settings === null || typeof settings === "string") return [];
+  const key = ["disableAllHooks", "allowManagedHooksOnly"].find(name => settings[name] === true);
+  if (key === undefined) return [];
+  const detail = `"${key}" is true in ${file}, the settings of this machine's administrator: Claude Code runs no hooks of yours`;
+  return [{ check, result: "fail", detail, todo: "ask the administrator to allow Kite's hooks" }];
+}
+
+/** Two Kites with different directories do not know each other's locks. */
+function ofOtherHomes(
+  world: ProcessContext,
+  file: string,
+  user: string,
+  hooks: readonly FoundHook[],
+): Check[] {
+  const homes = new Set(hooks.flatMap(({ entry }) => homeOf(entry, world.paths.bin)));
+  return [...homes].map(home => {
+    const where = file === linkTarget(user) ? "" : ` --project ${shellArgument(dirname(dirname(file)))}`;
+    const detail = `${file} has the hooks of another Kite too, in ${home}: the two do not know each other's locks`;
+    const line = `KITE_HOME=${shellArgument(home)} kite uninstall${where}`;
+    return { check, result: "fail", detail, ...advise(world, "keep one; to remove the other", line) };
+  });
+}
+
+/** Returns the directory of the Kite whose hook client the entry runs, if that is not the one of `bin`. */
+function homeOf(entry: unknown, bin: string): string[] {
+  if (!isObject(entry) || isOurs(entry, bin)) return [];
+  const words: unknown[] = [entry["command"], ...(Array.isArray(entry["args"]) ? entry["args"] : [])];
+  return words.flatMap(word =>
+    typeof word === "string" ? (/^(\/.+)\/bin\/hook\.(?:pl|cjs)$/.exec(word)?.[1] ?? []) : [],
+  );
+}
+
+function hooksIn(settings: Readonly<Record<string, unknown>>): FoundHook[] {
+  const { hooks } = settings;
+  if (!isObject(hooks)) return [];
+  return Object.entries(hooks).flatMap(([event, groups]) =>
+    (Array.isArray(groups) ? groups : []).flatMap(group => {
+      if (!isObject(group) || !Array.isArray(group["hooks"])) return [];
+      return group["hooks"].map((entry: unknown) => ({ event, matcher: group["matcher"], entry }));
+    }),
+  );
+}
+
+/** Compares Kite's entries in the file with those that an install writes. */
+function incomplete(world: ProcessContext, file: string, user: string, ours: readonly FoundHook[]): Check[] {
+  const { paths } = world;
+  const program = programPaths(paths.bin);
+  if (!existsSync(paths.bin)) {
+    const detail = `${file} runs hooks in ${paths.bin}, which is gone`;
+    return [
+      {
+        check,
+        result: "fail",
+        detail,
+        ...advise(world, "install again", installLine(file, user, optionsOf(ours, paths.bin))),
+      },
+    ];
+  }
+  const { node, everyEvent } = optionsOf(ours, paths.bin);
+  const home = /KITE_HOME=([^"]+)"/.exec(JSON.stringify(ours))?.[1] ?? null;
+  const wanted = groupsFor({ program, client: node ? "node" : "perl", home, everyEvent }).flatMap(
+    ([event, { matcher, hooks }]) => hooks.map((entry: HookEntry) => ({ event, matcher, entry })),
+  );
+  const there = new Set(ours.map(keyOf));
+  const missing = [...new Set(wanted.filter(one => !there.has(keyOf(one))).map(({ event }) => event))];
+  if (missing.length === 0) return [];
+  const shown = listed(missing.slice(0, 4), Math.max(0, missing.length - 4));
+  const detail =
+    ours.length === 0
+      ? `${file} lost Kite's entries: its sessions are not coordinated`
+      : `${file} lacks Kite's entries for ${shown}, or has them changed`;
+  const line = installLine(file, user, { everyEvent, node });
+  return [{ check, result: "fail", detail, ...advise(world, "install again", line) }];
+}
+
+/** The options of `kite install` that its entries show. */
+interface Options {
+  readonly everyEvent: boolean;
+  /** The entries run the Node client. */
+  readonly node: boolean;
+}
+
+function optionsOf(ours: readonly FoundHook[], bin: string): Options {
+  return {
+    node: JSON.stringify(ours).includes(programPaths(bin).cjs),
+    everyEvent: ours.some(({ event }) => event === "PostToolBatch" || event === "MessageDisplay"),
+  };
+}
+
+/** Returns the line that installs Kite again into a settings file. */
+function installLine(file: string, user: string, { everyEvent, node }: Options): string {
+  const isUser = file === linkTarget(user);
+  const project = isUser ? [] : ["--project", shellArgument(dirname(dirname(file)))];
+  const options = [...(everyEvent ? ["--every-event"] : []), ...(node ? ["--client node"] : [])];
+  return ["kite install", ...project, ...options].join(" ");
+}
+
+/** Returns the line that writes Kite's programs anew: for the user if Kite is installed so, else for a project. */
+export function installAgain({ paths, env }: ProcessContext): string {
+  const user = userSettings(env);
+  const files = readInstalls(paths.installs).map(({ file }) => file);
+  const file = files.includes(linkTarget(user)) ? linkTarget(user) : files.find(one => existsSync(one));
+  if (file === undefined) return "kite install";
+  const settings = read(file);
+  const hooks = settings === null || typeof settings === "string" ? [] : hooksIn(settings);
+  const ours = hooks.filter(({ entry }) => isOurs(entry, paths.bin));
+  return installLine(file, user, optionsOf(ours, paths.bin));
+}
+
+function keyOf({ event, matcher, entry }: FoundHook): string {
+  return JSON.stringify([event, matcher ?? null, isObject(entry) ? Object.entries(entry).sort() : entry]);
+}

@@ -1,0 +1,74 @@
+/** Checks whether somebody switched Kite off: then nothing is broken, but edits are not coordinated. */
+import { lstatSync } from "node:fs";
+import { isInForce, OffSwitchReader, offFiles, parseOffSwitches } from "../../daemon/config/off-switch.ts";
+import { InstallFailed } from "../../hooks/install/failed.ts";
+import { readText } from "../../hooks/install/read-file.ts";
+import { limits } from "../../protocol/limits.ts";
+import { shellArgument } from "../../protocol/text.ts";
+import { stillOff, whatIsOff } from "../off/now.ts";
+import type { ProcessContext } from "../process-context.ts";
+import type { Check } from "../view/doctor.ts";
+import { advise } from "./advice.ts";
+
+const check = "off";
+
+/** Whether Kite is off for everything, so that no hook asks the daemon. */
+export function isOffEverywhere(world: ProcessContext): boolean {
+  return isInForce(new OffSwitchReader(world.paths.home).read().all, world.now());
+}
+
+export function checkOff(world: ProcessContext): Check[] {
+  const checks: Check[] = [];
+  if (world.env["KITE"] === "off") {
+    const detail = "KITE=off is set in this shell: edits of sessions that start here are not coordinated";
+    checks.push({ check, result: "warn", detail, todo: "switch it on here: unset KITE" });
+  }
+  const { all, some } = offFiles(world.paths.home);
+  const odd = [all, some].find(path => lstatSync(path, { throwIfNoEntry: false })?.isFile() === false);
+  if (odd !== undefined) {
+    const detail = `${odd} is no regular file, so kite off and kite on do not work`;
+    checks.push({
+      check,
+      result: "fail",
+      detail,
+      ...advise(world, "remove it", `rm -r ${shellArgument(odd)}`),
+    });
+    return checks;
+  }
+  if (isUnreadable(some)) {
+    const detail = `${some} is not as Kite writes it; it switches nothing off`;
+    checks.push({
+      check,
+      result: "warn",
+      detail,
+      ...advise(world, "remove it", `rm ${shellArgument(some)}`),
+    });
+  }
+  const sentences = whatIsOff(world).map(said => said.replace(/\. Switch it on: .*$/, ""));
+  const lines = commands(world);
+  for (const [i, detail] of sentences.entries()) {
+    checks.push({ check, result: "warn", detail, ...advise(world, "switch it on", lines[i] ?? "kite on") });
+  }
+  return checks;
+}
+
+/** The commands that end what is off, in the order of `whatIsOff`. */
+function commands(world: ProcessContext): string[] {
+  const now = world.now();
+  const { all, projects, sessions } = new OffSwitchReader(world.paths.home).read();
+  return [
+    ...(isInForce(all, now) ? ["kite on"] : []),
+    ...[...stillOff(projects, now).keys()].map(path => `kite on --project ${shellArgument(path)}`),
+    ...[...stillOff(sessions, now).keys()].map(id => `kite on --session ${shellArgument(id)}`),
+  ];
+}
+
+function isUnreadable(path: string): boolean {
+  try {
+    const text = readText(path, limits.settingsBytes);
+    return text !== null && parseOffSwitches(text) === null;
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return true;
+  }
+}
