@@ -1,5 +1,5 @@
 /** `kite watch`: the connection, the screen and the lines. */
-import { LocalError, NotRunning } from "../client/errors.ts";
+import { LocalError } from "../client/errors.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { streamEnd } from "./live.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
@@ -144,7 +144,7 @@ async function connect(
     return { client: await world.connect({ name: "kite watch", reconnect: true }) };
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
-    return { why: error instanceof NotRunning ? "no daemon runs; start it: kite up" : error.message };
+    return { why: error.message };
   }
 }
 

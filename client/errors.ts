@@ -8,9 +8,13 @@ export abstract class LocalError extends Error {
   abstract override readonly name: string;
 }
 
-/** No daemon listens on the socket. */
+/** No daemon listens on the socket. Every program says so in these words; `and` is what else keeps it from starting. */
 export class NotRunning extends LocalError {
   override readonly name = "NotRunning";
+
+  constructor(and: string | null = null) {
+    super(`Kite is not running${and === null ? "" : `, and ${and}`}. Start it: kite up`);
+  }
 }
 
 /** The daemon did not answer in time; it may still apply the request. */

@@ -109,7 +109,7 @@ function dial(path: string): Promise<Socket | null> {
     });
     socket.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EAGAIN") resolve(null);
-      else if (error.code === "ENOENT" || error.code === "ECONNREFUSED") reject(notRunning(path));
+      else if (error.code === "ENOENT" || error.code === "ECONNREFUSED") reject(new NotRunning());
       else
         reject(
           new ConnectionClosed(`connecting to ${path} failed: ${errorText(Object.assign(error, { path }))}`),
@@ -121,12 +121,12 @@ function dial(path: string): Promise<Socket | null> {
 /** Refuses to speak to a socket that another user could have put there. */
 function checkOwner(paths: KitePaths): void {
   const home = lstatSync(paths.home, { throwIfNoEntry: false });
-  if (home === undefined) throw notRunning(paths.socket);
+  if (home === undefined) throw new NotRunning();
   if (!home.isDirectory())
     throw new WrongOwner(`${paths.home} is not a directory; Kite follows no links there`);
   mustBeOurs(paths.home, home);
   const socket = lstatSync(paths.socket, { throwIfNoEntry: false });
-  if (socket === undefined) throw notRunning(paths.socket);
+  if (socket === undefined) throw new NotRunning();
   if (!socket.isSocket())
     throw new WrongOwner(`${paths.socket} is not a socket; remove it and run \`kite up\``);
   mustBeOurs(paths.socket, socket);
@@ -136,10 +136,6 @@ function mustBeOurs(path: string, stat: Stats): void {
   const uid = process.getuid?.();
   if (uid === undefined || stat.uid === uid) return;
   throw new WrongOwner(`${path} belongs to user ${stat.uid}, not to you (${uid}); set KITE_HOME elsewhere`);
-}
-
-function notRunning(socket: string): NotRunning {
-  return new NotRunning(`no daemon listens at ${socket}; start it with \`kite up\``);
 }
 
 function parse(line: Line): Message | null {

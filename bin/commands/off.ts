@@ -116,7 +116,7 @@ async function sessionScope(world: ProcessContext, session: string): Promise<Sco
     // Without a daemon Kite cannot look up a name: the session must be a whole id.
     if (!(error instanceof NotRunning)) throw error;
     if (!/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session)) {
-      return `no daemon runs to look up session ${session}; give its whole id, or start Kite: kite up`;
+      return `session ${session} cannot be looked up: ${error.message}; or give its whole id`;
     }
     return { is: "session", id: session, name: null };
   }

@@ -10,7 +10,7 @@ import { dist } from "../program-paths.ts";
 import type { Check } from "../view/doctor.ts";
 
 /** A step of `kite doctor --fix` failed. */
-export class FixFailed extends LocalError {
+class FixFailed extends LocalError {
   override readonly name = "FixFailed";
 }
 

@@ -50,7 +50,7 @@ export async function hold(world: ProcessContext, run: LockRun): Promise<number>
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
     const code = error instanceof NotRunning ? "not_running" : "not_available";
-    say({ is: "refused", code, error: error.message }, `${error.message}; the command did not run`);
+    say({ is: "refused", code, error: error.message }, `the command did not run: ${error.message}`);
     return unavailable;
   }
   const signals = new Signals(() => client.close());
@@ -61,7 +61,7 @@ export async function hold(world: ProcessContext, run: LockRun): Promise<number>
     if (!(error instanceof LocalError)) throw error;
     say(
       { is: "refused", code: "not_available", error: error.message },
-      `${error.message}; the command did not run`,
+      `the command did not run: ${error.message}`,
     );
     return unavailable;
   } finally {
@@ -181,7 +181,7 @@ class Holding {
 
   #refused(refusal: Refusal): number {
     const { code, error } = refusal;
-    this.#say({ is: "refused", code, error }, `${refusalText(refusal, "terminal")}; the command did not run`);
+    this.#say({ is: "refused", code, error }, `the command did not run: ${refusalText(refusal, "terminal")}`);
     return this.#run.refusedCode;
   }
 

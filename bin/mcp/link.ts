@@ -60,7 +60,7 @@ export class Link {
     } catch (error) {
       if (!(error instanceof NotRunning)) throw error;
       const why = this.#mayNotStart();
-      if (why !== null) throw new NotRunning(`no daemon runs, and ${why}; start it with \`kite up\``);
+      if (why !== null) throw new NotRunning(why);
     }
     const { client } = await ensureDaemon({ paths: this.#paths, daemonProgram, env: this.#env });
     client.close();

@@ -109,7 +109,7 @@ describe("without a daemon", () => {
     for (const args of [["sessions"], ["locks"], ["locks", "--watch"], ["unlock", "--force", "a"]]) {
       const ran = await run(args);
       expect({ args, code: ran.code, out: ran.out }).toEqual({ args, code: 3, out: "" });
-      expect(ran.err).toMatch(/^kite: no daemon listens at .*kite up/);
+      expect(ran.err).toMatch(/^kite: Kite is not running\. Start it: kite up/);
     }
     const locked = await run(["lock", "a", "--", "true"]);
     expect(locked.code).toBe(69);

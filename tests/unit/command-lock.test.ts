@@ -135,7 +135,7 @@ describe("kite lock", () => {
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await hold(world, { ...run, refusedCode: 9 })).toBe(9);
     expect(world.err()).toBe(
-      "kite: the file did not get free within 1 s; bob has it. Ask again, or do something else first; the command did not run\n",
+      "kite: the command did not run: the file did not get free within 1 s; bob has it. Ask again, or do something else first\n",
     );
     const asJson = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     await hold(asJson, { ...run, json: true });
@@ -145,7 +145,7 @@ describe("kite lock", () => {
   it("does not run the command without a daemon", async () => {
     const world = fakeWorld();
     expect(await hold(world, run)).toBe(69);
-    expect(world.err()).toMatch(/^kite: no daemon listens at .*; the command did not run\n$/);
+    expect(world.err()).toMatch(/^kite: the command did not run: Kite is not running\. Start it: kite up\n$/);
   });
 
   it("says that it waits and for whom, and when the lock is lost while the command runs", async () => {

@@ -161,9 +161,7 @@ describe("kite sessions and kite locks", () => {
     const absent = fakeWorld();
     expect(await sessions(absent, false)).toBe(3);
     expect(await locks(absent, { watch: true }, never)).toBe(3);
-    expect(absent.err()).toBe(
-      "kite: no daemon listens at /home/ana/.kite/kite.sock; start it with `kite up`\n".repeat(2),
-    );
+    expect(absent.err()).toBe("kite: Kite is not running. Start it: kite up\n".repeat(2));
     expect(absent.out()).toBe("");
   });
 });
@@ -251,6 +249,6 @@ describe("kite locks --watch", () => {
     const { world, code } = await watch({ daemon });
     daemon.die();
     expect(await code).toBe(3);
-    expect(world.err()).toBe("kite: no daemon listens any more\n");
+    expect(world.err()).toBe("kite: Kite is not running. Start it: kite up\n");
   });
 });

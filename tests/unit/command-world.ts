@@ -74,7 +74,7 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
     lag: () => {
       for (const callback of lagged) callback();
     },
-    die: () => die(new NotRunning("no daemon listens any more")),
+    die: () => die(new NotRunning()),
     listeners: () => events.size + lagged.size,
   };
   return daemon;
@@ -124,10 +124,7 @@ export function fakeWorld({
       ticks.add(tick);
       return () => void ticks.delete(tick);
     },
-    connect: () =>
-      daemon === undefined
-        ? Promise.reject(new NotRunning(`no daemon listens at ${paths.socket}; start it with \`kite up\``))
-        : Promise.resolve(daemon.client),
+    connect: () => (daemon === undefined ? Promise.reject(new NotRunning()) : Promise.resolve(daemon.client)),
     out: () => out,
     err: () => err,
     tick: () => {

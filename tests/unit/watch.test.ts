@@ -192,7 +192,7 @@ describe("kite watch", () => {
     const daemon = daemonOf();
     const { world, ending, code } = await start({ daemon, terminal: { columns: 80, rows: 24 } });
     daemon.die();
-    await expect.poll(world.out).toContain("no daemon listens any more");
+    await expect.poll(world.out).toContain("Kite is not running. Start it: kite up");
     ending.abort();
     expect(await code).toBe(0);
     expect(world.out().endsWith("\u001b[?1049l")).toBe(true);
