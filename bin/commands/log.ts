@@ -74,8 +74,9 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
   let count = 0;
   const show = (lines: readonly TrailLine[]) => {
     count += lines.length;
-    // In a pipe each decision is one line of any length, so that grep finds whole decisions.
-    const screen = isTerminal ? screenOf(world) : { ...screenOf(world), width: Number.POSITIVE_INFINITY };
+    // In a pipe each decision is one line of any length, so that grep finds whole decisions; COLUMNS asks for a width.
+    const isWrapped = isTerminal || (world.env["COLUMNS"] ?? "") !== "";
+    const screen = isWrapped ? screenOf(world) : { ...screenOf(world), width: Number.POSITIVE_INFINITY };
     if (flags.json) print(world, lines.map(jsonLine));
     else
       printFramed(

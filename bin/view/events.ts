@@ -1,4 +1,6 @@
 /** Events as lines for a person. */
+
+import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../daemon/trail/causes.ts";
 import type { EventLine, TaskNews } from "../../protocol/events.ts";
 import { sourceText } from "./roles.ts";
 import { clean, clock, duration, listed, type Screen } from "./text.ts";
@@ -22,7 +24,7 @@ function workSentence(event: EventLine, file: FileName): string | null {
     case "session_started":
       return `began     ${clean(event.name)}`;
     case "session_ended":
-      return `ended     ${clean(event.name)}: ${clean(event.cause)}`;
+      return `ended     ${clean(event.name)}: ${clean(causeText(sessionEnds, event.cause))}`;
     case "session_lost":
       return `lost      ${clean(event.name)}: no sign of life`;
     case "session_duplicated":
@@ -67,7 +69,7 @@ function workSentence(event: EventLine, file: FileName): string | null {
     case "task_failed":
       return `failed    ${taskOf(event)}`;
     case "task_released":
-      return `given up  ${taskOf(event)}: ${clean(event.cause)}`;
+      return `given up  ${taskOf(event)}: ${clean(causeText(sessionEnds, event.cause))}`;
     default:
       return null;
   }
@@ -96,7 +98,7 @@ function talkSentence(event: EventLine, file: FileName): string | null {
     case "hold_began":
       return `freeze    ${filesOf(event, file)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
     case "hold_ended":
-      return `thawed    ${filesOf(event, file)}: ${clean(event.cause)}`;
+      return `thawed    ${filesOf(event, file)}: ${clean(causeText(freezeEnds, event.cause))}`;
     default:
       return null;
   }
@@ -118,9 +120,9 @@ function lockSentence(event: EventLine, file: FileName = clean): string | null {
       return `queued    ${clean(event.waiter.name)} for ${filesOf(event, file)}, queue position ${event.position}${behind}`;
     }
     case "lock_released":
-      return `released  ${filesOf(event, file)} by ${clean(event.holder.name)}: ${clean(event.cause)}`;
+      return `released  ${filesOf(event, file)} by ${clean(event.holder.name)}: ${clean(causeText(lockEnds, event.cause))}`;
     case "lock_wait_ended":
-      return `gave up   ${clean(event.waiter.name)} for ${filesOf(event, file)}: ${clean(event.cause)}`;
+      return `gave up   ${clean(event.waiter.name)} for ${filesOf(event, file)}: ${clean(causeText(waitEnds, event.cause))}`;
     case "lock_revoked":
       return `revoked   ${filesOf(event, file)} from ${clean(event.holder.name)} by ${clean(event.by)}`;
     default:

@@ -2,36 +2,9 @@
 import type { KiteEvent } from "../../protocol/events.ts";
 import { shortName } from "../core/merges/replies.ts";
 import type { CoreEvent } from "../core/outcome.ts";
+import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import { person } from "./decisions.ts";
 import type { TrailLine } from "./trail.ts";
-
-/** Why a session ended, for people. */
-const sessionEnds: ReadonlyMap<string, string> = new Map([
-  ["anchor_gone", "its process ended"],
-  ["lost", "nothing was heard of the session for a day"],
-  ["deregistered", "its session ended"],
-  ["ended", "its session ended"],
-]);
-
-/** Why a lock ended, for people. */
-const lockEnds: ReadonlyMap<string, string> = new Map([
-  ...sessionEnds,
-  ["unlocked", "its holder unlocked it"],
-  ["turn ended", "its turn ended"],
-  ["yielded", "others waited and it was not touched, so it passed on"],
-  ["lease over", "not touched for long"],
-  ["lost", "nothing was heard of the session"],
-  ["disconnected", "its connection closed"],
-  ["undelivered", "no client received the grant"],
-  ["revoked", "taken away by force"],
-]);
-
-/** Why a freeze ended, for people. */
-const freezeEnds: ReadonlyMap<string, string> = new Map([
-  ...sessionEnds,
-  ["resumed", "it was ended"],
-  ["over", "its time was over"],
-]);
 
 /** Returns the trail lines for the events of one step. */
 export function trailOf(events: readonly CoreEvent[], at: number): TrailLine[] {

@@ -90,11 +90,11 @@ describe("kite locks --watch in a pipe", () => {
     ],
     [
       { event: "lock_released", ...at, holder: bob, cause: "unlocked" },
-      "released  /shop/a.ts by bob: unlocked",
+      "released  /shop/a.ts by bob: its holder unlocked it",
     ],
     [
       { event: "lock_wait_ended", ...at, waiter: bob, cause: "timeout" },
-      "gave up   bob for /shop/a.ts: timeout",
+      "gave up   bob for /shop/a.ts: it waited as long as it could",
     ],
     [
       { event: "lock_revoked", ...at, more: 3, holder: bob, by: "alice" },
