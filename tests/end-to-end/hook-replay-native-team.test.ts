@@ -339,7 +339,7 @@ describe("a team in panes whose calls are refused", () => {
 });
 
 describe("a session that its person named in the client", () => {
-  test("has that name, if it reads as one and is free", async () => {
+  test("has that name, as a person types it, with a number if another has it", async () => {
     const [one, two] = [world.replay(), world.replay()];
     const event = (of: Replay, hook_event_name: string, session_title: string): Payload => ({
       ...{ hook_event_name, session_id: of.id, cwd: world.repo, source: "startup", session_title },
@@ -348,14 +348,14 @@ describe("a session that its person named in the client", () => {
     await one.send(event(one, "SessionStart", "reviewer"));
     expect(await nameOf(one)).toBe("reviewer");
     await two.send(event(two, "SessionStart", "reviewer"));
-    expect(await nameOf(two)).toBe(two.id.slice(0, 8));
-    await two.send(event(two, "UserPromptSubmit", "a/b\u001b[31m"));
-    expect(await nameOf(two)).toBe(two.id.slice(0, 8));
+    expect(await nameOf(two)).toBe("reviewer-2");
+    await two.send(event(two, "UserPromptSubmit", "\u001b***"));
+    expect(await nameOf(two)).toBe("reviewer-2");
     await two.send(event(two, "UserPromptSubmit", "second reader"));
-    expect(await nameOf(two)).toBe("second reader");
-    await one.send(event(one, "UserPromptSubmit", "first reader"));
-    expect(await nameOf(one)).toBe("first reader");
-    await one.send({ ...event(one, "UserPromptSubmit", "first reader"), session_title: undefined });
-    expect(await nameOf(one)).toBe("first reader");
+    expect(await nameOf(two)).toBe("second-reader");
+    await one.send(event(one, "UserPromptSubmit", "first reader of all the code"));
+    expect(await nameOf(one)).toBe("first-reader-of-all-the");
+    await one.send({ ...event(one, "UserPromptSubmit", ""), session_title: undefined });
+    expect(await nameOf(one)).toBe("first-reader-of-all-the");
   });
 });
