@@ -36,6 +36,8 @@ export interface ProcessContext {
   readonly stderr: Output;
   /** Wall time in milliseconds. */
   readonly now: () => number;
+  /** Calls back with each key that a person presses, until the returned function is called; absent: no terminal. */
+  readonly keys?: (pressed: (key: string) => void) => () => void;
   /** Calls back at an interval until the returned function is called. */
   readonly every: (ms: number, tick: () => void) => () => void;
   readonly connect: (options: Omit<ConnectOptions, "paths">) => Promise<Client>;
@@ -51,6 +53,7 @@ export function processWorld(): ProcessContext {
     stdout: process.stdout,
     stderr: process.stderr,
     now: () => Date.now(),
+    ...(process.stdin.isTTY ? { keys: keysOf(process.stdin) } : {}),
     every: (ms, tick) => {
       const timer = setInterval(tick, ms);
       return () => clearInterval(timer);
@@ -59,6 +62,25 @@ export function processWorld(): ProcessContext {
       const { KiteClient } = await import("../client/client.ts");
       return KiteClient.connect({ ...options, paths });
     },
+  };
+}
+
+/** Reads single keys; the end gives the terminal back as it was. */
+function keysOf(input: NodeJS.ReadStream): NonNullable<ProcessContext["keys"]> {
+  return pressed => {
+    const take = (keys: string) => {
+      // An arrow is one sequence; pasted text comes as several keys at once.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
+      for (const key of keys.match(/\u001b\[[A-D]|./gsu) ?? []) pressed(key);
+    };
+    input.setRawMode(true);
+    input.setEncoding("utf8");
+    input.on("data", take);
+    return () => {
+      input.off("data", take);
+      input.setRawMode(false);
+      input.pause();
+    };
   };
 }
 

@@ -1,12 +1,17 @@
 /** `kite watch`: the connection, the screen and the lines. */
 import { LocalError } from "../client/errors.ts";
+import type { TrailLine } from "../daemon/trail/line.ts";
+import { readTrail } from "../daemon/trail/read.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { streamEnd } from "./live.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
+import { scopeProject } from "./scope.ts";
 import { eventSentence } from "./view/events.ts";
+import { logText } from "./view/log.ts";
 import { Places } from "./view/places.ts";
 import { clock } from "./view/text.ts";
-import { type News, type WatchData, watchView } from "./view/watch.ts";
+import { choosable, type News, type WatchData, watchView } from "./view/watch.ts";
+import { afterKey, firstMode } from "./view/watch-keys.ts";
 import { ask, exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
 
 export interface WatchFlags {
@@ -20,6 +25,7 @@ const agesEvery = 4;
 const slowTicks = 4;
 const retryMs = 1_000;
 const newsMax = 200;
+const latelyMax = 20;
 const tasksShownMax = 500;
 
 const enter = "\u001b[?1049h\u001b[?25l";
@@ -40,20 +46,37 @@ export async function watch(world: ProcessContext, flags: WatchFlags, until: Abo
     return exitCodes.notRunning;
   }
   const isScreen = world.stdout.isTTY === true && world.env["TERM"] !== "dumb" && !json;
-  const shown = isScreen ? new Painting(world) : new Listing(world, json);
+  const painting = isScreen ? new Painting(world, await projectHere(world), await lately(world)) : null;
+  const shown = painting ?? new Listing(world, json);
+  const ended = new AbortController();
+  const over = AbortSignal.any([until, ended.signal]);
+  const stopKeys = painting === null ? null : world.keys?.(key => painting.key(key) || ended.abort());
   const place: Place = { storeId: "", cursor: null };
   try {
     for (;;) {
-      const why = "client" in found ? await follow(world, found.client, shown, until, place) : found.why;
-      if (until.aborted) return exitCodes.done;
+      const why = "client" in found ? await follow(world, found.client, shown, over, place) : found.why;
+      if (over.aborted) return exitCodes.done;
       shown.away(why);
-      await pause(world, until);
-      if (until.aborted) return exitCodes.done;
+      await pause(world, over);
+      if (over.aborted) return exitCodes.done;
       found = await connect(world);
     }
   } finally {
+    stopKeys?.();
     shown.end();
   }
+}
+
+/** Returns the project of the working directory; null if it cannot be read. */
+function projectHere(world: ProcessContext): Promise<string | null> {
+  return scopeProject(world, undefined, {});
+}
+
+/** Returns what happened last before the watch began, oldest first. */
+async function lately({ paths, env }: ProcessContext): Promise<News[]> {
+  const isShown = ({ decision }: TrailLine) => decision !== "event";
+  const lines = await readTrail(paths.trail, { limit: latelyMax, filter: isShown });
+  return lines.map(line => ({ at: line.at, text: logText(line, env["HOME"] ?? "") }));
 }
 
 /** A way to show events: a screen or lines. */
@@ -152,12 +175,16 @@ async function connect(
 class Painting implements Shown {
   readonly #world: ProcessContext;
   #data: WatchData = empty;
-  readonly #news: News[] = [];
+  readonly #news: News[];
+  readonly #project: string | null;
+  #mode = firstMode;
   #isStale = false;
   #ticks = 0;
 
-  constructor(world: ProcessContext) {
+  constructor(world: ProcessContext, project: string | null, news: News[]) {
     this.#world = world;
+    this.#project = project;
+    this.#news = news;
     world.stdout.write(enter);
   }
 
@@ -179,6 +206,7 @@ class Painting implements Shown {
       tasks: [...active, ...pending],
       news: this.#news,
       away: null,
+      project: this.#project,
     };
     this.#draw();
   }
@@ -202,6 +230,15 @@ class Painting implements Shown {
     this.#draw();
   }
 
+  /** Carries a keystroke out. Returns false if it ends the watch. */
+  key(key: string): boolean {
+    const mode = afterKey(this.#mode, key, choosable({ ...this.#data, mode: this.#mode }).length);
+    if (mode === null) return false;
+    this.#mode = mode;
+    this.#draw();
+    return true;
+  }
+
   async tick(client: Client): Promise<void> {
     this.#ticks += 1;
     if (this.#isStale || this.#ticks % agesEvery === 0) await this.look(client);
@@ -213,7 +250,7 @@ class Painting implements Shown {
 
   #draw(): void {
     const rows = this.#world.stdout.rows ?? 24;
-    const lines = watchView(this.#data, screenOf(this.#world), rows);
+    const lines = watchView({ ...this.#data, mode: this.#mode }, screenOf(this.#world), rows);
     // Overwrites the old lines to avoid flicker; the last line has no line break, to avoid scrolling.
     const text = lines.map(line => `${line}${clearLine}`).join("\r\n");
     this.#world.stdout.write(`${home}${text}${clearBelow}`);

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import type { WatchFlags } from "../watch.ts";
 
 const help = `
-On a terminal, watch shows one screen and updates it; Ctrl-C ends it. In a pipe it prints a line for each event. With
+On a terminal, watch shows one screen and updates it: the project of the working directory, and a line for each other one.
+Its keys are q (end), / (filter), p (all projects), Enter (one agent) and ? (all keys). In a pipe it prints a line for each event. With
 --json it prints first {"sessions":[...],"locks":[...]}, then one event a line, as \`subscribe\` gives them.
 If the daemon stops, watch waits for the next one.
 

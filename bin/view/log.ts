@@ -19,6 +19,18 @@ const shownMs = 100;
 /** Column at which a wrapped line continues. */
 const indent = 10;
 
+/** Returns one decision on a line of any length, without its time. */
+export function logText(line: TrailLine, home: string): string {
+  const parts = [
+    whoOf(line),
+    whatOf(line),
+    line.file === null ? "" : fileOf(line, home),
+    whyOf(line),
+    timeOf(line),
+  ];
+  return `${pad(line.decision, 8)}  ${parts.flatMap(part => clean(part) || []).join("  ")}`;
+}
+
 /** Returns one decision as lines: time, decision, agent, what it did, and the reason. */
 export function logLines(line: TrailLine, screen: Screen): string[] {
   const parts = [

@@ -21,8 +21,11 @@ interface SessionsInFull extends SessionsData {
 }
 
 export interface SessionsOptions {
-  /** Many quiet sessions share a line; a session that works, waits, holds or asks always has its own. */
-  readonly condense: boolean;
+  /**
+   * Many quiet sessions share a line, with `always` a few, too; a session that works, waits, holds or asks always has its
+   * own.
+   */
+  readonly condense: boolean | "always";
   /** Adds a second line per session: id, process, start, directory. */
   readonly detail: boolean;
   readonly terminals?: ReadonlyMap<number, string> | undefined;
@@ -62,7 +65,7 @@ interface Block {
 /** Returns sessions by project; those that need a person or wait come first, quiet ones last. */
 export function sessionLines(data: SessionsData, screen: Screen, options: SessionsOptions): string[] {
   const places = new Places(data.sessions, data.locks, screen.home);
-  const crowded = options.condense && data.sessions.length >= crowdMin;
+  const crowded = options.condense === "always" || (options.condense && data.sessions.length >= crowdMin);
   const groups = byProject(data.sessions).map(([project, all]) => {
     const families = familiesOf(all);
     const quiet = families.filter(family => family.every(isQuiet)).flat();
@@ -175,7 +178,8 @@ function urgency(s: SessionRow): number {
   return { active: 2, idle: 3, lost: 4 }[s.status];
 }
 
-function compare(a: SessionRow, b: SessionRow): number {
+/** Those that need a person first, then those that wait, then by activity and name. */
+export function compare(a: SessionRow, b: SessionRow): number {
   return urgency(a) - urgency(b) || order(a.name, b.name) || order(a.id, b.id);
 }
 

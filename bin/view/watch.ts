@@ -5,9 +5,12 @@ import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { paint, unpainted } from "./color.ts";
 import { lockLines } from "./locks.ts";
-import { sessionLines } from "./sessions.ts";
+import { needsPerson, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { compare, hasWait, sessionLines } from "./sessions.ts";
+import { table } from "./table.ts";
 import { summaryOf, tasksView } from "./tasks.ts";
 import { clean, clock, counted, cut, type Screen, widthOf } from "./text.ts";
+import { firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
 
 export interface WatchData {
   readonly version: string;
@@ -20,6 +23,9 @@ export interface WatchData {
   readonly news: readonly News[];
   /** Why the view gets no updates; null if it gets them. */
   readonly away: string | null;
+  /** The project to show in full, the others in a line each; null: all. */
+  readonly project?: string | null;
+  readonly mode?: WatchMode;
 }
 
 /** One event as text; `at` is wall time in milliseconds. */
@@ -38,16 +44,41 @@ interface Section {
 /** Least number of lines of a section: its title and one line. */
 const least = 2;
 
+/** Least rows of a screen with a footer. */
+const footerFrom = 8;
+
 /** Returns the screen: at most `rows` lines. */
-export function watchView(data: WatchData, screen: Screen, rows: number): string[] {
+export function watchView(all: WatchData, screen: Screen, rows: number): string[] {
+  const { mode = firstMode } = all;
+  const data = withoutOthers(all);
+  const lines = [header(all, screen)];
+  const footer = rows < footerFrom ? [] : [footerLine(data, mode, screen)];
+  const room = Math.max(0, rows - lines.length - footer.length);
+  const body =
+    mode.at === "help" ? helpLines(screen) : sectionLines(sectionsOf(data, all, screen), room, screen);
+  lines.push(...body.slice(0, room));
+  if (footer.length > 0) {
+    while (lines.length < rows - 1) lines.push("");
+    lines.push(...footer);
+  }
+  return lines.map(line => within(line, screen.width));
+}
+
+function sectionsOf(data: WatchData, all: WatchData, screen: Screen): Section[] {
+  const chosen = data.mode?.at === "agent" ? chosenSession(data) : undefined;
+  if (chosen !== undefined) return agentSections(data, chosen, screen);
   const sections = [
     sessionSection(data, screen),
+    otherSection(data, all, screen),
     lockSection(data, screen),
     taskSection(data, screen),
     newsSection(data, screen),
   ];
-  const lines = [header(data, screen)];
-  const room = Math.max(0, rows - lines.length);
+  return sections.filter(({ lines }) => lines.length > 0);
+}
+
+function sectionLines(sections: readonly Section[], room: number, screen: Screen): string[] {
+  const lines: string[] = [];
   const wants = sections.map(({ lines: own }) => own.length + 1);
   // If there is room, a blank line separates sections.
   const spaced = wants.reduce((sum, want) => sum + want + 1, 0) <= room;
@@ -60,7 +91,80 @@ export function watchView(data: WatchData, screen: Screen, rows: number): string
       ...fitted(section, given - 1, screen),
     );
   }
-  return lines.map(line => within(line, screen.width));
+  return lines;
+}
+
+/** Returns the rows of the shown project that have the filter's text. */
+function withoutOthers(all: WatchData): WatchData {
+  const { mode = firstMode } = all;
+  const project = mode.isAll ? null : shownProject(all, all.project ?? null);
+  const text = mode.filter.toLowerCase();
+  const has = (...words: readonly (string | null)[]) =>
+    text === "" || words.some(word => word?.toLowerCase().includes(text) === true);
+  return {
+    ...all,
+    sessions: ofProject(all.sessions, project).filter(s =>
+      has(s.name, s.branch, s.worktree, s.waitingFor, s.attention, ...s.agents.map(a => a.name)),
+    ),
+    locks: ofProject(all.locks, project).filter(l =>
+      has(l.path, l.holder?.name ?? null, ...l.waiters.map(w => w.name)),
+    ),
+    tasks: ofProject(all.tasks, project).filter(t => has(t.description, t.assigneeName, t.id)),
+    news: all.news.filter(n => has(n.text)),
+    refusals: all.refusals.filter(r => has(r.name, r.error, r.file)),
+    project,
+  };
+}
+
+/** Returns the sessions that can be chosen, the most urgent first. */
+export function choosable(all: WatchData): readonly SessionRow[] {
+  return [...withoutOthers(all).sessions].sort(compare);
+}
+
+function chosenSession(data: WatchData): SessionRow | undefined {
+  const sessions = [...data.sessions].sort(compare);
+  return sessions[Math.min(data.mode?.chosen ?? 0, sessions.length - 1)];
+}
+
+function agentSections(data: WatchData, session: SessionRow, screen: Screen): Section[] {
+  const { id, name } = session;
+  const own = data.locks.filter(l => l.holder?.id === id || l.waiters.some(w => w.id === id));
+  const one = { sessions: [session], locks: data.locks };
+  const news = data.news.filter(({ text }) => text.includes(name));
+  const refusals = data.refusals.filter(r => r.id === id);
+  const sections = [
+    {
+      title: clean(name),
+      lines: sessionLines(one, screen, { condense: false, detail: true }),
+      more: `kite agent ${clean(name)}`,
+    },
+    lockSection({ ...data, locks: own, sessions: [session] }, screen),
+    taskSection({ ...data, tasks: data.tasks.filter(t => t.assignee === id) }, screen),
+    newsSection({ ...data, news, refusals }, screen),
+  ];
+  return sections.filter(({ lines }) => lines.length > 0);
+}
+
+function helpLines(screen: Screen): string[] {
+  return ["", ...table(keysHelp, [{}, { min: 12 }], screen, 2)];
+}
+
+function footerLine(data: WatchData, { at, filter }: WatchMode, screen: Screen): string {
+  const chosen = chosenSession(data);
+  const shown = filter === "" ? "/ filter" : `/ "${clean(filter)}"`;
+  const parts =
+    at === "filter"
+      ? [`show rows with: ${clean(filter)}_`, "Enter keeps it", "Esc clears it"]
+      : at === "agent" || at === "help"
+        ? ["Esc back", "q end"]
+        : [
+            "q end",
+            shown,
+            "p projects",
+            "? keys",
+            ...(chosen === undefined ? [] : [`Enter ${clean(chosen.name)}`]),
+          ];
+  return paint(screen, "dim", cut(parts.join("   "), screen.width));
 }
 
 /** Cuts a line of a table whose least width exceeds the terminal's. */
@@ -99,8 +203,12 @@ function fitted({ lines, more }: Section, room: number, screen: Screen): string[
 function header({ version, away, sessions, locks, tasks }: WatchData, screen: Screen): string {
   const time = clock(screen.now, screen.now);
   if (away !== null) return paint(screen, "yellow", cut(`${time} · ${clean(away)}`, screen.width));
+  const needs = sessions.filter(needsPerson).length;
+  const waiting = sessions.filter(hasWait).length;
   const counts = [
     counted(sessions.length, "session"),
+    ...(needs > 0 ? [`${needs} need${needs === 1 ? "s" : ""} you`] : []),
+    ...(waiting > 0 ? [`${waiting} waiting`] : []),
     counted(locks.length, "lock"),
     counted(tasks.length, "open task"),
   ];
@@ -109,23 +217,24 @@ function header({ version, away, sessions, locks, tasks }: WatchData, screen: Sc
 }
 
 function sessionSection({ sessions, locks }: WatchData, screen: Screen): Section {
-  const lines =
-    sessions.length === 0
-      ? ["  none"]
-      : sessionLines({ sessions, locks }, screen, { condense: true, detail: false });
+  const lines = sessionLines({ sessions, locks }, screen, { condense: "always", detail: false });
   return { title: "Sessions", lines, more: "kite sessions" };
+}
+
+function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {
+  const [, ...lines] = otherProjectLines(all, project, "", screen);
+  return { title: "Other projects: p", lines, more: "kite status --all" };
 }
 
 function lockSection({ sessions, locks }: WatchData, screen: Screen): Section {
   const options = { quietMax: locks.length, headings: false };
-  const lines = locks.length === 0 ? ["  none"] : lockLines({ sessions, locks }, screen, options);
+  const lines = locks.length === 0 ? [] : lockLines({ sessions, locks }, screen, options);
   return { title: "Locks", lines, more: "kite locks" };
 }
 
 function taskSection({ tasks }: WatchData, screen: Screen): Section {
-  const lines = tasks.length === 0 ? ["  none"] : tasksView({ tasks, none: "" }, screen);
-  const title = tasks.length === 0 ? "Tasks" : `Tasks: ${summaryOf(tasks)}`;
-  return { title, lines, more: "kite task list" };
+  const lines = tasks.length === 0 ? [] : tasksView({ tasks, none: "" }, screen);
+  return { title: `Tasks: ${summaryOf(tasks)}`, lines, more: "kite task list" };
 }
 
 /** Latest first, so that a small screen drops the oldest. */
@@ -136,5 +245,5 @@ function newsSection({ news, refusals }: WatchData, screen: Screen): Section {
   }));
   const all = [...news, ...refused].sort((a, b) => b.at - a.at);
   const lines = all.map(({ at, text }) => cut(`  ${clock(at, screen.now)}  ${text}`, screen.width));
-  return { title: "Latest", lines: lines.length === 0 ? ["  nothing yet"] : lines, more: "kite log" };
+  return { title: "Latest", lines, more: "kite log" };
 }

@@ -121,7 +121,7 @@ export class PresenceTable {
     const row = this.of(session);
     if (row.agents.size >= limits.agentsPerSessionMax) return null;
     const now = this.#clock.now();
-    const recalled = { ...pulse(false, now), seenAt: now, parent: null, descends: false };
+    const recalled = { ...pulse(false, this.#clock), seenAt: now, parent: null, descends: false };
     row.agents.set(agent, recalled);
     return recalled;
   }

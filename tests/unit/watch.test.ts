@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { unpainted } from "../../bin/view/color.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import { share, type WatchData, watchView } from "../../bin/view/watch.ts";
+import { afterKey, firstMode, type WatchMode } from "../../bin/view/watch-keys.ts";
 import { watch } from "../../bin/watch.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
@@ -59,10 +60,45 @@ describe("the picture", () => {
           const titles = ["Sessions", "Locks", "Tasks", "Latest"].filter(title =>
             lines.some(line => unpainted(line).startsWith(title)),
           );
-          expect(titles).toHaveLength(Math.min(4, Math.floor((rows - 1) / 2)));
+          const room = rows - 1 - (rows >= 8 ? 1 : 0);
+          expect(titles).toHaveLength(Math.min(4, Math.floor(room / 2)));
         }
       }
     }
+  });
+
+  it("has no title without rows, and a last line that names the keys", () => {
+    const none = data({ sessions: [], locks: [], tasks: [], refusals: [], news: [] });
+    const lines = watchView(none, screen(80), 12);
+    expect(lines).toHaveLength(12);
+    expect(lines.filter(line => line !== "")).toEqual([
+      "14:00:00 · 0 sessions · 0 locks · 0 open tasks · Kite 0.1.0",
+      "q end   / filter   p projects   ? keys",
+    ]);
+  });
+
+  it("shows one project and sums up the others, until a key asks for all", () => {
+    const blog = "/home/ana/code/blog/.git";
+    const one = watchView(data({ project: blog }), screen(80), 40);
+    expect(one).toContain("Other projects: p");
+    expect(one.some(line => line.includes("src/auth.ts  "))).toBe(false);
+    const all = watchView(data({ project: blog, mode: { ...firstMode, isAll: true } }), screen(80), 40);
+    expect(all).not.toContain("Other projects: p");
+    expect(all.some(line => line.includes("src/auth.ts  "))).toBe(true);
+  });
+
+  it("leaves out what a filter does not fit, and shows one agent alone", () => {
+    const filtered = watchView(data({ mode: { ...firstMode, filter: "ALI" } }), screen(80), 40);
+    expect(filtered.some(line => line.startsWith("    alice"))).toBe(true);
+    expect(filtered.some(line => line.startsWith("    carol"))).toBe(false);
+    const mode = { ...firstMode, at: "agent" as const };
+    const alone = watchView(data({ mode }), screen(80), 40);
+    expect(alone).toContain("carol");
+    expect(alone.some(line => line.includes("carol-0000-4000, pid 4800"))).toBe(true);
+    expect(alone.some(line => line.startsWith("    hana"))).toBe(false);
+    expect(watchView(data({ mode: { ...firstMode, at: "help" } }), screen(80), 24).join("\n")).toContain(
+      "show the chosen session alone",
+    );
   });
 
   it("says how much is not shown, and where it is", () => {
@@ -80,6 +116,25 @@ describe("the picture", () => {
     const news = [{ at: now, text: "began     x" }];
     const away = "\u001b[31mno daemon\u202e";
     expect(watchView(data({ news, away }), screen(80), 24).join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+});
+
+describe("a key", () => {
+  const press = (keys: readonly string[], mode: WatchMode = firstMode) =>
+    keys.reduce<WatchMode | null>((now, key) => (now === null ? null : afterKey(now, key, 3)), mode);
+
+  it("ends, filters, chooses and helps", () => {
+    expect(press(["q"])).toBeNull();
+    expect(press(["/", "q", "\u0003"])).toBeNull();
+    expect(press(["/", "a", "q", "b", "\u007f", "\r"])).toMatchObject({ at: "all", filter: "aq" });
+    expect(press(["/", "a", "\u001b"])).toMatchObject({ at: "all", filter: "" });
+    expect(press(["/", "a", "\r", "\u001b"])).toMatchObject({ filter: "" });
+    expect(press(["p", "j", "\u001b[B", "j", "j", "k"])).toMatchObject({ isAll: true, chosen: 1 });
+    expect(press(["\r"])).toMatchObject({ at: "agent" });
+    expect(press(["\r", "\u001b"])).toMatchObject({ at: "all" });
+    expect(press(["?"])).toMatchObject({ at: "help" });
+    expect(press(["?", "?", "x"])).toEqual(firstMode);
+    expect(afterKey(firstMode, "\r", 0)).toEqual(firstMode);
   });
 });
 
