@@ -64,6 +64,7 @@ const table: readonly Allowed[] = [
   },
   { folder: /^client\//, values: [/^client\//, plainProtocol, node], types: [schemas] },
   { folder: /^bin\/bundle\.mjs$/, values: [node, /^esbuild$/], types: [] },
+  { folder: /^bin\/release\.mjs$/, values: [node], types: [] },
   { folder: /^bin\/(?:build|pack)\.mjs$/, values: [node, /^bin\/bundle\.mjs$/], types: [] },
   {
     folder: /^bin\/mcp\//,
