@@ -177,6 +177,7 @@ export const commands: Commands = {
     description: "print the script with which a shell completes kite's command line",
     load: () => import("./commands/completion.ts"),
   },
+  man: { description: "print Kite's manual page", load: () => import("./commands/man.ts") },
   complete: {
     description: "list the words that complete a command line",
     load: () => import("./commands/complete.ts"),

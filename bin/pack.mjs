@@ -22,7 +22,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 function metadata() {
   const whole = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const { name, version, description, license, type, engines, bin } = whole;
-  return { name, version, description, license, type, engines, bin };
+  return { name, version, description, license, type, engines, bin, man: ["./kite.1"] };
 }
 
 /** Returns the licences of the bundled packages, each with its text, as those licences demand. */
@@ -49,6 +49,8 @@ try {
   const small = { minifyWhitespace: true, minifySyntax: true, shortPackages: true };
   const files = await bundleInto(join(folder, "dist"), small);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(metadata(), null, 2)}\n`);
+  const kite = [join(folder, "dist/kite.mjs"), "man"];
+  writeFileSync(join(folder, "kite.1"), execFileSync(process.execPath, kite, { encoding: "utf8" }));
   writeFileSync(join(folder, "dist/licences.txt"), `${licences(files)}\n`);
   for (const name of ["bin/kite", "README.md", "CHANGELOG.md", "LICENSE"])
     copyFileSync(join(root, name), join(folder, name));

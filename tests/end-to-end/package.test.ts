@@ -42,12 +42,22 @@ it("holds the bundles and no package, no source and no build", () => {
     "README.md",
     "bin",
     "dist",
+    "kite.1",
     "package.json",
   ]);
   expect(readdirSync(join(installed(), "bin"))).toEqual(["kite"]);
   expect(Object.keys(JSON.parse(readFileSync(join(installed(), "package.json"), "utf8")))).not.toContain(
     "dependencies",
   );
+});
+
+it("has a manual page that man can show", () => {
+  const page = readFileSync(join(prefix, "share/man/man1/kite.1"), "utf8");
+  for (const name of ["kite task claim", "kite status", "kite lock"]) expect(page).toContain(`.SS ${name}\n`);
+  expect(page).not.toContain(".SS kite complete\n");
+  expect(page).toContain("\\-\\-every\\-event");
+  // A line that begins with a dot or a quote would be a request.
+  for (const line of page.split("\n")) expect(line).toMatch(/^(?:[^.']|\.(?:TH|SH|SS|TP|B|BR|I|nf|fi)\b|$)/);
 });
 
 it("names the licence of every package in its bundles", () => {

@@ -1,0 +1,20 @@
+import type { Command } from "commander";
+import type { Commands } from "../program.ts";
+
+const help = `
+The page is made from the help of every command. The package contains it, so after npm install -g also "man kite" works.
+
+Examples:
+  $ kite man > kite.1 && man ./kite.1`;
+
+export function add(program: Command, all: Commands): void {
+  program
+    .command("man")
+    .description("print Kite's manual page")
+    .addHelpText("after", help)
+    .action(async () => {
+      const { manualPage } = await import("../man/page.ts");
+      const { version } = await import("../version.ts");
+      process.stdout.write(await manualPage(all, version));
+    });
+}
