@@ -73,7 +73,7 @@ export async function replaceJournal(
   await disk.syncDir(copy);
   // A new epoch: no token and no cursor of before can come back.
   const next = epoch + 1;
-  if (snapshot !== null) await writeSnapshot(disk, dir, next, snapshot.seq, snapshot.[bytes]);
+  if (snapshot !== null) await writeSnapshot(disk, dir, next, snapshot.seq, [snapshot.bytes]);
   const segment = await SegmentWriter.create(disk, dir, next, (snapshot?.seq ?? 0) + 1);
   segment.close();
   for (const name of [...names, ...old.unfinished]) disk.unlink(join(dir, name));
