@@ -16,7 +16,7 @@ import type { TalkCommands } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
 import type { RoleCommands } from "./roles/commands.ts";
-import type { NameSource } from "./sessions/named.ts";
+import type { NameSource } from "./sessions/name-source.ts";
 import type { SpawnCommands } from "./spawns/commands.ts";
 import type { Task } from "./tasks/table.ts";
 

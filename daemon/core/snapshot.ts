@@ -17,7 +17,7 @@ import { addConflict, addPending, type Conflict, type PendingNotes } from "./mes
 import { addMessage, type NewMessage } from "./messages/table.ts";
 import type { EventCursor } from "./outcome.ts";
 import { putReply } from "./retries.ts";
-import type { KeptName, NameSource } from "./sessions/named.ts";
+import type { KeptName, NameSource } from "./sessions/name-source.ts";
 import { addSession, type GivenRole, type Member, type Teammate } from "./sessions/table.ts";
 import { addSpawn, type Spawn } from "./spawns/table.ts";
 import {

@@ -25,7 +25,7 @@ import { moveSpawn } from "../spawns/table.ts";
 import type { Session, State } from "../state.ts";
 import { passClaims } from "../tasks/leave.ts";
 import { end } from "./end.ts";
-import type { Named } from "./named.ts";
+import type { Named } from "./name-source.ts";
 import { firstName, nextName } from "./names.ts";
 import { noRoom, whoMakesRoom } from "./room.ts";
 import { addSession, renameSession, setIncarnations, setSuspended, suspendedAt } from "./table.ts";

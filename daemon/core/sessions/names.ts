@@ -6,8 +6,8 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import { shortId } from "./agent-names.ts";
+import type { Named } from "./name-source.ts";
 import { pairsFor } from "./name-words.ts";
-import type { Named } from "./named.ts";
 import { freeName, nameKey, type Session, type Sessions } from "./table.ts";
 
 /** What is known of a session that begins. `said`: the name from its client; null: none. */

@@ -8,7 +8,7 @@ import type { Role, RoleSource } from "../../../protocol/roles.ts";
 import type { Anchor } from "../actor.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
-import type { KeptName, Named, NameSource } from "./named.ts";
+import type { KeptName, Named, NameSource } from "./name-source.ts";
 
 export interface Sessions {
   readonly live: Map<string, Session>;

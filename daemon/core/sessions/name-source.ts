@@ -1,4 +1,4 @@
-/** A name and who chose it. */
+/** Names of sessions, and who chose them. */
 
 /**
  * Who chose a name: a person; the client by `register`; the client by the title that it shows, which may change; Kite, if
