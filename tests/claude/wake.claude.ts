@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { nameOfId } from "../session-name.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";
 
@@ -58,7 +59,7 @@ test("a session that stopped because of a refused file is woken when it is free,
     expect(woken).toContain("NOT USER INPUT");
     expect(woken).toMatch(
       new RegExp(
-        `Kite: a file that you were refused is free now\\.\n.*"${first.id.slice(0, 8)}" no longer holds "shared\\.txt"\\.\n` +
+        `Kite: a file that you were refused is free now\\.\n.*"${nameOfId(first.id)}" no longer holds "shared\\.txt"\\.\n` +
           "It is not locked for you, and may have changed: read it again before you edit it\\.",
       ),
     );

@@ -2,11 +2,13 @@
  * Shell lines as agents write them, through the hooks of their client, on real repositories: what is let through is
  * run by a real shell, and nobody's uncommitted work may be another one afterwards.
  */
+
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
+import { nameOfId } from "../session-name.ts";
 import { GuardWorld } from "./guard-world.ts";
 
 const w = new GuardWorld();
@@ -131,7 +133,7 @@ describe("denied where another one has work", () => {
     const { dir, ann, bob, isWhole } = await checkout();
     const said = await line(bob, dir, command);
     expect(said).toContain("may wipe uncommitted work of another agent");
-    expect(said).toContain(ann.slice(0, 8));
+    expect(said).toContain(nameOfId(ann));
     expect(isWhole()).toBe(true);
   });
 });
@@ -159,7 +161,7 @@ describe("denied where the line says in other words where it runs", () => {
     const said = await line(bob, dir, inHome(dir, command));
     expect(said).toContain("may wipe uncommitted work of another agent");
     expect(said).not.toContain("cannot be told");
-    expect(said).toContain(ann.slice(0, 8));
+    expect(said).toContain(nameOfId(ann));
     expect(isWhole()).toBe(true);
   });
 
@@ -209,7 +211,7 @@ describe("a line of which it cannot be told where it runs", () => {
     const said = await line(bob, dir, command);
     expect(said).toContain("may wipe uncommitted work of another agent");
     expect(said).toContain(`runs. It may be in "${dir}": write the folder out`);
-    expect(said).toContain(ann.slice(0, 8));
+    expect(said).toContain(nameOfId(ann));
     expect(isWhole()).toBe(true);
   });
 

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { nameOfId } from "../session-name.ts";
 import { type Client, Home } from "./daemon.ts";
 import { type Ended, HookWorld, hookPrograms, silent } from "./hook-clients.ts";
 
@@ -102,7 +103,7 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
     const { stdout, ...ended } = await second.start("SessionStart", { source: "startup" }, env).ended;
     expect({ ...ended, stdout: "" }).toEqual(silent);
     const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
-    expect(additionalContext).toContain(first.id.slice(0, 8));
+    expect(additionalContext).toContain(nameOfId(first.id));
     expect(readFileSync(envFile, "utf8")).toContain(`export KITE_SESSION='${second.id}'\n`);
   });
 

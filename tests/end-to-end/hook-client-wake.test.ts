@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
+import { nameOfId } from "../session-name.ts";
 import { type Client, Home } from "./daemon.ts";
 import { answer, type Ended, HookWorld, hookPrograms, payload, type Run, silent } from "./hook-clients.ts";
 
@@ -223,7 +224,7 @@ If you no longer need it, say so and stop.
     await contend();
     const { ended } = await stopAndWait();
     expect(await first.stop().ended).toEqual(silent);
-    expect(await ended).toEqual(woken(first.id.slice(0, 8)));
+    expect(await ended).toEqual(woken(nameOfId(first.id)));
     await second.prompt(wakeUp);
     expect(await second.edit()).toBe(true);
     expect(await second.stop({ wake: true }).ended).toEqual(silent);
@@ -234,7 +235,7 @@ If you no longer need it, say so and stop.
   test("is woken at once where the file got free before", async () => {
     await contend();
     await first.stop().ended;
-    expect(await second.stop({ wake: true }).ended).toEqual(woken(first.id.slice(0, 8)));
+    expect(await second.stop({ wake: true }).ended).toEqual(woken(nameOfId(first.id)));
   });
 
   test("is left alone where nobody sits in front of it, and where it was refused nothing", async () => {
@@ -273,7 +274,7 @@ If you no longer need it, say so and stop.
     const { ended } = second.stop({ wake: true });
     expect(await before.ended).toEqual(silent);
     await first.stop().ended;
-    expect(await ended).toEqual(woken(first.id.slice(0, 8)));
+    expect(await ended).toEqual(woken(nameOfId(first.id)));
   });
 
   test.each(["prompt_input_exit", "clear"])("waits no more after its end: %s", async reason => {
@@ -296,7 +297,7 @@ If you no longer need it, say so and stop.
     await contend();
     const { ended } = await stopAndWait();
     first.process.kill("SIGKILL");
-    expect(await ended).toEqual(woken(first.id.slice(0, 8)));
+    expect(await ended).toEqual(woken(nameOfId(first.id)));
   });
 
   test.each(["SIGTERM", "SIGKILL"] as const)(

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { nameOfId } from "../session-name.ts";
 import { atMostConflicts, quiet, ReplayWorld } from "./hook-replay.ts";
 
 let world: ReplayWorld;
@@ -52,7 +53,7 @@ describe("with the daemon", () => {
     const told = JSON.parse(start?.stdout ?? "").hookSpecificOutput;
     expect(start?.code).toBe(0);
     expect(told.hookEventName).toBe("SessionStart");
-    expect(told.additionalContext).toContain(`"a.txt" is held by "${first.id.slice(0, 8)}"`);
+    expect(told.additionalContext).toContain(`"a.txt" is held by "${nameOfId(first.id)}"`);
     const waited = others.filter(r => !r.observes);
     expect(waited.map(r => [r.event, r.tool])).toEqual([
       ["UserPromptSubmit", undefined],
@@ -94,7 +95,7 @@ describe("with the daemon", () => {
 
     const [edited] = await edit;
     const [written] = await write;
-    const name = first.id.slice(0, 8);
+    const name = nameOfId(first.id);
     expect(edited?.code).toBe(0);
     const context = JSON.parse(edited?.stdout ?? "").hookSpecificOutput;
     expect(context).not.toHaveProperty("permissionDecision");

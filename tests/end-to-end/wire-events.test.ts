@@ -1,7 +1,9 @@
 /** Who hears what: subscriptions, cursors, and clients that never asked. */
+
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
+import { nameOfId } from "../session-name.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;
@@ -113,10 +115,10 @@ test("a subscriber hears everything, in order, with rising cursors", async () =>
   expect(granted["token"]).not.toEqual(token);
   await second.ask({ type: "deregister", id: b });
   const ended = await client.event("session_ended");
-  const holder = (id: string) => ({ id, agent: null, name: id.slice(0, 8) });
+  const holder = (id: string) => ({ id, agent: null, name: nameOfId(id) });
   expect([...client.kept, ended]).toMatchObject([
-    { event: "session_started", id: a, name: a.slice(0, 8), project: "test" },
-    { event: "session_started", id: b, name: b.slice(0, 8), project: "test" },
+    { event: "session_started", id: a, name: nameOfId(a), project: "test" },
+    { event: "session_started", id: b, name: nameOfId(b), project: "test" },
     { event: "lock_granted", files: [file], paths: [file], holder: holder(a), token, waitedMs: 0 },
     { event: "lock_released", files: [file], paths: [file], holder: holder(a), cause: "unlocked" },
     { event: "lock_granted", files: [file], paths: [file], holder: holder(b), token: granted["token"] },

@@ -1,8 +1,10 @@
 /** Lines, replies and sessions on the wire, against the built daemon. */
+
 import { realpathSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { version } from "../../bin/version.ts";
 import { limits } from "../../protocol/limits.ts";
+import { nameOfId } from "../session-name.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;
@@ -284,7 +286,7 @@ describe("a session", () => {
     expect(await client.ask({ type: "register", id, cwd: work })).toEqual({
       ok: true,
       id,
-      name: id.slice(0, 8),
+      name: nameOfId(id),
       project: work,
       anchored: false,
     });
