@@ -94,6 +94,8 @@ export interface SessionRow {
   readonly health?: HealthRow;
   /** Why the daemon could not read its repository; it tries again with the session's next event. */
   readonly unplaced?: string;
+  /** What its main agent does in its turn; absent if no event said. */
+  readonly doing?: DoingRow;
   /** The active task that it claimed last. */
   readonly task: WorkedOn | null;
   /** What its main agent declared; absent if it declared nothing. */
@@ -104,6 +106,16 @@ export interface SessionRow {
   readonly teammate?: { readonly name: string; readonly team: string; readonly lead: string | null };
   /** Its record if it is a spawned agent, and the name of the agent that spawned it; null: a person. */
   readonly spawn?: { readonly id: string; readonly parent: string | null };
+}
+
+/** What an agent does, or did last: `what` is a file, for `runs` and `ran` the name of a program. */
+export interface Doing {
+  readonly verb: "writes" | "wrote" | "runs" | "ran";
+  readonly what: string;
+}
+
+export interface DoingRow extends Doing {
+  readonly forMs: number;
 }
 
 export interface WorkedOn {
@@ -128,6 +140,8 @@ export interface AgentRow {
   readonly locks: number;
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
+  /** As in `SessionRow`. */
+  readonly doing?: DoingRow;
   /** As in `SessionRow`. */
   readonly health?: HealthRow;
   readonly declared?: DeclaredBrief;

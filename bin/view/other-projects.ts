@@ -2,11 +2,10 @@
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { paint } from "./color.ts";
-import { needsLook } from "./health.ts";
 import { projectName } from "./places.ts";
-import { hasWait } from "./sessions.ts";
 import { table } from "./table.ts";
 import { counted, cut, type Screen } from "./text.ts";
+import { hasWait, needsPerson } from "./urgency.ts";
 
 interface Summed {
   readonly sessions: readonly SessionRow[];
@@ -67,9 +66,4 @@ function summed(project: string, sessions: readonly SessionRow[], locks: readonl
   ];
   const text = parts.filter(part => part !== "").join(", ");
   return { name: projectName(project), text, rank: needs > 0 ? 2 : waiting > 0 ? 1 : 0 };
-}
-
-/** Whether a person has to do something: answer a question, or look at an agent that stands still. */
-export function needsPerson(s: SessionRow): boolean {
-  return s.attention !== null || needsLook(s.health) || s.agents.some(a => needsLook(a.health));
 }

@@ -3,10 +3,11 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../protocol/session.ts";
 import { paint, type Style, unpainted } from "./color.ts";
 import { healthAdvice, healthText, troubleOf } from "./health.ts";
-import { needsPerson, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
 import { type Cell, table } from "./table.ts";
 import { bound, clean, clock, counted, cut, duration, pad, type Screen, widthOf, wrap } from "./text.ts";
+import { compare, order } from "./urgency.ts";
 
 export interface SessionsData {
   readonly sessions: readonly SessionRow[];
@@ -39,6 +40,9 @@ const agentsShownMax = 8;
 /** Columns of a task's description, and of a role. */
 const taskColumns = 48;
 const roleColumns = 24;
+/** Columns of the file that an agent writes, and from when on an age is shown, in milliseconds. */
+const fileColumns = 40;
+const pastShownMs = 10_000;
 /** Columns of a session's name, and of its branch and worktree. */
 const nameColumns = 20;
 const placeColumns = 28;
@@ -146,10 +150,6 @@ function byProject(sessions: readonly SessionRow[]): [string, SessionRow[]][] {
   );
 }
 
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
 function isQuiet(s: SessionRow): boolean {
   return (
     s.status !== "active" &&
@@ -165,22 +165,6 @@ function isQuiet(s: SessionRow): boolean {
 /** An agent with a line of its own: it works, waits, or holds something. */
 function isBusy(a: AgentRow): boolean {
   return a.status === "active" || a.locks > 0 || a.waitingFor !== null || troubleOf(a.health) !== null;
-}
-
-/** Returns true if the session's main agent or one of its agents waits for a file. */
-export function hasWait(s: SessionRow): boolean {
-  return s.waitingFor !== null || s.agents.some(a => a.waitingFor !== null);
-}
-
-function urgency(s: SessionRow): number {
-  if (needsPerson(s)) return 0;
-  if (hasWait(s)) return 1;
-  return { active: 2, idle: 3, lost: 4 }[s.status];
-}
-
-/** Those that need a person first, then those that wait, then by activity and name. */
-export function compare(a: SessionRow, b: SessionRow): number {
-  return urgency(a) - urgency(b) || order(a.name, b.name) || order(a.id, b.id);
 }
 
 function stateOf(s: SessionRow): { text: string; style: Style } {
@@ -227,7 +211,10 @@ function blocksOf(
   const agents = shown.map(a => {
     const waits = waitNote({ id: s.id, agent: a.agent }, a.waitingFor, locks, places);
     const todo = healthAdvice(a.health, `${s.name}/${agentName(a, s)}`, s.pid);
-    const note = [...todo, ...waits, ...workNote(a.declared, null), ...heldNote(a.locks)].join(", ");
+    const doing = a.waitingFor === null ? doingNote(a, places) : [];
+    const note = [...todo, ...waits, ...doing, ...workNote(a.declared, null), ...heldNote(a.locks)].join(
+      ", ",
+    );
     const trouble = a.waitingFor === null ? troubleOf(a.health) : null;
     return agentBlock(agentName(a, s), trouble ?? plainState(a), note);
   });
@@ -254,6 +241,7 @@ function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): strin
   if (s.attention !== null) parts.push(clean(s.attention));
   parts.push(...healthAdvice(s.health, s.name, s.pid, s.spawn !== undefined));
   parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
+  if (s.waitingFor === null) parts.push(...doingNote(s, places));
   parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));
   if (typeof s.spawn?.parent === "string") parts.push(`spawned by ${clean(s.spawn.parent)}`);
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
@@ -265,6 +253,17 @@ type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;
 /** The file that an agent waits for, and its holder. */
 function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], places: Places): string[] {
   return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
+}
+
+/** What an active agent does: `writes src/auth.ts`; what it did, if it does nothing since. */
+function doingNote({ status, doing }: Pick<SessionRow, "status" | "doing">, places: Places): string[] {
+  if (doing === undefined || status !== "active") return [];
+  const isFile = doing.verb === "writes" || doing.verb === "wrote";
+  const what = isFile ? cut(places.file(doing.what), fileColumns, "middle") : clean(doing.what);
+  const isPast = doing.verb === "wrote" || doing.verb === "ran";
+  return [
+    `${doing.verb} ${what}${isPast && doing.forMs >= pastShownMs ? ` ${duration(doing.forMs)} ago` : ""}`,
+  ];
 }
 
 /** What an agent declared (`tester on "Page the list"`), else the task that it claimed. */

@@ -12,10 +12,11 @@ import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts"
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { watchedLines } from "./roles.ts";
-import { hasWait, sessionLines } from "./sessions.ts";
+import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { person as terminalPerson } from "./talk.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
+import { hasWait } from "./urgency.ts";
 
 export interface StatusData {
   /** The project to show in full, the others in a line each; null: all. */

@@ -5,11 +5,12 @@ import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { paint, unpainted } from "./color.ts";
 import { lockLines } from "./locks.ts";
-import { needsPerson, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
-import { compare, hasWait, sessionLines } from "./sessions.ts";
+import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { summaryOf, tasksView } from "./tasks.ts";
 import { clean, clock, counted, cut, type Screen, widthOf } from "./text.ts";
+import { compare, hasWait, needsPerson } from "./urgency.ts";
 import { firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
 
 export interface WatchData {

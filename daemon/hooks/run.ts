@@ -87,6 +87,9 @@ export async function runPlan(
     isDenied ||= isHeldBack(outcome);
     isRefused ||= !outcome.ok || isDenied;
   }
+  // Only now does a write have its lock.
+  if (plan.session !== null && plan.doing !== null && !isRefused)
+    services.presence.did(plan.session, plan.agent, plan.doing);
   return outcomes;
 }
 

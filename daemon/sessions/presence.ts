@@ -3,6 +3,7 @@
  * a person and agents outlive a restart by a file of their own (presence-file.ts); every session gets one full grace.
  */
 import { limits } from "../../protocol/limits.ts";
+import type { Doing } from "../../protocol/session.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { Health } from "../core/health/judge.ts";
 import type { Clock } from "../engine/clock.ts";
@@ -19,6 +20,8 @@ export interface Pulse {
   isReported: boolean;
   /** Its own last sign of life. */
   signAt: number;
+  /** What it does in its turn since `at`; null: no event said, or no turn runs. */
+  doing: (Doing & { readonly at: number }) | null;
   /** When its turn ended by an error, if nothing came after; else null. */
   failedAt: number | null;
   /** What the last look found, if no sign came after; else null. */
@@ -134,6 +137,16 @@ export class PresenceTable {
     own.failedAt = failed ? this.#clock.now() : null;
   }
 
+  /** Notes what an agent does in its turn. What it did may be reported late, so it does not replace what it does. */
+  did(session: string, agent: string | null, doing: Doing): void {
+    const own = this.pulse(session, agent);
+    if (own === undefined || !own.active) return;
+    const isPast = doing.verb === "wrote" || doing.verb === "ran";
+    const isBusy = own.doing?.verb === "writes" || own.doing?.verb === "runs";
+    if (isPast && isBusy && own.doing?.what !== doing.what) return;
+    own.doing = { ...doing, at: this.#clock.now() };
+  }
+
   /** The known agents of the session whose locks this one inherits; null is the main agent. */
   ancestors(session: string, agent: string | null): readonly (string | null)[] {
     const agents = this.#rows.get(session)?.agents;
@@ -178,6 +191,7 @@ function pulse(active: boolean, clock: Clock): Pulse {
     sinceWall: clock.wall(),
     isReported: active,
     signAt: now,
+    doing: null,
     failedAt: null,
     health: null,
     quietAt: null,
@@ -192,4 +206,5 @@ function setTurn(own: Pulse, active: boolean, clock: Clock): void {
   own.active = active;
   own.isReported = true;
   if (active) own.failedAt = null;
+  else own.doing = null;
 }

@@ -16,7 +16,7 @@ import type { Hold, Session, State, Waiter } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";
 import { healthRow } from "../sessions/health-facts.ts";
-import type { PresenceTable } from "../sessions/presence.ts";
+import type { PresenceTable, Pulse } from "../sessions/presence.ts";
 
 /** The parts of the daemon that rows are built from. */
 export interface RowSource {
@@ -55,7 +55,8 @@ export function sessionRow({ engine, presence }: RowSource, session: Session): S
     const declared = declaredField(state, { session: session.id, agent });
     const role = roleField(state, { session: session.id, agent });
     const health = healthField({ engine, presence }, session, agent);
-    return [{ agent, name, status, ...share, ...health, ...declared, ...role }];
+    const doing = doingField(seen.agents.get(agent)?.doing, now);
+    return [{ agent, name, status, ...share, ...doing, ...health, ...declared, ...role }];
   });
   return {
     id: session.id,
@@ -77,12 +78,19 @@ export function sessionRow({ engine, presence }: RowSource, session: Session): S
     attention: seen.attention?.text ?? null,
     ...healthField({ engine, presence }, session, null),
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
+    ...doingField(seen.doing, now),
     task: workedOn(state, session.id)[0] ?? null,
     ...declaredField(state, { session: session.id, agent: null }),
     ...roleField(state, { session: session.id, agent: null }),
     ...teammateField(session),
     ...spawnField(state, session),
   };
+}
+
+function doingField(doing: Pulse["doing"] | undefined, now: number): Pick<AgentRow, "doing"> {
+  if (doing === undefined || doing === null) return {};
+  const { verb, what, at } = doing;
+  return { doing: { verb, what, forMs: Math.max(0, now - at) } };
 }
 
 function teammateField({ teammates }: Session): Pick<SessionRow, "teammate"> {

@@ -2,6 +2,7 @@ import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
 import { nothing } from "./answers/output.ts";
 import { statusLine } from "./answers/status-line.ts";
+import { doingOf } from "./doing.ts";
 import { lifeFiles } from "./life-files.ts";
 import { clientPid, field, wellFormed } from "./payload.ts";
 import { idle, type Plan, type Row } from "./plan-parts.ts";
@@ -45,6 +46,7 @@ function plan(event: Readonly<Record<string, unknown>>, context: HookContext): H
     agent,
     tool: usable ? field(event, "tool_name") : null,
     file: plan.file ?? null,
+    doing: usable ? doingOf(event) : null,
     ...(context.env["KITE_SPAWN"] === undefined ? {} : { spawn: context.env["KITE_SPAWN"] }),
     home: usable ? homeOf(event) : null,
     transcript: usable ? field(event, "transcript_path") : null,

@@ -1,11 +1,12 @@
 /** The types between the daemon and an adapter: plan, outcomes, context. */
+
 import type { Refusal } from "../../protocol/codes.ts";
 import type { GateFinding } from "../../protocol/gates.ts";
 import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import type { HookReply } from "../../protocol/hook.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import type { MessageRow } from "../../protocol/message.ts";
-import type { SessionRow, WorkedOn } from "../../protocol/session.ts";
+import type { Doing, SessionRow, WorkedOn } from "../../protocol/session.ts";
 import type { TeamFinding } from "../../protocol/team.ts";
 import type { PlainAction } from "./action-traits.ts";
 import type { HookAction } from "./actions.ts";
@@ -201,6 +202,8 @@ export interface HookPlan {
   readonly agent: string | null;
   readonly tool: string | null;
   readonly file: string | null;
+  /** What the actor does now, or did, if the event says it. */
+  readonly doing: Doing | null;
   /** The record of the spawned agent that the session is, by `KITE_SPAWN` in its environment. */
   readonly spawn?: string;
   /** The client's own folder, as far as the event tells. */

@@ -38,6 +38,7 @@ const adapter: HookAdapter = {
     agent: null,
     tool: null,
     file: null,
+    doing: null,
     home: null,
     transcript: null,
     actions: (event["actions"] as readonly HookAction[]).map(readAliases),

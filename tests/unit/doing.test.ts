@@ -1,0 +1,75 @@
+/** What a list of sessions says that an agent does: from the event to the row and the view. */
+import { describe, expect, it } from "vitest";
+import { sessionsView } from "../../bin/view/sessions.ts";
+import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { doingOf } from "../../hooks/claude-code/doing.ts";
+import { screen, session } from "./view-rows.ts";
+
+const event = (name: string, tool: string, input: object) => ({
+  hook_event_name: name,
+  session_id: "s",
+  tool_name: tool,
+  tool_input: input,
+});
+
+describe("an event", () => {
+  it("says which file is written, before and after", () => {
+    expect(doingOf(event("PreToolUse", "Edit", { file_path: "/p/a.ts" }))).toEqual({
+      verb: "writes",
+      what: "/p/a.ts",
+    });
+    expect(doingOf(event("PostToolUse", "NotebookEdit", { notebook_path: "/p/n.ipynb" }))).toEqual({
+      verb: "wrote",
+      what: "/p/n.ipynb",
+    });
+    expect(doingOf(event("PreToolUse", "Read", { file_path: "/p/a.ts" }))).toBeNull();
+    expect(doingOf(event("Stop", "", {}))).toBeNull();
+  });
+
+  it.each([
+    ["npm test -- --secret=abc", "npm"],
+    ["cd /p && TOKEN=abc ./bin/build.sh --fast", "build.sh"],
+    ["/usr/bin/make -j2; rm x", "make"],
+    ["\n  git status", "git"],
+    ["$(cat secret)", null],
+    ["", null],
+  ])("names of %j the program alone", (command, what) => {
+    expect(doingOf(event("PreToolUse", "Bash", { command }))?.what ?? null).toBe(what);
+  });
+});
+
+describe("presence", () => {
+  it("keeps what a turn does, not what comes late or after its end", () => {
+    let now = 1_000;
+    const presence = new PresenceTable({ now: () => now } as never);
+    const doing = () => presence.of("s").doing;
+    presence.did("s", null, { verb: "runs", what: "npm" });
+    expect(doing() ?? null).toBeNull();
+    presence.seen("s");
+    presence.turn("s", null, true);
+    presence.did("s", null, { verb: "writes", what: "/p/a" });
+    now = 2_000;
+    presence.did("s", null, { verb: "ran", what: "npm" });
+    expect(doing()).toEqual({ verb: "writes", what: "/p/a", at: 1_000 });
+    presence.did("s", null, { verb: "wrote", what: "/p/a" });
+    expect(doing()).toEqual({ verb: "wrote", what: "/p/a", at: 2_000 });
+    presence.turn("s", null, false);
+    expect(doing()).toBeNull();
+  });
+});
+
+describe("the row of a session", () => {
+  const noteOf = (more: object) => {
+    const lines = sessionsView({ sessions: [session("ann", more)], locks: [] }, screen(120));
+    return lines[1]?.replace(/^.*now */, "") ?? "";
+  };
+  const doing = (verb: string, what: string, forMs: number) => ({ doing: { verb, what, forMs } });
+
+  it("says what it does, or did last", () => {
+    expect(noteOf(doing("writes", "/home/ana/code/shop/src/auth.ts", 50_000))).toBe("writes src/auth.ts");
+    expect(noteOf(doing("runs", "npm", 50_000))).toBe("runs npm");
+    expect(noteOf(doing("ran", "npm", 1_000))).toBe("ran npm");
+    expect(noteOf(doing("ran", "npm", 50_000))).toBe("ran npm 50s ago");
+    expect(noteOf({ ...doing("ran", "npm", 1_000), status: "idle" })).toBe("");
+  });
+});
