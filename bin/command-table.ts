@@ -177,6 +177,10 @@ export const commands: Commands = {
     description: "print the script with which a shell completes kite's command line",
     load: () => import("./commands/completion.ts"),
   },
+  update: {
+    description: "show which parts of Kite are older than this program, and how to update them",
+    load: () => import("./commands/update.ts"),
+  },
   man: { description: "print Kite's manual page", load: () => import("./commands/man.ts") },
   complete: {
     description: "list the words that complete a command line",

@@ -61,6 +61,7 @@ function statusLinePlan(session: string | null): HookPlan {
     ...{ event: "StatusLine", session, agent: null, tool: null, file: null, home: null, transcript: null },
     actions: session === null ? [] : [{ do: "glance", session }],
     answer: statusLine,
+    doing: null,
   };
 }
 

@@ -64,6 +64,19 @@ export function pluginFolders(paths: KitePaths): readonly string[] {
   return readPlugins(paths.plugins).map(({ folder }) => folder);
 }
 
+/** Returns each folder with a plugin of Kite, and whether a file there is not that of this version. */
+export function outdatedPlugins(
+  paths: KitePaths,
+  version: string,
+  hasOwnHome: boolean,
+): readonly { readonly folder: string; readonly isOld: boolean }[] {
+  const files = [...pluginFiles({ version, hasOwnHome })];
+  return pluginFolders(paths).map(folder => {
+    const isOld = files.some(([name, text]) => readText(join(folder, name), limits.settingsBytes) !== text);
+    return { folder, isOld };
+  });
+}
+
 /** Removes the plugins' files that nobody changed, and their records; returns the folders. */
 export async function removePlugins(paths: KitePaths): Promise<readonly string[]> {
   if (!existsSync(paths.plugins)) return [];

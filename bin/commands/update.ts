@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+
+const help = `
+Shows each part of Kite on this machine (the program, the daemon, the hooks' client, plugins), which of them are older than
+the program, and the command that updates each. It changes nothing, and asks nobody; with --fetch it asks the remote of the
+clone that it runs from. If the daemon is older, it shows what the changelog says of the versions since.
+
+--json: {"version", "parts":[{"part", "now", "todo":TEXT|null}], "changes":[...]}
+
+Exit codes: 0 done, 1 failed.
+
+Example:
+  $ kite update
+  program  version 0.2.0, a clone in /home/ada/kite, as of its last fetch
+  daemon   version 0.1.0
+             kite down && kite up`;
+
+export function add(program: Command): void {
+  program
+    .command("update")
+    .description("show which parts of Kite are older than this program, and how to update them")
+    .option("--fetch", "ask the remote of the clone first")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(update);
+}
+
+async function update({ fetch, json }: { readonly fetch?: boolean; readonly json?: boolean }): Promise<void> {
+  const { readFileSync } = await import("node:fs");
+  const { join } = await import("node:path");
+  const { print, printJson, processWorld } = await import("../process-context.ts");
+  const { changesSince } = await import("../update/changes.ts");
+  const { partsOf, root } = await import("../update/parts.ts");
+  const { version } = await import("../version.ts");
+  const { clean } = await import("../view/text.ts");
+  const world = processWorld();
+  const { parts, daemon } = await partsOf(world, fetch === true);
+  const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8");
+  const changes = daemon === null ? [] : changesSince(changelog, daemon);
+  if (json) {
+    printJson(world, { version, parts, changes });
+    return;
+  }
+  const lines = parts.flatMap(({ part, now, todo }) => [
+    `${part.padEnd(9)}${now}`,
+    ...(todo === null ? [] : [`${" ".repeat(11)}${todo}`]),
+  ]);
+  print(world, [...lines, ...changes.flatMap(text => ["", ...text.split("\n")])].map(clean));
+  if (parts.every(({ todo }) => todo === null)) print(world, ["Everything is of this version."]);
+}
