@@ -9,6 +9,7 @@ import { plain } from "../../protocol/text.ts";
 import { refusalText } from "../refusal-text.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
+import { shortSchema } from "./schema.ts";
 
 /** The context of a call. */
 export interface Call {
@@ -42,7 +43,8 @@ interface Definition<I extends z.ZodObject> {
   readonly title: string;
   readonly description: string;
   readonly input: I;
-  readonly annotations: ToolAnnotations;
+  /** Of tools that only look; without, a client takes the tool for one that changes something. */
+  readonly annotations?: ToolAnnotations;
   readonly run: (call: Call, input: z.output<I>) => Promise<Said>;
 }
 
@@ -56,29 +58,13 @@ export interface Tool {
   readonly register: (server: McpServer, caller: Caller) => void;
 }
 
-/** Annotation: the tool sends nothing off the machine. */
-const local = { openWorldHint: false };
 /** Annotation: the tool changes nothing. */
-export const looks: ToolAnnotations = { ...local, readOnlyHint: true };
-/** Annotation: the tool adds something; a second call adds it again. */
-export const adds: ToolAnnotations = {
-  ...local,
-  readOnlyHint: false,
-  destructiveHint: false,
-  idempotentHint: false,
-};
-/** Annotation: the tool is idempotent. */
-export const puts: ToolAnnotations = {
-  ...local,
-  readOnlyHint: false,
-  destructiveHint: false,
-  idempotentHint: true,
-};
+export const looks: ToolAnnotations = { readOnlyHint: true };
 
 export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
   const { name, title, description, input, annotations, run } = definition;
-  const inputSchema: z.ZodObject = input;
-  const config = { title, description, inputSchema, annotations };
+  const hints = annotations === undefined ? {} : { annotations };
+  const config = { title, description, inputSchema: shortSchema(input), ...hints };
   const register = (server: McpServer, caller: Caller) => {
     server.registerTool(name, config, async (given, context): Promise<CallToolResult> => {
       let end = () => {};

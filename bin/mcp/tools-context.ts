@@ -4,7 +4,7 @@ import { type ContextRow, contextGetSchema, contextSetSchema } from "../../proto
 import { limits } from "../../protocol/limits.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
 import { granted } from "../with-daemon.ts";
-import { type Call, looks, puts, type Said, type Tool, tool } from "./tool.ts";
+import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
 
 const { key, durable, ifVersion, ttlMs } = contextSetSchema.shape;
 
@@ -12,16 +12,14 @@ const set = tool({
   name: "kite_context_set",
   title: "Share a note",
   description:
-    "Share a value with all agents of this project under a key: a decision, an interface, a finding. Replaces the old " +
-    "value; `ifVersion` makes sure that no agent changed it since you read it.",
+    "Share a value with all agents of this project: a decision, an interface, a finding. Replaces the key's old value.",
   input: z.object({
-    key: key.describe("The value's name, such as api/errors"),
-    value: z.unknown().describe("Any JSON value"),
-    durable: durable.describe("Keep the value over restarts; otherwise it is lost when Kite's daemon stops"),
-    ifVersion: ifVersion.describe("Only if the value has this version; 0: only if there is none"),
-    ttlMs: ttlMs.describe("Delete the value after this many milliseconds"),
+    key: key.describe("Such as api/errors"),
+    value: z.unknown(),
+    durable: durable.describe("Keep it when Kite stops"),
+    ifVersion: ifVersion.describe("Else refuse; 0: none yet"),
+    ttlMs,
   }),
-  annotations: puts,
   run: async ({ client, actor }, { value, ...given }) => {
     const json = z.json().parse(value ?? null);
     const answer = granted(await client.request("context_set", { ...actor, ...given, value: json }));
@@ -33,7 +31,7 @@ const set = tool({
 const get = tool({
   name: "kite_context_get",
   title: "Read a note",
-  description: "Read the value that agents of this project shared under a key; without a key, list the keys.",
+  description: "The value shared under a key; without a key, all keys.",
   input: z.object({ key: contextGetSchema.shape.key.optional() }),
   annotations: looks,
   run: (call, given) => (given.key === undefined ? keys(call) : one(call, given.key)),

@@ -15,40 +15,37 @@ import type { ActorRow } from "../../protocol/lock.ts";
 import { frame, quote } from "../../protocol/text.ts";
 import { debatesOf, wholeDebate } from "../debates/rows.ts";
 import { granted, Refused } from "../with-daemon.ts";
-import { adds, type Call, type Said, type Tool, tool } from "./tool.ts";
+import { told } from "./schema.ts";
+import { type Call, type Said, type Tool, tool } from "./tool.ts";
 
 const { question, hypotheses, participants } = debateOpenSchema.shape;
 const { debate, hypothesis, text: words } = debateChallengeSchema.shape;
 
 const input = z.object({
   verb: z.enum(["open", "challenge", "evidence", "answer", "concede", "close", "list", "show"]),
-  question: question.optional().describe("open: what has to be found out or decided"),
-  hypotheses: hypotheses
-    .optional()
-    .describe("open: two or more rivals, each with a short name and its claim"),
-  participants: participants.describe("open: whom to tell; by default every agent in the project"),
-  debate: debate.optional().describe("Its id; for all verbs but open and list"),
-  hypothesis: hypothesis.optional().describe("challenge, evidence, concede: its name"),
-  challenge: debateAnswerSchema.shape.challenge
-    .optional()
-    .describe("answer: the number of the challenge's entry"),
-  text: words.optional().describe("challenge, evidence, answer, concede: what you say"),
-  against: debateEvidenceSchema.shape.against.describe("evidence: it speaks against the hypothesis"),
-  verdict: debateCloseSchema.shape.verdict.optional().describe("close: the name of the chosen hypothesis"),
-  because: debateCloseSchema.shape.because.optional().describe("close: why"),
+  question: question.optional(),
+  hypotheses: hypotheses.optional().meta(told("[{name, claim}]")),
+  participants,
+  debate: debate.optional(),
+  hypothesis: hypothesis.optional(),
+  challenge: debateAnswerSchema.shape.challenge.optional(),
+  text: words.optional(),
+  against: debateEvidenceSchema.shape.against,
+  verdict: debateCloseSchema.shape.verdict.optional(),
+  because: debateCloseSchema.shape.because.optional(),
 });
 
 type Given = z.output<typeof input>;
 
 const debateTool = tool({
   name: "kite_debate",
-  title: "Debate rival hypotheses",
+  title: "Debate",
   description:
-    "Before you commit to an explanation or a design, open a debate with its rivals. It closes with a verdict only after " +
-    "every rival was challenged or conceded, every challenge to the chosen one is answered, and another agent than you " +
-    "challenged a hypothesis; nobody answers its own challenge. A refusal says what is missing. All agents of the project can challenge, answer and bring evidence. The verdict is shared as debate/ID.",
+    "Before you commit to an explanation or a design: open(question, hypotheses), challenge or evidence(debate, " +
+    "hypothesis, text), answer(debate, challenge: its entry, text), concede(debate, hypothesis), close(debate, verdict: " +
+    "name, because), show(debate), list. Closes once each rival was challenged or conceded, the verdict's challenges are " +
+    "answered, and another agent challenged.",
   input,
-  annotations: adds,
   run: (call, given) => verbs[given.verb](call, given),
 });
 

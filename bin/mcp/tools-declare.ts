@@ -4,30 +4,24 @@ import { type DeclareReply, declarationShape, type Overlap } from "../../protoco
 import { frame, nearPath, plain, quote } from "../../protocol/text.ts";
 import { wholePaths } from "../declare/folders.ts";
 import { granted } from "../with-daemon.ts";
-import { puts, type Tool, tool } from "./tool.ts";
+import { told } from "./schema.ts";
+import { type Tool, tool } from "./tool.ts";
 
 const { identity, understanding, codeView, uncertainties, anew } = declarationShape;
 
 const declare = tool({
   name: "kite_declare",
-  title: "Say what you are about to do",
+  title: "Declare",
   description:
-    "Declare your role, how you understand your task, which files you will change, and what you are not sure of. Send any " +
-    "part alone; what is absent stays. Tells you which other agents declared the same files, and what is still missing.",
+    "Say your role, your task, the files you will change and what is uncertain. What is absent stays. Answers who else " +
+    "declared these files, and what is missing.",
   input: z.strictObject({
-    identity: identity.describe("Your role in your team, such as implementer or lead, and the team"),
-    understanding: understanding.describe(
-      "Your task in your own words, your confidence from 0 to 1 with its reason, and your plan as a list of steps",
-    ),
-    codeView: codeView.describe(
-      "Files that you will change, each with what it sees there now and what you will do; a folder ends with a slash; drop: you will not change it after all",
-    ),
-    uncertainties: uncertainties.describe(
-      "Open questions, each with what would settle it; to resolve one, repeat the question with evidence and resolved",
-    ),
-    anew: anew.describe("Begin a new declaration instead of adding to the last one; open questions stay"),
+    identity: identity.meta(told("{role, team}")),
+    understanding: understanding.meta(told("{task, confidence: 0 to 1, reason, plan: [steps]}")),
+    codeView: codeView.meta(told("[{file or dir/, sees, will, drop: true}]")),
+    uncertainties: uncertainties.meta(told("[{question, settledBy, evidence, resolved: true}]")),
+    anew: anew.describe("Begin a new one"),
   }),
-  annotations: puts,
   run: async ({ client, actor, acting: { cwd } }, { codeView: view, ...rest }) => {
     const files = view === undefined ? {} : { codeView: await wholePaths(cwd, view) };
     const reply = granted(await client.request("declare", { ...actor, ...rest, ...files }));

@@ -8,26 +8,18 @@ import { fileLockSchema, fileUnlockSchema } from "../../protocol/lock.ts";
 import { duration, nearPath, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { granted, Refused } from "../with-daemon.ts";
-import { type Call, puts, type Tool, tool } from "./tool.ts";
+import { type Call, type Tool, tool } from "./tool.ts";
 
 const lock = tool({
   name: "kite_lock",
   title: "Hold files",
   description:
-    "Hold files or directories until you release them, so that no other session edits them meanwhile. You do not need " +
-    "it for single edits: Kite locks each file that you edit until your turn ends. Use it for work over several files " +
-    "or turns. Waits in the queue if another session holds one. Release with kite_unlock when the work is done.",
+    "Lock files until kite_unlock, for work over several files or turns. Not needed for single edits: Kite locks a file " +
+    "you edit until your turn ends.",
   input: z.object({
-    files: fileLockSchema.shape.files
-      .unwrap()
-      .describe(
-        "Paths, absolute or relative to your directory; a slash at the end means the whole directory",
-      ),
-    waitMs: fileLockSchema.shape.waitMs.describe(
-      "How long to wait in the queue, in milliseconds; 0: do not wait",
-    ),
+    files: fileLockSchema.shape.files.unwrap().describe("dir/ locks all below it"),
+    waitMs: fileLockSchema.shape.waitMs,
   }),
-  annotations: puts,
   run: async (call, { files, waitMs = limits.waitMs }) => {
     const own = await call.own();
     const given = { ...call.actor, files: files.map(file => absolute(call.acting.cwd, file)), waitMs };
@@ -54,13 +46,11 @@ interface Data {
 const unlock = tool({
   name: "kite_unlock",
   title: "Release files",
-  description:
-    "Release files you hold, or give up your queue position for them. `all` releases everything you hold.",
+  description: "Release files you locked or wait for; `all` of them.",
   input: z.object({
-    files: fileUnlockSchema.shape.files.describe("Paths as you locked them"),
+    files: fileUnlockSchema.shape.files,
     all: fileUnlockSchema.shape.all,
   }),
-  annotations: puts,
   run: async (call, { files, all }) => {
     const { acting, client, actor } = call;
     if (acting.by === "process" && (await hasAgents(client, acting.id))) {

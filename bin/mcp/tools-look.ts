@@ -1,9 +1,10 @@
-/** Tools that show state: kite_status, kite_sessions. They show only the caller's own project. */
+/** Tools that show state: kite_status. It shows only the caller's own project. */
 
 import { homedir } from "node:os";
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
+import type { HoldRow } from "../../protocol/message.ts";
 import type { AgentRow, DeclaredBrief, SessionRow } from "../../protocol/session.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import { LastLooks, leadData } from "../lead/look.ts";
@@ -12,7 +13,6 @@ import { leadView } from "../view/lead.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
 
-const nothing = z.object({});
 /** Number of a session's latest files shown. */
 const filesShownMax = 5;
 
@@ -20,25 +20,25 @@ const status = tool({
   name: "kite_status",
   title: "Who works here",
   description:
-    "Which other sessions work in this project now, which files they hold, and which sessions wait for them. Call this " +
-    "before you start on files that other sessions may be changing. A lead reads its agents by state, the critical path of " +
-    "the open tasks, who waits for whom, and what is new since its last call.",
-  input: nothing,
+    "Who works in this project, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before " +
+    "work on files that others may edit.",
+  input: z.object({ details: z.boolean().optional().describe("Also directories, agents, edited files") }),
   annotations: looks,
-  run: async call => {
+  run: async (call, { details = false }) => {
     const { id, name, project, cwd } = call.acting;
-    const [{ sessions, locks }, { ready, unread }, spawns] = await Promise.all([
+    const [{ sessions, locks, freezes }, { ready, unread }, spawns] = await Promise.all([
       around(call),
       waiting(call),
       rowsOf(call.client, "spawns", { project }),
     ]);
-    if (isLead(sessions, spawns, call.acting)) return forLead(call, unread);
+    if (!details && isLead(sessions, spawns, call.acting)) return forLead(call, unread);
     const others = sessions.filter(s => s.id !== id && s.status !== "lost");
     const text = [
       `You are ${quote(name)}, in project ${quote(project, limits.pathBytes)}.`,
       frame,
-      ...listed(others, session => oneLine(session, cwd), "no other sessions"),
+      ...listed(others, session => (details ? detail : oneLine)(session, cwd), "no other sessions"),
       ...listed(locks, lock => lockLine(lock, id, cwd), "no files are held"),
+      ...freezes.map(freeze => `- ${freezeLine(freeze, id, cwd)}`),
       ...(ready === 0 ? [] : [`Tasks ready to be claimed: ${ready}.`]),
       ...(unread === 0 ? [] : [`Unread messages: ${unread}.`]),
     ].join("\n");
@@ -47,28 +47,12 @@ const status = tool({
       you: name,
       project,
       note: frame,
-      others: some(others).map(session => brief(session, cwd)),
+      others: some(others).map(session => (details ? full : brief)(session, cwd)),
       held,
+      freezes: freezes.map(freeze => freezeData(freeze, id, cwd)),
       readyTasks: ready,
       unreadMessages: unread,
     };
-    return { text, data };
-  },
-});
-
-const sessions = tool({
-  name: "kite_sessions",
-  title: "List sessions",
-  description:
-    "All sessions in this project in detail: names to write messages to, branch, directory, files they edited, what " +
-    "they wait for.",
-  input: nothing,
-  annotations: looks,
-  run: async call => {
-    const { sessions: rows } = await around(call);
-    const { id, cwd } = call.acting;
-    const text = [frame, ...listed(rows, session => detail(session, id, cwd), "no sessions")].join("\n");
-    const data = { note: frame, sessions: some(rows).map(session => full(session, id, cwd)) };
     return { text, data };
   },
 });
@@ -89,14 +73,15 @@ async function forLead({ client, acting }: Call, unread: number): Promise<Said> 
 
 const leadColumns = 100;
 
-export const lookTools: readonly Tool[] = [status, sessions];
+export const lookTools: readonly Tool[] = [status];
 
 async function around({ client, acting: { project } }: Call) {
-  const [all, locks] = await Promise.all([
+  const [sessions, locks, freezes] = await Promise.all([
     rowsOf(client, "sessions", { project }),
     rowsOf(client, "locks", { project }),
+    rowsOf(client, "holds", { project }),
   ]);
-  return { sessions: all, locks };
+  return { sessions, locks, freezes };
 }
 
 /** Counts the caller's ready tasks and unread messages. */
@@ -131,8 +116,8 @@ function declaredData(declared: DeclaredBrief | undefined) {
   return { ...(role === "" ? {} : { role }), ...(task === "" ? {} : { task }), ...differs };
 }
 
-function full(session: SessionRow, self: string, cwd: string) {
-  const { id, worktree, agents, files, locks: held, lastSeenMs } = session;
+function full(session: SessionRow, cwd: string) {
+  const { worktree, agents, files, locks: held, lastSeenMs } = session;
   const names = agents.map(({ name, status, waitingForPath, locks, declared }) => ({
     name,
     status,
@@ -142,7 +127,7 @@ function full(session: SessionRow, self: string, cwd: string) {
   }));
   const edited = files.slice(-filesShownMax).map(file => nearPath(file, cwd));
   const rest = { worktree, agents: names, edited, held };
-  return { ...brief(session, cwd), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000), you: id === self };
+  return { ...brief(session, cwd), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000) };
 }
 
 function lockData({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string) {
@@ -173,13 +158,12 @@ function agentText({ name, waitingForPath, declared }: AgentRow, cwd: string): s
 }
 
 /** `cwd` is the reader's. */
-function detail(session: SessionRow, self: string, cwd: string): string {
-  const { id, cwd: its, agents, files, lastSeenMs } = session;
-  const you = id === self ? " (this is you)" : "";
+function detail(session: SessionRow, cwd: string): string {
+  const { cwd: its, agents, files, lastSeenMs } = session;
   const team = agents.length === 0 ? "" : `; agents: ${agents.map(a => agentText(a, cwd)).join(", ")}`;
   const touched = files.slice(-filesShownMax).map(file => quote(nearPath(file, cwd)));
   const edited = touched.length === 0 ? "" : `; edited ${touched.join(", ")}`;
-  return `${oneLine(session, cwd)}${you}; in ${quote(its)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;
+  return `${oneLine(session, cwd)}; in ${quote(its)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;
 }
 
 function lockLine({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string): string {
@@ -187,4 +171,17 @@ function lockLine({ path, holder, heldMs, kind, waiters }: LockRow, self: string
     holder === null ? "nobody" : holder.id === self ? `you (${quote(holder.name)})` : quote(holder.name);
   const line = waiters.length === 0 ? "" : `; waiting: ${waiters.map(w => quote(w.name)).join(", ")}`;
   return `${quote(nearPath(path, cwd))} is held by ${who}, ${kind} lock, for ${duration(heldMs)}${line}`;
+}
+
+function freezeLine({ hold, files, by, leftMs, text }: HoldRow, self: string, cwd: string): string {
+  const who =
+    by === null ? "a person at a terminal" : by.id === self ? `you (${quote(by.name)})` : quote(by.name);
+  const what = files.map(file => quote(nearPath(file, cwd))).join(", ");
+  return `${hold}: ${what} frozen by ${who} for ${duration(leftMs)} more: ${quote(text)}`;
+}
+
+function freezeData({ hold, files, by, leftMs, text }: HoldRow, self: string, cwd: string) {
+  const what = files.map(file => nearPath(file, cwd));
+  const secondsLeft = Math.floor(leftMs / 1000);
+  return { freeze: hold, files: what, by: by?.name ?? null, you: by?.id === self, secondsLeft, text };
 }

@@ -1,4 +1,4 @@
-/** Tools for messages: kite_message, kite_inbox, kite_broadcast. */
+/** Tools for messages and freezes: kite_message, kite_inbox, kite_broadcast, kite_thaw. */
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import {
@@ -7,27 +7,26 @@ import {
   type MessageSendReply,
   messageAckSchema,
   messageSendSchema,
+  resumeSchema,
 } from "../../protocol/message.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { granted } from "../with-daemon.ts";
-import { adds, puts, type Said, type Tool, tool } from "./tool.ts";
+import { told } from "./schema.ts";
+import { type Said, type Tool, tool } from "./tool.ts";
 
 const { to, text: words, replyTo, urgent } = messageSendSchema.shape;
 
 const message = tool({
   name: "kite_message",
   title: "Write to another agent",
-  description:
-    "Write to another agent in this project, by its name or session id (see kite_status), or answer a message with " +
-    "`replyTo`. The agent reads it at its next step. Say what you need from the agent or what it must know.",
+  description: "Write to another agent of this project, which reads it at its next step.",
   input: z.object({
-    to: to.describe("A name such as alice, a session id or its beginning, or everyone"),
-    text: words.describe("Plain text; line breaks are lost"),
-    replyTo: replyTo.describe("The id of the message you answer; `to` can be left out then"),
+    to: to.describe("A name (see kite_status), or everyone"),
+    text: words,
+    replyTo: replyTo.describe("Id of the message you answer, instead of `to`"),
     urgent,
   }),
-  annotations: adds,
   run: async ({ client, actor }, given) =>
     sent(granted(await client.request("message_send", { ...actor, ...given }))),
 });
@@ -35,14 +34,11 @@ const message = tool({
 const inbox = tool({
   name: "kite_inbox",
   title: "Read messages",
-  description:
-    "Messages to you that you have not read yet. Answer with kite_message and `replyTo`; name in `done` those that need " +
-    "nothing more.",
+  description: "Your unread messages. Answer with kite_message and `replyTo`.",
   input: z.object({
-    done: messageAckSchema.shape.messages.describe("Ids of messages that can leave the inbox"),
-    all: z.boolean().optional().describe("Also messages that you have read and that are still in the inbox"),
+    done: messageAckSchema.shape.messages.describe("Ids that need nothing more"),
+    all: z.boolean().optional().describe("Also read ones"),
   }),
-  annotations: { ...puts, idempotentHint: false },
   run: async ({ client, actor, after }, { done, all = false }) => {
     if (done !== undefined) granted(await client.request("message_ack", { ...actor, messages: done }));
     const limit = limits.mcpInboxMax;
@@ -66,18 +62,38 @@ const broadcast = tool({
   name: "kite_broadcast",
   title: "Write to everyone",
   description:
-    "Write to every other session in this project. With `hold`, Kite refuses other sessions' edits of some files for a " +
-    "while: for changes that would break their work, such as a rename across the code.",
-  input: z.object({ message: broadcastSchema.shape.message, hold: broadcastSchema.shape.hold }),
-  annotations: adds,
+    "Write to all other sessions of this project. `hold` freezes files for them, while you change what their edits " +
+    "would break; kite_thaw ends it.",
+  input: z.object({
+    message: broadcastSchema.shape.message,
+    hold: broadcastSchema.shape.hold.meta(told("{files: [paths], ttlMs}")),
+  }),
   run: async ({ client, actor, acting: { cwd } }, { message: text, hold }) => {
     const held = hold && { ...hold, files: hold.files.map(file => absolute(cwd, file)) };
     const given = { message: text, ...(held === undefined ? {} : { hold: held }) };
-    return sent(granted(await client.request("broadcast", { ...actor, ...given })));
+    const reply = granted(await client.request("broadcast", { ...actor, ...given }));
+    const answer = sent(reply);
+    if (reply.hold === undefined) return answer;
+    const { hold: freeze, leftMs } = reply.hold;
+    const ends = `Freeze ${freeze} ends in ${duration(leftMs)}, or by kite_thaw.`;
+    return { text: `${answer.text} ${ends}`, data: { ...answer.data, freeze } };
   },
 });
 
-export const messageTools: readonly Tool[] = [message, inbox, broadcast];
+const thaw = tool({
+  name: "kite_thaw",
+  title: "End a freeze",
+  description: "End your freezes of files, or one of them.",
+  input: z.object({ freeze: resumeSchema.shape.hold.describe("Id (see kite_status)") }),
+  run: async ({ client, actor }, { freeze }) => {
+    const named = freeze === undefined ? {} : { hold: freeze };
+    const { resumed } = granted(await client.request("resume", { ...actor, ...named }));
+    const text = resumed.length === 0 ? "You froze nothing." : `Ended ${resumed.join(", ")}.`;
+    return { text, data: { ended: resumed } };
+  },
+});
+
+export const messageTools: readonly Tool[] = [message, inbox, broadcast, thaw];
 
 function sent({ message: { id, thread, to: reached }, full = [] }: MessageSendReply): Said {
   const names = reached.map(({ name }) => name);

@@ -13,7 +13,7 @@ import { withOutput } from "../spawn/output.ts";
 import { type Started, startAgent } from "../spawn/start.ts";
 import { followTended } from "../spawn/tend.ts";
 import { Refused } from "../with-daemon.ts";
-import { adds, type Call, type Tool, tool } from "./tool.ts";
+import { type Call, type Tool, tool } from "./tool.ts";
 
 const { name, role, task } = spawnCreateSchema.shape;
 const word = z.string().min(1).max(limits.spawnWordBytes);
@@ -22,27 +22,16 @@ const spawn = tool({
   name: "kite_spawn",
   title: "Start an agent",
   description:
-    "Start another agent: a background session of Claude Code in a git worktree of its own, which a person can watch and " +
-    "answer. Returns its name and id at once; kite_status shows what it does, and it can be sent messages by its name. " +
-    "Give it one task with all that it needs to know: it sees nothing of this conversation.",
+    "Start a background session of Claude Code in a git worktree of its own. It sees nothing of this conversation.",
   input: z.object({
-    prompt: z
-      .string()
-      .min(1)
-      .max(limits.spawnPromptBytes)
-      .optional()
-      .describe("What it is to do; may be left out with a task"),
-    name: name.describe("Its name, its folder and its branch"),
-    role: role.describe("Its role in a word: implementer, researcher, tester, reviewer, architect"),
-    task: task.describe("The id of a ready task, which it claims when it starts"),
-    model: word.optional().describe("The model of its client"),
-    from: word.optional().describe("The branch or commit that its own branch begins from"),
-    here: z
-      .boolean()
-      .optional()
-      .describe("Whether it works in this directory, without a worktree of its own"),
+    prompt: z.string().min(1).max(limits.spawnPromptBytes).optional().describe("What to do"),
+    name,
+    role: role.describe("Such as reviewer"),
+    task: task.describe("To claim"),
+    model: word.optional(),
+    from: word.optional().describe("Branch or commit"),
+    here: z.boolean().optional().describe("No worktree"),
   }),
-  annotations: { ...adds, openWorldHint: true },
   run: async (call, { prompt, model, from, here = false, ...given }) => {
     const { client, actor, acting, after } = call;
     const paths = kitePaths(process.env);

@@ -1,5 +1,5 @@
 import * as z from "zod";
-/** Tools of the shared plan: kite_task_create, _list, _claim, _edit, _complete, _fail. */
+/** Tools of the shared plan: kite_task_create, _list, _claim, _edit, _complete, _fail, _release. */
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import {
@@ -7,33 +7,31 @@ import {
   taskClaimSchema,
   taskCreateSchema,
   taskFilterShape,
+  taskGetSchema,
   taskUpdateSchema,
 } from "../../protocol/task.ts";
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
-import { adds, type Call, looks, puts, type Tool, tool } from "./tool.ts";
+import { told } from "./schema.ts";
+import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
 
 const { description, priority, labels, dependsOn, debate, risk, tasks } = taskCreateSchema.shape;
-const { task, result, ...changes } = taskUpdateSchema.shape;
+const { task, result, ...edits } = taskUpdateSchema.shape;
 
 const create = tool({
   name: "kite_task_create",
   title: "Add tasks",
   description:
-    "Add a task to the project's shared list, or several at once with `tasks`, where `dependsOn` may use the `name` of " +
-    "another one in the same call. A task becomes ready when all tasks that it depends on are done. Any agent may claim it.",
+    "Add a task to the project's list, or several with `tasks`. It is ready when those it depends on are done.",
   input: z.object({
-    description: description.describe("What the task is, complete enough for another agent to do it"),
+    description: description.describe("Complete enough for any agent"),
     priority,
-    labels: labels.describe("Words by which agents choose, such as an area of the code"),
-    dependsOn: dependsOn.describe("Ids of tasks that must be done first"),
-    debate: debate.describe("The id of a debate that the task requires (see kite_debate)"),
-    risk: risk.describe(
-      "green (the default), yellow, red (a lead looks after it) or critical (a person says yes first)",
-    ),
-    tasks: tasks.describe("Several tasks instead of one; Kite adds all or none"),
+    labels,
+    dependsOn,
+    debate: debate.describe("That must close first"),
+    risk: risk.describe("critical: a person must say yes"),
+    tasks: tasks.meta(told("[{name, description, ...}]; dependsOn may have names")),
   }),
-  annotations: adds,
   run: async ({ client, actor }, given) => {
     const answer = granted(await client.request("task_create", { ...actor, ...given }));
     const made = answer.task === undefined ? (answer.tasks ?? []) : [answer.task];
@@ -47,16 +45,16 @@ const create = tool({
 const list = tool({
   name: "kite_task_list",
   title: "List tasks",
-  description:
-    "The project's shared tasks: those not finished, or only the ready, blocked, own or finished ones, or those with a " +
-    "label or words in them.",
+  description: "The project's tasks, or one with its result (`task`).",
   input: z.object({
-    which: z.enum(["open", "ready", "blocked", "mine", "finished"]).optional().describe("open by default"),
+    which: z.enum(["open", "ready", "blocked", "mine", "finished"]).optional(),
+    task: taskGetSchema.shape.task.optional(),
     label: taskFilterShape.label,
-    text: taskFilterShape.text.describe("Part of the description or of the id"),
+    text: taskFilterShape.text,
   }),
   annotations: looks,
-  run: async (call, { which = "open", label, text }) => {
+  run: async (call, { which = "open", task: id, label, text }) => {
+    if (id !== undefined) return oneTask(call, id);
     const filter = { ...(label === undefined ? {} : { label }), ...(text === undefined ? {} : { text }) };
     const rows = await wantedRows(call, which, filter);
     const shown = rows.slice(0, limits.mcpRowsMax);
@@ -72,13 +70,11 @@ const claim = tool({
   name: "kite_task_claim",
   title: "Take a task",
   description:
-    "Claim the most urgent ready task that your role may take, or the named one. No other agent gets it while your session lives. Finish it " +
-    "with kite_task_complete or kite_task_fail before you take the next one.",
+    "Claim the most urgent ready task, or the named one. Finish it with kite_task_complete or kite_task_fail.",
   input: z.object({
-    task: taskClaimSchema.shape.task.describe("The id of the task to claim"),
-    labels: taskClaimSchema.shape.labels.describe("Only a task with all of these labels"),
+    task: taskClaimSchema.shape.task,
+    labels: taskClaimSchema.shape.labels.describe("Only with all of these"),
   }),
-  annotations: adds,
   run: async ({ client, actor, acting: { project } }, given) => {
     const answer = granted(await client.request("task_claim", { ...actor, project, ...given }));
     const words = quote(answer.task.description, limits.taskTextChars);
@@ -90,18 +86,15 @@ const claim = tool({
 const edit = tool({
   name: "kite_task_edit",
   title: "Change a task",
-  description:
-    "Change what a task says, its priority, labels, dependencies or risk. Any agent may raise a risk; another agent that " +
-    "leads, or a person, lowers it.",
+  description: "Change a task. You may raise its risk; a lead or a person lowers it.",
   input: z.object({
-    task: task.describe("Its id"),
-    description: changes.description,
-    priority: changes.priority,
-    labels: changes.labels.describe("All of its labels"),
-    dependsOn: changes.dependsOn.describe("All tasks that must be done first"),
-    risk: changes.risk,
+    task,
+    description: edits.description,
+    priority: edits.priority,
+    labels: edits.labels,
+    dependsOn: edits.dependsOn,
+    risk: edits.risk,
   }),
-  annotations: puts,
   run: async ({ client, actor }, given) => {
     const { task: row } = granted(await client.request("task_update", { ...actor, ...given }));
     return { text: `Changed: ${taskLine(row)}`, data: { note: frame, task: taskData(row) } };
@@ -111,31 +104,45 @@ const edit = tool({
 const complete = tool({
   name: "kite_task_complete",
   title: "Finish a task",
-  description:
-    "Say that a task is done, with its result: what agents that build on it need to know. Tasks that waited for it " +
-    "become ready.",
-  input: z.object({
-    task: task.describe("Its id"),
-    result: result.describe("The result, in a few sentences"),
-  }),
-  annotations: puts,
+  description: "Say that a task is done.",
+  input: z.object({ task, result: result.describe("What those who build on it must know") }),
   run: (call, given) => finish(call, { ...given, status: "done" }),
 });
 
 const fail = tool({
   name: "kite_task_fail",
   title: "Give a task up",
-  description:
-    "Say that a task cannot be done, and why. Tasks that depend on it stay blocked until an agent or a person sets it back to pending.",
-  input: z.object({
-    task: task.describe("Its id"),
-    result: result.unwrap().describe("Why it cannot be done"),
-  }),
-  annotations: puts,
+  description: "Say that a task cannot be done. Those that depend on it stay blocked.",
+  input: z.object({ task, result: result.unwrap().describe("Why") }),
   run: (call, given) => finish(call, { ...given, status: "failed" }),
 });
 
-export const taskTools: readonly Tool[] = [create, list, claim, edit, complete, fail];
+const release = tool({
+  name: "kite_task_release",
+  title: "Give a task back",
+  description: "Give back a task that you claimed, unfinished.",
+  input: z.object({ task }),
+  run: async ({ client, actor }, given) => {
+    const { task: row } = granted(await client.request("task_release", { ...actor, ...given }));
+    return { text: `Task ${row.id} is ${row.status} again.`, data: { task: taskData(row) } };
+  },
+});
+
+export const taskTools: readonly Tool[] = [create, list, claim, edit, complete, fail, release];
+
+async function oneTask({ client, actor }: Call, id: string): Promise<Said> {
+  const { task: row } = granted(await client.request("task_get", { ...actor, task: id }));
+  const { labels: names, debate: required, result: came } = row;
+  const text = [
+    frame,
+    taskLine(row),
+    quote(row.description, limits.taskTextChars),
+    ...(names.length === 0 ? [] : [`labels: ${names.map(name => quote(name)).join(", ")}`]),
+    ...(required === null ? [] : [`requires the debate ${required}`]),
+    ...(came === null ? [] : [`result: ${quote(came, limits.taskTextChars)}`]),
+  ].join("\n");
+  return { text, data: { note: frame, task: taskData(row) } };
+}
 
 async function finish(
   { client, actor, acting: { cwd } }: Call,

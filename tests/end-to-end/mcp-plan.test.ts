@@ -65,6 +65,26 @@ describe("tasks", () => {
     expect(listOf(await bob.call("kite_task_list"), "tasks")).toEqual([]);
   });
 
+  it("can be read one at a time, and given back", async () => {
+    const [alice, bob] = [await connect("alice"), await connect("bob")];
+    const long = `Write the page: ${"it lists orders, ".repeat(40)}newest first`;
+    const made = await alice.call("kite_task_create", { description: long, labels: ["web"] });
+    const [page] = listOf(made, "added").map(({ id }) => id);
+    await alice.call("kite_task_claim", { task: page });
+    const read = await bob.call("kite_task_list", { task: page });
+    expect(read.text).toContain(long);
+    expect(read.text).toContain('labels: "web"');
+    expect(taskOf(read)).toMatchObject({ id: page, assignee: "alice" });
+    const kept = await bob.call("kite_task_release", { task: page });
+    expect(kept).toMatchObject({ isError: true, data: { code: "task_claimed" } });
+    expect((await alice.call("kite_task_release", { task: page })).text).toBe(
+      `Task ${page} is pending again.`,
+    );
+    expect(taskOf(await bob.call("kite_task_claim"))).toMatchObject({ id: page, assignee: "bob" });
+    await bob.call("kite_task_complete", { task: page, result: "It is at /orders" });
+    expect((await alice.call("kite_task_list", { task: page })).text).toContain('result: "It is at /orders"');
+  });
+
   it("are added one by one too, and refused with what is wrong", async () => {
     const alice = await connect("alice");
     const made = await alice.call("kite_task_create", { description: "Fix the build" });
@@ -216,5 +236,22 @@ describe("messages", () => {
     const client = await home.connect();
     const { rows } = await client.ask({ type: "query", target: "holds" });
     expect(rows).toMatchObject([{ paths: [`${home.work}/src`], by: { name: "alice" } }]);
+  });
+
+  it("shows freezes to everyone, and lets who made them end them", async () => {
+    const [alice, bob] = [await connect("alice"), await connect("bob")];
+    await bob.call("kite_status");
+    const given = { message: "Renaming src", hold: { files: ["src/"], ttlMs: 60_000 } };
+    const sent = await alice.call("kite_broadcast", given);
+    const { freeze } = sent.data;
+    expect(sent.text).toMatch(/Freeze h-\S+ ends in [^,]+, or by kite_thaw\.$/);
+    const seen = await bob.call("kite_status");
+    expect(seen.data["freezes"]).toMatchObject([{ freeze, files: ["src/"], by: "alice", you: false }]);
+    expect(seen.text).toContain(`${freeze}: "src/" frozen by "alice" for `);
+    const refused = await bob.call("kite_thaw", { freeze });
+    expect(refused).toMatchObject({ isError: true, data: { code: "unknown_hold" } });
+    expect((await alice.call("kite_thaw")).text).toBe(`Ended ${freeze}.`);
+    expect((await bob.call("kite_status")).data["freezes"]).toEqual([]);
+    expect((await alice.call("kite_thaw")).text).toBe("You froze nothing.");
   });
 });

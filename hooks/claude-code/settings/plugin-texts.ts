@@ -67,6 +67,7 @@ You need not lock what you edit with Edit or Write. All tools below are tools of
 - For a command that writes files (a formatter, npm install), hold the files while it runs:
   \`kite lock package.json -- npm install\`
 - To keep files for longer than a turn, use kite_lock; release them with kite_unlock as soon as you can.
+- For a change that breaks everybody's edits, such as a rename, freeze the files: kite_broadcast with hold, then kite_thaw.
 - Commit your own files by name: \`git add src/a.ts && git commit\`. Avoid \`git add -A\`, \`git stash\`, \`git checkout .\` and
   \`git reset --hard\`: they take or wipe what others have not committed yet.
 
@@ -81,7 +82,7 @@ You need not lock what you edit with Edit or Write. All tools below are tools of
 
 - kite_task_create plans work. Give dependsOn what must be done first; Kite starts no task before.
 - kite_task_complete with a result that the next agent can use: what changed, where, what is left.
-- kite_task_fail with the reason as soon as you know it. Others may wait for it.
+- kite_task_fail with the reason as soon as you know it. Others may wait for it. kite_task_release gives a claim back.
 
 ## Messages
 
