@@ -2,7 +2,16 @@
  * Words the daemon's refusals for their readers. Its own sentences are those of the wire, some as published: they name
  * requests, parameters and ids. A person reads commands and options instead, an agent the tools it has; both read names.
  */
-import type { Refusal } from "../protocol/codes.ts";
+/** A refusal as it came, or as a row tells of it. */
+interface Refused {
+  readonly code: string;
+  readonly error: string;
+  /** As in the published replies about locks; a row has no holder. */
+  readonly file?: unknown;
+  readonly lent?: unknown;
+  readonly locked_by_name?: unknown;
+  readonly locked_ago?: unknown;
+}
 
 /** `terminal`: somebody who types `kite`. `tools`: an agent with Kite's MCP tools. */
 export type Reader = "terminal" | "tools";
@@ -42,7 +51,7 @@ const known = new RegExp(`\\b(?:${Object.keys(words).join("|")})\\b`, "g");
 const place = /^[a-z]+(?:_[a-z]+)*: /;
 
 /** Returns the refusal's sentence for this reader. */
-export function refusalText(refusal: Refusal, reader: Reader): string {
+export function refusalText(refusal: Refused, reader: Reader): string {
   const own = ofLocks(refusal, reader) ?? refusal.error;
   const isPlaced = refusal.code === "invalid_request";
   const text = isPlaced && own.replace(place, "").includes(": ") ? own.replace(place, "") : own;
@@ -50,24 +59,25 @@ export function refusalText(refusal: Refusal, reader: Reader): string {
 }
 
 /** The published sentences about locks: they say an id where the refusal also has a name. */
-function ofLocks(refusal: Refusal, reader: Reader): string | null {
-  const holder = text(refusal["locked_by_name"]);
-  const file = text(refusal["file"]) ?? "the file";
-  const ago = refusal["locked_ago"];
-  const since = typeof ago === "number" ? ` for ${ago} s` : "";
+function ofLocks(refusal: Refused, reader: Reader): string | null {
+  const holder = text(refusal.locked_by_name);
+  const file = text(refusal.file) ?? "the file";
+  const ago = refusal.locked_ago;
+  const has = typeof ago === "number" ? `has had ${file} for ${ago} s` : `has ${file}`;
   const wait = reader === "terminal" ? "try again, which waits" : "ask again with waitMs, which waits";
   switch (refusal.code) {
     case "lock_held":
-      if (refusal["lent"] === true || holder === null) return null;
-      return `${holder} has had ${file}${since}; ${wait}, or do something else first`;
+      if (refusal.lent === true || /^your agent /.test(refusal.error)) return null;
+      if (holder === null) return "another agent has the file";
+      return `${holder} ${has}; ${wait}, or do something else first`;
     case "lock_queue_full":
-      if (holder === null) return null;
-      return `${holder} has had ${file}${since}, and as many wait for it as may; try again later`;
+      if (holder === null) return "another agent has the file, and as many wait for it as may";
+      return `${holder} ${has}, and as many wait for it as may${typeof ago === "number" ? "; try again later" : ""}`;
     case "lock_timeout": {
       const [, seconds] = /\((\d+(?:\.\d+)?)s\)/.exec(refusal.error) ?? [];
       const waited = seconds === undefined ? "in time" : `within ${seconds} s`;
-      const who = holder === null ? "" : `; ${holder} has it`;
-      return `${file} did not get free ${waited}${who}. Ask again, or do something else first`;
+      const next = holder === null ? "" : `; ${holder} has it. Ask again, or do something else first`;
+      return `${file} did not get free ${waited}${next}`;
     }
     case "already_queued":
       return "you wait for this file already; the earlier request gets it";

@@ -123,4 +123,6 @@ export interface RefusalRow {
   readonly file: string | null;
   readonly code: string;
   readonly error: string;
+  /** The name of who has the file, or is before it in the queue; absent if the refusal names nobody. */
+  readonly holder?: string;
 }

@@ -75,7 +75,10 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const { gatesText, stricter } = await import("../../protocol/gates.ts");
   const { env, paths } = world;
   const { findRepository } = await import("../project.ts");
-  const repository = await (find ?? findRepository)(world.cwd);
+  const look = find ?? findRepository;
+  const first = await look(world.cwd);
+  // On a busy machine a second look often gets the answer that the first one waited for.
+  const repository = "unreachable" in first ? await look(world.cwd) : first;
   const isUnknown = "unreachable" in repository;
   const project = isUnknown ? {} : { projectDir: repository.project };
   const { values: own, sources, problems: wrong } = await loadConfig({ env, paths, ...project });

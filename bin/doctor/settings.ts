@@ -19,10 +19,19 @@ export async function checkConfig(
   const repository = await find(world.cwd);
   const project = "project" in repository ? { projectDir: repository.project } : {};
   const { problems } = await loadConfig({ env, paths, ...project });
+  if ("unreachable" in repository) {
+    const detail = `the configuration of the project around ${world.cwd} was not read: ${repository.unreachable}`;
+    const todo = "try again when the machine is less busy: kite doctor";
+    return [{ check, result: "warn", detail, todo }, ...(await problemChecks(world, problems))];
+  }
   if (problems.length === 0) return [{ check, result: "ok", detail: "every value is valid" }];
+  return problemChecks(world, problems);
+}
+
+async function problemChecks(world: ProcessContext, problems: readonly string[]): Promise<Check[]> {
   const wrong = await wrongKeys(world);
   return problems.map(detail => {
-    const isLong = detail.startsWith(`yieldMs (`) && detail.includes(`${paths.config}) must be less`);
+    const isLong = detail.startsWith("yieldMs (") && detail.includes(`${world.paths.config}) must be less`);
     const key = isLong ? "yieldMs" : wrong.get(detail);
     return { check, result: "warn", detail, ...adviceFor(world, detail, key) };
   });

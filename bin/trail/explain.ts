@@ -4,6 +4,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { namesOf } from "../real-path.ts";
+import { refusalText } from "../refusal-text.ts";
 import { paint } from "../view/color.ts";
 import { explainLines } from "../view/explain.ts";
 import { agentNow, fileNow, taskNow } from "../view/explain-now.ts";
@@ -97,7 +98,7 @@ export async function answer(question: Question): Promise<number> {
 async function failUnknown({ world, name, kind, json }: Question, refusal: Refusal | null): Promise<void> {
   const unknown = kind === "agent" ? await unknownAgent(world.paths.trail, name) : null;
   const what = kind === null ? "file, agent or task" : kind;
-  if (kind === "task" && refusal !== null) fail(world, json, refusal.code, refusal.error);
+  if (kind === "task" && refusal !== null) fail(world, json, refusal.code, refusalText(refusal, "terminal"));
   else fail(world, json, "nothing_known", unknown ?? `nothing is known of a ${what} ${name}; see kite log`);
 }
 

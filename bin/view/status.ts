@@ -5,6 +5,7 @@ import type { HoldRow } from "../../protocol/message.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
+import { refusalText } from "../refusal-text.ts";
 import { paint } from "./color.ts";
 import { needsLook } from "./health.ts";
 import { lockLines } from "./locks.ts";
@@ -189,6 +190,11 @@ function left(count: number, noun: string, screen: Screen, why = ", not fetched"
   return wrap(`and ${counted(count, noun)} more${why}`, screen.width - 2).map(line => `  ${line}`);
 }
 
+/** A row has columns of its own for who was refused and which file. */
+function refusedText({ code, error, holder }: RefusalRow): string {
+  return clean(refusalText({ code, error, locked_by_name: holder }, "terminal"));
+}
+
 function refusalLines(data: StatusData, screen: Screen): string[] {
   const places = new Places(data.sessions, data.locks, screen.home);
   const latest = [...data.refusals].sort((a, b) => b.at - a.at).slice(0, refusalsShownMax);
@@ -196,7 +202,7 @@ function refusalLines(data: StatusData, screen: Screen): string[] {
     { text: duration(screen.now - r.at), style: "dim" as const },
     clean(r.name ?? r.id?.slice(0, 8) ?? ""),
     r.file === null ? "" : places.file(r.file),
-    clean(r.error),
+    refusedText(r),
   ]);
   const columns = [
     { align: "right" as const },

@@ -3,6 +3,7 @@ import type { RefusalRow } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
+import { refusalText } from "../refusal-text.ts";
 import { paint, unpainted } from "./color.ts";
 import { lockLines } from "./locks.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
@@ -242,7 +243,7 @@ function taskSection({ tasks }: WatchData, screen: Screen): Section {
 function newsSection({ news, refusals }: WatchData, screen: Screen): Section {
   const refused = refusals.map(r => ({
     at: r.at,
-    text: `refused   ${r.name === null || r.name === "" ? "" : `${clean(r.name)}: `}${clean(r.error)}`,
+    text: `refused   ${r.name === null || r.name === "" ? "" : `${clean(r.name)}: `}${clean(refusalText({ ...r, locked_by_name: r.holder }, "terminal"))}`,
   }));
   const all = [...news, ...refused].sort((a, b) => b.at - a.at);
   const lines = all.map(({ at, text }) => cut(`  ${clock(at, screen.now)}  ${text}`, screen.width));

@@ -56,9 +56,10 @@ export function noteLock(
     if (files.length > 1) noteOthers(services, asked);
     return;
   }
-  const { code, error, path } = reply;
+  const { code, error, path, locked_by_name: by } = reply;
+  const holder = typeof by === "string" ? { holder: by } : {};
   services.recorder.refused(
-    { at, type: event, id: actor.session, name, file: asked.file, code, error },
+    { at, type: event, id: actor.session, name, file: asked.file, code, error, ...holder },
     {
       at,
       event,

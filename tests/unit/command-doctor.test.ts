@@ -219,6 +219,15 @@ describe("the settings", () => {
   });
 });
 
+it("the project's configuration is never left out without a word", async () => {
+  writeFileSync(world.paths.config, '{"logLevel": "loud"}');
+  const found = await checkConfig(world, () => Promise.resolve({ unreachable: "the disk did not answer" }));
+  expect(found.map(({ result, detail }) => `${result} ${detail}`)).toEqual([
+    `warn the configuration of the project around ${root} was not read: the disk did not answer`,
+    expect.stringContaining("logLevel is ignored"),
+  ]);
+});
+
 describe("the client's settings", () => {
   it("of the machine's administrator can keep all hooks from running", () => {
     const managed = join(root, "managed.json");

@@ -74,6 +74,22 @@ describe("a refusal", () => {
     expect(refusalText(refusal(code, error, more), "terminal")).toBe(said);
   });
 
+  it("that nobody is named in says no id either, as in a list of refusals", () => {
+    const plain = (code: string, error: string) => refusalText({ code, error }, "terminal");
+    expect(plain("lock_held", "file locked by 8f14e45f; ask again with waitMs to wait for it")).toBe(
+      "another agent has the file",
+    );
+    expect(plain("lock_queue_full", "file locked by 8f14e45f, queue full")).toBe(
+      "another agent has the file, and as many wait for it as may",
+    );
+    expect(plain("lock_timeout", "lock queue timeout (30s)")).toBe("the file did not get free within 30 s");
+    const lent =
+      "your agent Explore is using src/a.ts and will return it to you; ask again with waitMs to wait";
+    expect(plain("lock_held", lent)).toBe(
+      "your agent Explore is using src/a.ts and will return it to you; ask again with --wait to wait",
+    );
+  });
+
   it("of a wrong value names neither the request nor its parameter's path", () => {
     const wrong = refusal("invalid_request", "task_create: dependsOn: expected a list");
     expect(refusalText(wrong, "terminal")).toBe("--needs: expected a list");

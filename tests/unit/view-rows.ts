@@ -142,6 +142,7 @@ export const busy: StatusData = {
       file: "src/auth.ts",
       code: "lock_queue_full",
       error: "file locked by alice-00, queue full",
+      holder: "alice",
     },
   ],
   warnings: [],

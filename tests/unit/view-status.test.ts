@@ -159,7 +159,7 @@ Locks
     posts/kite.md  hana   turn       1m
 
 Refused lately
-  2m  dave  src/auth.ts  file locked by alice-00, queue full
+  2m  dave  src/auth.ts  alice has the file, and as many wait for it as may
 `);
   });
 
@@ -199,7 +199,7 @@ Locks
     posts/kite.md  hana   turn       1m
 
 Refused lately
-  2m  dave  src/auth.ts  file locked by…
+  2m  dave  src/auth.ts  alice has the …
 `);
   });
 
@@ -272,7 +272,7 @@ Locks
   and 7 more without waiters: kite locks
 
 Refused lately
-  2m  dave  src/auth.ts  file locked by alice-00, queue full
+  2m  dave  src/auth.ts  alice has the file, and as many wait for it as may
 `);
   });
 
