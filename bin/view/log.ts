@@ -4,7 +4,7 @@ import { type Code, codes } from "../../protocol/codes.ts";
 import { actorIn, nobody } from "../trail/lock-history.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
-import { clean, clock, pad, precise, type Screen, wrap } from "./text.ts";
+import { clean, clock, cut, pad, precise, type Screen, wrap } from "./text.ts";
 
 const styles: Readonly<Record<TrailLine["decision"], Style>> = {
   allow: "green",
@@ -16,6 +16,8 @@ const styles: Readonly<Record<TrailLine["decision"], Style>> = {
 
 /** The log omits shorter times, in milliseconds: every answer takes that long. */
 const shownMs = 100;
+/** Columns of an agent's name on a terminal. */
+const nameColumns = 20;
 /** Column at which a wrapped line continues. */
 const indent = 10;
 
@@ -34,7 +36,8 @@ export function logText(line: TrailLine, home: string): string {
 /** Returns one decision as lines: time, decision, agent, what it did, and the reason. */
 export function logLines(line: TrailLine, screen: Screen): string[] {
   const parts = [
-    pad(whoOf(line), 16),
+    // In a pipe a line has any length, and grep finds the whole name.
+    pad(Number.isFinite(screen.width) ? cut(whoOf(line), nameColumns) : whoOf(line), 16),
     pad(clean(whatOf(line)), 12),
     line.file === null ? "" : fileOf(line, screen.home),
     clean(whyOf(line)),

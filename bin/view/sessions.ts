@@ -45,7 +45,8 @@ const fileColumns = 40;
 const pastShownMs = 10_000;
 /** Columns of a session's name, and of its branch and worktree. */
 const nameColumns = 20;
-const placeColumns = 28;
+const placeColumns = { narrow: 16, wide: 28 } as const;
+const wideFrom = 100;
 
 /** `kite sessions`: every session in full. */
 export function sessionsView(data: SessionsInFull, screen: Screen): string[] {
@@ -82,7 +83,12 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
     return { project, condensed, blocks };
   });
   const rows = groups.flatMap(g => g.blocks);
-  const columns = [{ min: 8 }, { min: 6, max: placeColumns }, {}, { align: "right" as const }];
+  const columns = [
+    { min: 8 },
+    { min: 6, max: screen.width < wideFrom ? placeColumns.narrow : placeColumns.wide },
+    {},
+    { align: "right" as const },
+  ];
   const drawn = table(
     rows.map(r => r.cells),
     columns,

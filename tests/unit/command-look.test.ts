@@ -193,7 +193,7 @@ describe("kite locks --watch", () => {
     expect(world.out().split("\n")).toEqual([
       "  shop  ~/code/shop",
       "    a.ts  alice  turn  12s",
-      "14:00:00  released  /shop/a.ts by alice: unlocked",
+      "14:00:00  released  /shop/a.ts by alice: its holder unlocked it",
       "",
     ]);
     expect(daemon.listeners()).toBe(0);
