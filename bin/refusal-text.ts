@@ -64,12 +64,13 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
   const file = text(refusal.file) ?? "the file";
   const ago = refusal.locked_ago;
   const has = typeof ago === "number" ? `has had ${file} for ${ago} s` : `has ${file}`;
-  const wait = reader === "terminal" ? "try again, which waits" : "ask again with waitMs, which waits";
+  const wait =
+    reader === "terminal" ? "to wait for it: --wait SECONDS" : "ask again with waitMs, which waits";
   switch (refusal.code) {
     case "lock_held":
       if (refusal.lent === true || /^your agent /.test(refusal.error)) return null;
       if (holder === null) return "another agent has the file";
-      return `${holder} ${has}; ${wait}, or do something else first`;
+      return `${holder} ${has}; ${wait}`;
     case "lock_queue_full":
       if (holder === null) return "another agent has the file, and as many wait for it as may";
       return `${holder} ${has}, and as many wait for it as may${typeof ago === "number" ? "; try again later" : ""}`;

@@ -8,8 +8,8 @@ Each line shows a check and its result, ok, warn or fail; the line below it says
 changes nothing. With --fix it asks for each step that it can do itself, does it, and checks again; --yes answers every
 question with yes.
 
---json: {"ok":true|false, "checks":[{"check", "result", "detail", "todo"?, "fix"?}]}; with --fix also "found", the checks
-before it, and "done":[{"fix", "failed"?}]
+--json: {"ok":true|false, "checks":[{"check", "result", "detail", "todo"?, "fix"?}]}
+  with --fix also "found", the checks before it, and "done":[{"fix", "failed"?}]
 
 Exit codes: 0 no check failed, 1 a check failed.
 

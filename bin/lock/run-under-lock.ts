@@ -181,7 +181,8 @@ class Holding {
 
   #refused(refusal: Refusal): number {
     const { code, error } = refusal;
-    this.#say({ is: "refused", code, error }, `the command did not run: ${refusalText(refusal, "terminal")}`);
+    const named = { ...refusal, file: this.#run.files.join(", ") };
+    this.#say({ is: "refused", code, error }, `the command did not run: ${refusalText(named, "terminal")}`);
     return this.#run.refusedCode;
   }
 

@@ -182,7 +182,9 @@ describe("with a daemon", () => {
     const alice = await aliceHolds();
     const tooLate = await run(["lock", "--wait", "0", "src/auth.ts", "--", "true"]);
     expect(tooLate.code).toBe(75);
-    expect(tooLate.err).toBe("kite: alice holds src/auth.ts; the command did not run\n");
+    expect(tooLate.err).toMatch(
+      /^kite: the command did not run: alice has had src\/auth\.ts for \d+ s; to wait for it: --wait SECONDS\n$/,
+    );
     expect((await run(["lock", "--wait", "0.1", "-E", "9", "src/auth.ts", "--", "true"])).code).toBe(9);
     const child = start(["lock", "src/auth.ts", "--", "echo", "my turn"]);
     const text = textOf(child);
@@ -309,6 +311,7 @@ describe("with a daemon", () => {
       "tools: ok",
       "home: ok",
       "socket path: ok",
+      "path: warn",
       "daemon: ok",
       "answers: ok",
       "lock: ok",

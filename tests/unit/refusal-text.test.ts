@@ -52,7 +52,7 @@ describe("a refusal", () => {
     [
       "lock_held",
       "file locked by 8f14e45f; ask again with waitMs to wait for it",
-      "alice has had src/a.ts for 12 s; try again, which waits, or do something else first",
+      "alice has had src/a.ts for 12 s; to wait for it: --wait SECONDS",
     ],
     [
       "lock_queue_full",
