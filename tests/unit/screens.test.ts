@@ -13,6 +13,7 @@ import { type Screen, widthOf } from "../../bin/view/text.ts";
 import { watchView } from "../../bin/view/watch.ts";
 import { whoseView } from "../../bin/view/whose.ts";
 import { here, locksOf, sessionsOf, tasksOf, trailOf, writesOf } from "./screens-world.ts";
+import { svgOf } from "./svg.ts";
 import { now, screen } from "./view-rows.ts";
 
 const counts = [0, 1, 5, 12, 60] as const;
@@ -91,4 +92,12 @@ describe.each(Object.keys(views))("%s", name => {
     }
     expect(drawn).toBe(readFileSync(file, "utf8"));
   });
+});
+
+it("README's picture is the status of five sessions", () => {
+  const lines = statusView(statusOf(dataOf(5), here), screen(88, { color: true }));
+  const drawn = svgOf(["$ kite status", ...lines], "kite status with five sessions");
+  const file = fileURLToPath(new URL("../../bin/view/status.svg", import.meta.url));
+  if (process.env["UPDATE"] === "1") writeFileSync(file, drawn);
+  expect(drawn).toBe(readFileSync(file, "utf8"));
 });
