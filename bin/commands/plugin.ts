@@ -19,7 +19,7 @@ Example:
   $ kite plugin ~/kite-plugin
   plugin: /home/ada/kite-plugin, version 0.1.0
   install it: claude plugin marketplace add /home/ada/kite-plugin
-              claude plugin install kite@kite`;
+  and then: claude plugin install kite@kite`;
 
 export function add(program: Command): void {
   program
@@ -65,7 +65,7 @@ async function plugin(dir: string, { client, json }: PluginFlags): Promise<void>
     const lines = [
       `plugin: ${made.folder}, version ${version}${made.changed ? "" : "; nothing changed"}`,
       `install it: claude plugin marketplace add ${folder}`,
-      "            claude plugin install kite@kite",
+      "and then: claude plugin install kite@kite",
       "in force: in sessions that start from then on; update: kite plugin with the same folder",
       "try next: /kite:status in a new session; undo: claude plugin uninstall kite@kite",
     ];

@@ -70,7 +70,7 @@ main();
 function main(): void {
   const { env } = process;
   if (env["KITE"] === "off") process.exit(0);
-  home = env["KITE_HOME"] || `${env["HOME"] || process.getBuiltinModule("node:os").homedir()}/.kite`;
+  home = env["KITE_HOME"] || `${userFolder()}/.kite`;
   const path = `${home}/kite.sock`;
   const folder = mine(home);
   if (!home.startsWith("/") || !folder?.isDirectory() || folder.mode & 0o022) process.exit(0);
@@ -86,6 +86,10 @@ function main(): void {
     forward(path, request);
   };
   if (mine(path)?.isSocket() || !startDaemon(begin)) begin();
+}
+
+function userFolder(): string {
+  return process.env["HOME"] || process.getBuiltinModule("node:os").homedir();
 }
 
 /** Returns whether `kite off` is in force: its file is empty, or valid until its own modification time. */
@@ -119,8 +123,7 @@ function isForwardedElsewhere(): boolean {
   const project = env["CLAUDE_PROJECT_DIR"] ?? ".";
   // The client applies a repository's private settings in its worktrees too.
   const main = /^gitdir: (.+)\/\.git\/worktrees\/[^/]+\s*$/.exec(startOf(`${project}/.git`))?.[1];
-  const user =
-    env["CLAUDE_CONFIG_DIR"] || `${env["HOME"] || process.getBuiltinModule("node:os").homedir()}/.claude`;
+  const user = env["CLAUDE_CONFIG_DIR"] || `${userFolder()}/.claude`;
   const committed = startOf(`${project}/.claude/settings.json`);
   const folders = main === undefined ? [project] : [project, main];
   const own = folders.map(folder => startOf(`${folder}/.claude/settings.local.json`));
