@@ -17,8 +17,8 @@ export interface NamedAgent {
 
 /**
  * Returns the agent that `name` means: a session's id; else a name (a session's, an agent's `alice/Explore` or `Explore`,
- * an agent's id); else the beginning of an id. If several fit, those of the working directory's project count. Null if
- * none fits. Throws `Refused` with the list if it is ambiguous.
+ * an agent's id); else the beginning of a session's name or of an id. If several fit, those of the working directory's
+ * project count. Null if none fits. Throws `Refused` with the list if it is ambiguous.
  */
 export async function agentCalled<A extends NamedAgent>(
   { cwd }: ProcessContext,
@@ -62,5 +62,8 @@ function agentsCalled<A extends NamedAgent>(agents: readonly A[], wanted: string
     return name === wanted || isOwn;
   });
   if (named.length > 0) return named;
-  return wanted === "" ? [] : agents.filter(({ id, agent }) => (agent ?? id).startsWith(wanted));
+  if (wanted === "") return [];
+  return agents.filter(
+    ({ id, agent, name }) => (agent ?? id).startsWith(wanted) || (agent === null && name.startsWith(wanted)),
+  );
 }

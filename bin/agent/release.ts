@@ -3,6 +3,7 @@
 import { actingSession } from "../actor.ts";
 import { hiddenAgent } from "../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
+import { projectOf } from "../project.ts";
 import { clean, counted, listed, wrap } from "../view/text.ts";
 import { ask, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 import { agentCalled, agentsOf, noAgent } from "./named.ts";
@@ -20,7 +21,11 @@ export async function release(world: ProcessContext, name: string, flags: Releas
     return exitCodes.failed;
   }
   return withDaemon(world, flags.json === true, async client => {
-    const live = agentsOf(await rowsOf(client, "sessions"));
+    const project = await projectOf(world.cwd);
+    const all = agentsOf(await rowsOf(client, "sessions"));
+    // A name means an agent of this project alone, if it has any; one of another project needs its whole id.
+    const isNowhere = all.every(one => one.project !== project);
+    const live = all.filter(one => isNowhere || one.project === project || (one.agent ?? one.id) === name);
     const found = await agentCalled(world, live, name);
     if (found === null) throw noAgent(live, name);
     const answer = await ask(client, "agent_release", {
