@@ -34,6 +34,7 @@ export const mustOccur = {
     "task_remove",
     "task_approve",
     "role_set",
+    "session_rename",
     "declare",
     "check_record",
     "merge_queue",

@@ -52,6 +52,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
   ["task_remove", tasks],
   ["task_approve", tasks],
   ["role_set", notes],
+  ["session_rename", sessions],
   ["declare", declarations],
   ["check_record", checks],
   ["spawn_create", spawns],

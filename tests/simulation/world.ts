@@ -23,6 +23,7 @@ import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
 import { flyingBefore, LateWrites } from "./late.ts";
 import { leftRunners, MergeLives, type MergesBefore, mergesBefore } from "./merges.ts";
+import { NameLives } from "./names.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
 import { Random } from "./random.ts";
@@ -139,6 +140,7 @@ export class World {
   readonly #teammates: TeammateLives;
   readonly #releases: ReleaseLives;
   readonly #roles: RoleLives;
+  readonly #names: NameLives;
   readonly #checks: CheckLives;
   readonly #merges: MergeLives;
   readonly #replies = new ReadReplies();
@@ -163,6 +165,7 @@ export class World {
     this.#teammates = new TeammateLives(new Random(seed ^ 0x7ea3));
     this.#releases = new ReleaseLives(new Random(seed ^ 0x4e1ea5e));
     this.#roles = new RoleLives(new Random(seed ^ 0x401e5));
+    this.#names = new NameLives(new Random(seed ^ 0x4a3e5));
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
     this.#checks = new CheckLives(new Random(seed ^ 0xc4ec));
     this.#merges = new MergeLives(new Random(seed ^ 0x3e46e), merges);
@@ -291,6 +294,7 @@ export class World {
     this.#declares.restarted();
     this.#checks.restarted(this.#shadow);
     this.#merges.restarted(this.#shadow);
+    this.#names.restarted(this.#shadow);
     this.#talk.restarted(entries, this.#shadow);
     for (const wrong of this.#talk.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#tasks.lost(this.#shadow)) throw new Violation(wrong);
@@ -385,6 +389,7 @@ export class World {
     yield* notReturned(state, before.holds, entry.command);
     yield* this.#releases.observe(state, entry, step.reply, before.holds, before.released);
     yield* this.#tasks.observe(state, before.tasks, entry, step.reply, touched, before.roles);
+    yield* this.#names.observe(state, entry, step);
     yield* this.#roles.observe(state, entry, step, before.roles, before.tasks);
     yield* this.#debates.observe(state, entry, step, before.debates, before.tasks, touched);
     yield* this.#spawns.observe(state, entry, step, before.spawns);
@@ -562,6 +567,8 @@ export class World {
     const command =
       client === undefined ? null : this.#roles.next(this.#running().state, sessions, client.actor);
     if (client !== undefined && command !== null) this.#submit(client, command);
+    const rename = client === undefined ? null : this.#names.next(sessions, client.actor);
+    if (client !== undefined && rename !== null) this.#submit(client, rename);
   }
 
   #debate(): void {
@@ -944,9 +951,15 @@ function isSafe(command: Command): boolean {
   return (
     type.startsWith("task_") ||
     type.startsWith("debate_") ||
-    ["message_send", "message_ack", "broadcast", "context_delete", "check_record", "role_set"].includes(
-      type,
-    ) ||
+    [
+      "message_send",
+      "message_ack",
+      "broadcast",
+      "context_delete",
+      "check_record",
+      "role_set",
+      "session_rename",
+    ].includes(type) ||
     ["merge_queue", "merge_report", "merge_cancel"].includes(type) ||
     ["spawn_create", "spawn_update", "spawn_remove"].includes(type)
   );
