@@ -72,6 +72,7 @@ describe("kite plugin", () => {
       "mcp",
       "node",
       "start",
+      "statusline",
     ]);
     expect(kite("plugin", "plugin").stdout).toContain("nothing changed\n");
     const undone = kite("uninstall", "--all");
