@@ -91,6 +91,14 @@ describe("rename", () => {
     expect(w.begin("b", { name: "new" })).toMatchObject({ name: "alice" });
   });
 
+  it("is kept over an end if the name is the id, too: the client's next name does not count", () => {
+    const w = new World();
+    w.begin("bob", { name: "old" });
+    expect(w.do(rename("old", "bob"))).toMatchObject({ ok: true });
+    w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" });
+    expect(w.begin("bob", { name: "old" })).toMatchObject({ name: "bob" });
+  });
+
   it("takes the beginning of a name, and refuses one that another session has", () => {
     const w = new World();
     w.begin("a", { name: "calm-otter" });

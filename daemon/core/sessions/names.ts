@@ -43,7 +43,7 @@ export function nextName({ name, namedBy }: Session, said: Named | null): Named 
 /** Keeps the name of a session that ends, if nobody would say it again. */
 export function keepName({ keptNames }: Sessions, { id, name, project, namedBy: by }: Session): void {
   keptNames.delete(id);
-  if (by === "client" || name === shortId(id)) return;
+  if (by === "client" || (by === "kite" && name === shortId(id))) return;
   keptNames.set(id, { name, by, project });
   const [oldest] = keptNames.keys();
   if (keptNames.size > limits.sessionNamesKeptMax && oldest !== undefined) keptNames.delete(oldest);
