@@ -5,7 +5,7 @@ import type { ScopeFlags } from "../scope.ts";
 const help = `
 It lists the sessions of the working directory's project, and a line for each other project. --json has all projects.
 
---json: {"sessions":[...]}, rows as \`query\` gives them.
+--json: {"sessions":[...]}, rows as \`query\` gives them, with "terminal" (pts/3; tmux %5, pts/3) if its process has one.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
@@ -43,15 +43,21 @@ export async function sessions(
   const { sessionsView } = await import("../view/sessions.ts");
   return withDaemon(world, json, async client => {
     const [rows, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
+    const { terminalsOf } = await import("../terminals.ts");
+    const terminals = terminalsOf(rows.flatMap(({ pid }) => pid ?? []));
     if (json) {
-      printJson(world, { sessions: rows });
+      const terminalOf = (pid: number | null) => (pid === null ? undefined : terminals.get(pid));
+      const all = rows.map(row => ({ ...row, ...terminalField(terminalOf(row.pid)) }));
+      printJson(world, { sessions: all });
       return 0;
     }
     const { scopeProject } = await import("../scope.ts");
-    const { terminalsOf } = await import("../terminals.ts");
     const project = await scopeProject(world, directory, flags);
-    const terminals = terminalsOf(rows.flatMap(({ pid }) => pid ?? []));
     printFramed(world, sessionsView({ sessions: rows, locks, project, terminals }, screenOf(world)));
     return 0;
   });
+}
+
+function terminalField(terminal: string | undefined): { readonly terminal?: string } {
+  return terminal === undefined ? {} : { terminal };
 }
