@@ -1,5 +1,10 @@
 /** The server: Kite's tools over standard input and output, for one process of an agent's client. */
-import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  McpServer,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { KiteClient } from "../../client/client.ts";
 import { ConnectionClosed, LocalError } from "../../client/errors.ts";
@@ -7,7 +12,7 @@ import type { KitePaths } from "../../protocol/paths.ts";
 import { version } from "../version.ts";
 import { type Acting, type Process, whoActs } from "./actor.ts";
 import { Link } from "./link.ts";
-import type { Call, Caller, Tool } from "./tool.ts";
+import { type Call, type Caller, dataCapability, type Tool } from "./tool.ts";
 import { contextTools } from "./tools-context.ts";
 import { debateTools } from "./tools-debate.ts";
 import { declareTools } from "./tools-declare.ts";
@@ -48,7 +53,16 @@ export function serve({ paths, env, process }: ServeOptions): { readonly close: 
   const link = new Link(paths, env);
   const handle = serveStdio(() => {
     const server = new McpServer({ name: "kite", version }, { capabilities: { tools: {} }, instructions });
-    const caller = callerOf(link, process, () => server.server.getClientVersion()?.name ?? "agent");
+    const caller = {
+      begin: callerOf(link, process, () => server.server.getClientVersion()?.name ?? "agent"),
+      wantsData: ({ mcpReq }: ServerContext) => {
+        // Clients of the newest protocol say what they can with every request.
+        const each: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
+        const said = each[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
+        const { experimental } = said ?? server.server.getClientCapabilities() ?? {};
+        return experimental?.[dataCapability] !== undefined;
+      },
+    };
     for (const tool of tools) tool.register(server, caller);
     server.server.onclose = () => void link.close();
     return server;
@@ -61,8 +75,8 @@ export function serve({ paths, env, process }: ServeOptions): { readonly close: 
   };
 }
 
-function callerOf(link: Link, process: Process, clientName: () => string): Caller {
-  const begin = async (context: ServerContext) => {
+function callerOf(link: Link, process: Process, clientName: () => string): Caller["begin"] {
+  return async (context: ServerContext) => {
     const { client, acting } = await firstAnswer(link, one =>
       whoActs(one, process, toolUseOf(context), clientName()),
     );
@@ -90,7 +104,6 @@ function callerOf(link: Link, process: Process, clientName: () => string): Calle
     };
     return { call, end };
   };
-  return { begin };
 }
 
 /** Returns a connection on which `ask` got an answer: only a request may show that the daemon has gone. */

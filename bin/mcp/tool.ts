@@ -28,8 +28,9 @@ export interface Call {
 }
 
 /**
- * An answer. Some clients show `text`; others, such as Claude Code, show `data` instead. So both say the same and mark
- * foreign words: `text` quotes them, and every text in `data` passes `plain`.
+ * An answer. Models read `text`, which is complete and shorter. Clients such as Claude Code show a model `data` in its
+ * place, so only programs get it, which asked for it. Both mark foreign words: `text` quotes them, and every text in
+ * `data` passes `plain`.
  */
 export interface Said {
   readonly text: string;
@@ -50,8 +51,13 @@ interface Definition<I extends z.ZodObject> {
 
 /** Creates the context of a call, and ends it. */
 export interface Caller {
+  /** Whether the client is a program that declared the experimental capability `dataCapability`. */
+  readonly wantsData: (context: ServerContext) => boolean;
   readonly begin: (context: ServerContext) => Promise<{ readonly call: Call; readonly end: () => void }>;
 }
+
+/** A client that declares it among its `experimental` capabilities gets the data of an answer beside its text. */
+export const dataCapability = "kite/data";
 
 export interface Tool {
   readonly name: string;
@@ -68,19 +74,26 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
   const register = (server: McpServer, caller: Caller) => {
     server.registerTool(name, config, async (given, context): Promise<CallToolResult> => {
       let end = () => {};
+      const wantsData = caller.wantsData(context);
       try {
         const begun = await caller.begin(context);
         end = begun.end;
         // The schema has checked the input, so it has this type.
-        return said(await run(begun.call, given as z.output<I>));
+        return forClient(wantsData, said(await run(begun.call, given as z.output<I>)));
       } catch (error) {
-        return failed(error);
+        return forClient(wantsData, failed(error));
       } finally {
         end();
       }
     });
   };
   return { name, register };
+}
+
+function forClient(wantsData: boolean, result: CallToolResult): CallToolResult {
+  if (wantsData) return result;
+  const { structuredContent: _, ...alone } = result;
+  return alone;
 }
 
 function said({ text, data, json }: Said): CallToolResult {

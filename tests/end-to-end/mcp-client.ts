@@ -19,6 +19,8 @@ export interface McpOptions {
   readonly cwd?: string;
   /** Beside those of the home. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether it asks for the data of answers, as agents' clients do not. */
+  readonly data?: boolean;
   readonly mode?: NonNullable<ClientOptions["versionNegotiation"]>;
 }
 
@@ -43,9 +45,13 @@ export class Mcp {
     return mcp;
   }
 
-  private constructor(home: Home, { name = "tester", cwd = home.work, env = {}, mode }: McpOptions) {
+  private constructor(
+    home: Home,
+    { name = "tester", cwd = home.work, env = {}, mode, data = true }: McpOptions,
+  ) {
     const versionNegotiation = mode === undefined ? {} : { versionNegotiation: mode };
-    this.client = new Client({ name, version: "1.0.0" }, versionNegotiation);
+    const capabilities = data ? { experimental: { "kite/data": {} } } : {};
+    this.client = new Client({ name, version: "1.0.0" }, { ...versionNegotiation, capabilities });
     this.#transport = new StdioClientTransport({
       command: process.execPath,
       args: [program, "mcp"],

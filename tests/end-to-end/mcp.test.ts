@@ -147,6 +147,22 @@ describe("a client of another kind than Claude Code", () => {
   });
 });
 
+describe("an agent's client, which asks for no data", () => {
+  it("gets the text alone, which says as much", async () => {
+    await home.start();
+    const mcp = await connect({ name: "t", data: false });
+    await mcp.call("kite_lock", { files: ["a.ts"] });
+    const status = await mcp.call("kite_status");
+    expect(status.data).toEqual({});
+    expect(status.text).toMatch(/You are "t"[\s\S]*"a.ts"/);
+    const refused = await mcp.call("kite_unlock", { files: ["b.ts"] });
+    expect(refused).toMatchObject({ isError: true, data: {}, text: expect.stringContaining("b.ts") });
+    const key = { key: "api", value: { path: "/items" } };
+    await mcp.call("kite_context_set", key);
+    expect((await mcp.call("kite_context_get", { key: "api" })).text).toContain('{"path":"/items"}');
+  });
+});
+
 describe("holding files", () => {
   beforeEach(() => home.start());
 
