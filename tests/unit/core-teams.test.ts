@@ -165,8 +165,22 @@ describe("a dependency", () => {
         const found = dependencyCycle({ ...untouched, task: `${from}`, addBlockedBy: [`${to}`] }, tasks);
         const old = tasks.get(`${from}`) ?? task(`${from}`);
         tasks.set(`${from}`, { ...old, blockedBy: [...old.blockedBy, `${to}`] });
-        expect(found.length).toBe(cyclesIn(tasks).length);
+        // One dependency may close several cycles; it is refused once.
+        expect(found).toHaveLength(Math.min(1, cyclesIn(tasks).length));
       }),
+      {
+        examples: [
+          [
+            [
+              [7, 1],
+              [4, 1],
+              [7, 4],
+            ],
+            1,
+            7,
+          ],
+        ],
+      },
     );
   });
 });
