@@ -13,6 +13,7 @@ import type { FileRef } from "../core/file-ref.ts";
 import { firstBlocker, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { yieldAt } from "../core/locks/yield.ts";
+import type { Hold } from "../core/state.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import { actorOf } from "../sessions/commands.ts";
 import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
@@ -104,9 +105,16 @@ export function contested(
     heldMs: Math.max(0, now - since),
     waiters: line.length,
     ...doingOf(services, blocker.actor),
+    isDirectory: blocker.by === "hold" && blocker.hold.dir,
+    stays: blocker.by === "hold" ? staysFor(blocker.hold) : null,
     yieldsInMs: yields === null ? null : Math.max(0, yields - now),
   };
   return { ...refused, holder, ...place };
+}
+
+function staysFor({ kind, bound, flights }: Hold): LockNote["stays"] {
+  if (kind === "explicit") return bound === null ? "kept" : "command";
+  return flights.length > 0 ? "writes" : null;
 }
 
 /** The task that an actor works on. */

@@ -68,7 +68,7 @@ function locksOfOthers(services: HookServices, { id, project }: Session): LockNo
     const row = make();
     if (row.project !== project || row.holder === null || row.holder.id === id) continue;
     const { path: file, holder, heldMs, waiters } = row;
-    const more = { doing: null, edited: [], yieldsInMs: null };
+    const more = { doing: null, edited: [], isDirectory: false, stays: null, yieldsInMs: null };
     locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, ...more });
   }
   return locks;

@@ -25,6 +25,13 @@ export interface LockNote {
   readonly doing: string | null;
   /** The files that it edited last, absolute, the latest last; empty if `doing` is known. */
   readonly edited: readonly string[];
+  /** It is a directory that was locked as a whole. */
+  readonly isDirectory: boolean;
+  /**
+   * Why it does not yield: `writes`, a write is in flight; `command`, a command that runs holds it until its end; `kept`,
+   * the holder locked it until it releases it. Null: it yields, or its holder waits for it, too.
+   */
+  readonly stays: "writes" | "command" | "kept" | null;
   /** The time in milliseconds until it yields if it does not touch the file again; null if it does not yield. */
   readonly yieldsInMs: number | null;
 }

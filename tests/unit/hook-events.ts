@@ -109,6 +109,8 @@ export const noteOf = (fields: Partial<LockNote> = {}): LockNote => ({
   waiters: 0,
   doing: null,
   edited: [],
+  isDirectory: false,
+  stays: null,
   yieldsInMs: null,
   ...fields,
 });
