@@ -10,6 +10,9 @@ import { errorText } from "../protocol/system-error.ts";
 import { closeInherited } from "./close-descriptors.ts";
 import { version } from "./version.ts";
 
+/** For `kite repair`: only this bundle has the state machine. */
+export { salvage } from "../daemon/engine/salvage.ts";
+
 /**
  * Runs the daemon in this process until a request or signal stops it, then ends the process: 0 after a stop or if
  * another daemon already runs, 1 if the daemon could not start or go on. The starter gets one line about the start on

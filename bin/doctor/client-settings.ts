@@ -12,7 +12,6 @@ import { replaceText } from "../../hooks/install/file.ts";
 import { member, parseObject, remove } from "../../hooks/install/json-text.ts";
 import { programPaths } from "../../hooks/install/program.ts";
 import { readText } from "../../hooks/install/read-file.ts";
-import { jsonProblem } from "../../protocol/json-position.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
@@ -20,6 +19,7 @@ import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { counted, listed } from "../view/text.ts";
 import { advise, aside } from "./advice.ts";
+import { type FoundHook, hooksIn, installLine, optionsOf, readSettings } from "./installed.ts";
 
 const check = "hooks";
 
@@ -28,13 +28,6 @@ const managedFiles: readonly string[] = [
   "/etc/claude-code/managed-settings.json",
   "/Library/Application Support/ClaudeCode/managed-settings.json",
 ];
-
-/** One hook of a settings file. */
-interface FoundHook {
-  readonly event: string;
-  readonly matcher: unknown;
-  readonly entry: unknown;
-}
 
 export function checkClientSettings(
   world: ProcessContext,
@@ -56,7 +49,7 @@ export function checkClientSettings(
   const checks: Check[] = [];
   let installed = 0;
   for (const file of files) {
-    const settings = read(file);
+    const settings = readSettings(file);
     if (settings === null) {
       if (recorded.includes(file)) checks.push(...removed(world, file, user));
       continue;
@@ -87,22 +80,6 @@ export function checkClientSettings(
   if (recorded.length > 0 && checks.length > 0) return checks;
   const advice = advise(world, "in one project: kite install --project; in all projects", "kite install");
   return [...checks, { check, result: "warn", detail: "not installed; sessions do not register", ...advice }];
-}
-
-/** Returns the settings; null if the file does not exist; a sentence if the client cannot read it. */
-function read(file: string): Readonly<Record<string, unknown>> | string | null {
-  let text: string | null;
-  try {
-    text = readText(file, limits.settingsBytes);
-  } catch (error) {
-    if (!(error instanceof InstallFailed)) throw error;
-    return error.message.replace("; Kite did not change it", "");
-  }
-  if (text === null) return null;
-  const problem = jsonProblem(text);
-  if (problem !== null) return `${file} is no JSON: ${problem}`;
-  const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
-  return isObject(value) ? value : `${file} does not hold one JSON object`;
 }
 
 function removed(world: ProcessContext, file: string, user: string): Check[] {
@@ -136,7 +113,7 @@ function withoutSwitch(file: string): string {
 }
 
 function byAdministrator(file: string): Check[] {
-  const settings = existsSync(file) ? read(file) : null;
+  const settings = existsSync(file) ? readSettings(file) : null;
   if (settings === null || typeof settings === "string") return [];
   const key = ["disableAllHooks", "allowManagedHooksOnly"].find(name => settings[name] === true);
   if (key === undefined) return [];
@@ -166,17 +143,6 @@ function homeOf(entry: unknown, bin: string): string[] {
   const words: unknown[] = [entry["command"], ...(Array.isArray(entry["args"]) ? entry["args"] : [])];
   return words.flatMap(word =>
     typeof word === "string" ? (/^(\/.+)\/bin\/hook\.(?:pl|cjs)$/.exec(word)?.[1] ?? []) : [],
-  );
-}
-
-function hooksIn(settings: Readonly<Record<string, unknown>>): FoundHook[] {
-  const { hooks } = settings;
-  if (!isObject(hooks)) return [];
-  return Object.entries(hooks).flatMap(([event, groups]) =>
-    (Array.isArray(groups) ? groups : []).flatMap(group => {
-      if (!isObject(group) || !Array.isArray(group["hooks"])) return [];
-      return group["hooks"].map((entry: unknown) => ({ event, matcher: group["matcher"], entry }));
-    }),
   );
 }
 
@@ -210,40 +176,6 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
       : `${file} lacks Kite's entries for ${shown}, or has them changed`;
   const line = installLine(file, user, { everyEvent, node });
   return [{ check, result: "fail", detail, ...advise(world, "install again", line) }];
-}
-
-/** The options of `kite install` that its entries show. */
-interface Options {
-  readonly everyEvent: boolean;
-  /** The entries run the Node client. */
-  readonly node: boolean;
-}
-
-function optionsOf(ours: readonly FoundHook[], bin: string): Options {
-  return {
-    node: JSON.stringify(ours).includes(programPaths(bin).cjs),
-    everyEvent: ours.some(({ event }) => event === "PostToolBatch" || event === "MessageDisplay"),
-  };
-}
-
-/** Returns the line that installs Kite again into a settings file. */
-function installLine(file: string, user: string, { everyEvent, node }: Options): string {
-  const isUser = file === linkTarget(user);
-  const project = isUser ? [] : ["--project", shellArgument(dirname(dirname(file)))];
-  const options = [...(everyEvent ? ["--every-event"] : []), ...(node ? ["--client node"] : [])];
-  return ["kite install", ...project, ...options].join(" ");
-}
-
-/** Returns the line that writes Kite's programs anew: for the user if Kite is installed so, else for a project. */
-export function installAgain({ paths, env }: ProcessContext): string {
-  const user = userSettings(env);
-  const files = readInstalls(paths.installs).map(({ file }) => file);
-  const file = files.includes(linkTarget(user)) ? linkTarget(user) : files.find(one => existsSync(one));
-  if (file === undefined) return "kite install";
-  const settings = read(file);
-  const hooks = settings === null || typeof settings === "string" ? [] : hooksIn(settings);
-  const ours = hooks.filter(({ entry }) => isOurs(entry, paths.bin));
-  return installLine(file, user, optionsOf(ours, paths.bin));
 }
 
 function keyOf({ event, matcher, entry }: FoundHook): string {

@@ -20,7 +20,7 @@ import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
 import { advise } from "./advice.ts";
-import { installAgain } from "./client-settings.ts";
+import { installAgain } from "./installed.ts";
 import { isOffEverywhere } from "./off.ts";
 import { checkSessionPaths } from "./path.ts";
 

@@ -1,6 +1,6 @@
 /** Saves what a damaged journal still holds. */
 import { lstatSync, rmSync } from "node:fs";
-import { type Salvage, salvage } from "../../daemon/engine/salvage.ts";
+import type { Salvage } from "../../daemon/engine/salvage.ts";
 import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
@@ -41,6 +41,8 @@ export async function repair(
   try {
     const found = inspectJournal(paths.journal);
     if (found.damage === null) return nothingToDo(world, json, "the journal is not damaged");
+    // The daemon's own bundle has the state machine already.
+    const { salvage } = await import("../daemon.ts");
     const remains = readRemains(paths.journal);
     const saved = salvage(remains);
     const copy = freeName(

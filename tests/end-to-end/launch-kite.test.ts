@@ -229,7 +229,11 @@ describe("kite down", () => {
   it("ends when the daemon has ended", async () => {
     await run("up");
     const { pid } = daemonFile();
-    expect(await run("down --json")).toEqual({ code: 0, err: "", out: `{"stopped":true,"pid":${pid}}\n` });
+    expect(await run("down --json")).toEqual({
+      code: 0,
+      err: "",
+      out: `{"stopped":true,"pid":${pid},"atWork":[]}\n`,
+    });
     expect(hasEnded(pid)).toBe(true);
     expect(existsSync(paths.socket)).toBe(false);
   });
