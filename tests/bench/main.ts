@@ -3,6 +3,7 @@
  * the folder of the project.
  */
 import { join } from "node:path";
+import { context } from "./context.ts";
 import { death } from "./death.ts";
 import { flood } from "./flood.ts";
 import { gates } from "./gates.ts";
@@ -32,6 +33,7 @@ const measurements: Readonly<Record<string, () => Promise<void>>> = {
   gates,
   idle,
   "after-idle": afterIdle,
+  context: () => context(join(root, "tests", "fixtures", "payloads")),
   guard: () => guard(join(root, "dist")),
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
 };
