@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { doingOf } from "../../hooks/claude-code/doing.ts";
+import { SimulatedClock } from "../simulation/host.ts";
 import { screen, session } from "./view-rows.ts";
 
 const event = (name: string, tool: string, input: object) => ({
@@ -40,15 +41,15 @@ describe("an event", () => {
 
 describe("presence", () => {
   it("keeps what a turn does, not what comes late or after its end", () => {
-    let now = 1_000;
-    const presence = new PresenceTable({ now: () => now } as never);
+    const clock = new SimulatedClock(1_000);
+    const presence = new PresenceTable(clock);
     const doing = () => presence.of("s").doing;
     presence.did("s", null, { verb: "runs", what: "npm" });
     expect(doing() ?? null).toBeNull();
     presence.seen("s");
     presence.turn("s", null, true);
     presence.did("s", null, { verb: "writes", what: "/p/a" });
-    now = 2_000;
+    clock.pass(1_000);
     presence.did("s", null, { verb: "ran", what: "npm" });
     expect(doing()).toEqual({ verb: "writes", what: "/p/a", at: 1_000 });
     presence.did("s", null, { verb: "wrote", what: "/p/a" });

@@ -105,7 +105,7 @@ function placeOf(state: State, project: string, { by, replaces: id }: SpawnCreat
       : endedAt === null
         ? "has not ended"
         : replaceUntil === null
-          ? "is not about to be replaced (spawn_replace comes first)"
+          ? "is not to be replaced yet (kite replace NAME)"
           : where !== project
             ? `is an agent of ${where}`
             : null;
