@@ -10,7 +10,7 @@ import type { Rules } from "../config/project-rules.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
-import { firstBlocker, lentBy, waitersOver } from "../core/locks/blockers.ts";
+import { firstBlocker, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { yieldAt } from "../core/locks/yield.ts";
 import type { Hold } from "../core/state.ts";
@@ -110,21 +110,6 @@ export function contested(
     yieldsInMs: yields === null ? null : Math.max(0, yields - now),
   };
   return { ...refused, holder, ...place };
-}
-
-/**
- * Whether another actor locked one of the files until its work is done: nobody knows when, so an edit does not wait for
- * it. It waits for a lock that a running command holds.
- */
-export function isKept(
-  { engine: { state } }: HookServices,
-  actor: Actor,
-  files: readonly FileRef[],
-  ancestors: readonly (string | null)[],
-): boolean {
-  const blocker = firstBlocker(state.locks, { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY });
-  // What the actor lent to an agent of its own comes back when that agent's turn ends.
-  return blocker?.by === "hold" && staysFor(blocker.hold) === "kept" && !lentBy(blocker.hold, actor);
 }
 
 function staysFor({ kind, bound, flights }: Hold): LockNote["stays"] {

@@ -44,7 +44,6 @@ async function unheard(session: string, dir: string, ...acts: readonly object[])
     id: `holder${count}`,
     cwd: dir,
     file: `${dir}/blocked`,
-    bind: true,
   });
   expect(held).toMatchObject({ ok: true });
   const client = await w.client();
