@@ -8,12 +8,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
  * Bundles all programs into a folder. Returns the size of each file and the packages in it. Throws an error of esbuild,
- * which has printed it. `shortPackages` shortens the names in packages; other options are esbuild's.
+ * which has printed it. Options are esbuild's.
  */
-export async function bundleInto(outdir, { shortPackages = false, ...options } = {}) {
-  const { build, transform } = await import("esbuild");
-  const plugins = [smallValidator, ...(shortPackages ? [shortened(transform)] : [])];
-  const common = {
+export async function bundleInto(outdir, options = {}) {
+  const { build } = await import("esbuild");
+    const common = {
     absWorkingDir: root,
     bundle: true,
     platform: "node",
@@ -24,7 +23,7 @@ export async function bundleInto(outdir, { shortPackages = false, ...options } =
     legalComments: "none",
     metafile: true,
     outdir,
-    plugins,
+    plugins: [smallValidator],
     ...options,
   };
   // Some packages are CommonJS inside and call require for Node's own modules.
@@ -32,7 +31,7 @@ export async function bundleInto(outdir, { shortPackages = false, ...options } =
   const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
   const [limits, ...built] = await Promise.all([
     readLimits(build),
-    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"], plugins: [builtApart, ...plugins] }),
+    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"], plugins: [builtApart, smallValidator] }),
     build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
     build({ ...esm, entryPoints: ["bin/frequent/*.ts"], entryNames: "frequent-[name]" }),
     build({
@@ -85,19 +84,6 @@ const smallValidator = {
     }));
   },
 };
-
-/** Shortens the names within packages, which are half of all the code. Kite's own stay: stacks of errors show them. */
-function shortened(transform) {
-  return {
-    name: "short-packages",
-    setup({ onLoad }) {
-      onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => {
-        const { code } = await transform(readFileSync(path, "utf8"), { minify: true, legalComments: "none" });
-        return { contents: code, loader: "js" };
-      });
-    },
-  };
-}
 
 /** Returns the protocol's bounds, for programs that cannot import them. */
 async function readLimits(build) {

@@ -45,8 +45,8 @@ const out = resolve(process.argv[2] ?? ".");
 const folder = mkdtempSync(join(tmpdir(), "kite-pack-"));
 try {
   for (const name of ["bin", "dist"]) mkdirSync(join(folder, name));
-  // Names of Kite's own stay, so that the stack of a reported error can be read.
-  const small = { minifyWhitespace: true, minifySyntax: true, shortPackages: true };
+  // Functions keep their names, so that the stack of a reported error can be read.
+  const small = { minify: true, keepNames: true };
   const files = await bundleInto(join(folder, "dist"), small);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(metadata(), null, 2)}\n`);
   const kite = [join(folder, "dist/kite.mjs"), "man"];
