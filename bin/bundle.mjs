@@ -12,7 +12,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  */
 export async function bundleInto(outdir, options = {}) {
   const { build } = await import("esbuild");
-    const common = {
+  const common = {
     absWorkingDir: root,
     bundle: true,
     platform: "node",

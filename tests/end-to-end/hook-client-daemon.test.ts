@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { KiteClient } from "../../client/client.ts";
+import { stopDaemon } from "../../client/stop.ts";
 import { nameOfId } from "../session-name.ts";
 import { type Client, Home } from "./daemon.ts";
 import { type Ended, HookWorld, hookPrograms, silent } from "./hook-clients.ts";
@@ -205,8 +207,8 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
       }
       expect(await holders()).toEqual([]);
     } finally {
-      // It is no child of the test.
-      await home.kite("down");
+      // It is no child of the test, and to kite down the test is its sessions' client.
+      await stopDaemon(await KiteClient.connect({ paths: home.paths }), false);
     }
   });
 

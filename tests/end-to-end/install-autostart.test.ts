@@ -1,5 +1,5 @@
 /** A hook that finds no daemon starts one, where a session or a turn begins and nobody said otherwise. */
-import { execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { connect } from "node:net";
@@ -30,8 +30,11 @@ describe.each(["perl", "node"])("the %s client", client => {
   let root: string;
   let paths: KitePaths;
   let settings: string;
+  /** The session's process. It is not above this one, which is a person's and ends the daemon. */
+  let session: ChildProcess;
 
   beforeEach(async () => {
+    session = spawn("sleep", ["600"], { stdio: "ignore" });
     root = realpathSync(mkdtempSync(join(tmpdir(), "ka-")));
     mkdirSync(join(root, ".git"));
     paths = kitePaths({ HOME: root });
@@ -40,6 +43,7 @@ describe.each(["perl", "node"])("the %s client", client => {
 
   afterEach(async () => {
     await kite("down");
+    session.kill("SIGKILL");
     rmSync(root, { recursive: true, force: true });
   });
 
@@ -53,7 +57,13 @@ describe.each(["perl", "node"])("the %s client", client => {
     const [entry] = JSON.parse(readFileSync(settings, "utf8")).hooks[event].at(-1).hooks;
     // With more time than a start takes on a busy machine.
     const child = spawn(entry.command, [...entry.args.slice(0, -1), "30000"], {
-      env: { PATH: process.env["PATH"], HOME: root, ANTHROPIC_API_KEY: "k", CLAUDE_PID: "1", ...env },
+      env: {
+        PATH: process.env["PATH"],
+        HOME: root,
+        ANTHROPIC_API_KEY: "k",
+        CLAUDE_PID: `${session.pid}`,
+        ...env,
+      },
       stdio: "pipe",
     });
     const payload = {
