@@ -434,7 +434,7 @@ describe("an odd repository", () => {
     const stopped = await home.run(["big", "two"], { shell: "ulimit -f 2000" });
     expect(stopped).toMatchObject({
       code: 1,
-      out: expect.stringMatching(/big into main .*\n {2}git merge of big failed: exit code 153\n/),
+      out: expect.stringMatching(/big {2}into main .*\n {2}git merge of big failed: exit code 153\n/),
     });
     expect(await home.states()).toEqual(["big cancelled", "two cancelled"]);
     expect(home.git(home.repo, "rev-parse", "main")).toBe(before);

@@ -107,7 +107,7 @@ describe("finished branches", () => {
     ]);
     expect(await letters("alice")).toEqual([]);
     const list = await home.run(["--list"]);
-    expect(list.out).toMatch(/^cancelled {2}dan {2}into main/m);
+    expect(list.out).toMatch(/^cancelled {2}dan +into main/m);
     expect(list.out).toMatch(/ {2}its work builds on cara, which was returned/);
   });
 
