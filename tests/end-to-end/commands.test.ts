@@ -266,7 +266,9 @@ describe("with a daemon", () => {
     const text = textOf(child);
     await expect.poll(() => text.out).toContain("src/auth.ts  alice  explicit");
     await alice.request("file_unlock", { id: "alice-0001", file: "src/auth.ts" });
-    await expect.poll(() => text.out).toMatch(/released {2}\S+src\/auth\.ts by alice: unlocked\n$/);
+    await expect
+      .poll(() => text.out)
+      .toMatch(/released {2}\S+src\/auth\.ts by alice: its holder unlocked it\n$/);
     child.kill("SIGINT");
     expect(await once(child, "close")).toEqual([0, null]);
   });
@@ -274,7 +276,7 @@ describe("with a daemon", () => {
   test("log tells what was decided, filtered, and goes on with what comes", async () => {
     const alice = await aliceHolds();
     await run(["lock", "--wait", "0", "src/auth.ts", "--", "true"]);
-    const denied = () => run(["log", "--file", "src"]);
+    const denied = () => run(["log", "--file", "src"], { COLUMNS: "200" });
     await expect.poll(async () => (await denied()).out.split("\n").length).toBe(3);
     const [first, second] = (await denied()).out.split("\n");
     expect(first).toMatch(/^\d\d:\d\d:\d\d {2}allow {2}alice +file lock +src\/auth\.ts/);
