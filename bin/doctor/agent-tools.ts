@@ -6,13 +6,14 @@ import type { Readable, Writable } from "node:stream";
 import { hasTools, placesWithTools } from "../../hooks/claude-code/settings/server.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { mcpPath } from "../../hooks/install/launcher.ts";
-import { readText } from "../../hooks/install/read-file.ts";
 import { jsonProblem } from "../../protocol/json-position.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { advise, aside } from "./advice.ts";
+import { textForClient } from "./installed.ts";
+import { damaged } from "./odd-file.ts";
 
 const check = "agent tools";
 
@@ -50,14 +51,15 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
     if (!(error instanceof InstallFailed)) throw error;
     const { servers } = world.paths;
     const advice = advise(world, "put it aside, and install again", aside(servers), "kite install");
-    return [{ check, result: "fail", detail: `${servers} is not as Kite writes it`, ...advice }];
+    return [{ check, result: "fail", detail: damaged(servers), ...advice }];
   }
 }
 
 /** Returns why the client cannot read its file of servers, or null. */
 function problemOf(file: string): string | null {
-  const text = readText(file, limits.clientFileBytes);
-  const problem = text === null ? null : jsonProblem(text);
+  const read = textForClient(file, limits.clientFileBytes);
+  if ("unreadable" in read) return read.unreadable;
+  const problem = read.text === null ? null : jsonProblem(read.text);
   return problem === null ? null : `${file} is no JSON: ${problem}`;
 }
 

@@ -20,6 +20,7 @@ import type { Check } from "../view/doctor.ts";
 import { counted, listed } from "../view/text.ts";
 import { advise, aside } from "./advice.ts";
 import { type FoundHook, hooksIn, installLine, optionsOf, readSettings } from "./installed.ts";
+import { damaged } from "./odd-file.ts";
 
 const check = "hooks";
 
@@ -41,7 +42,7 @@ export function checkClientSettings(
     if (!(error instanceof InstallFailed)) throw error;
     const line = aside(paths.installs);
     const advice = advise(world, "put it aside, and install again", line, "kite install");
-    return [{ check, result: "fail", detail: `${paths.installs} is not as Kite writes it`, ...advice }];
+    return [{ check, result: "fail", detail: damaged(paths.installs), ...advice }];
   }
   const user = userSettings(env);
   const around = settingsAt(projectRoot(world.cwd));

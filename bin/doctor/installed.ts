@@ -20,15 +20,24 @@ export interface FoundHook {
   readonly entry: unknown;
 }
 
-/** Returns the settings; null if the file does not exist; a sentence if the client cannot read it. */
-export function readSettings(file: string): Readonly<Record<string, unknown>> | string | null {
-  let text: string | null;
+/** Returns a file of the client, at most `maxBytes` long: its text, null if there is none, or why it is unreadable. */
+export function textForClient(
+  file: string,
+  maxBytes: number,
+): { readonly text: string | null } | { readonly unreadable: string } {
   try {
-    text = readText(file, limits.settingsBytes);
+    return { text: readText(file, maxBytes) };
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
-    return error.message.replace("; Kite did not change it", "");
+    return { unreadable: error.message.replace("; Kite did not change it", "") };
   }
+}
+
+/** Returns the settings; null if the file does not exist; a sentence if the client cannot read it. */
+export function readSettings(file: string): Readonly<Record<string, unknown>> | string | null {
+  const read = textForClient(file, limits.settingsBytes);
+  if ("unreadable" in read) return read.unreadable;
+  const { text } = read;
   if (text === null) return null;
   const problem = jsonProblem(text);
   if (problem !== null) return `${file} is no JSON: ${problem}`;

@@ -1,5 +1,4 @@
 /** Checks whether somebody switched Kite off: then nothing is broken, but edits are not coordinated. */
-import { lstatSync } from "node:fs";
 import { isInForce, OffSwitchReader, offFiles, parseOffSwitches } from "../../daemon/config/off-switch.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { readText } from "../../hooks/install/read-file.ts";
@@ -9,6 +8,7 @@ import { stillOff, whatIsOff } from "../off/now.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { advise } from "./advice.ts";
+import { irregular } from "./odd-file.ts";
 
 const check = "off";
 
@@ -24,9 +24,9 @@ export function checkOff(world: ProcessContext): Check[] {
     checks.push({ check, result: "warn", detail, todo: "switch it on here: unset KITE" });
   }
   const { all, some } = offFiles(world.paths.home);
-  const odd = [all, some].find(path => lstatSync(path, { throwIfNoEntry: false })?.isFile() === false);
+  const odd = [all, some].find(path => irregular(path) !== null);
   if (odd !== undefined) {
-    const detail = `${odd} is no regular file, so kite off and kite on do not work`;
+    const detail = `${irregular(odd)}, so kite off and kite on do not work`;
     checks.push({
       check,
       result: "fail",

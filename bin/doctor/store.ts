@@ -9,6 +9,7 @@ import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
 import { advise, aside } from "./advice.ts";
+import { irregular } from "./odd-file.ts";
 
 /** Doctor warns below this much free space, in bytes. */
 const freeMin = 64 * 1024 * 1024;
@@ -59,14 +60,11 @@ function whatIsDamaged(damage: string): string {
 /** Checks that the daemon's log is a file: opening anything else fails, or waits without end. */
 export function checkLogFile(world: ProcessContext): Check[] {
   const check = "logs";
-  const odd = [world.paths.log].filter(path => {
-    const stat = lstatSync(path, { throwIfNoEntry: false });
-    return stat !== undefined && !stat.isFile();
-  });
-  return odd.map(path => {
-    const detail = `${path} is not a regular file, so the daemon cannot start`;
-    return { check, result: "fail", detail, ...advise(world, "put it aside", aside(path), "kite up") };
-  });
+  const { log } = world.paths;
+  const odd = irregular(log);
+  if (odd === null) return [];
+  const detail = `${odd}, so the daemon cannot start`;
+  return [{ check, result: "fail", detail, ...advise(world, "put it aside", aside(log), "kite up") }];
 }
 
 export function checkSpace({ paths }: ProcessContext, stats: StatsReply | null): Check {

@@ -4,6 +4,7 @@ import { readTrusted } from "../checks/trusted-store.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { advise, aside } from "./advice.ts";
+import { damaged } from "./odd-file.ts";
 
 /** Returns no check if the record is well or there is none. */
 export function checkTrusted(world: ProcessContext): Check[] {
@@ -13,7 +14,7 @@ export function checkTrusted(world: ProcessContext): Check[] {
     return [];
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
-    const detail = `${trusted} is not as Kite writes it, so no project's checks are trusted`;
+    const detail = `${damaged(trusted)}, so no project's checks are trusted`;
     const advice = advise(world, "put it aside, then trust the projects again (kite trust)", aside(trusted));
     return [{ check: "trust", result: "fail", detail, ...advice }];
   }

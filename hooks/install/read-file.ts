@@ -25,14 +25,21 @@ export function readIfAny(path: string, maxBytes: number): Buffer | null {
   }
 }
 
-function refuseOdd(path: string, stat: Stats): void {
-  if (stat.isFile()) return;
+/** Returns what stands in the place of a regular file, such as "a pipe"; null if it is one. */
+export function kindOf(stat: Stats): string | null {
+  if (stat.isFile()) return null;
   const kinds: readonly (readonly [string, boolean])[] = [
     ["a pipe", stat.isFIFO()],
     ["a folder", stat.isDirectory()],
     ["a socket", stat.isSocket()],
+    ["a link", stat.isSymbolicLink()],
   ];
-  const kind = kinds.find(([, isIt]) => isIt)?.[0] ?? "a device";
+  return kinds.find(([, isIt]) => isIt)?.[0] ?? "a device";
+}
+
+function refuseOdd(path: string, stat: Stats): void {
+  const kind = kindOf(stat);
+  if (kind === null) return;
   throw new InstallFailed(
     `${path} is ${kind}, not a regular file; Kite did not change it. Remove it, then try again`,
   );

@@ -317,6 +317,12 @@ const rows: readonly Row[] = [
     byHand: "cp s .claude.json",
   },
   {
+    name: "the client's own file is a pipe",
+    break: "mv .claude.json s; mkfifo .claude.json",
+    line: ["fail", "agent tools", /\.claude\.json is a pipe/],
+    byHand: "rm .claude.json; mv s .claude.json",
+  },
+  {
     name: "the record of tools is damaged",
     break: "echo x > $K/servers.json",
     line: ["fail", "agent tools", /servers\.json is not as Kite writes it/],
