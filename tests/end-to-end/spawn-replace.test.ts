@@ -156,11 +156,11 @@ test("without that setting nobody who waits replaces an agent; kite agents tend 
   expect(JSON.parse((await waiting).out)).toMatchObject({ spawn: { name: "bob", state: "stopped" } });
 });
 
-/** Asks until this agent has stalled, and was resumed before. */
+/** Asks until this agent has stalled once more after its client resumed it: `resumes` counts before the session is back. */
 async function lastOne(name: string): Promise<SpawnRow> {
   for (;;) {
     const row = (await world.agents()).find(one => one.name === name);
-    if (row?.resumes === 1 && row.health?.state === "stalled") return row;
+    if (row?.resumes === 1 && row.attempts === 2 && row.health?.state === "stalled") return row;
   }
 }
 
