@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { unpainted } from "../../bin/view/color.ts";
 import { locksView } from "../../bin/view/locks.ts";
@@ -161,11 +160,6 @@ Locks
 Refused lately
   2m  dave  src/auth.ts  alice has the file, and as many wait for it as may
 `);
-  });
-
-  it("is the picture in the README", () => {
-    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-    expect(readme).toContain(`$ kite status\n${statusView(busy, screen(80)).join("\n")}\n`);
   });
 
   it("puts below what has no room beside", () => {
