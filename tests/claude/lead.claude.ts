@@ -88,6 +88,8 @@ test("three agents do six tasks for a lead, over a kill, a stop and a question",
       spawn("bob", "2"),
       spawnInWindow("cy", "3"),
       say("They are at work."),
+      // Kite wakes a lead that rests when an agent of it stalls: here the one that is stopped.
+      say("One is stopped; a person has to continue it."),
       bash("toolu_merge", "kite merge cy bob ann"),
       say("All is merged."),
     ],
@@ -202,8 +204,10 @@ test("three agents do six tasks for a lead, over a kill, a stop and a question",
   });
 
   await all.step("the lead merges what they did, in the order of their tasks", async () => {
+    // It was woken once, when one of its agents stalled.
+    await model.asked(6);
     await lead.type("Merge it.");
-    await model.asked(7);
+    await model.asked(8);
     const { isError, text } = model.result("toolu_merge");
     expect(isError).toBe(false);
     const merged = [...text.matchAll(/^merged +worktree-(\w+)/gm)].map(([, name]) => name);
