@@ -19,13 +19,17 @@ export async function isAgents(world: ProcessContext, pid: number = process.pid)
 
 /**
  * Returns why this command may not count as a person's, or null: it names no session, but an agent runs it. `what` says
- * what a person may do.
+ * what a person may do; `tool` is the one of Kite's tools that does it for an agent, if there is one.
  */
-export async function hiddenAgent(world: ProcessContext, what: string): Promise<string | null> {
+export async function hiddenAgent(
+  world: ProcessContext,
+  what: string,
+  tool?: string,
+): Promise<string | null> {
   if (actingSession(world.env) !== null || !(await isAgents(world))) return null;
   return (
     `only a person ${what} without a session's name, and this shell is a session's: leave KITE_SESSION and ` +
-    "CLAUDE_CODE_SESSION_ID as your client set them, or use Kite's tool for it (kite_task_complete, kite_debate, ...)"
+    `CLAUDE_CODE_SESSION_ID as your client set them${tool === undefined ? "" : `, or use Kite's tool ${tool}`}`
   );
 }
 
@@ -34,8 +38,9 @@ export async function refuseHidden(
   world: ProcessContext,
   json: boolean,
   what: string,
+  tool?: string,
 ): Promise<number | null> {
-  const hidden = await hiddenAgent(world, what);
+  const hidden = await hiddenAgent(world, what, tool);
   if (hidden === null) return null;
   fail(world, json, "not_a_person", hidden);
   return exitCodes.failed;

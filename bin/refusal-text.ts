@@ -2,6 +2,8 @@
  * Words the daemon's refusals for their readers. Its own sentences are those of the wire, some as published: they name
  * requests, parameters and ids. A person reads commands and options instead, an agent the tools it has; both read names.
  */
+import { type Code, codes } from "../protocol/codes.ts";
+
 /** A refusal as it came, or as a row tells of it. */
 interface Refused {
   readonly code: string;
@@ -25,7 +27,7 @@ const words: Readonly<Record<string, readonly [terminal: string, tools: string]>
   task_update: ["kite task edit", "kite_task_edit"],
   task_get: ["kite task show", "kite_task_list"],
   task_claim: ["kite task claim", "kite_task_claim"],
-  task_release: ["kite task release", "kite_task_edit"],
+  task_release: ["kite task release", "kite_task_release"],
   task_remove: ["kite task rm", "kite_task_list"],
   task_import: ["kite task import", "kite_task_create"],
   task_approve: ["kite task approve", "your user's kite task approve"],
@@ -58,6 +60,27 @@ export function refusalText(refusal: Refused, reader: Reader): string {
   return text.replace(known, word => words[word]?.[reader === "terminal" ? 0 : 1] ?? word);
 }
 
+/** What a line of the trail says of a refusal; null or absent: nothing. */
+interface TrailRefusal {
+  readonly code?: string | null | undefined;
+  readonly why?: string | null | undefined;
+  /** Who had the file. */
+  readonly holder?: string | null | undefined;
+}
+
+/**
+ * Returns the reason that a line of the trail gives, worded for a terminal if it is a refusal's; null: it gives none. Of a
+ * lock it says what was, without advice for the one who asked then.
+ */
+export function trailReason({ code = null, why = null, holder = null }: TrailRefusal): string | null {
+  if (code === null) return why;
+  if (code === "lock_held" && holder !== null) return `${holder} had the file`;
+  if (code === "lock_queue_full" && holder !== null)
+    return `${holder} had the file, and as many waited for it as may`;
+  const error = why ?? (Object.hasOwn(codes, code) ? codes[code as Code] : code);
+  return refusalText({ code, error, locked_by_name: holder }, "terminal");
+}
+
 /** The published sentences about locks: they say an id where the refusal also has a name. */
 function ofLocks(refusal: Refused, reader: Reader): string | null {
   const holder = text(refusal.locked_by_name);
@@ -77,7 +100,11 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
     case "lock_timeout": {
       const [, seconds] = /\((\d+(?:\.\d+)?)s\)/.exec(refusal.error) ?? [];
       const waited = seconds === undefined ? "in time" : `within ${seconds} s`;
-      const next = holder === null ? "" : `; ${holder} has it. Ask again, or do something else first`;
+      const send = reader === "terminal" ? "kite message send" : "kite_message";
+      const next =
+        holder === null
+          ? ""
+          : `; ${holder} has it. Ask again, ask ${holder} for it (${send}), or do something else first`;
       return `${file} did not get free ${waited}${next}`;
     }
     case "already_queued":

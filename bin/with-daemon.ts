@@ -21,13 +21,13 @@ import { clean } from "./view/text.ts";
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
 export const exitCodes = { done: 0, failed: 1, notRunning: 3 } as const;
 
-/** The daemon refused a request that the command needs. */
+/** The daemon refused a request that the command needs. Its message is for a terminal. */
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly refusal: Refusal;
 
   constructor(refusal: Refusal) {
-    super(refusal.error);
+    super(refusalText(refusal, "terminal"));
     this.refusal = refusal;
   }
 }
@@ -101,7 +101,7 @@ export async function reported(
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (json) printJson(world, error.refusal);
-    else fail(world, false, error.refusal.code, refusalText(error.refusal, "terminal"));
+    else fail(world, false, error.refusal.code, error.message);
     return exitCodes.failed;
   }
 }

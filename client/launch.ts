@@ -37,6 +37,12 @@ type Word = { readonly said: "ready" | "held" } | { readonly said: "error"; read
 const readyFd = 3;
 
 /**
+ * Node's flags for the daemon. With twice the default of 16 MB for new objects, a busy daemon copies fewer of those that
+ * live for one turn; one that is not busy takes no more memory.
+ */
+export const nodeFlags = ["--max-semi-space-size=32"];
+
+/**
  * How long to look for the daemon that holds the lock before starting one again. A daemon that is starting will
  * answer; one that was just killed can hold the lock for a moment and never answers.
  */
@@ -90,7 +96,8 @@ async function start(options: LaunchOptions): Promise<Word> {
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   const log = openLog(paths.log);
   try {
-    const child = spawn(process.execPath, [daemonProgram, ...(unlessDown ? ["--unless-down"] : [])], {
+    const args = [...nodeFlags, daemonProgram, ...(unlessDown ? ["--unless-down"] : [])];
+    const child = spawn(process.execPath, args, {
       detached: true,
       cwd: "/",
       env: daemonEnvironment(env),

@@ -1,20 +1,22 @@
 /** An ordered map that evicts its oldest entries instead of growing. */
 
-export interface Bounds<V> {
+export interface Bounds<V, K = string> {
   readonly entriesMax: number;
   /** Limit of all values together, in the unit of `weightOf`. The latest entry stays, whatever its weight. */
   readonly weightMax?: number;
   /** Weight of a value, which must not change; the default is 0. */
   readonly weightOf?: (value: V) => number;
+  /** Called with each key that is evicted, deleted or about to be set again. */
+  readonly onDelete?: (key: K) => void;
 }
 
 /** A map ordered by the time an entry was last set. Reading does not refresh an entry; setting it again does. */
 export class BoundedMap<K, V> {
-  readonly #bounds: Bounds<V>;
+  readonly #bounds: Bounds<V, K>;
   readonly #entries = new Map<K, V>();
   #weight = 0;
 
-  constructor(bounds: Bounds<V>) {
+  constructor(bounds: Bounds<V, K>) {
     this.#bounds = bounds;
   }
 
@@ -55,6 +57,7 @@ export class BoundedMap<K, V> {
     const value = this.#entries.get(key);
     if (!this.#entries.delete(key)) return false;
     this.#weight -= this.#weigh(value as V);
+    this.#bounds.onDelete?.(key);
     return true;
   }
 

@@ -1,9 +1,10 @@
 /** Builds the daemon: instance, journal, engine, services, server. `stop.ts` ends them in the opposite order. */
 import { randomBytes } from "node:crypto";
+import { limits } from "../protocol/limits.ts";
 import { protocolVersion } from "../protocol/requests.ts";
 import type { Entry } from "./core/commands.ts";
+import type { Bound } from "./core/origin.ts";
 import type { Step } from "./core/outcome.ts";
-import type { State } from "./core/state.ts";
 import { systemClock } from "./engine/clock.ts";
 import { Engine } from "./engine/engine.ts";
 import { EventHub } from "./events/hub.ts";
@@ -22,6 +23,7 @@ import { listenPrivately } from "./instance/socket.ts";
 import { FileJournal } from "./journal/file-journal.ts";
 import type { DaemonOptions, RunningDaemon } from "./options.ts";
 import { type HandlerServices, run as handle } from "./requests/handlers.ts";
+import { lateRunner } from "./requests/late-runner.ts";
 import { Server } from "./server/server.ts";
 import { Turns } from "./server/turns.ts";
 import { Life } from "./sessions/liveness.ts";
@@ -53,7 +55,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     stopNow(null);
   };
 
-  const clock = systemClock();
+  const clock = options.clock ?? systemClock();
   const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
   const journal = options.journal ?? new FileJournal({ dir: paths.journal });
   const server = new Server(onTrouble);
@@ -68,13 +70,15 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
       for (const line of trailOf(events, clock.wall())) trail.write(line);
     },
   ];
-  const onStep = (entry: Entry, step: Step, state: State, replayed: boolean) => {
-    if (replayed) return events.recall(state.epoch, entry.seq, step);
-    events.publish(state.epoch, entry.seq, step);
+  const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
+    if (replayed) return events.recall(epoch, entry.seq, step);
+    events.publish(epoch, entry.seq, step);
     for (const listener of listeners) listener(entry, step);
   };
   const storeId = randomBytes(5).toString("hex");
-  const engine = await Engine.start({ journal, clock, node, storeId, onStep, onTrouble, onFatal });
+  const { snapshotEntries = limits.snapshotEntries } = options;
+  const parts = { journal, clock, node, storeId, snapshotEntries };
+  const engine = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
 
   const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
   const outside = options.outside ?? new BudgetedFs();
@@ -119,6 +123,8 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     stopped: (session, isStopped) => health.stopped(session, isStopped),
     stop,
   });
+  const isClosed = (bound: Bound) =>
+    bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
   listeners.push(
     ({ command }) => {
       if (command.type === "session_begin") git.workedIn(placesOf(command));
@@ -128,6 +134,10 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     },
     ({ command }, { events }) => hookWakes.stepped(command.type, events),
     (_entry, { events }) => forgetEndedLists(services, events),
+    entry => {
+      const bound = lateRunner(entry, isClosed);
+      if (bound !== null) engine.submitWithRetry({ type: "merge_unbind", bound, wallMs: clock.wall() });
+    },
   );
 
   server.serve({

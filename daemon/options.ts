@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { HookAdapter } from "../hooks/seam/plan.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import type { Config } from "./config/config.ts";
+import type { Clock } from "./engine/clock.ts";
 import type { BudgetedFs } from "./facts/filesystem.ts";
 import type { GitChild } from "./facts/git-process.ts";
 import type { Journal } from "./journal/journal.ts";
@@ -17,6 +18,9 @@ export interface DaemonOptions {
   readonly unlessDown?: boolean;
   /** A log in place of the file's, for measurements. */
   readonly journal?: Journal;
+  /** A clock in place of the machine's, and the number of entries between two snapshots, for measurements. */
+  readonly clock?: Clock;
+  readonly snapshotEntries?: number;
   /** A filesystem and a git in place of the machine's, for tests. */
   readonly outside?: BudgetedFs;
   readonly git?: GitChild;

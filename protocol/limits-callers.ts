@@ -1,5 +1,7 @@
 /** Bounds of finding out who calls; part of `limits`. */
 export const callerLimits = {
+  /** How long `kite doctor` goes on asking a daemon whose process lives, before it calls it silent. */
+  patienceMs: 30_000,
   /** Longest time that a command asks for its caller. */
   whoamiMs: 5_000,
   /** Length kept of a running shell line, in UTF-16 units. */

@@ -25,6 +25,12 @@ export const gateLimits = {
   /** Keys of shared context, and files of one agent, that are named. */
   startKeysMax: 10,
   startFilesMax: 4,
+  /** What a prompt tells of changes among the others, in UTF-16 units. */
+  changesChars: 700,
+  /** Sessions whose nearness is compared, and sessions whose changes a prompt tells. */
+  nearSessionsMax: 200,
+  /** Files of each kind (declared, changed, touched) by which a session's nearness is judged. */
+  nearFilesMax: 100,
 
   // Gates.
   /** Agents whose latest failed call, or whose latest findings of gates, the daemon remembers. */

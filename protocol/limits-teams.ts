@@ -22,6 +22,8 @@ export const teamLimits = {
   teamClaimMs: 5_000,
   /** Claims, sessions and processes that the daemon remembers for teams. */
   teamFactsMax: 10_000,
+  /** Sessions that one turn of the event loop looks at for teams. */
+  teamSessionsPerTurn: 500,
   /** Teams that one query reads. */
   teamsShownMax: 50,
   /** Tasks and members that one sentence names. */

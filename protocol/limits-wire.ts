@@ -30,6 +30,8 @@ export const wireLimits = {
   turnAnswersMax: 500,
   /** Events of one step sent in one turn of the event loop; further ones leave in the next turns. */
   turnEventsMax: 100,
+  /** Events sent to all subscribers in one turn of the event loop; further ones leave in the next turns. */
+  turnSendsMax: 500,
   /** File descriptors reserved for hooks, and the free ones below which the daemon gives up this reserve. */
   descriptorsReserved: 64,
   descriptorsSpare: 16,

@@ -143,6 +143,8 @@ export const limits = {
   mcpStartMs: 10_000,
   /** How often a running daemon stores turns, questions and agents if they changed. */
   presenceSaveMs: 5_000,
+  /** Sessions of which one turn of the event loop writes that. */
+  presenceRowsPerTurn: 500,
   /** After a longer absence of the daemon, turns and questions of before say nothing. */
   presenceKeptMs: 600_000,
   /** Longest that one step of `kite doctor --fix` may take. */
@@ -192,6 +194,8 @@ export const limits = {
   segmentBytes: 64 * 1024 * 1024,
   /** Longest write to the journal, and so the longest torn write at its end. */
   recordBytes: 4 * 1024 * 1024,
+  /** Bytes of the journal that a start reads at once. */
+  journalReadBytes: 1024 * 1024,
   /** Entries stored and applied in one turn of the event loop; further ones follow in the next turns. */
   turnEntriesMax: 500,
   /** Entries that may become durable before the manifest is renamed again. */
@@ -248,8 +252,12 @@ export const limits = {
   smallFileBytes: 64 * 1024,
   /** Anchor processes checked before other work's turn. */
   anchorBatchMax: 256,
-  /** Processes whose file in the process table is kept open. */
+  /** Timers proposed in one turn of the event loop; further ones follow in the next turns. */
+  turnTimersMax: 250,
+  /** Files of processes in the process table that are kept open, two of each process. */
   statsOpenMax: 128,
+  /** Looks at a process in a row that see only whether it lives, and not whether a signal stopped it. */
+  briefLooksMax: 1,
   /** Longest file of a process in the process table; its name has 64 characters at most. */
   statBytes: 4096,
 
@@ -275,6 +283,10 @@ export const limits = {
   /** Longest delay before trail lines are written, and lines written at once. */
   trailFlushMs: 50,
   trailBatchMax: 512,
+  /** Actors whose part of a trail line is kept for their next one. */
+  trailActorsKept: 256,
+  /** Bytes of trail lines that are written at once. */
+  trailPieceBytes: 64 * 1024,
   /** Longest text of one field of a trail line, in UTF-16 units. */
   trailFieldChars: 4096,
   /** Longest trail line that is read, and lines read at once. */

@@ -60,6 +60,12 @@ export interface WaiterRow extends ActorRow {
   readonly attached: boolean;
 }
 
+/**
+ * Why a lock does not yield to waiters: `writes`, a write is in flight; `command`, a command that runs holds it until its
+ * end; `kept`, its holder locked it until it releases it.
+ */
+export type LockUse = "writes" | "command" | "kept";
+
 /** A path that is locked or waited for. */
 export interface LockRow {
   readonly file: string;
@@ -69,6 +75,10 @@ export interface LockRow {
   readonly holder: ActorRow | null;
   readonly token: string | null;
   readonly heldMs: number;
+  /** It is a directory that is locked as a whole; absent if it is not. */
+  readonly dir?: true;
+  /** Absent if the lock yields to waiters, or nobody holds it. */
+  readonly use?: LockUse;
   readonly waiters: readonly WaiterRow[];
 }
 

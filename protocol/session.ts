@@ -6,7 +6,7 @@ import type { RoleBrief } from "./roles.ts";
 
 /** Text on one line: an id, a name. A bound in characters bounds the bytes too: at most four per character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern excludes them, because they join keys.
-const noControl = /^[^\u0000-\u001f\u007f]*$/;
+export const noControl = /^[^\u0000-\u001f\u007f]*$/;
 export const idSchema = z
   .string()
   .min(1, { error: "an id is never empty" })

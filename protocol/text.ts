@@ -100,3 +100,13 @@ export function nearPath(file: string, cwd: string): string {
   const isNear = same > (cwd === "/" ? 0 : 1) && down !== "" && near.length < file.length;
   return isNear ? near : file;
 }
+
+/** Returns a sentence of Kite's own with the files below `cwd` (absolute) named relative to it. */
+export function nearPathsIn(sentence: string, cwd: string): string {
+  if (cwd === "/") return sentence;
+  const below = `${cwd}/`;
+  // A path begins the sentence, or stands after a blank or a quotation mark.
+  return sentence
+    .split(below)
+    .reduce((left, right) => left + (/(?:^|[\s"'`])$/.test(left) ? "" : below) + right);
+}

@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Code } from "./codes.ts";
 import { limits } from "./limits.ts";
+import { addWholeLines } from "./whole-lines.ts";
 
 /**
  * Framing: one JSON object a line, UTF-8, both ways. The reader searches only new bytes, so a line in many pieces
@@ -44,7 +45,17 @@ export class LineDecoder {
   push(chunk: Buffer): Line[] {
     const lines: Line[] = [];
     let start = 0;
+    let isTried = false;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+      if (!isTried && this.#size === 0 && !this.#discarding) {
+        // Once a chunk: if one line is not UTF-8, each of the others would check all that follow it again.
+        isTried = true;
+        const whole = chunk.subarray(start, chunk.lastIndexOf(newline) + 1);
+        if (whole.length <= this.#lineBytes && addWholeLines(whole, lines)) {
+          start += whole.length;
+          break;
+        }
+      }
       this.#take(chunk.subarray(start, end), lines);
       this.#finish(lines);
       start = end + 1;

@@ -3,12 +3,16 @@ import { BaseSequencer } from "vitest/node";
 
 /** Files that take longest, the longest first: begun last, one would run alone while the other processes idle. */
 const longest: readonly string[] = [
+  "tests/simulation/planted-rest.test.ts",
+  "tests/end-to-end/doctor.test.ts",
   "tests/simulation/file.test.ts",
   "tests/simulation/remote.test.ts",
+  "tests/end-to-end/crash.test.ts",
+  "tests/end-to-end/guard-oracle.test.ts",
   "tests/end-to-end/tasks-crash.test.ts",
   "tests/end-to-end/hook-client-wake.test.ts",
-  "tests/end-to-end/guard-oracle.test.ts",
-  "tests/simulation/planted-rest.test.ts",
+  "tests/end-to-end/race.test.ts",
+  "tests/end-to-end/merge-odd.test.ts",
   "tests/simulation/planted-locks.test.ts",
 ];
 

@@ -11,7 +11,7 @@ interface Allowed {
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
 const plainProtocol =
-  /^protocol\/(?:codes|declaration-example|limits(?:-[a-z]+)?|gates|json-position|paths|request-traits|system-error|text|wire|nearest)\.ts$/;
+  /^protocol\/(?:codes|declaration-example|limits(?:-[a-z]+)?|gates|json-position|paths|request-traits|system-error|text|whole-lines|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;
@@ -19,7 +19,7 @@ const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;
 /** Who may import whom; the first row that fits a file counts. */
 const table: readonly Allowed[] = [
   {
-    folder: /^protocol\/(?:wire|paths)\.ts$/,
+    folder: /^protocol\/(?:whole-lines|wire|paths)\.ts$/,
     values: [plainProtocol, /^node:(?:buffer|os|path)$/],
     types: [schemas],
   },

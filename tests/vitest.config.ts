@@ -1,20 +1,42 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./longest-first.ts";
 
+const unit = "tests/unit";
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Unit tests that put a module in another's place: each needs a process that has loaded none. */
+const replacing = readdirSync(`${root}/${unit}`)
+  .filter(name => name.endsWith(".test.ts"))
+  .filter(name => readFileSync(`${root}/${unit}/${name}`, "utf8").includes("vi.mock("))
+  .map(name => `${unit}/${name}`);
+
 export default defineConfig({
   test: {
-    root: fileURLToPath(new URL("..", import.meta.url)),
-    include: ["tests/**/*.test.ts"],
+    root,
     globalSetup: ["tests/build-once.ts"],
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 60_000,
     pool: "forks",
     // More than two cores: end-to-end tests wait for the processes that they start.
     maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: LongestFirst },
-    // What one process made of a source file the others take over: each file runs in a process of its own.
+    // What one process made of a source file the others take over.
     experimental: { fsModuleCache: true },
+    projects: [
+      {
+        // Each file runs in a process of its own.
+        extends: true,
+        test: { name: "own", include: ["tests/**/*.test.ts"], exclude: [`${unit}/**`] },
+      },
+      { extends: true, test: { name: "replacing", include: replacing } },
+      {
+        // To start a process and load the same modules would take most of the time of these.
+        extends: true,
+        test: { name: "unit", include: [`${unit}/**/*.test.ts`], exclude: replacing, isolate: false },
+      },
+    ],
   },
 });

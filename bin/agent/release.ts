@@ -23,9 +23,8 @@ export async function release(world: ProcessContext, name: string, flags: Releas
   return withDaemon(world, flags.json === true, async client => {
     const project = await projectOf(world.cwd);
     const all = agentsOf(await rowsOf(client, "sessions"));
-    // A name means an agent of this project alone, if it has any; one of another project needs its whole id.
-    const isNowhere = all.every(one => one.project !== project);
-    const live = all.filter(one => isNowhere || one.project === project || (one.agent ?? one.id) === name);
+    // A name means an agent of this project alone; one of another project needs its whole id.
+    const live = all.filter(one => one.project === project || (one.agent ?? one.id) === name);
     const found = await agentCalled(world, live, name);
     if (found === null) throw noAgent(live, name);
     const answer = await ask(client, "agent_release", {

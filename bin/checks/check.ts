@@ -7,6 +7,7 @@ import { shellArgument } from "../../protocol/text.ts";
 import { type Acting, actingSession } from "../actor.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
+import { refusalText } from "../refusal-text.ts";
 import { outcomeLines } from "../view/checks.ts";
 import { clean, wrap } from "../view/text.ts";
 import { exitCodes, fail, withDaemon } from "../with-daemon.ts";
@@ -183,7 +184,7 @@ class CheckRuns {
     };
     try {
       const answer = await this.#client.request("check_record", { ...this.#own, ...result });
-      return answer.ok ? null : answer.error;
+      return answer.ok ? null : refusalText(answer, "terminal");
     } catch (error) {
       if (!(error instanceof LocalError)) throw error;
       return error.message;

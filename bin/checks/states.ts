@@ -3,6 +3,7 @@ import { LocalError } from "../../client/errors.ts";
 import type { WorktreeStateReply } from "../../protocol/check.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Client } from "../process-context.ts";
+import { refusalText } from "../refusal-text.ts";
 import { counted, listed } from "../view/text.ts";
 
 /** A state as the daemon told it, or why it did not: then `dirty` is null. */
@@ -14,7 +15,7 @@ export async function stateAt(client: Client, id: string | undefined, cwd: strin
   try {
     const asked = { cwd, ...(id === undefined ? {} : { id }) };
     const answer = await client.request("worktree_state", asked, { timeoutMs: limits.stateRequestMs });
-    return answer.ok ? answer : unknown(answer.error);
+    return answer.ok ? answer : unknown(refusalText(answer, "terminal"));
   } catch (error) {
     // The daemon is away: the check runs, or ran, all the same.
     if (!(error instanceof LocalError)) throw error;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { CloseFlags, EntryFlags, OpenFlags } from "../debates/change.ts";
+import type { CloseFlags, EntryFlags, OpenFlags, PlaceFlags } from "../debates/change.ts";
 import type { ListFlags } from "../debates/look.ts";
 import { run, subcommand } from "../subcommand.ts";
 
@@ -7,9 +7,10 @@ const overview = `
 A debate keeps rival hypotheses apart until each was challenged. It closes with a verdict only after every challenge to the
 chosen hypothesis is answered, and every rival was challenged or conceded. No agent settles it with itself: another one than
 the challenger answers, and another one than who closes it challenges something. An agent alone in its project needs no other
-one; the verdict says so. An agent concedes what it introduced or supports; a person may do anything, and --force it. Name a debate by its id, the beginning of its
-id, or its last part alone (1a of d-mhx3k2p1-1a). The command acts for the session in KITE_SESSION or
-CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else for you at this terminal. It ends when the change is safe on disk.
+one; the verdict says so. An agent concedes what it introduced or supports; a person may do anything, and --force it. Name a
+debate of this project by its id, the beginning of its id, or its last part alone (1a of d-mhx3k2p1-1a). A debate of another
+project needs its whole id, or --project. The command acts for the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its
+agent in KITE_AGENT), else for you at this terminal. It ends when the change is safe on disk.
 
 The verdict is shared with the project: kite context get debate/ID
 
@@ -25,9 +26,7 @@ Examples:
   $ kite debate concede 1 leak
   $ kite debate close 1 --verdict race --because "it goes away on one core"`;
 
-interface JsonFlag {
-  readonly json?: boolean;
-}
+const otherProject = "another project than that of the working directory";
 
 export function add(program: Command): void {
   const debate = program
@@ -52,7 +51,7 @@ function addOpen(debate: Command): void {
       collect,
       [],
     )
-    .option("--project <project>", "another project than that of the working directory; only at a terminal")
+    .option("--project <project>", `${otherProject}; only at a terminal`)
     .action(async (words: readonly string[], flags: OpenFlags) => {
       const { open } = await import("../debates/change.ts");
       await run(world => open(world, words.join(" "), flags));
@@ -74,9 +73,10 @@ function addEntries(debate: Command): void {
     .argument("<debate>")
     .argument("<number>", "the challenge, by the number of its entry")
     .argument("<text...>")
-    .action(async (of: string, number: string, words: readonly string[], { json }: JsonFlag) => {
+    .option("--project <project>", otherProject)
+    .action(async (of: string, number: string, words: readonly string[], flags: PlaceFlags) => {
       const { answer } = await import("../debates/change.ts");
-      await run(world => answer(world, of, number, words.join(" "), json === true));
+      await run(world => answer(world, of, number, words.join(" "), flags));
     });
   subcommand(debate, "concede", "give a hypothesis up: it can no longer be chosen", [
     "$ kite debate concede 1a leak",
@@ -84,9 +84,10 @@ function addEntries(debate: Command): void {
     .argument("<debate>")
     .argument("<hypothesis>")
     .argument("[text...]", "why")
-    .action(async (of: string, hypothesis: string, words: readonly string[], { json }: JsonFlag) => {
+    .option("--project <project>", otherProject)
+    .action(async (of: string, hypothesis: string, words: readonly string[], flags: PlaceFlags) => {
       const { concede } = await import("../debates/change.ts");
-      await run(world => concede(world, of, hypothesis, words.join(" "), json === true));
+      await run(world => concede(world, of, hypothesis, words.join(" "), flags));
     });
 }
 
@@ -95,6 +96,7 @@ function entry(debate: Command, kind: "challenge" | "evidence", says: string, ex
     .argument("<debate>")
     .argument("<hypothesis>")
     .argument("<text...>")
+    .option("--project <project>", otherProject)
     .action(async (of: string, hypothesis: string, words: readonly string[], flags: EntryFlags) => {
       const { speak } = await import("../debates/change.ts");
       await run(world => speak(world, kind, of, hypothesis, words.join(" "), flags));
@@ -109,6 +111,7 @@ function addClose(debate: Command): void {
     .requiredOption("--verdict <name>", "the hypothesis")
     .requiredOption("--because <text>", "why")
     .option("--force", "although something is missing; only a person may, and the verdict says so")
+    .option("--project <project>", otherProject)
     .action(async (of: string, flags: CloseFlags) => {
       const { close } = await import("../debates/change.ts");
       await run(world => close(world, of, flags));
@@ -117,16 +120,17 @@ function addClose(debate: Command): void {
 
 function addViews(debate: Command): void {
   subcommand(debate, "list", "list the debates of the project, open ones first", ["$ kite debate list"])
-    .option("--project <project>", "another project than that of the working directory")
+    .option("--project <project>", otherProject)
     .action(async (flags: ListFlags) => {
       const { list } = await import("../debates/look.ts");
       await run(world => list(world, flags));
     });
   subcommand(debate, "show", "show everything that was said", ["$ kite debate show 1a"])
     .argument("<debate>")
-    .action(async (of: string, { json }: JsonFlag) => {
+    .option("--project <project>", otherProject)
+    .action(async (of: string, flags: ListFlags) => {
       const { show } = await import("../debates/look.ts");
-      await run(world => show(world, of, json === true));
+      await run(world => show(world, of, flags));
     });
 }
 

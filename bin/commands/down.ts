@@ -104,8 +104,10 @@ async function stop(world: ProcessContext): Promise<number | null> {
     });
     const { pid } = client.daemon;
     const refusal = await stopDaemon(client, false);
-    if (refusal !== null)
-      throw new ConnectionClosed(`the daemon (pid ${pid}) did not stop: ${refusal.error}`);
+    if (refusal !== null) {
+      const { refusalText } = await import("../refusal-text.ts");
+      throw new ConnectionClosed(`the daemon (pid ${pid}) did not stop: ${refusalText(refusal, "terminal")}`);
+    }
     return pid;
   } catch (error) {
     if (error instanceof NotRunning) return null;

@@ -20,7 +20,7 @@ last.
 --json: {"about":"task"|"agent"|"file", "name", "also":[...], "daemon":true|false, "now":{...}, "explained":[{"at":MS,
 "who", "what":"took"|"waits"|"waited"|"denied"|"released"|"not_released"|"began"|"ended"|"task"|"noted", "event",
 "type", "file", "project", "command", "task", "isRefused", "waitedMs", "heldMs", "again", "until",
-"before":{"who","at"}|null, "code", "why"}]}
+"before":{"who","at"}|null, "code", "why", "holder"}]}
 "now" of a file: {"path", "holders", "waiters", "freezes", "lastWrite"}; of an agent: {"name", "session", "holds",
 "waits", "refusal", "lastSeenAt", "ended"}; of a task: {"id", "task", "blockers"}
 
@@ -56,6 +56,7 @@ export async function explain(
   flags: ExplainFlags,
 ): Promise<number> {
   const { exitCodes, fail, Refused } = await import("../with-daemon.ts");
+  const { printJson } = await import("../process-context.ts");
   const { NotRunning } = await import("../../client/errors.ts");
   const { limits } = await import("../../protocol/limits.ts");
   const json = flags.json === true;
@@ -80,7 +81,8 @@ export async function explain(
     return await answer({ world, client, max, json, ...asked });
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    fail(world, json, error.refusal.code, error.message);
+    if (json) printJson(world, error.refusal);
+    else fail(world, false, error.refusal.code, error.message);
     return exitCodes.failed;
   } finally {
     client?.close();

@@ -23,8 +23,8 @@ Decisions: allow, deny, wait (a wait begins; its end has a line of its own), not
 without a request), event (a hook was answered, a file was written; shown only on request).
 
 --json: the lines as they are stored, one object a line:
-{"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "rule"?, "code"?, "why"?, "task"?,
-"ms"?, "waitedMs"?, "heldMs"?}
+{"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "rule"?, "code"?, "why"?,
+"holder"?, "task"?, "ms"?, "waitedMs"?, "heldMs"?}
 
 Exit codes: 0 done, 1 failed, or the trail does not know the agent.
 

@@ -43,7 +43,7 @@ export function add(program: Command): void {
     .option("--dry-run", "say which branches would be merged, in which order")
     .option("--rebase", "rebase each branch onto the base instead of merging it")
     .option("--list", "show what waits, runs, and has ended")
-    .option("--cancel <id>", "cancel a merge")
+    .option("--cancel <id>", "cancel a merge: its id, or a part of it that fits one of this project alone")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (names: readonly string[], flags: MergeUsage) => {

@@ -14,7 +14,7 @@ Exit codes: 0 done, 1 no notifier or it failed, 3 no daemon runs.
 Example:
   $ kite notify
   watching: somebody who needs you, long waits, work that was wiped; Ctrl-C ends it
-  carol needs you: permission for Bash`;
+  carol needs you in shop: permission for Bash`;
 
 export function add(program: Command): void {
   program

@@ -97,22 +97,22 @@ export async function scopeOf(
 }
 
 async function sessionScope(world: ProcessContext, session: string): Promise<Scope | string> {
-  const { rowsOf } = await import("../with-daemon.ts");
+  const { Refused, rowsOf } = await import("../with-daemon.ts");
+  const { agentCalled } = await import("../agent/named.ts");
   const { NotRunning } = await import("../../client/errors.ts");
   try {
     const client = await world.connect({ name: "kite", reconnect: false });
     try {
       const rows = await rowsOf(client, "sessions");
-      const named = rows.filter(row => row.name === session);
-      const found = named.length > 0 ? named : rows.filter(row => row.id.startsWith(session));
-      const [only] = found;
-      if (only !== undefined && found.length === 1) return { is: "session", id: only.id, name: only.name };
-      if (only === undefined) return `no session is called ${session}; see kite sessions`;
-      return `${session} may be ${found.map(row => `${row.name} (${row.id})`).join(" or ")}; give the whole id`;
+      const main = rows.map(({ id, name, project }) => ({ id, agent: null, name, project }));
+      const found = await agentCalled(world, main, session);
+      if (found === null) return `no session is called ${session}; see kite sessions`;
+      return { is: "session", id: found.id, name: found.name };
     } finally {
       client.close();
     }
   } catch (error) {
+    if (error instanceof Refused) return error.message;
     // Without a daemon Kite cannot look up a name: the session must be a whole id.
     if (!(error instanceof NotRunning)) throw error;
     if (!/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session)) {

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 
 const help = `
 Reads what Claude Code gives its status line on standard input, and prints one line: what the session holds, who waits for it,
-what it waits for, ready tasks, unread messages. Without a daemon, or for a session that Kite does not know, it prints
-nothing. kite install --statusline sets it up, around the status line that you have.
+what it waits for, ready tasks, unread messages. While Kite is off it says so. Without a daemon, or for a session that
+Kite does not know, it prints nothing. kite install --statusline sets it up, around the status line that you have.
 
 Example, in settings.json by hand:
   "statusLine": {"type": "command", "command": "kite statusline"}
@@ -35,6 +35,11 @@ async function statusLine(): Promise<void> {
     return;
   }
   const world = processWorld();
+  const { isOffEverywhere } = await import("../doctor/off.ts");
+  if (process.env["KITE"] === "off" || isOffEverywhere(world)) {
+    process.stdout.write("kite: off\n");
+    return;
+  }
   try {
     const client = await world.connect({ name: "kite statusline" });
     const reply = await client.request("hook", { event, statusLine: true }).finally(() => client.close());

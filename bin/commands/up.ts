@@ -68,7 +68,9 @@ async function launch(paths: KitePaths, unlessDown: boolean) {
     const refusal = await stopDaemon(client, true);
     if (refusal !== null) {
       const { StartFailed } = await import("../../client/errors.ts");
-      throw new StartFailed(`version ${replaced} runs and does not hand over: ${refusal.error}`);
+      const { refusalText } = await import("../refusal-text.ts");
+      const why = refusalText(refusal, "terminal");
+      throw new StartFailed(`version ${replaced} runs and does not hand over: ${why}`);
     }
     ({ started, client } = await ensureDaemon(options));
   }

@@ -1,7 +1,6 @@
 /** Commands that change a debate: open, challenge, evidence, answer, concede, close. */
 import type { DebateEntryReply } from "../../protocol/debate.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actingSession } from "../actor.ts";
 import { who } from "../messages/who.ts";
 import { hiddenAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
@@ -43,9 +42,14 @@ export async function open(world: ProcessContext, question: string, flags: OpenF
   });
 }
 
-export interface EntryFlags {
-  readonly against?: boolean;
+/** `project`: whose short names count; by default the working directory's. */
+export interface PlaceFlags {
+  readonly project?: string;
   readonly json?: boolean;
+}
+
+export interface EntryFlags extends PlaceFlags {
+  readonly against?: boolean;
 }
 
 export async function speak(
@@ -56,7 +60,7 @@ export async function speak(
   text: string,
   flags: EntryFlags,
 ): Promise<number> {
-  const said = { ...actingSession(world.env), debate, hypothesis, text };
+  const said = { ...(await who(world, flags.project)), debate, hypothesis, text };
   const against = flags.against === true ? { against: true } : {};
   return enter(world, flags.json === true, client =>
     kind === "challenge"
@@ -71,13 +75,14 @@ export async function answer(
   debate: string,
   number: string,
   text: string,
-  json: boolean,
+  flags: PlaceFlags,
 ): Promise<number> {
+  const json = flags.json === true;
   if (!/^[1-9]\d{0,5}$/.test(number)) {
     fail(world, json, "usage", `give the number of a challenge, not ${number}; kite debate show lists them`);
     return exitCodes.failed;
   }
-  const said = { ...actingSession(world.env), debate, challenge: Number(number), text };
+  const said = { ...(await who(world, flags.project)), debate, challenge: Number(number), text };
   return enter(world, json, client => ask(client, "debate_answer", said));
 }
 
@@ -87,17 +92,17 @@ export async function concede(
   debate: string,
   hypothesis: string,
   text: string,
-  json: boolean,
+  flags: PlaceFlags,
 ): Promise<number> {
-  const said = { ...actingSession(world.env), debate, hypothesis, ...(text === "" ? {} : { text }) };
-  return enter(world, json, client => ask(client, "debate_concede", said));
+  const by = await who(world, flags.project);
+  const said = { ...by, debate, hypothesis, ...(text === "" ? {} : { text }) };
+  return enter(world, flags.json === true, client => ask(client, "debate_concede", said));
 }
 
-export interface CloseFlags {
+export interface CloseFlags extends PlaceFlags {
   readonly verdict: string;
   readonly because: string;
   readonly force?: boolean;
-  readonly json?: boolean;
 }
 
 export async function close(world: ProcessContext, debate: string, flags: CloseFlags): Promise<number> {
@@ -109,8 +114,9 @@ export async function close(world: ProcessContext, debate: string, flags: CloseF
     fail(world, json, "not_a_person", hidden);
     return exitCodes.failed;
   }
+  const by = await who(world, flags.project);
   return withDaemon(world, json, async client => {
-    const said = { ...actingSession(world.env), debate, verdict, because, ...force };
+    const said = { ...by, debate, verdict, because, ...force };
     const closed = await ask(client, "debate_close", said);
     if (json) printJson(world, closed);
     else {

@@ -21,9 +21,11 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
   });
 }
 
-export async function show(world: ProcessContext, debate: string, json: boolean): Promise<number> {
+export async function show(world: ProcessContext, debate: string, flags: ListFlags): Promise<number> {
+  const json = flags.json === true;
+  const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, async client => {
-    const whole = await wholeDebate(client, debate);
+    const whole = await wholeDebate(client, { debate, project });
     if (json) printJson(world, whole);
     else printFramed(world, debateView(whole, screenOf(world)));
     return exitCodes.done;

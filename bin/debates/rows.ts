@@ -1,6 +1,7 @@
 /** Fetches debates from the daemon, page by page. */
 import type { DebateEntryRow, DebateGetReply, DebateRow } from "../../protocol/debate.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { ParamsOf } from "../../protocol/requests.ts";
 import type { Client } from "../process-context.ts";
 import { ask } from "../with-daemon.ts";
 
@@ -17,11 +18,13 @@ export async function debatesOf(client: Client, project: string): Promise<Debate
   return rows;
 }
 
-/** Returns a debate with all its entries. */
-export async function wholeDebate(client: Client, debate: string): Promise<Omit<DebateGetReply, "next">> {
+type Asked = Omit<ParamsOf<"debate_get">, "after">;
+
+/** Returns the debate that is asked for, with all its entries. */
+export async function wholeDebate(client: Client, asked: Asked): Promise<Omit<DebateGetReply, "next">> {
   const entries: DebateEntryRow[] = [];
   for (let after = 0; ; ) {
-    const { next, ...answer } = await ask(client, "debate_get", { debate, after });
+    const { next, ...answer } = await ask(client, "debate_get", { ...asked, after });
     entries.push(...answer.entries);
     if (next === undefined) return { ...answer, entries };
     after = next;

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
+import { nearPathsIn } from "../../protocol/text.ts";
 import { type Acting, actingSession } from "../actor.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../agent/named.ts";
 import {
@@ -53,7 +54,8 @@ export async function declare(
     else {
       const screen = screenOf(world);
       printFramed(world, overlapLines(reply.overlaps, world.cwd, screen));
-      print(world, declaredView(reply, screen));
+      const missing = reply.missing.map(one => nearPathsIn(one, world.cwd));
+      print(world, declaredView({ ...reply, missing }, screen));
     }
     return exitCodes.done;
   });

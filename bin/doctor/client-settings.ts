@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
 import type { HookEntry } from "../../hooks/claude-code/settings/entries.ts";
-import { settingsAt } from "../../hooks/claude-code/settings/found.ts";
+import { enabledPlugin, settingsAt } from "../../hooks/claude-code/settings/found.ts";
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
 import { linkTarget, projectRoot, userSettings } from "../../hooks/claude-code/settings/project.ts";
@@ -21,6 +21,7 @@ import { counted, listed } from "../view/text.ts";
 import { advise, aside } from "./advice.ts";
 import { type FoundHook, hooksIn, installLine, optionsOf, readSettings } from "./installed.ts";
 import { damaged } from "./odd-file.ts";
+import { brokenPlugin } from "./plugin.ts";
 
 const check = "hooks";
 
@@ -49,6 +50,7 @@ export function checkClientSettings(
   const files = [...new Set([user, ...around, ...recorded].map(linkTarget))];
   const checks: Check[] = [];
   let installed = 0;
+  let plugin: string | null = null;
   for (const file of files) {
     const settings = readSettings(file);
     if (settings === null) {
@@ -67,16 +69,21 @@ export function checkClientSettings(
     checks.push(...switchedOff(file, settings));
     const hooks = hooksIn(settings);
     checks.push(...ofOtherHomes(world, file, user, hooks));
+    const id = enabledPlugin(settings);
+    if (id !== null) {
+      plugin = id;
+      checks.push(...brokenPlugin(world, file, id));
+    }
     const ours = hooks.filter(({ entry }) => isOurs(entry, paths.bin));
     if (ours.length === 0 && !recorded.includes(file)) continue;
     installed += 1;
     checks.push(...incomplete(world, file, user, ours));
   }
   for (const file of managed) checks.push(...byAdministrator(file));
-  if (installed > 0) {
-    const isWell = checks.length === 0;
-    const detail = `all entries in ${counted(installed, "settings file")}`;
-    return isWell ? [{ check, result: "ok", detail }] : checks;
+  if (installed > 0 || plugin !== null) {
+    const entries = installed === 0 ? [] : [`all entries in ${counted(installed, "settings file")}`];
+    const detail = [...entries, ...(plugin === null ? [] : [`by the plugin ${plugin}`])].join(", and ");
+    return checks.length === 0 ? [{ check, result: "ok", detail }] : checks;
   }
   if (recorded.length > 0 && checks.length > 0) return checks;
   const advice = advise(world, "in one project: kite install --project; in all projects", "kite install");

@@ -1,14 +1,18 @@
 /** Checks the daemon: whether it runs, answers and holds the lock, and which version it is. */
 import { existsSync, lstatSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { HelloRefused, LocalError, NotRunning, WrongOwner } from "../../client/errors.ts";
 import { isAlive } from "../../daemon/facts/processes.ts";
 import { readDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
+import { refusalText } from "../refusal-text.ts";
 import { isRebuilt } from "../stale-build.ts";
 import { version } from "../version.ts";
-import type { Check } from "../view/doctor.ts";
+import type { Check, Fix } from "../view/doctor.ts";
 import { advise, aside } from "./advice.ts";
+import { hasWorked, workOf } from "./at-work.ts";
 import { isStopped, listenerOf } from "./listener.ts";
 
 export interface DaemonFindings {
@@ -17,13 +21,38 @@ export interface DaemonFindings {
   readonly stats: StatsReply | null;
 }
 
-export async function checkDaemon(world: ProcessContext): Promise<DaemonFindings> {
+/** A daemon whose process lives is asked for another `patienceMs`: a slow one is no silent one. */
+export async function checkDaemon(
+  world: ProcessContext,
+  patienceMs: number = limits.patienceMs,
+): Promise<DaemonFindings> {
+  const found = await asked(world);
+  if (!(found instanceof LocalError)) return found;
+  // A refusal is an answer.
+  const isRefusal = found instanceof HelloRefused || found instanceof WrongOwner;
+  const pid = isRefusal ? null : livingDaemon(world);
+  if (pid === null) return { checks: [withoutAnswer(world, found)], stats: null };
+  const before = workOf(pid);
+  const late = await askedAgain(world, patienceMs);
+  if (late instanceof LocalError) {
+    const isAtWork = hasWorked(before, workOf(pid));
+    const isSame = livingDaemon(world) === pid;
+    return {
+      checks: [isSame ? silent(world, pid, late, isAtWork) : withoutAnswer(world, late)],
+      stats: null,
+    };
+  }
+  return { checks: late.checks.map(one => (one.check === "answers" ? slow(one) : one)), stats: late.stats };
+}
+
+/** Asks the daemon once; returns why it did not answer. */
+async function asked(world: ProcessContext, timeoutMs?: number): Promise<DaemonFindings | LocalError> {
   let client: Client;
   try {
-    client = await world.connect({ name: "kite doctor" });
+    client = await world.connect({ name: "kite doctor", ...(timeoutMs === undefined ? {} : { timeoutMs }) });
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
-    return { checks: [withoutAnswer(world, error)], stats: null };
+    return error;
   }
   try {
     const answered = await pinged(world, client);
@@ -32,10 +61,39 @@ export async function checkDaemon(world: ProcessContext): Promise<DaemonFindings
     return { checks, stats: stats.ok ? stats : null };
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
-    return { checks: [withoutAnswer(world, error)], stats: null };
+    return error;
   } finally {
     client.close();
   }
+}
+
+/** Asks until an answer comes, or for so long: a daemon that starts does not listen yet. */
+async function askedAgain(world: ProcessContext, patienceMs: number): Promise<DaemonFindings | LocalError> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    const found = await asked(world, Math.max(1, end - performance.now()));
+    if (!(found instanceof LocalError) || performance.now() + limits.retryPauseMaxMs > end) return found;
+    await delay(limits.retryPauseMaxMs);
+  }
+}
+
+/** Returns the daemon's process if it lives and no signal stopped it, and its socket may be one; else null. */
+function livingDaemon({ paths }: ProcessContext): number | null {
+  const there = lstatSync(paths.socket, { throwIfNoEntry: false });
+  const file = readDaemonFile(paths);
+  if (file === null || !isAlive(file) || isStopped(file.pid)) return null;
+  return there === undefined || there.isSocket() ? file.pid : null;
+}
+
+function slow(answers: Check): Check {
+  const { detail } = answers;
+  if (answers.result !== "ok") return answers;
+  return {
+    ...answers,
+    result: "warn",
+    detail: `${detail}, but an earlier request got no answer in time`,
+    todo: "see what else keeps the machine or its disk busy; Kite needs no restart",
+  };
 }
 
 const check = "daemon";
@@ -54,7 +112,10 @@ function withoutAnswer(world: ProcessContext, error: LocalError): Check {
     };
   }
   const file = readDaemonFile(paths);
-  if (file !== null && isAlive(file)) return silent(world, file.pid, error);
+  if (file !== null && isAlive(file) && isStopped(file.pid)) {
+    const detail = `the daemon (process ${file.pid}) is stopped by a signal, so nobody gets an answer`;
+    return { check, result: "fail", detail, ...advise(world, "let it go on", `kill -CONT ${file.pid}`) };
+  }
   if (error instanceof NotRunning) {
     const kept = existsSync(paths.downFile) ? ", and hooks do not start it (kite down)" : "";
     return { check, result: "warn", detail: `not running${kept}`, ...advise(world, "start it", "kite up") };
@@ -73,27 +134,38 @@ function withoutAnswer(world: ProcessContext, error: LocalError): Check {
   };
 }
 
-/** A daemon whose process lives without an answer. */
-function silent(world: ProcessContext, pid: number, error: LocalError): Check {
-  if (isStopped(pid)) {
-    const detail = `the daemon (process ${pid}) is stopped by a signal, so nobody gets an answer`;
-    return { check, result: "fail", detail, ...advise(world, "let it go on", `kill -CONT ${pid}`) };
-  }
-  const detail =
+/**
+ * A daemon whose process lives without an answer. `isAtWork`: it makes progress; null: the system does not tell. Only one
+ * that does nothing may be ended for the person, and only if it still does not answer then.
+ */
+function silent(world: ProcessContext, pid: number, error: LocalError, isAtWork: boolean | null): Check {
+  const { log, socket } = world.paths;
+  const gives =
     error instanceof NotRunning
-      ? `the daemon (process ${pid}) does not listen on ${world.paths.socket}`
+      ? `the daemon (process ${pid}) does not listen on ${socket}`
       : `the daemon (process ${pid}) does not answer`;
-  return {
-    check,
-    result: "fail",
-    detail,
-    ...advise(
-      world,
-      `its last words are in ${world.paths.log}; to start another one`,
-      `kill -9 ${pid}`,
-      "kite up",
-    ),
-  };
+  if (isAtWork === true) {
+    const detail = `${gives}, but it is at work: it starts, or the machine is busy`;
+    return { check, result: "fail", detail, todo: `wait, then run kite doctor again; it writes to ${log}` };
+  }
+  const { todo, fix } = advise(
+    world,
+    `its last words are in ${log}; to start another one`,
+    `kill -9 ${pid}`,
+    "kite up",
+  );
+  const again = { does: fix.does, work: () => unlessAnswered(world, pid, fix) };
+  return { check, result: "fail", detail: gives, todo, ...(isAtWork === null ? {} : { fix: again }) };
+}
+
+/** Time passed since the check: a daemon that answers now, or works, is not ended. */
+async function unlessAnswered(world: ProcessContext, pid: number, fix: Fix): Promise<string> {
+  const before = workOf(pid);
+  const isAnswering = !((await askedAgain(world, limits.requestMs)) instanceof LocalError);
+  if (isAnswering) return "it answers now, so nothing was ended";
+  if (livingDaemon(world) !== pid) return "its process has ended";
+  if (hasWorked(before, workOf(pid)) !== false) return "it is at work now, so nothing was ended";
+  return fix.work();
 }
 
 /** Ends the daemon and starts it anew; sessions keep what they hold. */
@@ -118,7 +190,7 @@ async function pinged(world: ProcessContext, client: Client): Promise<Check> {
   const ms = (performance.now() - began).toFixed(1);
   const check = "answers";
   if (answer.ok) return { check, result: "ok", detail: `a ping took ${ms} ms` };
-  return { check, result: "fail", detail: answer.error, ...restart(world, "restart it") };
+  return { check, result: "fail", detail: refusalText(answer, "terminal"), ...restart(world, "restart it") };
 }
 
 function lockOf(world: ProcessContext, client: Client): Check {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
 import { commandsIn, type HookCommand, settingsAt } from "../../hooks/claude-code/settings/found.ts";
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { linkTarget, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { launcherPath } from "../../hooks/install/launcher.ts";
 import { clientFiles, launcherFor, programPaths } from "../../hooks/install/program.ts";
@@ -105,8 +105,13 @@ export async function checkLive(world: ProcessContext): Promise<Check[]> {
 }
 
 /** Returns the distinct commands of installed hooks, without the arguments behind the hook's own path. */
-function installedCommands({ paths }: ProcessContext): readonly HookCommand[] {
-  const commands = readInstalls(paths.installs).flatMap(({ file }) => commandsIn(file, paths.bin));
+function installedCommands({ paths, env }: ProcessContext): readonly HookCommand[] {
+  // The client itself wrote into the user's settings that it has the plugin.
+  const files = new Set([
+    linkTarget(userSettings(env)),
+    ...readInstalls(paths.installs).map(one => one.file),
+  ]);
+  const commands = [...files].flatMap(file => commandsIn(file, paths.bin));
   const program = (word: string) => word.startsWith(`${paths.bin}/hook`);
   const bare = commands.map(({ command, args }) => ({
     command,

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
+import { readPlugins } from "../../hooks/claude-code/settings/plugins.ts";
 import { linkTarget, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { programPaths } from "../../hooks/install/program.ts";
@@ -79,12 +80,15 @@ export function installLine(file: string, user: string, { everyEvent, node }: Op
   return ["kite install", ...project, ...options].join(" ");
 }
 
-/** Returns the line that writes Kite's programs anew: for the user if Kite is installed so, else for a project. */
+/** Returns the line that writes Kite's programs anew: for the user if Kite is installed so, else for a project or a plugin. */
 export function installAgain({ paths, env }: ProcessContext): string {
   const user = userSettings(env);
   const files = readInstalls(paths.installs).map(({ file }) => file);
   const file = files.includes(linkTarget(user)) ? linkTarget(user) : files.find(one => existsSync(one));
-  if (file === undefined) return "kite install";
+  if (file === undefined) {
+    const [plugin] = readPlugins(paths.plugins);
+    return plugin === undefined ? "kite install" : `kite plugin ${shellArgument(plugin.folder)}`;
+  }
   const settings = readSettings(file);
   const hooks = settings === null || typeof settings === "string" ? [] : hooksIn(settings);
   const ours = hooks.filter(({ entry }) => isOurs(entry, paths.bin));

@@ -43,7 +43,8 @@ export function isStopped(pid: number): boolean {
   return /^[Tt]/.test(stat.slice(stat.lastIndexOf(")") + 2));
 }
 
-function textOf(path: string): string {
+/** Returns the text of a file of the system; "" if there is none. */
+export function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {

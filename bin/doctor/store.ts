@@ -9,6 +9,7 @@ import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
 import { advise, aside } from "./advice.ts";
+import { oddJournalFile } from "./journal-files.ts";
 import { irregular } from "./odd-file.ts";
 
 /** Doctor warns below this much free space, in bytes. */
@@ -28,6 +29,12 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
       detail,
       ...advise(world, "put it aside", aside(paths.journal), "kite up"),
     };
+  }
+  const odd = oddJournalFile(paths.journal);
+  if (odd !== null) {
+    const { what, say, line } = odd;
+    const advice = line === null ? { todo: say } : advise(world, say, line);
+    return { check, result: "fail", detail: `${what}, so the journal cannot be read`, ...advice };
   }
   const found = inspectJournal(paths.journal);
   if (found.damage !== null) {

@@ -125,7 +125,7 @@ class Holding {
         const sentence =
           "the daemon was away and another session may have held the lock meanwhile; this command holds it again";
         this.#say({ is: "lost", code: "lease_lost", error: sentence }, sentence);
-      } else this.#lost(answer.code, answer.error);
+      } else this.#lost(answer.code, refusalText(answer, "terminal"));
     });
     void client.closed.then(reason => {
       if (this.#held) this.#lost("not_running", reason.message);

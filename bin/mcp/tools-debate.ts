@@ -94,8 +94,8 @@ const verbs: Readonly<Record<Given["verb"], (call: Call, given: Given) => Promis
     const text = rows.length === 0 ? "No debates." : [frame, ...lines].join("\n");
     return { text, data: { note: frame, debates: rows.map(dataOf) } };
   },
-  show: async ({ client }, given) => {
-    const whole = await wholeDebate(client, needed(given, "debate").debate);
+  show: async ({ client, actor }, given) => {
+    const whole = await wholeDebate(client, { ...actor, ...needed(given, "debate") });
     const { debate: row, entries } = whole;
     const lines = [
       `${row.id}: ${quote(row.question, limits.debateTextChars)}, ${stateOf(row)}`,

@@ -1,7 +1,7 @@
 /** The tool by which an agent says what it is about: kite_declare. */
 import * as z from "zod";
 import { type DeclareReply, declarationShape, type Overlap } from "../../protocol/declaration.ts";
-import { frame, nearPath, plain, quote } from "../../protocol/text.ts";
+import { frame, nearPath, nearPathsIn, plain, quote } from "../../protocol/text.ts";
 import { wholePaths } from "../declare/folders.ts";
 import { granted } from "../with-daemon.ts";
 import { told } from "./schema.ts";
@@ -34,7 +34,9 @@ export const declareTools: readonly Tool[] = [declare];
 function textOf({ overlaps, mismatches, missing, role, warnings = [] }: DeclareReply, cwd: string): string {
   const agree = overlaps.length === 0 ? [] : [frame, ...overlaps.map(one => `- ${overlapText(one, cwd)}`)];
   const lacks =
-    missing.length === 0 ? ["Nothing is missing."] : ["Missing:", ...missing.map(one => `- ${one}`)];
+    missing.length === 0
+      ? ["Nothing is missing."]
+      : ["Missing:", ...missing.map(one => `- ${nearPathsIn(one, cwd)}`)];
   const differs = mismatches.map(one => `Your client says otherwise: ${plain(one)}`);
   const kept = warnings.map(one => plain(one));
   return [...agree, `Declared; your role is ${role}.`, ...kept, ...differs, ...lacks].join("\n");

@@ -130,11 +130,21 @@ function full(session: SessionRow, cwd: string) {
   return { ...brief(session, cwd), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000) };
 }
 
-function lockData({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string) {
+function lockData({ path, holder, heldMs, kind, dir, use, waiters }: LockRow, self: string, cwd: string) {
   const by = holder?.name ?? null;
   const inLine = waiters.map(w => w.name);
   const seconds = Math.floor(heldMs / 1000);
-  return { file: nearPath(path, cwd), by, you: holder?.id === self, kind, seconds, inLine };
+  const how = use === undefined ? {} : { use };
+  return {
+    file: nearPath(path, cwd),
+    directory: dir === true,
+    by,
+    you: holder?.id === self,
+    kind,
+    ...how,
+    seconds,
+    inLine,
+  };
 }
 
 function oneLine(session: SessionRow, cwd: string): string {
@@ -166,12 +176,20 @@ function detail(session: SessionRow, cwd: string): string {
   return `${oneLine(session, cwd)}; in ${quote(its)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;
 }
 
-function lockLine({ path, holder, heldMs, kind, waiters }: LockRow, self: string, cwd: string): string {
+function lockLine({ path, holder, heldMs, dir, use, waiters }: LockRow, self: string, cwd: string): string {
   const who =
     holder === null ? "nobody" : holder.id === self ? `you (${quote(holder.name)})` : quote(holder.name);
   const line = waiters.length === 0 ? "" : `; waiting: ${waiters.map(w => quote(w.name)).join(", ")}`;
-  return `${quote(nearPath(path, cwd))} is held by ${who}, ${kind} lock, for ${duration(heldMs)}${line}`;
+  const near = quote(nearPath(dir === true ? `${path}/` : path, cwd), limits.pathBytes);
+  const how = use === undefined ? "" : useTexts[use];
+  return `${near} is held by ${who}${how}, for ${duration(heldMs)} now${line}`;
 }
+
+const useTexts: Readonly<Record<NonNullable<LockRow["use"]>, string>> = {
+  writes: " for an edit under way",
+  command: " while a command runs",
+  kept: " until its work is done",
+};
 
 function freezeLine({ hold, files, by, leftMs, text }: HoldRow, self: string, cwd: string): string {
   const who =

@@ -1,6 +1,6 @@
 /** `kite merge --list` and `--cancel`. */
 import type { MergeRow } from "../../protocol/merge.ts";
-import { actingSession } from "../actor.ts";
+import { who } from "../messages/who.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { mergeLines } from "../view/merges.ts";
@@ -28,8 +28,9 @@ function shown(rows: readonly MergeRow[]): readonly MergeRow[] {
 
 /** Cancels one merge; the command that runs it goes on with the next. Returns the exit code. */
 export async function cancelMerge(world: ProcessContext, id: string, json: boolean): Promise<number> {
+  const by = await who(world);
   return withDaemon(world, json, async client => {
-    const reply = await ask(client, "merge_cancel", { ...actingSession(world.env), merge: id });
+    const reply = await ask(client, "merge_cancel", { ...by, merge: id });
     if (json) printJson(world, reply);
     else
       print(

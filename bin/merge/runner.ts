@@ -73,7 +73,8 @@ async function runOne(running: Running, merge: MergeRow, isOwn: boolean, on: str
     const tried = await turns.whileRunning(merge, lost => tryIt(running, merge, on, lost));
     if (tried.is !== "stopped") await turns.report(merge, outcomeOf(tried));
     else await giveUp(turns, merge, isOwn, tried.reason);
-    const stopped = tried.is === "stopped" ? tried.reason : null;
+    const stopped =
+      tried.is === "stopped" ? (isOwn ? tried.reason : reasonOfOther(merge, tried.reason)) : null;
     return { stopped, checked: tried.is === "checked" ? tried.commit : null };
   } catch (error) {
     if (error instanceof Interrupted)
@@ -82,6 +83,13 @@ async function runOne(running: Running, merge: MergeRow, isOwn: boolean, on: str
     say(`${into}: ${error.message}`);
     return { stopped: null, checked: null };
   }
+}
+
+/** Why a merge of others ends this command: it stays first in the queue until somebody merges it or takes it out. */
+function reasonOfOther({ id, branch }: MergeRow, { code, text }: MergeReason): MergeReason {
+  if (code === "interrupted") return byInterrupt;
+  const first = `${shortOf(branch)} (${id}) is first in the queue`;
+  return reasonFor(code, `${first}: ${text}. To take it out of the queue: kite merge --cancel ${id}`);
 }
 
 async function giveUpInterrupted(turns: Turns, merge: MergeRow, isOwn: boolean): Promise<MergeReason> {

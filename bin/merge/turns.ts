@@ -6,6 +6,7 @@ import type { MergeReason, MergeRow } from "../../protocol/merge.ts";
 import type { ParamsOf } from "../../protocol/requests.ts";
 import type { Acting } from "../actor.ts";
 import type { Client } from "../process-context.ts";
+import { refusalText } from "../refusal-text.ts";
 import { ask } from "../with-daemon.ts";
 import { Interrupted } from "./git.ts";
 
@@ -103,7 +104,7 @@ export class Turns {
     const named = { ...this.#own, runner: this.runner, merge: id, run: runs, outcome };
     const answer = await this.#client.request("merge_report", named);
     if (answer.ok) return answer.merge;
-    throw new RightLost(answer.error);
+    throw new RightLost(refusalText(answer, "terminal"));
   }
 
   /** Cancels what this process has queued and has not run. */

@@ -4,6 +4,7 @@ import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { duration, plain } from "../../protocol/text.ts";
+import { projectName } from "../view/places.ts";
 
 /** One notice; both texts are one line without control characters. */
 export interface Notice {
@@ -32,22 +33,25 @@ export class NoticeWatch {
   /** Returns what has lasted for long enough and was not told yet. */
   look(sessions: readonly SessionRow[], locks: readonly LockRow[], nowMs: number): Notice[] {
     const lasting = new Map<string, Notice | null>();
-    for (const { id, name, attention } of sessions) {
+    for (const { id, name, attention, project } of sessions) {
       if (attention === null) continue;
       const key = `person ${id} ${attention}`;
       const since = this.#since.get(key) ?? nowMs;
       this.#since.set(key, since);
       const isDue = nowMs - since >= this.#bounds.personMs;
-      lasting.set(key, isDue ? notice(`${name} needs you`, attention) : null);
+      lasting.set(key, isDue ? notice(`${name} needs you in ${projectName(project)}`, attention) : null);
     }
     for (const key of this.#since.keys()) if (!lasting.has(key)) this.#since.delete(key);
-    for (const { file, holder, waiters } of locks) {
+    for (const { file, holder, waiters, project } of locks) {
       for (const { id, agent, name, waitedMs, attached } of waiters) {
         if (!attached) continue;
         const isDue = waitedMs >= this.#bounds.waitMs;
         const behind = holder === null ? "" : ` behind ${holder.name}`;
         const text = `for ${file}${behind}, ${duration(waitedMs)} now`;
-        lasting.set(`wait ${id} ${agent} ${file}`, isDue ? notice(`${name} waits`, text) : null);
+        lasting.set(
+          `wait ${id} ${agent} ${file}`,
+          isDue ? notice(`${name} waits in ${projectName(project)}`, text) : null,
+        );
       }
     }
     const due = [...lasting].filter(([key, what]) => what !== null && !this.#told.has(key));
@@ -58,22 +62,38 @@ export class NoticeWatch {
   }
 }
 
+/** The projects of sessions by their ids. */
+export type Projects = ReadonlyMap<string, string>;
+
 /** Returns the notice for an event: work that was wiped or overwritten; null for any other event. */
-export function eventNotice(event: EventLine): Notice | null {
+export function eventNotice(event: EventLine, projects: Projects): Notice | null {
   if (event.event === "work_taken" && event.how === "discarded") {
     const more = event.more === undefined ? "" : ` and ${event.more} more`;
     return notice(
-      `${event.owner.name}'s work was wiped`,
+      `${event.owner.name}'s work was wiped${placeOf(event.by.id, projects)}`,
       `${event.by.name}, ${event.command}: ${event.files.join(", ")}${more}`,
     );
   }
   if (event.event === "lost_update") {
     const over = event.holder === null ? "" : `, which ${event.holder.name} holds`;
-    return notice("a write came too late", `${event.writer.name} wrote ${event.file}${over}`);
+    return notice(
+      `a write came too late${placeOf(event.writer.id, projects)}`,
+      `${event.writer.name} wrote ${event.file}${over}`,
+    );
   }
   return null;
 }
 
+function placeOf(id: string, projects: Projects): string {
+  const project = projects.get(id);
+  return project === undefined ? "" : ` in ${projectName(project)}`;
+}
+
 function notice(title: string, text: string): Notice {
-  return { title: plain(title, nameChars), text: plain(text, 3 * nameChars) };
+  return { title: word(title, nameChars), text: word(text, 3 * nameChars) };
+}
+
+/** One line for a program's argument: agents choose names, and no program may take one for an option. */
+function word(text: string, max: number): string {
+  return plain(text.replace(/^[\s-]+/, ""), max);
 }

@@ -22,7 +22,7 @@ function words(command: readonly string[] | undefined, env: Env, cwd: string): r
   const send = found("notify-send");
   if (send !== undefined) return [send, "--app-name=kite", "--"];
   const osascript = found("osascript");
-  if (osascript !== undefined) return [osascript, "-e", appleScript];
+  if (osascript !== undefined) return [osascript, "-e", appleScript, "--"];
   throw new ProgramFailed(
     "this desktop has no notifier that Kite knows (notify-send, osascript); name a program of your own in config.json: " +
       '{"notify": {"command": ["/path/to/program"]}}',

@@ -5,7 +5,7 @@ import { notifyDefaults } from "../../daemon/config/notify-setting.ts";
 import { streamCode, streamEnd } from "../live.ts";
 import { type Client, type ProcessContext, print } from "../process-context.ts";
 import { ask, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
-import { eventNotice, type Notice, NoticeWatch } from "./notices.ts";
+import { eventNotice, type Notice, NoticeWatch, type Projects } from "./notices.ts";
 import type { Notifier } from "./notifier.ts";
 
 const tickMs = 5_000;
@@ -31,12 +31,14 @@ export function notify(
   const work = async (client: Client) => {
     await ask(client, "subscribe", { events: ["work_taken", "lost_update"] });
     const watch = new NoticeWatch({ personMs, waitMs });
+    let projects: Projects = new Map();
     let isBusy = false;
     const look = async () => {
       if (isBusy) return;
       isBusy = true;
       try {
         const [sessions, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
+        projects = new Map(sessions.map(({ id, project }) => [id, project]));
         for (const notice of watch.look(sessions, locks, world.now())) await show(notice);
       } catch (error) {
         // The daemon is away: the next tick asks again, or the client's end ends this.
@@ -47,7 +49,7 @@ export function notify(
     };
     const stops = [
       client.onEvent(event => {
-        const notice = eventNotice(event);
+        const notice = eventNotice(event, projects);
         if (notice !== null) void show(notice);
       }),
       world.every(tickMs, () => void look()),

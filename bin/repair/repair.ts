@@ -5,6 +5,7 @@ import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
+import { oddJournalFile } from "../doctor/journal-files.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import { repairLines, savedOf } from "../view/repair.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
@@ -32,6 +33,15 @@ export async function repair(
       "not_a_journal",
       `${paths.journal} is not a folder; put it aside, then start Kite: kite up`,
     );
+  const odd = oddJournalFile(paths.journal);
+  if (odd !== null) {
+    const { what, say, line } = odd;
+    const next = line === null ? say : `${say}: ${line}`;
+    return refused(
+      "not_a_journal",
+      `${what}, so the journal cannot be read; ${next}; then kite repair again`,
+    );
+  }
   const acquired = await acquireInstance(paths);
   if (acquired.is === "held") {
     const error = "the daemon runs and has everything in memory; to store it anew: kite down, then kite up";

@@ -51,7 +51,7 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
     return exitCodes.failed;
   }
   const { env, cwd, paths } = world;
-  const refused = await refuseHidden(world, isJson, "spawns an agent");
+  const refused = await refuseHidden(world, isJson, "spawns an agent", "kite_spawn");
   if (refused !== null) return refused;
   const actor = actingSession(env) ?? {};
   const project = await projectOf(cwd);

@@ -165,7 +165,7 @@ export async function set(
   flags: TaskFlags,
 ): Promise<number> {
   const json = flags.json === true;
-  const hidden = status === "done" ? await hiddenAgent(world, "finishes a task") : null;
+  const hidden = status === "done" ? await hiddenAgent(world, "finishes a task", "kite_task_complete") : null;
   if (hidden !== null) {
     fail(world, json, "not_a_person", hidden);
     return exitCodes.failed;

@@ -18,6 +18,8 @@ export interface RefusalNow {
   readonly rule: string | null;
   readonly code: string | null;
   readonly why: string | null;
+  /** Who had the file, if the line says so. */
+  readonly holder: string | null;
   readonly file: string | null;
   readonly project: string | null;
   readonly command: string | null;
@@ -109,8 +111,8 @@ function isRoutine({ event, type }: TrailLine): boolean {
 }
 
 function refusalIn(line: TrailLine): RefusalNow {
-  const { at, event, task = null, rule = null, code = null, why = null, type, project } = line;
+  const { at, event, task = null, rule = null, code = null, why = null, holder = null, type, project } = line;
   const command = type?.startsWith("git ") === true ? type : null;
   const what = { event, task, file: pathIn(line), project, command };
-  return { at, who: actorIn(line), ...what, rule, code, why, resolvedAt: null };
+  return { at, who: actorIn(line), ...what, rule, code, why, holder, resolvedAt: null };
 }

@@ -28,13 +28,18 @@ const idsMax = 10;
 
 export class AboutTask implements About {
   readonly #name: string;
+  readonly #project: string | null;
   readonly #row: TaskRow | null;
   readonly #story: Story;
   readonly #ids = new Set<string>();
 
-  /** `name`: an id, its beginning, or its last part; `row`: the task, if the daemon knows it. */
-  constructor(name: string, row: TaskRow | null, max: number) {
+  /**
+   * `name`: a whole id, or of a task of `project` the beginning of its id or its last part; `row`: the task, if the daemon
+   * knows it.
+   */
+  constructor(name: string, project: string | null, row: TaskRow | null, max: number) {
     this.#name = name;
+    this.#project = project;
     this.#row = row;
     this.#story = new Story(line => this.#mentioned(line).length > 0, max);
   }
@@ -59,14 +64,16 @@ export class AboutTask implements About {
     if (mentioned.length > 0) this.#story.add(line, history);
   }
 
-  #mentioned({ event, task, why = "" }: TrailLine): readonly string[] {
+  #mentioned({ event, project, task, why = "" }: TrailLine): readonly string[] {
     if (!event.startsWith("task_")) return [];
     const ids = [...(task === undefined ? [] : [task]), ...(why.match(/\bt-[0-9a-z]+-[0-9a-z]+\b/g) ?? [])];
     const known = this.#row?.id;
-    return [...new Set(ids)].filter(id =>
+    return [...new Set(ids)].filter(id => {
       // A refused request names a task as it was typed.
-      known === undefined ? isNamed(id, this.#name) : isNamed(known, id),
-    );
+      const [whole, named] = known === undefined ? [id, this.#name] : [known, id];
+      const isHere = isWhole(named) || project === this.#project || this.#ids.has(id);
+      return isHere && isNamed(whole, named);
+    });
   }
 
   async now(client: Client | null): Promise<TaskNow> {
@@ -82,12 +89,12 @@ export class AboutTask implements About {
   }
 }
 
-/** Whether a name is the task's id, the beginning of it, or its last part. */
+/** Whether a name is the task's whole id, the beginning of it, or its last part. */
 function isNamed(id: string, name: string): boolean {
   if (isWhole(name)) return id === name;
   return name.includes("-") ? id.startsWith(name) : id.endsWith(`-${name}`);
 }
 
-function isWhole(id: string): boolean {
+export function isWhole(id: string): boolean {
   return /^t-[0-9a-z]+-[0-9a-z]+$/.test(id);
 }

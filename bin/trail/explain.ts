@@ -13,7 +13,7 @@ import { exitCodes, fail, rowsOf } from "../with-daemon.ts";
 import { type Kind, kinds } from "./about.ts";
 import { AboutAgent } from "./about-agent.ts";
 import { AboutFile } from "./about-file.ts";
-import { AboutTask } from "./about-task.ts";
+import { AboutTask, isWhole } from "./about-task.ts";
 import { unknownAgent } from "./known-agents.ts";
 import { LockHistory } from "./lock-history.ts";
 
@@ -36,13 +36,12 @@ const pipeColumns = 80;
 export async function answer(question: Question): Promise<number> {
   const { world, client, name, kind, max, json } = question;
   const mayBe = (one: Kind) => kind === one || (kind === null && (one !== "task" || name.startsWith("t-")));
+  const project = mayBe("task") ? await projectOf(world.cwd) : null;
   const task =
-    mayBe("task") && client !== null
-      ? await client.request("task_get", { task: name, project: await projectOf(world.cwd) })
-      : null;
+    project !== null && client !== null ? await client.request("task_get", { task: name, project }) : null;
   const sessions = client === null ? null : await rowsOf(client, "sessions");
   const about = {
-    task: new AboutTask(name, task?.ok ? task.task : null, max),
+    task: new AboutTask(name, project, task?.ok ? task.task : null, max),
     agent: new AboutAgent(name, sessions, max),
     file: new AboutFile(await namesOf(world.cwd, name), max),
   };
@@ -98,8 +97,10 @@ export async function answer(question: Question): Promise<number> {
 async function failUnknown({ world, name, kind, json }: Question, refusal: Refusal | null): Promise<void> {
   const unknown = kind === "agent" ? await unknownAgent(world.paths.trail, name) : null;
   const what = kind === null ? "file, agent or task" : kind;
+  const isShort = kind === "task" && !isWhole(name);
+  const where = isShort ? " in this project; a task of another project needs its whole id" : "; see kite log";
   if (kind === "task" && refusal !== null) fail(world, json, refusal.code, refusalText(refusal, "terminal"));
-  else fail(world, json, "nothing_known", unknown ?? `nothing is known of a ${what} ${name}; see kite log`);
+  else fail(world, json, "nothing_known", unknown ?? `nothing is known of a ${what} ${name}${where}`);
 }
 
 function absence(lastAt: number | null, screen: Screen): string {

@@ -40,6 +40,8 @@ export interface Explained {
   readonly before: { readonly who: string; readonly at: number } | null;
   readonly code: string | null;
   readonly why: string | null;
+  /** Of a refusal: who had the file, if the line says so. */
+  readonly holder: string | null;
 }
 
 /** In lines of earlier versions, shorter waits than this, in milliseconds, are only the time of an answer. */
@@ -88,7 +90,17 @@ export class Story {
 }
 
 function explained(line: TrailLine, history: LockHistory): Explained {
-  const { at, event, type, project, task = null, code = null, why = null, heldMs = null } = line;
+  const {
+    at,
+    event,
+    type,
+    project,
+    task = null,
+    code = null,
+    why = null,
+    heldMs = null,
+    holder = null,
+  } = line;
   const who = actorIn(line);
   const file = pathIn(line);
   const what = whatOf(line);
@@ -115,6 +127,7 @@ function explained(line: TrailLine, history: LockHistory): Explained {
     before,
     code,
     why,
+    holder,
   };
 }
 

@@ -10,6 +10,7 @@ import { dist } from "../program-paths.ts";
 import { neededProgram, runProgram } from "../spawn/programs.ts";
 import { isRebuilt } from "../stale-build.ts";
 import { version } from "../version.ts";
+import { counted } from "../view/text.ts";
 
 /** One part: what it is now, and the command that updates it; null if it is up to date. */
 export interface Part {
@@ -50,15 +51,19 @@ async function programPart(world: ProcessContext, fetch: boolean): Promise<Part>
       return { part: "program", now: `version ${version}; its remote does not answer: ${why}`, todo: null };
     }
   }
-  const behind = await inRoot("rev-list", "--count", "HEAD..@{upstream}");
-  const count = Number(behind.output.trim());
+  const counts = await inRoot("rev-list", "--left-right", "--count", "HEAD...@{upstream}");
+  const [ahead = 0, count = 0] = counts.output.trim().split(/\s+/).map(Number);
   const clone = `version ${version}, a clone in ${root}`;
-  if (behind.code !== 0)
+  if (counts.code !== 0)
     return { part: "program", now: `${clone} that follows no remote branch`, todo: null };
   if (count === 0)
     return { part: "program", now: `${clone}${fetch ? "" : ", as of its last fetch"}`, todo: null };
-  const now = `${clone}, ${count} ${count === 1 ? "commit" : "commits"} behind its remote`;
-  return { part: "program", now, todo: `git -C ${here} pull` };
+  const changed = await inRoot("status", "--porcelain", "--untracked-files=no");
+  const isDirty = changed.output.trim() !== "";
+  const own = ahead === 0 ? "" : ` and ${ahead} of its own ahead`;
+  const now = `${clone}, ${counted(count, "commit")} behind its remote${own}${isDirty ? ", with files changed by hand" : ""}`;
+  const pull = `git -C ${here} pull${ahead === 0 ? "" : " --rebase"}`;
+  return { part: "program", now, todo: isDirty ? `git -C ${here} stash && ${pull}` : pull };
 }
 
 async function daemonVersion(world: ProcessContext): Promise<string | null> {

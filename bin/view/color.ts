@@ -1,11 +1,12 @@
 /** Colour: decides in one place whether to colour, and adds colour after views have measured their text. */
 
-export type Style = "plain" | "bold" | "dim" | "red" | "green" | "yellow" | "blue";
+export type Style = "plain" | "bold" | "dim" | "reverse" | "red" | "green" | "yellow" | "blue";
 
 const codes: Readonly<Record<Style, string>> = {
   plain: "",
   bold: "1",
   dim: "2",
+  reverse: "7",
   red: "31",
   green: "32",
   yellow: "33",

@@ -1,5 +1,6 @@
 /** The present of a file, an agent or a task, a sentence for each fact. */
 import type { TaskRow } from "../../protocol/task.ts";
+import { trailReason } from "../refusal-text.ts";
 import type { AgentNow, RefusalNow } from "../trail/about-agent.ts";
 import type { FileNow, HolderNow, WaiterNow } from "../trail/about-file.ts";
 import type { BlockerNow, TaskNow } from "../trail/about-task.ts";
@@ -97,7 +98,8 @@ function lifeSentence(
 
 function refusalSentence({ refusal, ended: end }: AgentNow, screen: Screen): string {
   if (refusal === null) return "The trail tells of no refusal.";
-  const { at, who, why, resolvedAt } = refusal;
+  const { at, who, resolvedAt } = refusal;
+  const why = trailReason(refusal);
   const reason = why === null ? "" : `: ${clean(why)}`;
   const said = ended(
     `${clean(who)} was last denied ${deniedIn(refusal, screen)} at ${clock(at, screen.now)}${reason}`,

@@ -1,4 +1,5 @@
 /** What happened, as sentences. */
+import { trailReason } from "../refusal-text.ts";
 import type { Explained } from "../trail/explained.ts";
 import { nobody } from "../trail/lock-history.ts";
 import { eventWords } from "./log.ts";
@@ -21,7 +22,8 @@ function sentence(one: Explained, screen: Screen, it?: string): string {
   const file = one.file === null ? "" : fileName(one.file, one.project, screen.home);
   const command = one.command === null ? null : `\`${clean(one.command)}\``;
   const waited = one.waitedMs >= noticedMs ? ` after ${precise(one.waitedMs)}` : "";
-  const why = one.why === null ? "" : `: ${clean(one.why)}`;
+  const reason = reasonOf(one);
+  const why = reason === null ? "" : `: ${clean(reason)}`;
   const again =
     one.again === 0 ? "" : `, and again ${counted(one.again, "time")} until ${clock(one.until, screen.now)}`;
   switch (one.what) {
@@ -42,7 +44,7 @@ function sentence(one: Explained, screen: Screen, it?: string): string {
     case "ended":
       return `${who}'s session ended${why === "" ? "" : ` (${clean(one.why ?? "")})`}.`;
     case "task":
-      return taskSentence(one, who, it);
+      return taskSentence(one, who, why, it);
     case "noted":
       if (command !== null) return `${who} ran ${command}${waited}${again}${ended(why)}`;
       if (file === "" && why === "") return `${who}: ${clean(eventWords(one.event))}${again}.`;
@@ -70,10 +72,16 @@ const taskVerbs: ReadonlyMap<string, readonly [did: string, could: string]> = ne
   ["pending", ["made pending again", "make pending"]],
 ]);
 
-function taskSentence({ event, type, task, why, isRefused }: Explained, who: string, it?: string): string {
+/** The reason in words; who had the file is left out where the sentence says it. */
+function reasonOf({ code, why, before, holder }: Explained): string | null {
+  return trailReason({ code, why, holder: before === null ? holder : null });
+}
+
+function taskSentence(one: Explained, who: string, reason: string, it?: string): string {
+  const { event, type, task, why, isRefused } = one;
   const named = it ?? (task === null ? tasksIn(why) : clean(task));
   const [did, could] = taskVerbs.get(type ?? "") ?? taskVerbs.get(event) ?? ["changed", "change"];
-  if (isRefused) return `${who} could not ${could} ${named}${ended(why === null ? "" : `: ${clean(why)}`)}`;
+  if (isRefused) return `${who} could not ${could} ${named}${ended(reason)}`;
   // The end of a claim that nobody asked for.
   if (event === "task_released" || event === "task_failed")
     return ended(`${who} lost ${named}: ${clean(why ?? "")}`);

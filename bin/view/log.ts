@@ -1,6 +1,6 @@
 /** Lines of the trail as text. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import { type Code, codes } from "../../protocol/codes.ts";
+import { trailReason } from "../refusal-text.ts";
 import { actorIn, nobody } from "../trail/lock-history.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
@@ -78,14 +78,8 @@ function whatOf({ event, type, decision }: TrailLine): string {
 }
 
 /** Returns the reason as a sentence; the code alone is for programs. */
-function whyOf({ why, code, decision, rule }: TrailLine): string {
-  if (why !== undefined) return why;
-  if (decision === "event" && rule === "write") return "wrote it";
-  return isCode(code) ? codes[code] : (code ?? "");
-}
-
-function isCode(code: string | undefined): code is Code {
-  return code !== undefined && Object.hasOwn(codes, code);
+function whyOf(line: TrailLine): string {
+  return trailReason(line) ?? (line.decision === "event" && line.rule === "write" ? "wrote it" : "");
 }
 
 /** Returns how long it took, if that is worth a word. */

@@ -29,6 +29,8 @@ export interface SessionsOptions {
   readonly condense: boolean | "always";
   /** Adds a second line per session: id, process, start, directory. */
   readonly detail: boolean;
+  /** The id of the session whose row is marked, and has a line of its own. */
+  readonly chosen?: string | undefined;
   readonly terminals?: ReadonlyMap<number, string> | undefined;
 }
 
@@ -62,6 +64,7 @@ export function sessionsView(data: SessionsInFull, screen: Screen): string[] {
 }
 
 interface Block {
+  readonly isChosen?: boolean;
   readonly cells: Cell[];
   readonly note: string;
   readonly detail: string;
@@ -73,12 +76,13 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
   const crowded = options.condense === "always" || (options.condense && data.sessions.length >= crowdMin);
   const groups = byProject(data.sessions).map(([project, all]) => {
     const families = familiesOf(all);
-    const quiet = families.filter(family => family.every(isQuiet)).flat();
+    const isOwnLine = (one: SessionRow) => one.id === options.chosen;
+    const quiet = families.filter(all => all.every(isQuiet) && !all.some(isOwnLine)).flat();
     const condensed = crowded && quiet.length > quietShownMax ? quiet : [];
     const shown = families.filter(([lead]) => lead !== undefined && !condensed.includes(lead));
     const blocks = shown.flatMap(([lead, ...mates]) => [
-      ...(lead === undefined ? [] : blocksOf(lead, data.locks, places, screen, options.terminals)),
-      ...mates.flatMap(mate => blocksOf(mate, data.locks, places, screen, options.terminals, "└ ")),
+      ...(lead === undefined ? [] : blocksOf(lead, data.locks, places, screen, options)),
+      ...mates.flatMap(mate => blocksOf(mate, data.locks, places, screen, options, "└ ")),
     ]);
     return { project, condensed, blocks };
   });
@@ -101,7 +105,8 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
   for (const group of groups) {
     lines.push(heading(group.project, screen));
     for (const block of group.blocks) {
-      lines.push(...withNote(drawn[next] ?? "", block.note, tableWidth, screen));
+      const [row = "", ...below] = withNote(drawn[next] ?? "", block.note, tableWidth, screen);
+      lines.push(block.isChosen === true ? marked(row, screen) : row, ...below);
       if (options.detail && block.detail !== "") {
         for (const line of wrap(block.detail, screen.width - 6))
           lines.push(`      ${paint(screen, "dim", line)}`);
@@ -113,6 +118,21 @@ export function sessionLines(data: SessionsData, screen: Screen, options: Sessio
     }
   }
   return lines;
+}
+
+/** The sessions in the order of their rows. */
+export function inRowOrder(sessions: readonly SessionRow[]): readonly SessionRow[] {
+  return byProject(sessions).flatMap(([, all]) => familiesOf(all).flat());
+}
+
+/** Marks a row: a `>` in its indent, and in reverse video where there is colour. */
+function marked(row: string, screen: Screen): string {
+  return `  ${paint(screen, "reverse", `> ${unpainted(row).slice(4)}`)}`;
+}
+
+/** The position of the marked row among the lines; -1: there is none. */
+export function markedAt(lines: readonly string[]): number {
+  return lines.findIndex(line => unpainted(line).startsWith("  > "));
 }
 
 /** Each session with its teammates that are sessions of their own behind it; the most urgent family first. */
@@ -192,10 +212,11 @@ function blocksOf(
   locks: readonly LockRow[],
   places: Places,
   screen: Screen,
-  terminals: ReadonlyMap<number, string> | undefined,
+  { terminals, chosen }: SessionsOptions,
   under = "",
 ): Block[] {
   const own: Block = {
+    isChosen: s.id === chosen,
     cells: [
       { text: `${under}${cut(clean(s.name), nameColumns)}`, style: "bold" },
       whereabouts(s),

@@ -7,11 +7,11 @@ import { refusalText } from "../refusal-text.ts";
 import { paint, unpainted } from "./color.ts";
 import { lockLines } from "./locks.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
-import { sessionLines } from "./sessions.ts";
+import { inRowOrder, markedAt, sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { summaryOf, tasksView } from "./tasks.ts";
 import { clean, clock, counted, cut, type Screen, widthOf } from "./text.ts";
-import { compare, hasWait, needsPerson } from "./urgency.ts";
+import { hasWait, needsPerson } from "./urgency.ts";
 import { firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
 
 export interface WatchData {
@@ -41,6 +41,8 @@ interface Section {
   readonly lines: readonly string[];
   /** The command that shows the rest. */
   readonly more: string;
+  /** The position of a line that is always shown. */
+  readonly kept?: number;
 }
 
 /** Least number of lines of a section: its title and one line. */
@@ -118,13 +120,13 @@ function withoutOthers(all: WatchData): WatchData {
   };
 }
 
-/** Returns the sessions that can be chosen, the most urgent first. */
+/** Returns the sessions that can be chosen, in the order of their rows: the most urgent first. */
 export function choosable(all: WatchData): readonly SessionRow[] {
-  return [...withoutOthers(all).sessions].sort(compare);
+  return inRowOrder(withoutOthers(all).sessions);
 }
 
 function chosenSession(data: WatchData): SessionRow | undefined {
-  const sessions = [...data.sessions].sort(compare);
+  const sessions = inRowOrder(data.sessions);
   return sessions[Math.min(data.mode?.chosen ?? 0, sessions.length - 1)];
 }
 
@@ -194,12 +196,13 @@ export function share(wants: readonly number[], room: number): number[] {
   }
 }
 
-function fitted({ lines, more }: Section, room: number, screen: Screen): string[] {
+function fitted({ lines, more, kept = 0 }: Section, room: number, screen: Screen): string[] {
   if (lines.length <= room) return [...lines];
-  if (room <= 1) return lines.slice(0, room);
+  if (room <= 1) return lines.slice(kept, kept + room);
   const hidden = lines.length - room + 1;
   const rest = cut(`  and ${counted(hidden, "more line")}: ${more}`, screen.width);
-  return [...lines.slice(0, room - 1), paint(screen, "dim", rest)];
+  const first = Math.max(0, kept - room + 2);
+  return [...lines.slice(first, first + room - 1), paint(screen, "dim", rest)];
 }
 
 function header({ version, away, sessions, locks, tasks }: WatchData, screen: Screen): string {
@@ -218,9 +221,11 @@ function header({ version, away, sessions, locks, tasks }: WatchData, screen: Sc
   return paint(screen, "bold", cut(line, screen.width));
 }
 
-function sessionSection({ sessions, locks }: WatchData, screen: Screen): Section {
-  const lines = sessionLines({ sessions, locks }, screen, { condense: "always", detail: false });
-  return { title: "Sessions", lines, more: "kite sessions" };
+function sessionSection(data: WatchData, screen: Screen): Section {
+  const { sessions, locks } = data;
+  const chosen = chosenSession(data)?.id;
+  const lines = sessionLines({ sessions, locks }, screen, { condense: "always", detail: false, chosen });
+  return { title: "Sessions", lines, more: "kite sessions", kept: Math.max(0, markedAt(lines)) };
 }
 
 function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {

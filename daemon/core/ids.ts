@@ -32,9 +32,10 @@ export function matchesOf({ ids, ends }: IdIndex, name: string, scope = ""): str
   return some(ends, prefix).map(end => end.slice(prefix.length));
 }
 
-/** Whether `name` names the id: it is the id, begins it, or ends it if it has no dash. */
-export function isMatch(id: string, name: string): boolean {
-  return isEnd(name) ? endOf(id).startsWith(`${name} `) : id.startsWith(name);
+/** Whether `name` is less than a whole id of this kind, such as `t` of `t-mhx3k2p1-1a`. */
+export function isShortOf(kind: string, name: string): boolean {
+  const [first, ...rest] = name.toLowerCase().split("-");
+  return first !== kind || rest.length !== 2 || !rest.every(part => /^[0-9a-z]+$/.test(part));
 }
 
 /** Returns the sentence for several matches, and those that it names. `things` is their noun in the plural. */

@@ -4,121 +4,47 @@
  * Invariant: lists keep the state's order, so a state replayed from a snapshot has the same bytes as the live one.
  */
 
-import { addResult, type CheckResult } from "./checks/table.ts";
+import { addResult } from "./checks/table.ts";
 import { addItem } from "./context.ts";
-import { addDebate, type Debate } from "./debates/table.ts";
-import { addDeclaration, type Declaration } from "./declarations/table.ts";
+import { addDebate } from "./debates/table.ts";
+import { addDeclaration } from "./declarations/table.ts";
 import { addSettled, addWork } from "./files/dirty-files.ts";
 import { addRisk } from "./files/merge-risk.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
-import { addMerge, type Merge } from "./merges/table.ts";
+import { addMerge } from "./merges/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
-import { addConflict, addPending, type Conflict, type PendingNotes } from "./messages/notice-table.ts";
-import { addMessage, type NewMessage } from "./messages/table.ts";
-import type { EventCursor } from "./outcome.ts";
+import { addConflict, addPending } from "./messages/notice-table.ts";
+import { addMessage } from "./messages/table.ts";
+import { Images } from "./preimages.ts";
 import { putReply } from "./retries.ts";
-import type { KeptName, NameSource } from "./sessions/name-source.ts";
-import { addSession, type GivenRole, type Member, type Teammate } from "./sessions/table.ts";
-import { addSpawn, type Spawn } from "./spawns/table.ts";
+import { addSession } from "./sessions/table.ts";
 import {
-  type ContextItem,
-  type DirtyFile,
-  type ExpiredWrite,
-  emptyState,
-  type Freeze,
-  type Hold,
-  type KeptReply,
-  type MergeRisk,
-  type Message,
-  type NodeStart,
-  type Session,
-  type State,
-  type Waiter,
-} from "./state.ts";
-import { insertTasks, type Task, type Tasks } from "./tasks/table.ts";
+  type Header,
+  type Lists,
+  type Part,
+  plainHold,
+  plainMessage,
+  plainSession,
+  plainTask,
+  plainWaiter,
+} from "./snapshot-form.ts";
+import { addSpawn } from "./spawns/table.ts";
+import { emptyState, type State } from "./state.ts";
+import { insertTasks, type Task } from "./tasks/table.ts";
 
 const format = 1;
 
-/** Single values, and lists that stay short. */
-interface Header {
-  readonly format: number;
-  readonly rules: number;
-  readonly seq: number;
-  readonly t: number;
-  readonly storeId: string;
-  readonly epoch: number;
-  readonly nodes: readonly (readonly [string, NodeStart])[];
-  readonly ended: readonly (readonly [string, number])[];
-  readonly grants: number;
-  readonly expiredWrites: readonly (readonly [string, ExpiredWrite])[];
-  readonly taskCount: number;
-  /** Absent in snapshots from before tasks were numbered by project. */
-  readonly taskNumbers?: readonly (readonly [string, number])[];
-  readonly taskNumbersFrom?: number;
-  readonly taskStamp?: Tasks["stamp"];
-  readonly contextVersions: number;
-  /** Absent: no debate was ever opened. */
-  readonly debateCount?: number;
-  /** Absent: no agent was ever spawned. */
-  readonly spawnCount?: number;
-  /** Absent: no merge was ever queued. */
-  readonly mergeCount?: number;
-  readonly messageCount: number;
-  readonly sent: readonly (readonly [string, readonly number[]])[];
-  readonly editHoldCount: number;
-  readonly noteCount: number;
-  /** Absent in snapshots from before declarations. */
-  readonly endedDeclarations?: number;
-  readonly told: EventCursor;
-}
-
-type PlainHold = Omit<Hold, "row">;
-type PlainWaiter = Omit<Waiter, "row" | "blockers">;
-
-/** The lists by the name on their lines, in the order of writing and reading. */
-interface Lists {
-  sessions: Omit<Session, "agents" | "teammates" | "roles" | "members" | "namedBy"> & {
-    /** Absent: the client, in snapshots from before sources of names. */
-    readonly namedBy?: NameSource;
-    readonly agents?: readonly (readonly [string, string])[];
-    readonly teammates?: readonly (readonly [string | null, Teammate])[];
-    /** Absent: nobody gave any. */
-    readonly roles?: readonly (readonly [string | null, GivenRole])[];
-    /** Absent: it leads no other session. */
-    readonly members?: readonly (readonly [string, Member])[];
-  };
-  keptNames: readonly [string, KeptName];
-  idle: string;
-  holds: PlainHold;
-  waiters: PlainWaiter;
-  tasks: Task;
-  writes: DirtyFile;
-  settled: DirtyFile;
-  risks: readonly [string, MergeRisk];
-  notes: PendingNotes;
-  conflicts: readonly [string, Conflict];
-  declarations: Declaration;
-  endedDeclarations: readonly [number, Declaration];
-  context: ContextItem;
-  debates: Debate;
-  messages: NewMessage;
-  editHolds: Freeze;
-  checks: CheckResult;
-  spawns: Spawn;
-  merges: Merge;
-  replies: readonly [string, KeptReply];
-}
-
-type Part = { readonly [N in keyof Lists]?: readonly Lists[N][] };
-
-/** The state at one moment. Copies are shallow where later entries never change the original. */
+/** The state at one moment; its rows are read when they are written. */
 export interface Copy {
   readonly header: Header;
-  readonly lists: { readonly [N in keyof Lists]: readonly Lists[N][] };
+  readonly lists: { readonly [N in keyof Lists]: Iterable<Lists[N]> };
 }
 
-/** Copies the state, which is far cheaper than writing it, so that writing can happen later. */
-export function copyOf(state: State): Copy {
+/**
+ * Notes the state's rows, which is far cheaper than writing them, so that writing can happen piece by piece. `images`
+ * has rows that change meanwhile as they were; without it the copy is read before the next entry.
+ */
+export function copyOf(state: State, images = new Images()): Copy {
   const { locks, tasks, writes, notes, declarations, checks, context, debates, messages, freezes, merges } =
     state;
   const header: Header = {
@@ -148,29 +74,53 @@ export function copyOf(state: State): Copy {
     told: state.lastEventCursor,
   };
   const lists = {
-    sessions: Array.from(state.sessions.live.values(), plainSession),
-    keptNames: [...state.sessions.keptNames],
+    sessions: rows(state.sessions.live, images, plainSession),
+    keptNames: pairs(state.sessions.keptNames),
     idle: [...state.sessions.idle],
-    holds: Array.from(locks.holds.values(), plainHold),
-    waiters: Array.from(locks.waiters.values(), plainWaiter),
-    tasks: Array.from(tasks.all.values(), plainTask),
+    holds: rows(locks.holds, images, plainHold),
+    waiters: rows(locks.waiters, images, plainWaiter),
+    tasks: rows(tasks.all, images, plainTask),
     writes: [...writes.files.values()],
     settled: [...writes.settled.values()],
-    risks: [...state.risks],
+    risks: pairs(state.risks),
     notes: [...notes.pending.values()],
-    conflicts: [...notes.conflicts],
+    conflicts: pairs(notes.conflicts),
     declarations: [...declarations.live.values()],
-    endedDeclarations: [...declarations.ended],
+    endedDeclarations: pairs(declarations.ended),
     context: [...context.items.values()],
     debates: [...debates.all.values()],
-    messages: Array.from(messages.all.values(), plainMessage),
+    messages: rows(messages.all, images, plainMessage),
     editHolds: [...freezes.all.values()],
     checks: [...checks.results.values()],
     spawns: [...state.spawns.all.values()],
     merges: [...merges.all.values()],
-    replies: [...state.replies],
+    replies: pairs(state.replies),
   };
   return { header, lists };
+}
+
+/** Returns a table's rows as they are stored, made when they are read. */
+function rows<Row extends object, Stored>(
+  table: ReadonlyMap<unknown, Row>,
+  images: Images,
+  stored: (row: Row) => Stored,
+): Iterable<Stored> {
+  const all = [...table.values()];
+  return {
+    *[Symbol.iterator]() {
+      for (const row of all) yield stored(images.of(row));
+    },
+  };
+}
+
+/** Returns a table's keys with their values, which entries replace and never change. */
+function pairs<Key, Value>(table: ReadonlyMap<Key, Value>): Iterable<readonly [Key, Value]> {
+  const [keys, values] = [[...table.keys()], [...table.values()]];
+  return {
+    *[Symbol.iterator]() {
+      for (const [i, key] of keys.entries()) yield [key, values[i] as Value] as const;
+    },
+  };
 }
 
 /** Yields the lines of the state, without line ends. */
@@ -211,7 +161,7 @@ export function writeState(state: State): string {
 const itemsPerLine = 1_000;
 const lineChars = 131_072;
 
-function* listLines<N extends keyof Lists>(name: N, items: readonly Lists[N][]): Generator<string, void> {
+function* listLines<N extends keyof Lists>(name: N, items: Iterable<Lists[N]>): Generator<string, void> {
   let texts: string[] = [];
   let chars = 0;
   for (const item of items) {
@@ -312,89 +262,4 @@ function readLists(state: State, part: Part): void {
   for (const spawn of part.spawns ?? []) addSpawn(state.spawns, spawn);
   for (const merge of part.merges ?? []) addMerge(state.merges, merge);
   for (const [key, kept] of part.replies ?? []) putReply(state, key, kept);
-}
-
-function plainSession({ roles, members, ...session }: Session): Lists["sessions"] {
-  return {
-    ...session,
-    agents: [...session.agents],
-    teammates: [...session.teammates],
-    ...(roles.size === 0 ? {} : { roles: [...roles] }),
-    ...(members.size === 0 ? {} : { members: [...members] }),
-  };
-}
-
-/** Copies the fields in a fixed order, whatever created the object. Naming each is by far the fastest way to copy. */
-function plainHold(hold: Hold): PlainHold {
-  return {
-    key: hold.key,
-    path: hold.path,
-    file: hold.file,
-    lexical: hold.lexical,
-    dir: hold.dir,
-    actor: hold.actor,
-    kind: hold.kind,
-    prompt: hold.prompt,
-    bound: hold.bound,
-    token: hold.token,
-    first: hold.first,
-    since: hold.since,
-    touched: hold.touched,
-    renewed: hold.renewed,
-    yieldMs: hold.yieldMs,
-    flights: hold.flights,
-    ancestors: hold.ancestors,
-    loan: hold.loan,
-    origin: hold.origin,
-    askedAgain: hold.askedAgain,
-    retry: hold.retry,
-  };
-}
-
-function plainWaiter(waiter: Waiter): PlainWaiter {
-  return {
-    ticket: waiter.ticket,
-    origin: waiter.origin,
-    actor: waiter.actor,
-    files: waiter.files,
-    single: waiter.single,
-    kind: waiter.kind,
-    prompt: waiter.prompt,
-    flight: waiter.flight,
-    yieldMs: waiter.yieldMs,
-    ancestors: waiter.ancestors,
-    bound: waiter.bound,
-    placeMs: waiter.placeMs,
-    detach: waiter.detach,
-    progress: waiter.progress,
-    since: waiter.since,
-    waitMs: waiter.waitMs,
-    deadline: waiter.deadline,
-    waitEnd: waiter.waitEnd,
-    retry: waiter.retry,
-  };
-}
-
-function plainTask(task: Task): Task {
-  return {
-    id: task.id,
-    n: task.n,
-    project: task.project,
-    createdAt: task.createdAt,
-    createdBy: task.createdBy,
-    updatedAt: task.updatedAt,
-    description: task.description,
-    priority: task.priority,
-    labels: task.labels,
-    dependsOn: task.dependsOn,
-    attempts: task.attempts,
-    debate: task.debate,
-    risk: task.risk,
-    approved: task.approved,
-    state: task.state,
-  };
-}
-
-function plainMessage({ open: _open, letters, ...rest }: Message): NewMessage {
-  return { ...rest, letters: [...letters.values()] };
 }

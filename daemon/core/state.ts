@@ -21,6 +21,7 @@ import {
 import type { Bound, Origin, Retry } from "./origin.ts";
 import type { EventCursor, Reply } from "./outcome.ts";
 import { PathIndex } from "./path-index.ts";
+import { Preimages } from "./preimages.ts";
 import { noSessions, type Sessions } from "./sessions/table.ts";
 import { noSpawns, type Spawns } from "./spawns/table.ts";
 import { noTasks, type Tasks } from "./tasks/table.ts";
@@ -67,6 +68,8 @@ export interface State {
   replyChars: number;
   /** The cursor of the latest event that was not for one request's connection alone. */
   lastEventCursor: EventCursor;
+  /** derived: the rows that snapshots under way still have to write as they were; its tables have the same. */
+  readonly preimages: Preimages;
 }
 
 export interface NodeStart {
@@ -75,6 +78,7 @@ export interface NodeStart {
 }
 
 export interface Locks {
+  readonly preimages: Preimages;
   readonly holds: Map<string, Hold>;
   /** By ticket, the `seq` of the entry that queued the waiter; in queue order. */
   readonly waiters: Map<number, Waiter>;
@@ -111,35 +115,35 @@ export interface Token {
 export interface Hold {
   readonly key: string;
   /** The path as the latest request spelled it, if the key is case-folded. */
-  path?: string | undefined;
-  file: string;
-  lexical: string;
-  dir: boolean;
+  readonly path?: string | undefined;
+  readonly file: string;
+  readonly lexical: string;
+  readonly dir: boolean;
   readonly actor: Actor;
-  kind: LockKind;
-  prompt: string | null;
-  bound: Bound | null;
-  token: Token;
+  readonly kind: LockKind;
+  readonly prompt: string | null;
+  readonly bound: Bound | null;
+  readonly token: Token;
   /** The first token of this unbroken lock: all tokens issued for it from `first` to `token` are valid. */
   readonly first: Token;
   readonly since: number;
-  touched: number;
+  readonly touched: number;
   /** When a permission dialog renewed the lease (core time, ms), at most once; or null. */
-  renewed: number | null;
+  readonly renewed: number | null;
   readonly yieldMs: number;
   /** Tool uses whose writes are in flight. */
-  flights: readonly string[];
+  readonly flights: readonly string[];
   readonly ancestors: readonly (string | null)[];
   /** The loan by which an explicit lock returns to its lender when the borrower is done; or null. */
-  loan: Loan | null;
+  readonly loan: Loan | null;
   /**
    * The origins that got the grant: that of the request, and those of later requests of the actor. An undelivered
    * answer removes its origin, and the grant is undone with the last one. See `heard.ts`.
    */
-  origin: Origin;
-  askedAgain: readonly Origin[];
+  readonly origin: Origin;
+  readonly askedAgain: readonly Origin[];
   /** The retry under which the reply to the latest request for this lock is kept. */
-  retry: Retry | null;
+  readonly retry: Retry | null;
   /** derived: its actor's row; null until the lock is in the table. */
   row: ActorLocks | null;
 }
@@ -169,26 +173,26 @@ export interface ExpiredWrite {
 export interface Waiter {
   readonly ticket: number;
   /** Where the answer goes; null: detached, so it blocks no request until its actor asks again. */
-  origin: Origin | null;
+  readonly origin: Origin | null;
   readonly actor: Actor;
   readonly files: readonly FileRef[];
-  single: boolean;
-  kind: LockKind;
-  prompt: string | null;
-  flight: string | null;
-  yieldMs: number;
+  readonly single: boolean;
+  readonly kind: LockKind;
+  readonly prompt: string | null;
+  readonly flight: string | null;
+  readonly yieldMs: number;
   readonly ancestors: readonly (string | null)[];
-  bound: Bound | null;
-  placeMs: number;
-  detach: boolean;
-  progress: boolean;
+  readonly bound: Bound | null;
+  readonly placeMs: number;
+  readonly detach: boolean;
+  readonly progress: boolean;
   readonly since: number;
-  waitMs: number;
+  readonly waitMs: number;
   /** The end of the wait while attached, of the queue position while detached (core time, ms). */
-  deadline: number;
+  readonly deadline: number;
   /** The end of the wait for `flight` (core time, ms). A reconnect does not extend it: the hook has its own limit. */
-  waitEnd: number;
-  retry: Retry | null;
+  readonly waitEnd: number;
+  readonly retry: Retry | null;
   /** derived: its actor's row; null until the waiter is in the table. */
   row: ActorLocks | null;
   /** derived: the number of its blockers; null while it is detached. */
@@ -261,6 +265,7 @@ export interface KeptReply {
 /** Returns the state before the first entry. */
 export function emptyState(): State {
   const touched = new Set<string>();
+  const preimages = new Preimages();
   return {
     rules: rulesLevel,
     seq: 0,
@@ -268,8 +273,9 @@ export function emptyState(): State {
     storeId: "",
     epoch: 0,
     nodes: new Map(),
-    sessions: noSessions(touched),
+    sessions: noSessions(touched, preimages),
     locks: {
+      preimages,
       holds: new Map(),
       waiters: new Map(),
       grants: 0,
@@ -284,7 +290,7 @@ export function emptyState(): State {
       byOrigin: new Map(),
       byBound: new Map(),
     },
-    tasks: noTasks(touched),
+    tasks: noTasks(touched, preimages),
     writes: {
       files: new Map(),
       byWriter: new Map(),
@@ -300,7 +306,7 @@ export function emptyState(): State {
     declarations: noDeclarations(),
     context: noContext(),
     debates: noDebates(),
-    messages: noMessages(touched),
+    messages: noMessages(touched, preimages),
     freezes: noFreezes(touched),
     checks: noChecks(),
     spawns: noSpawns(),
@@ -308,5 +314,6 @@ export function emptyState(): State {
     replies: new Map(),
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },
+    preimages,
   };
 }

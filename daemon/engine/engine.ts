@@ -13,12 +13,13 @@ import type { Retry } from "../core/origin.ts";
 import type { Grant, Reply, Step } from "../core/outcome.ts";
 import { emptyState, rulesLevel, type State } from "../core/state.ts";
 import type { Soon } from "../journal/batches.ts";
-import type { Journal, ProposeFailure } from "../journal/journal.ts";
+import type { Found, Journal, ProposeFailure } from "../journal/journal.ts";
 import { Answers, type Caller, restarting } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { CoreClock } from "./core-clock.ts";
 import { Outbox } from "./outbox.ts";
-import { rebuild, stateHash } from "./replay.ts";
+import { RecentSteps } from "./recent-steps.ts";
+import { type Recovered, Replay, stateHash } from "./replay.ts";
 import { Agenda } from "./scheduler.ts";
 import { Snapshots } from "./snapshot-schedule.ts";
 import { Throws } from "./throws.ts";
@@ -29,8 +30,11 @@ export interface EngineOptions {
   readonly node: string;
   /** The id of a store that has none yet. */
   readonly storeId: string;
-  /** Sees every step once its answers may leave; during recovery with `replayed` true. */
-  readonly onStep: (entry: Entry, step: Step, state: State, replayed: boolean) => void;
+  /**
+   * Sees every step once its answers may leave, with the epoch of its state; after the recovery, the late steps of the
+   * replay that the ring of events has room for, with `replayed` true.
+   */
+  readonly onStep: (entry: Entry, step: Step, epoch: number, replayed: boolean) => void;
   /** Writes a problem to the daemon's log. */
   readonly onTrouble: (message: string, error: unknown) => void;
   /** Called once with an error that only the end of the process resolves. */
@@ -58,6 +62,7 @@ export class Engine {
   #epoch = 0;
   #count = 0;
   #queue: Entry[] = [];
+  #isRecovered = false;
   /** Until this resolves, the state is inconsistent. */
   #rebuilding: Promise<void> | null = null;
   #closed = false;
@@ -73,7 +78,7 @@ export class Engine {
       node: options.node,
       epoch: () => this.#epoch,
       submitWithRetry: command => this.submitWithRetry(command),
-      onStep: (entry, step) => options.onStep(entry, step, this.#state, false),
+      onStep: (entry, step) => options.onStep(entry, step, this.#state.epoch, false),
     });
     this.#snapshots = new Snapshots(options.journal, soon, options.snapshotEntries);
     this.#agenda = new Agenda({
@@ -204,20 +209,31 @@ export class Engine {
   async #recover(): Promise<void> {
     const { journal, onStep } = this.#options;
     const snapshot = await journal.loadSnapshot();
-    const opened = await journal.open(snapshot?.seq ?? 0, batch => this.#deliver(batch));
-    const recovered = rebuild(snapshot, opened.entries, this.#voided, (entry, step, state) =>
-      onStep(entry, step, state, true),
-    );
+    const steps = new RecentSteps();
+    const replay = new Replay(snapshot, this.#voided, {
+      begin: () => steps.clear(),
+      onStep: (entry, step, epoch) => steps.add(entry, step, epoch),
+    });
+    let until = replay.after;
+    const found: Found = (entry, behindBytes) => {
+      until = entry.seq;
+      replay.add(entry, behindBytes);
+    };
+    const opened = await journal.open(replay.after, batch => this.#deliver(batch), found);
+    const recovered = await this.#repeated(replay, until);
     this.#state = recovered.state;
     this.#clock.catchUp(this.#state.t);
     this.#epoch = opened.epoch;
     this.#snapshots.found(snapshot);
-    for (const { command } of opened.entries) if (command.type === "void") this.#voided.add(command.seq);
+    for (const seq of recovered.voided) this.#voided.add(seq);
+    for (const { entry, step, epoch } of steps.inOrder) onStep(entry, step, epoch, true);
+    this.#isRecovered = true;
     this.#agenda.reset();
     journal.onDurable(seq => this.#outbox.durable(seq));
     journal.onFatal(error => this.#die(error));
     for (const seq of recovered.threw)
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
+    if (this.#queue.length > 0) this.#drain();
     await this.#begin();
     if (this.#state.rules < rulesLevel) await this.submitAndWait({ type: "rules", level: rulesLevel });
     this.#agenda.arm();
@@ -235,7 +251,7 @@ export class Engine {
 
   #deliver(batch: readonly Entry[]): void {
     for (const entry of batch) this.#queue.push(entry);
-    if (this.#rebuilding === null) this.#drain();
+    if (this.#isRecovered && this.#rebuilding === null) this.#drain();
   }
 
   #drain(): void {
@@ -299,8 +315,11 @@ export class Engine {
     const { journal } = this.#options;
     const snapshot = await journal.loadSnapshot();
     const until = this.#state.seq;
-    const entries = (await journal.read(snapshot?.seq ?? 0)).filter(e => e.seq <= until);
-    const { state, threw } = rebuild(snapshot, entries, this.#voided);
+    const replay = new Replay(snapshot, this.#voided);
+    await journal.read(replay.after, (entry, behindBytes) => {
+      if (entry.seq <= until) replay.add(entry, behindBytes);
+    });
+    const { state, threw } = await this.#repeated(replay, until);
     this.#state = state;
     for (const seq of threw) this.#void(seq, new Error(`entry ${seq} threw when it was applied again`));
     // A person can compare the hash with a state replayed from the log alone.
@@ -309,6 +328,16 @@ export class Engine {
     this.#agenda.reset();
     this.#rebuilding = null;
     this.#drain();
+  }
+
+  /** Replays the log up to entry `until` again, as often as it takes. */
+  async #repeated(replay: Replay, until: number): Promise<Recovered> {
+    while (replay.mustRepeat()) {
+      await this.#options.journal.read(replay.after, (entry, behindBytes) => {
+        if (entry.seq <= until) replay.add(entry, behindBytes);
+      });
+    }
+    return replay.recovered;
   }
 
   #snapshotIfDue(): void {

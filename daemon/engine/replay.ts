@@ -1,5 +1,6 @@
 /** Rebuilds the state from a snapshot and the log entries after it. */
 import { createHash } from "node:crypto";
+import { limits } from "../../protocol/limits.ts";
 import { apply, skip } from "../core/apply.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
@@ -16,6 +17,8 @@ export interface Recovered {
   readonly state: State;
   /** Entries that threw and that the log has not voided yet. */
   readonly threw: readonly number[];
+  /** Entries that the log has voided. */
+  readonly voided: readonly number[];
 }
 
 /** Returns the SHA-256 of the state's snapshot text, in hexadecimal; equal states have equal hashes. */
@@ -29,39 +32,90 @@ export function stateHash(state: State): string {
   return hash.digest("hex");
 }
 
-/**
- * Returns the state after a snapshot and the entries behind it. Voided entries are skipped. If an entry throws, the
- * rebuild reports it and starts again without it. `onStep` sees every step of the last pass.
- */
-export function rebuild(
-  snapshot: Snapshot | null,
-  entries: readonly Entry[],
-  skipped: ReadonlySet<number> = new Set(),
-  onStep: (entry: Entry, step: Step, state: State) => void = () => {},
-): Recovered {
-  const voided = new Set(skipped);
-  for (const { command } of entries) if (command.type === "void") voided.add(command.seq);
-  const threw: number[] = [];
-  for (;;) {
-    const state = snapshot === null ? emptyState() : readState(linesOf(snapshot.bytes));
-    checkRules(state.rules);
-    const failed = replay(state, entries, voided, onStep);
-    if (failed === null) return { state, threw };
-    voided.add(failed);
-    threw.push(failed);
-  }
-}
+/** Sees a step of the replay; `epoch` is that of the state after it. */
+type OnStep = (entry: Entry, step: Step, epoch: number) => void;
 
-function replay(
-  state: State,
-  entries: readonly Entry[],
-  voided: ReadonlySet<number>,
-  onStep: (entry: Entry, step: Step, state: State) => void,
-): number | null {
-  for (const entry of entries) {
+/**
+ * Replays the log behind a snapshot, entry by entry as it is read. An entry that the log voids later, or that throws, may
+ * not count: it shows only when the log is being read, so the replay then has to begin again. Invariant: a pass that
+ * need not begin again skipped every entry that is void.
+ */
+export class Replay {
+  readonly #snapshot: Snapshot | null;
+  readonly #skipped: Set<number>;
+  readonly #threw: number[] = [];
+  readonly #voided = new Set<number>();
+  readonly #begin: () => void;
+  readonly #onStep: OnStep;
+  #state: State;
+  #again = false;
+
+  /**
+   * `skipped`: entries known to be void. `begin` is called before each pass; `onStep` sees its late steps, those of the
+   * last `limits.ringBytes` of the log.
+   */
+  constructor(
+    snapshot: Snapshot | null,
+    skipped: ReadonlySet<number> = new Set(),
+    { begin = () => {}, onStep = () => {} }: { readonly begin?: () => void; readonly onStep?: OnStep } = {},
+  ) {
+    this.#snapshot = snapshot;
+    this.#skipped = new Set(skipped);
+    this.#begin = begin;
+    this.#onStep = onStep;
+    this.#state = this.#read();
+  }
+
+  /** The entry that the next pass begins after. */
+  get after(): number {
+    return this.#snapshot?.seq ?? 0;
+  }
+
+  /** Applies the next entry of the log; `behindBytes` of the log follow it. Throws `RulesUnknown`. */
+  readonly add = (entry: Entry, behindBytes: number): void => {
+    const { command } = entry;
+    if (command.type === "void") this.#note(command.seq);
+    // Later entries can only tell what else is void.
+    if (!this.#again) this.#apply(entry, behindBytes <= limits.ringBytes);
+  };
+
+  /** Whether the whole log has to be added once more; begins that pass. */
+  mustRepeat(): boolean {
+    if (!this.#again) return false;
+    this.#again = false;
+    this.#state = this.#read();
+    return true;
+  }
+
+  get recovered(): Recovered {
+    const threw = this.#threw.filter(seq => !this.#voided.has(seq));
+    return { state: this.#state, threw, voided: [...this.#voided] };
+  }
+
+  #read(): State {
+    this.#begin();
+    const state = this.#snapshot === null ? emptyState() : readState(linesOf(this.#snapshot.bytes));
+    checkRules(state.rules);
+    return state;
+  }
+
+  #note(seq: number): void {
+    this.#voided.add(seq);
+    if (seq <= this.after || this.#skipped.has(seq)) return;
+    this.#skipped.add(seq);
+    this.#again = true;
+    // An entry behind it may have thrown only because the void one was applied.
+    for (const late of this.#threw.filter(one => one > seq)) {
+      if (!this.#voided.has(late)) this.#skipped.delete(late);
+      this.#threw.splice(this.#threw.indexOf(late), 1);
+    }
+  }
+
+  #apply(entry: Entry, isLate: boolean): void {
+    const [state, voided] = [this.#state, this.#skipped];
     if (voided.has(entry.seq)) {
       skip(state, entry);
-      continue;
+      return;
     }
     if (entry.command.type === "rules") checkRules(entry.command.level);
     let step: Step;
@@ -69,11 +123,26 @@ function replay(
       step = apply(state, entry);
     } catch {
       // A known bug: the caller gets the entry's number and proposes to void it.
-      return entry.seq;
+      this.#skipped.add(entry.seq);
+      this.#threw.push(entry.seq);
+      this.#again = true;
+      return;
     }
-    onStep(entry, step, state);
+    // To keep every step for a while would cost the collector more than the replay itself.
+    if (isLate) this.#onStep(entry, step, state.epoch);
   }
-  return null;
+}
+
+/** Returns the state after a snapshot and the entries behind it, with voided entries and those that throw left out. */
+export function rebuild(
+  snapshot: Snapshot | null,
+  entries: readonly Entry[],
+  skipped: ReadonlySet<number> = new Set(),
+): Recovered {
+  const replay = new Replay(snapshot, skipped);
+  do for (const entry of entries) replay.add(entry, 0);
+  while (replay.mustRepeat());
+  return replay.recovered;
 }
 
 /** Yields the lines of a snapshot. */

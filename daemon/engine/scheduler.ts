@@ -69,10 +69,12 @@ export class Agenda {
     });
   }
 
-  /** Proposes every timer that is due now. */
+  /** Proposes the timers that are due now, as many as one turn of the event loop may; `arm` sees to the others. */
   proposeDue(): void {
     const now = this.#options.now();
-    for (let timer = this.#deadlines.take(now); timer !== null; timer = this.#deadlines.take(now)) {
+    for (let left: number = limits.turnTimersMax; left > 0; left -= 1) {
+      const timer = this.#deadlines.take(now);
+      if (timer === null) break;
       this.#propose(timer.due, now);
     }
     this.arm();

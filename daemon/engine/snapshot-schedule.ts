@@ -6,8 +6,8 @@ import type { Journal, Snapshot } from "../journal/journal.ts";
 
 /**
  * Decides when to take a snapshot: after `entries` entries, and less often for a large state, since a snapshot costs
- * its size. A failed snapshot is retried only after as many entries. The state is copied at once and then written line
- * by line, with other work in between.
+ * its size. A failed snapshot is retried only after as many entries. The state is written line by line, with other work
+ * in between: rows that change meanwhile are written as they were.
  */
 export class Snapshots {
   readonly #journal: Journal;
@@ -51,13 +51,16 @@ export class Snapshots {
   async take(state: State, last = false): Promise<void> {
     this.#saving = true;
     this.#triedSeq = state.seq;
+    const images = state.preimages.begin();
     try {
       const { seq } = state;
-      const pieces = await this.#written(linesOf(copyOf(state)), last);
+      const pieces = await this.#written(linesOf(copyOf(state, images)), last);
+      state.preimages.end(images);
       this.#seq = seq;
       this.#bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
       await this.#journal.saveSnapshot(seq, pieces);
     } finally {
+      state.preimages.end(images);
       this.#saving = false;
     }
   }

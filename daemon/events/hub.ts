@@ -1,6 +1,7 @@
 /**
- * Distributes events. Invariant: a subscriber gets its events in order and without a gap. Other connections get only
- * the events that published clients know, about sessions registered on them.
+ * Distributes events. Invariants: a subscriber gets its events in order and without a gap. Other connections get only
+ * the events that published clients know, about sessions registered on them. An event costs nothing for the subscribers
+ * that do not want it.
  */
 import type { EventName } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -8,16 +9,20 @@ import type { CoreEvent, Step } from "../core/outcome.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Steps, Turns } from "../server/turns.ts";
 import { type EventFilter, passes, pathsIn } from "./filter.ts";
+import { FilterIndex } from "./filter-index.ts";
 import { EventRing, type Kept, type Published } from "./ring.ts";
 
 type Told = Pick<Step, "events" | "lastEventCursor">;
 
 interface Subscriber {
+  readonly connection: Connection;
   readonly filter: EventFilter;
-  /** The last event sent or filtered out; older than the ring's if the client does not read. */
+  /** The last event sent or filtered out; while it is current, the ring's. */
   cursor: string;
-  /** Events filtered out since the client last got a cursor. */
+  /** Events filtered out since the client last got a cursor; while it is current, those from `toldAt` on. */
   skipped: number;
+  /** The hub's count of events when the client last got a cursor, while it is current. */
+  toldAt: number;
   /** `stopped`: the client does not read, or has not begun. `behind`: it reads, and gets the missed events in turns. */
   state: "current" | "stopped" | "behind";
 }
@@ -42,6 +47,14 @@ const unasked: ReadonlySet<EventName> = new Set<EventName>([
 export class EventHub {
   readonly #ring = new EventRing();
   readonly #subscribers = new Map<Connection, Subscriber>();
+  readonly #filters = new FilterIndex<Subscriber>();
+  /** Current subscribers, the one that got a cursor longest ago first. */
+  readonly #byTold = new Set<Subscriber>();
+  /** Events published so far. */
+  #count = 0;
+  /** How many more events may be sent to subscribers in this turn of the event loop. */
+  #left: number = limits.turnSendsMax;
+  #isRefillDue = false;
   readonly #connections: () => Iterable<Connection>;
   readonly #turns: Turns;
   /** Until this entry the ring keeps events without a subscriber: a client may come back with a cursor. */
@@ -78,9 +91,14 @@ export class EventHub {
   ): { cursor: string; lagged: boolean } {
     const lagged = cursor !== undefined && this.#ring.after(cursor) === null;
     const from = cursor === undefined || lagged ? this.#ring.cursor : cursor;
-    const isNew = !this.#subscribers.has(connection);
-    this.#subscribers.set(connection, { filter, cursor: from, skipped: 0, state: "stopped" });
-    if (isNew) connection.tie(() => this.#remove(connection));
+    const before = this.#subscribers.get(connection);
+    if (before !== undefined) this.#unlist(before);
+    const state = "stopped" as const;
+    const subscriber: Subscriber = { connection, filter, cursor: from, skipped: 0, toldAt: 0, state };
+    this.#subscribers.set(connection, subscriber);
+    this.#filters.add(subscriber);
+    // Of a connection that has closed meanwhile, this takes the subscriber away at once.
+    if (before === undefined) connection.tie(() => this.#remove(connection));
     return { cursor: from, lagged };
   }
 
@@ -98,9 +116,10 @@ export class EventHub {
       this.#ring.pass(epoch, seq, step.events);
       return;
     }
+    const before = this.#ring.cursor;
     const published = this.#ring.add(epoch, seq, step);
     if (published.length === 0) return;
-    for (const [connection, subscriber] of this.#subscribers) this.#send(connection, subscriber, published);
+    if (this.#subscribers.size > 0) this.#send(published, before);
     const about = published.filter(one => one.about.length > 0 && isUnasked(one.name));
     if (about.length > 0) this.#tellOwners(about);
   }
@@ -108,33 +127,45 @@ export class EventHub {
   /** The client reads again: sends the events after its cursor, or `lagged` if the ring no longer has them. */
   drained(connection: Connection): void {
     const subscriber = this.#subscribers.get(connection);
-    if (subscriber?.state === "stopped") this.#catchUpInTurns(connection, subscriber);
+    if (subscriber?.state === "stopped") this.#catchUpInTurns(subscriber);
   }
 
   /** Sends a volatile event to its sessions and to subscribers. */
   tell(event: Volatile, about: readonly string[], project: string): void {
     const line = `${JSON.stringify({ type: "event", ...event })}\n`;
     const filtered = { name: event.event, project, about, ...pathsIn(event) };
+    const subscribed = new Set<Connection>();
+    for (const { connection } of this.#filters.matching(filtered)) {
+      subscribed.add(connection);
+      if (connection.unreadBytes < limits.unreadEventBytes) connection.push(line);
+    }
+    if (!isUnasked(event.event)) return;
     for (const connection of this.#connections()) {
-      const subscriber = this.#subscribers.get(connection);
-      const subscribed = subscriber !== undefined && passes(subscriber.filter, filtered);
-      const own = isUnasked(event.event) && about.some(id => connection.sessions.has(id));
-      if ((subscribed || own) && connection.unreadBytes < limits.unreadEventBytes) connection.push(line);
+      const own = about.some(id => connection.sessions.has(id)) && !subscribed.has(connection);
+      if (own && connection.unreadBytes < limits.unreadEventBytes) connection.push(line);
     }
   }
 
   #remove(connection: Connection): void {
+    const subscriber = this.#subscribers.get(connection);
+    if (subscriber !== undefined) this.#unlist(subscriber);
     this.#subscribers.delete(connection);
     this.#keepUntil = this.#seq + limits.ringEntriesMax;
   }
 
-  #catchUpInTurns(connection: Connection, subscriber: Subscriber): void {
+  #unlist(subscriber: Subscriber): void {
+    this.#filters.remove(subscriber);
+    this.#byTold.delete(subscriber);
+  }
+
+  #catchUpInTurns(subscriber: Subscriber): void {
     subscriber.state = "behind";
-    void this.#turns.make(connection, this.#catchUp(connection, subscriber));
+    void this.#turns.make(subscriber.connection, this.#catchUp(subscriber));
   }
 
   /** Sends missed events until all are sent or the client stops reading. */
-  *#catchUp(connection: Connection, subscriber: Subscriber): Steps<void> {
+  *#catchUp(subscriber: Subscriber): Steps<void> {
+    const { connection } = subscriber;
     for (;;) {
       const missed = this.#ring.after(subscriber.cursor);
       if (missed === null) {
@@ -143,46 +174,103 @@ export class EventHub {
       }
       if (missed === null || missed.length === 0) {
         subscriber.state = "current";
+        this.#toldNow(subscriber, subscriber.skipped);
         return;
       }
       for (const one of missed) {
         // The client has subscribed again meanwhile.
         if (this.#subscribers.get(connection) !== subscriber) return;
-        if (!this.#sendOne(connection, subscriber, one)) return;
+        if (!this.#sendMissed(subscriber, one)) return;
         yield one.bytes;
       }
     }
   }
 
-  #send(connection: Connection, subscriber: Subscriber, events: readonly Published[]): void {
-    if (subscriber.state !== "current") return;
-    if (events.length > limits.turnEventsMax) {
-      this.#catchUpInTurns(connection, subscriber);
-      return;
+  /** Sends the events of one step; `before` is the cursor before them. */
+  #send(events: readonly Published[], before: string): void {
+    const isLong = events.length > limits.turnEventsMax;
+    let last = before;
+    for (const one of events) {
+      this.#count += 1;
+      for (const subscriber of this.#filters.matching(one)) {
+        if (subscriber.state !== "current") continue;
+        if (isLong || this.#left <= 0) {
+          this.#leaveCurrent(subscriber, last);
+          this.#catchUpInTurns(subscriber);
+        } else this.#sendCurrent(subscriber, one, last);
+      }
+      last = one.cursor;
     }
-    for (const one of events) if (!this.#sendOne(connection, subscriber, one)) return;
+    this.#bookmark();
   }
 
-  /** Returns false if the client does not read: `drained` continues. */
-  #sendOne(connection: Connection, subscriber: Subscriber, one: Published): boolean {
+  #sendCurrent(subscriber: Subscriber, one: Published, last: string): void {
+    const { connection } = subscriber;
+    if (connection.unreadBytes >= limits.unreadEventBytes) {
+      this.#leaveCurrent(subscriber, last);
+      return;
+    }
+    this.#toldNow(subscriber);
+    this.#left -= 1;
+    this.#refill();
+    connection.push(one.line);
+  }
+
+  /** The client got everything up to `last`; `drained`, or a turn of its own, continues there. */
+  #leaveCurrent(subscriber: Subscriber, last: string): void {
+    subscriber.state = "stopped";
+    subscriber.cursor = last;
+    subscriber.skipped = Math.max(0, this.#count - 1 - subscriber.toldAt);
+    this.#byTold.delete(subscriber);
+  }
+
+  /** Sends a missed event if the filter passes it. Returns false if the client does not read: `drained` continues. */
+  #sendMissed(subscriber: Subscriber, one: Published): boolean {
+    const { connection } = subscriber;
     if (connection.unreadBytes >= limits.unreadEventBytes) {
       subscriber.state = "stopped";
       return false;
     }
     subscriber.cursor = one.cursor;
+    subscriber.skipped += 1;
     if (passes(subscriber.filter, one)) {
       connection.push(one.line);
       subscriber.skipped = 0;
-    } else this.#passOver(connection, subscriber);
+    } else if (subscriber.skipped >= limits.bookmarkEvents) {
+      connection.push(bookmark(one.cursor));
+      subscriber.skipped = 0;
+    }
     return true;
   }
 
   /** Sends a new cursor now and then: one from the last matching event could be older than the ring. */
-  #passOver(connection: Connection, subscriber: Subscriber): void {
-    subscriber.skipped += 1;
-    if (subscriber.skipped < limits.bookmarkEvents) return;
-    subscriber.skipped = 0;
-    connection.push(`${JSON.stringify({ type: "event", event: "bookmark", cursor: subscriber.cursor })}\n`);
+  #bookmark(): void {
+    for (const subscriber of this.#byTold) {
+      if (this.#left <= 0 || this.#count - subscriber.toldAt < limits.bookmarkEvents) return;
+      const { connection } = subscriber;
+      this.#toldNow(subscriber);
+      this.#left -= 1;
+      this.#refill();
+      if (connection.unreadBytes >= limits.unreadEventBytes)
+        this.#leaveCurrent(subscriber, this.#ring.cursor);
+      else connection.push(bookmark(this.#ring.cursor));
+    }
+  }
+
+  /** Notes that a current subscriber got a cursor, with so many events filtered out since. */
+  #toldNow(subscriber: Subscriber, skipped = 0): void {
+    subscriber.toldAt = this.#count - skipped;
+    this.#byTold.delete(subscriber);
+    this.#byTold.add(subscriber);
+  }
+
+  #refill(): void {
+    if (this.#isRefillDue) return;
+    this.#isRefillDue = true;
+    this.#turns.later(() => {
+      this.#isRefillDue = false;
+      this.#left = limits.turnSendsMax;
+    });
   }
 
   #tellOwners(events: readonly Published[]): void {
@@ -202,4 +290,8 @@ function isForOwner({ event, about }: CoreEvent): boolean {
 
 function isUnasked(name: string): boolean {
   return (unasked as ReadonlySet<string>).has(name);
+}
+
+function bookmark(cursor: string): string {
+  return `${JSON.stringify({ type: "event", event: "bookmark", cursor })}\n`;
 }

@@ -25,6 +25,8 @@ export interface Named {
   path: string;
   key: string;
   fact: PathFact | null;
+  /** The number of the callback in which the file was last looked at. */
+  look: number;
 }
 
 /**
@@ -50,6 +52,7 @@ export class Names {
       path: "",
       key: "",
       fact: null,
+      look: -1,
     };
     const siblings = this.#from.get(cwd);
     if (siblings === undefined) this.#from.set(cwd, new Map([[file, named]]));

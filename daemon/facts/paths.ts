@@ -73,9 +73,9 @@ const darwinVolumes = ["/", "/System/Volumes/Data"];
  * `resolve` walks the path word by word. Each question counts for the device that it concerns, so a link into a hung
  * mount counts for that mount. `resolveNow` answers at once if the parent directory was found on a local filesystem
  * within `limits.directoryKeptMs`: once in each turn of the event loop it compares the parent's real path with the
- * cached one, and one `lstat` answers for the file. So a directory that was moved, or replaced by a link, before a
- * request was sent is always noticed. Two things are assumed during those seconds: no hanging filesystem is mounted or
- * linked at a path in use, and the file itself is no mount point that hangs.
+ * cached one, and once in each callback one `lstat` answers for the file. So a directory that was moved, or replaced by
+ * a link, before a request was sent is always noticed. Two things are assumed during those seconds: no hanging
+ * filesystem is mounted or linked at a path in use, and the file itself is no mount point that hangs.
  */
 export class PathFacts {
   readonly #outside: BudgetedFs;
@@ -87,6 +87,13 @@ export class PathFacts {
   #turn = 0;
   #turnNow = 0;
   #turnKnown = false;
+  /** Counts callbacks: requests of one callback were all sent before its first look at a file. */
+  #look = 0;
+  #lookEnds = false;
+  readonly #endLook = () => {
+    this.#look += 1;
+    this.#lookEnds = false;
+  };
 
   constructor(options: PathFactsOptions = {}) {
     this.#outside = options.outside ?? new BudgetedFs();
@@ -120,11 +127,18 @@ export class PathFacts {
         directory.id === directory.real ? named.path : below(directory.key, folded(name, directory.names));
       named.fact = null;
     }
+    // An unlock often comes in one piece with its lock, and needs no second look.
+    if (named.look === this.#look && named.fact !== null) return named.fact;
     try {
       const stat = lstatSync(named.path, { throwIfNoEntry: false });
       if (stat?.isSymbolicLink()) return null;
       const dir = stat?.isDirectory() === true || file.endsWith("/");
       if (named.fact?.dir !== dir) named.fact = { lexical, real: named.path, key: named.key, dir };
+      named.look = this.#look;
+      if (!this.#lookEnds) {
+        this.#lookEnds = true;
+        void settled.then(this.#endLook);
+      }
       return named.fact;
     } catch {
       // The name is too long or contains a NUL, or the disk fails: `resolve` reports which.
@@ -317,6 +331,8 @@ export class PathFacts {
     });
   }
 }
+
+const settled = Promise.resolve();
 
 function stampOf(stat: BigIntStats | null): Stamped {
   if (stat === null) return { stamp: null, changedAt: Number.POSITIVE_INFINITY };

@@ -113,12 +113,17 @@ class ProcTable implements ProcessTable {
 }
 
 /**
- * Parses `/proc/<pid>/stat`: `pid (name) state ppid ...`, with the start time in field 22. The name may contain blanks
- * and parentheses, so the fields are counted from the last parenthesis.
+ * Returns the fields of `/proc/<pid>/stat` from the third one, the state, on: `pid (name) state ppid ...`. The name may
+ * contain blanks and parentheses, so the fields are counted from the last parenthesis.
  */
+export function statFields(text: string): readonly string[] {
+  return text.slice(text.lastIndexOf(")") + 2).split(" ");
+}
+
+/** Parses `/proc/<pid>/stat`, with the start time in field 22. */
 export function parseStat(text: string, boot: string): ProcessRow | null {
   const pid = Number.parseInt(text, 10);
-  const [state, parent, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state, parent, ...rest] = statFields(text);
   const ticks = rest[17];
   if (state === undefined || ticks === undefined || Number.isNaN(pid)) return null;
   const stopped = "Tt".includes(state);

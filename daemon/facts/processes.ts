@@ -31,16 +31,6 @@ export function parentOf(pid: number, from: ProcessTable = table): number | null
   return typeof row === "string" || row.parent <= 0 ? null : row.parent;
 }
 
-/** Calls `tick` every `ms` until the returned function is called. */
-export type Every = (ms: number, tick: () => void) => () => void;
-
-/** A timer that does not keep the process alive. */
-const everyUnref: Every = (ms, tick) => {
-  const timer = setInterval(tick, ms);
-  timer.unref();
-  return () => clearInterval(timer);
-};
-
 /** How long the youngest child of this very process has run, in milliseconds; as `ProcessTable.youngestChildMs`. */
 export function youngestChildMs(anchor: Anchor, from: ProcessTable = table): number | "none" | "unknown" {
   return isAlive(anchor, from) ? from.youngestChildMs(anchor.pid) : "unknown";
@@ -48,11 +38,10 @@ export function youngestChildMs(anchor: Anchor, from: ProcessTable = table): num
 
 export interface AnchorWatchOptions {
   readonly table?: ProcessTable;
-  readonly every?: Every;
 }
 
 /**
- * Checks processes every `limits.anchorPollMs` and reports once which are gone. An unreadable table proves no death.
+ * Checks processes when asked to and reports once which are gone. An unreadable table proves no death.
  * Several keys may share one process.
  */
 export class AnchorWatch {
@@ -62,12 +51,10 @@ export class AnchorWatch {
   /** Keys of processes that a signal has stopped. */
   readonly #stopped = new Set<string>();
   readonly #table: ProcessTable;
-  readonly #stop: () => void;
   #looking: Promise<void> | null = null;
 
   constructor(options: AnchorWatchOptions = {}) {
     this.#table = options.table ?? table;
-    this.#stop = (options.every ?? everyUnref)(limits.anchorPollMs, () => void this.look());
   }
 
   /** Watches a process for `key`, in place of its earlier one. */
@@ -99,7 +86,6 @@ export class AnchorWatch {
   }
 
   close(): void {
-    this.#stop();
     this.#anchors.clear();
     this.#stopped.clear();
   }
@@ -108,6 +94,7 @@ export class AnchorWatch {
     const asked = [...this.#anchors];
     const rows = await this.#table.rows([...new Set(asked.map(([, anchor]) => anchor.pid))]);
     if (rows === null) return;
+    let gone = 0;
     for (const [key, anchor] of asked) {
       const row = rows.get(anchor.pid);
       const alive = row !== undefined && !row.zombie && row.startTime === anchor.startTime;
@@ -118,8 +105,11 @@ export class AnchorWatch {
       }
       this.remove(key);
       for (const callback of this.#callbacks) callback(key, anchor);
+      gone += 1;
+      if (gone % limits.anchorBatchMax === 0) await new Promise(resolve => setImmediate(resolve));
     }
   }
+
   #noteStopped(key: string, isStopped: boolean): void {
     if (this.#stopped.has(key) === isStopped) return;
     if (isStopped) this.#stopped.add(key);

@@ -10,15 +10,15 @@ import type { Rules } from "../config/project-rules.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
-import { firstBlocker, waitersOver } from "../core/locks/blockers.ts";
+import { firstBlocker, useOf, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { yieldAt } from "../core/locks/yield.ts";
-import type { Hold } from "../core/state.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import { actorOf } from "../sessions/commands.ts";
 import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
 import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
+import { keeperOf } from "./lasting-locks.ts";
 import { refusalVerdict } from "./verdict.ts";
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
@@ -97,24 +97,38 @@ export function contested(
   const index = line.findIndex(w => w.actor.session === actor.session && w.actor.agent === actor.agent);
   const place = index === -1 ? {} : { place: index + 1 };
   if (blocker === null) return { ...refused, holder: null, ...place };
-  const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
-  const yields = blocker.by === "hold" ? yieldAt(blocker.hold) : null;
+  const hold = blocker.by === "hold" ? blocker.hold : null;
+  const by = (hold === null ? null : keeperOf(hold, actor)) ?? {
+    actor: blocker.actor,
+    since: blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since,
+    stays: hold === null ? null : useOf(hold),
+  };
+  const yields = hold === null ? null : yieldAt(hold);
   const holder: LockNote = {
-    file: pathOf(blocker.by === "hold" ? blocker.hold : file),
-    holder: nameOf(services, blocker.actor),
-    heldMs: Math.max(0, now - since),
+    file: pathOf(hold ?? file),
+    holder: nameOf(services, by.actor),
+    heldMs: Math.max(0, now - by.since),
     waiters: line.length,
-    ...doingOf(services, blocker.actor),
-    isDirectory: blocker.by === "hold" && blocker.hold.dir,
-    stays: blocker.by === "hold" ? staysFor(blocker.hold) : null,
+    ...doingOf(services, by.actor),
+    isDirectory: hold?.dir ?? false,
+    stays: by.stays,
     yieldsInMs: yields === null ? null : Math.max(0, yields - now),
   };
   return { ...refused, holder, ...place };
 }
 
-function staysFor({ kind, bound, flights }: Hold): LockNote["stays"] {
-  if (kind === "explicit") return bound === null ? "kept" : "command";
-  return flights.length > 0 ? "writes" : null;
+/**
+ * Whether another actor locked one of the files until its work is done: nobody knows when, so an edit does not wait for
+ * it. It waits for a lock that a running command holds.
+ */
+export function isKept(
+  { engine: { state } }: HookServices,
+  actor: Actor,
+  files: readonly FileRef[],
+  ancestors: readonly (string | null)[],
+): boolean {
+  const blocker = firstBlocker(state.locks, { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY });
+  return blocker?.by === "hold" && keeperOf(blocker.hold, actor) !== null;
 }
 
 /** The task that an actor works on. */

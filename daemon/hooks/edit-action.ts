@@ -8,7 +8,16 @@ import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteIgnored, noteLock } from "../trail/decisions.ts";
-import { actorOfAction, ancestorsOf, contested, type Run, refused, rulesFor, toolOf } from "./action.ts";
+import {
+  actorOfAction,
+  ancestorsOf,
+  contested,
+  isKept,
+  type Run,
+  refused,
+  rulesFor,
+  toolOf,
+} from "./action.ts";
 import type { LockAction } from "./edit-lock.ts";
 import { grantVerdict } from "./verdict.ts";
 
@@ -25,8 +34,10 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     noteIgnored(services, plan.event, toolOf(plan), actor, pathOf(file));
     return { did: "ignored", ok: true };
   }
-  const waitMs = Math.min(asked.waitMs, rules.lockWaitMs);
-  const action = { ...asked, waitMs, ancestors: await ancestorsOf(services, asked) };
+  const ancestors = await ancestorsOf(services, asked);
+  const longestMs = Math.min(asked.waitMs, rules.lockWaitMs);
+  const waitMs = isKept(services, actor, [file], ancestors) ? 0 : longestMs;
+  const action = { ...asked, waitMs, ancestors };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   services.presence.touched(action.session, pathOf(file), file.key);
   const ask = { ...action, files: [file], yieldMs: rules.yieldMs };

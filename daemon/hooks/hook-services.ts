@@ -26,6 +26,7 @@ import { GreenRuns } from "./green-runs.ts";
 import { type HealthEvents, healthListener } from "./health.ts";
 import { HealthNotes } from "./health-notes.ts";
 import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
+import { PeerMemory } from "./peer-changes.ts";
 import { RunningGitCommands } from "./running-git-commands.ts";
 import { ToolFailures } from "./tool-failures.ts";
 import { ToolUses } from "./tool-uses.ts";
@@ -51,6 +52,7 @@ export interface HookServices extends Services {
   readonly toolUses: ToolUses;
   readonly toolFailures: ToolFailures;
   readonly gateMemory: GateMemory;
+  readonly peerMemory: PeerMemory;
   readonly greenRuns: GreenRuns;
   readonly completionTries: CompletionTries;
   readonly clientTasks: ClientTasks;
@@ -107,6 +109,7 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     toolUses: new ToolUses(),
     toolFailures: new ToolFailures(),
     gateMemory: new GateMemory(),
+    peerMemory: new PeerMemory(),
     greenRuns: new GreenRuns(),
     completionTries: new CompletionTries(),
     clientTasks: new ClientTasks(),

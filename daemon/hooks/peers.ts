@@ -1,23 +1,33 @@
-/** What an agent is told at its start: who works in its project, what they declared, what was finished there. */
-import type { CodeViewNote, FinishedNote, LockNote } from "../../hooks/seam/notices.ts";
+/**
+ * What an agent is told at its start, and of that at a prompt what changed: who works in its project, what they declared,
+ * what was finished there.
+ * Invariant: however many sessions and keys there are, each is looked at once, and rows are made only of those that can be
+ * shown.
+ */
+import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SessionRow } from "../../protocol/session.ts";
 import { declarationsOf } from "../core/declarations/table.ts";
+import { useOf, waitersOver } from "../core/locks/blockers.ts";
+import { pathOf } from "../core/locks/replies.ts";
 import { sessionsOf } from "../core/sessions/table.ts";
-import type { Session } from "../core/state.ts";
+import type { ContextItem, Session } from "../core/state.ts";
 import { latestFinished, listOf } from "../core/tasks/table.ts";
-import { lockRows, sessionRow, workedOn } from "../views/sessions-and-locks.ts";
+import { least } from "../least.ts";
+import { sessionRow, workedOn } from "../views/sessions-and-locks.ts";
 import type { ActionOf, Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { unreadOf } from "./inbox.ts";
+import { latestHolds, Nearness } from "./nearness.ts";
+import { marksOf, type Told } from "./peer-changes.ts";
 
 const nobody = {
-  ...{ sessions: [], own: null, views: [], locks: [], finished: [], keys: [], moreKeys: 0 },
-  ...{ readyTasks: 0, ownTasks: [], unread: 0 },
+  ...{ sessions: [], moreSessions: 0, own: null, views: [], locks: [], finished: [], keys: [], moreKeys: 0 },
+  ...{ readyTasks: 0, ownTasks: [], unread: 0, changes: null },
 } as const;
 
-export function listPeers({ services }: Run, action: ActionOf<"list_peers">): HookOutcome {
+export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome {
+  const { services } = run;
   const { session } = action;
   const agent = action.agent ?? null;
   const { state } = services.engine;
@@ -27,67 +37,135 @@ export function listPeers({ services }: Run, action: ActionOf<"list_peers">): Ho
   const isFull = self.agents.size >= limits.agentsPerSessionMax;
   // A teammate starts each time it wakes: only at its first start is it unknown.
   if (agent !== null && (self.agents.has(agent) || isFull)) return silent(self.name);
-  const others = nearestFirst(services, self);
-  const known = {
-    sessions: others,
-    own: agent === null ? null : sessionRow(services, self),
-    views: [...(agent === null ? [] : [self.id]), ...others.map(({ id }) => id)].flatMap(id =>
-      viewsOf(services, id),
-    ),
-    locks: locksOfOthers(services, self),
-    finished: finishedLately(services, self.project),
-    ...keysOf(services, self.project),
-  };
-  if (agent !== null) return { ...silent(self.name), ...known };
+  if (agent !== null)
+    return { ...silent(self.name), ...known(services, self, null, null), own: sessionRow(services, self) };
+  const changes = changesFor(run, self);
+  if (action.changesOnly === true) {
+    const { changed, gone, before } = changes;
+    const news = known(services, self, changed, before ?? toldNothing);
+    return { ...silent(self.name), ...news, changes: { gone, isFirst: before === null } };
+  }
   const readyTasks = listOf(state.tasks, "ready", self.project).size;
   const ownTasks = workedOn(state, session);
-  return { ...silent(self.name), ...known, readyTasks, ownTasks, unread: unreadOf(state, session) };
+  const own = { readyTasks, ownTasks, unread: unreadOf(state, session) };
+  return { ...silent(self.name), ...known(services, self, null, null), ...own };
 }
 
-/** The other sessions of the project: those of the same worktree first, then those seen last. */
-function nearestFirst(services: HookServices, self: Session): SessionRow[] {
-  const others = [...sessionsOf(services.engine.state.sessions, self.project)].filter(one => one !== self);
-  const isFar = ({ worktree }: SessionRow) => Number(worktree !== self.worktree);
-  return others
-    .map(one => sessionRow(services, one))
-    .sort((a, b) => isFar(a) - isFar(b) || a.lastSeenMs - b.lastSeenMs);
+/** What changed since the session was told last. It counts as told when this answer is delivered. */
+function changesFor({ services, delivery }: Run, self: Session) {
+  const { engine, peerMemory } = services;
+  let sharedAt = 0;
+  for (const { at } of sharedOf(services, self.project)) if (at > sharedAt) sharedAt = at;
+  const now: Told = {
+    sessions: marksOf(services, othersOf(services, self)),
+    finishedAt: latestFinished(engine.state.tasks, self.project, 1)[0]?.updatedAt ?? 0,
+    sharedAt,
+  };
+  delivery.whenSettled(heard => {
+    if (heard) peerMemory.told(self.id, now);
+  });
+  return peerMemory.changes(self.id, now, id => engine.state.sessions.live.has(id));
 }
 
-function viewsOf({ engine }: HookServices, session: string): CodeViewNote[] {
-  return declarationsOf(engine.state.declarations, session).flatMap(({ session: id, agent, files }) => {
-    const paths = files.map(({ path, dir }) => (dir && !path.endsWith("/") ? `${path}/` : path));
-    const shown = paths.slice(0, limits.startFilesMax);
-    return paths.length === 0 ? [] : [{ id, agent, files: shown, more: paths.length - shown.length }];
+const toldNothing: Told = { sessions: new Map(), finishedAt: 0, sharedAt: 0 };
+
+/**
+ * What is known of the nearest sessions and of the project: of all sessions, or of those in `only`; with `before` only
+ * what others finished or shared since.
+ */
+function known(services: HookServices, self: Session, only: ReadonlySet<string> | null, before: Told | null) {
+  const near = new Nearness(services, self);
+  const { sorted, more } = nearest(services, self, near, only);
+  const viewed = before === null ? [self, ...sorted] : sorted;
+  return {
+    sessions: sorted.map(one => sessionRow(services, one)),
+    moreSessions: more,
+    views: viewed.flatMap(one => viewsOf(services, one, near)),
+    locks: sorted.flatMap(one => locksOf(services, one, near)),
+    finished: finishedLately(services, self, before),
+    ...keysOf(services, self, before),
+  };
+}
+
+/** As many sessions as can be shown, the nearest first, and how many there are besides. */
+function nearest(
+  services: HookServices,
+  self: Session,
+  near: Nearness,
+  only: ReadonlySet<string> | null,
+): { readonly sorted: readonly Session[]; readonly more: number } {
+  const { presence } = services;
+  let count = 0;
+  function* candidates() {
+    for (const one of othersOf(services, self)) {
+      if (only !== null && !only.has(one.id)) continue;
+      count += 1;
+      yield { one, seenAt: presence.of(one.id).seenAt };
+    }
+  }
+  const latest = least(candidates(), limits.nearSessionsMax, (a, b) => b.seenAt - a.seenAt);
+  const sorted = near.sort(latest.map(({ one }) => one)).slice(0, limits.noteRowsMax);
+  return { sorted, more: count - sorted.length };
+}
+
+/** The other sessions of the project; of lost ones those that hold something. */
+function* othersOf({ engine: { state } }: HookServices, self: Session): Generator<Session, void> {
+  for (const one of sessionsOf(state.sessions, self.project)) {
+    const isThere = one.lostAt === null || (state.locks.actors.bySession.get(one.id)?.held ?? 0) > 0;
+    if (one !== self && isThere) yield one;
+  }
+}
+
+function viewsOf({ engine }: HookServices, session: Session, near: Nearness): CodeViewNote[] {
+  return declarationsOf(engine.state.declarations, session.id).flatMap(({ session: id, agent, files }) => {
+    const named = files.map(({ path, dir }) => ({ path: dir && !path.endsWith("/") ? `${path}/` : path }));
+    const shown = near.sortFiles(named, session).slice(0, limits.startFilesMax);
+    const more = files.length - shown.length;
+    return files.length === 0 ? [] : [{ id, agent, files: shown.map(({ path }) => path), more }];
   });
 }
 
-function locksOfOthers(services: HookServices, { id, project }: Session): LockNote[] {
-  const locks: LockNote[] = [];
-  for (const { row: make } of lockRows(services)) {
-    if (locks.length === limits.rowsDefault) break;
-    const row = make();
-    if (row.project !== project || row.holder === null || row.holder.id === id) continue;
-    const { path: file, holder, heldMs, waiters } = row;
-    const more = { doing: null, edited: [], isDirectory: false, stays: null, yieldsInMs: null };
-    locks.push({ file, holder: holder.name, heldMs, waiters: waiters.length, ...more });
-  }
-  return locks;
+function locksOf(services: HookServices, session: Session, near: Nearness): PeerLock[] {
+  const { state, now } = services.engine;
+  const holds = latestHolds(services, session.id).map(hold => ({ hold, path: pathOf(hold) }));
+  return near
+    .sortFiles(holds, session)
+    .slice(0, limits.startFilesMax)
+    .map(({ hold, path: file }) => ({
+      session: session.id,
+      file,
+      heldMs: Math.max(0, now - hold.since),
+      waiters: [...waitersOver(state.locks, hold)].length,
+      isDirectory: hold.dir,
+      stays: useOf(hold),
+    }));
 }
 
-function finishedLately({ engine, clock }: HookServices, project: string): FinishedNote[] {
+function finishedLately({ engine, clock }: HookServices, self: Session, before: Told | null): FinishedNote[] {
   const since = clock.wall() - limits.startTasksMs;
-  return latestFinished(engine.state.tasks, project, limits.startTasksMax).flatMap(
-    ({ updatedAt, description, state }) =>
-      updatedAt < since || state.status !== "done"
-        ? []
-        : [{ description, by: state.by?.name ?? null, result: state.result }],
+  return latestFinished(engine.state.tasks, self.project, limits.startTasksMax).flatMap(
+    ({ updatedAt, description, state }) => {
+      if (updatedAt < since || state.status !== "done") return [];
+      if (before !== null && (updatedAt <= before.finishedAt || state.by?.id === self.id)) return [];
+      return [{ description, by: state.by?.name ?? null, result: state.result }];
+    },
   );
 }
 
-function keysOf({ engine }: HookServices, project: string) {
-  const keys: string[] = [];
+function* sharedOf({ engine }: HookServices, project: string): Generator<ContextItem, void> {
   for (const item of engine.state.context.items.values())
-    if (item.project === project && (item.endsAt === null || item.endsAt > engine.now)) keys.push(item.key);
-  const shown = keys.sort().slice(0, limits.startKeysMax);
-  return { keys: shown, moreKeys: keys.length - shown.length };
+    if (item.project === project && (item.endsAt === null || item.endsAt > engine.now)) yield item;
+}
+
+function keysOf(services: HookServices, self: Session, before: Told | null) {
+  let count = 0;
+  function* fresh() {
+    for (const { key, at, from } of sharedOf(services, self.project)) {
+      if (before !== null && (at <= before.sharedAt || from?.id === self.id)) continue;
+      count += 1;
+      yield key;
+    }
+  }
+  const shown = least(fresh(), limits.startKeysMax, (a, b) => (a < b ? -1 : 1));
+  return { keys: shown, moreKeys: count - shown.length };
 }

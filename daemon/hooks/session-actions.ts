@@ -165,8 +165,9 @@ export async function awaitRelease(
 export function suspend(run: Run, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {
   const known = run.services.engine.state.sessions.live.get(action.session);
   if (known === undefined) return { did: "suspend", ok: true };
-  // The session goes on under another id, and no longer knows what it was refused.
+  // The session goes on under another id, and no longer knows what it was refused and told.
   run.services.hookWakes.forget(action.session);
+  run.services.peerMemory.forget(action.session);
   if (known.incarnations.length > 1) return end(run, { ...action, cause: "ended" });
   return propose(run, "suspend", { type: "session_suspend", session: action.session });
 }
@@ -185,6 +186,7 @@ export async function end(
     incarnation === null && pid !== undefined && known.incarnations.every(i => i.anchor !== null);
   // The event came from another process: the session's own live on.
   if (isOthers) return { did: "end", ok: true };
+  services.peerMemory.forget(session);
   const reply = await engine.submitAndWait({ type: "session_end", session, incarnation, cause: "ended" });
   const { name, project } = known;
   const line = { at: clock.wall(), event: "SessionEnd", id: session, agent: null, name, project };

@@ -10,6 +10,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   statSync,
   unlinkSync,
@@ -17,6 +18,7 @@ import {
   writeSync,
 } from "node:fs";
 import { promisify } from "node:util";
+import { limits } from "../../protocol/limits.ts";
 
 /**
  * The part of the file system that the journal needs, so that tests can replace it by one that loses unsynced writes.
@@ -29,6 +31,8 @@ export interface Disk {
   list(dir: string): readonly string[];
   /** Reads a whole regular file; EINVAL for anything else, without waiting for it. */
   read(path: string): Buffer;
+  /** Yields a regular file's bytes piece by piece, so that a long one never is in memory as a whole; EINVAL as `read`. */
+  parts(path: string): Iterable<Buffer>;
   /** Bytes in a file, or null if it does not exist. */
   size(path: string): number | null;
   /** Creates a file for appending; EEXIST if it exists. */
@@ -115,13 +119,33 @@ class NodeFile implements DiskFile {
 }
 
 function readRegular(path: string): Buffer {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const fd = openRegular(path);
   try {
-    if (fstatSync(fd).isFile()) return readFileSync(fd);
-    throw Object.assign(new Error(`${path} is not a regular file; move it away`), { code: "EINVAL" });
+    return readFileSync(fd);
   } finally {
     closeSync(fd);
   }
+}
+
+function* partsOf(path: string): Generator<Buffer, void> {
+  const fd = openRegular(path);
+  try {
+    for (;;) {
+      const part = Buffer.allocUnsafe(limits.journalReadBytes);
+      const bytes = readSync(fd, part);
+      if (bytes === 0) return;
+      yield part.subarray(0, bytes);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openRegular(path: string): number {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw Object.assign(new Error(`${path} is not a regular file; move it away`), { code: "EINVAL" });
 }
 
 /** The machine's file system. */
@@ -129,6 +153,7 @@ export const nodeDisk: Disk = {
   mkdir: dir => void mkdirSync(dir, { recursive: true, mode: 0o700 }),
   list: dir => readdirSync(dir),
   read: readRegular,
+  parts: partsOf,
   size: path => statSync(path, { throwIfNoEntry: false })?.size ?? null,
   create: path => new NodeFile(path, "ax"),
   // Not "a": that would create a missing file and wait for the other end of a pipe.

@@ -2,12 +2,15 @@ import { join } from "node:path";
 import { type Disk, diskCode, isNoSpace } from "./disk.ts";
 import type { Reserve } from "./disk-full.ts";
 import { journalFiles } from "./file-names.ts";
+import type { Found } from "./journal.ts";
 import { Manifest } from "./manifest.ts";
 import { SegmentWriter } from "./segment-writer.ts";
 import { type Chain, readChain } from "./segments.ts";
 
 export interface Claim {
   readonly chain: Chain;
+  /** Bytes of the entries that were handed on. */
+  readonly newBytes: number;
   readonly epoch: number;
   readonly segment: SegmentWriter;
   /** A manifest that already names the segment. */
@@ -17,13 +20,23 @@ export interface Claim {
 const attemptsMax = 10;
 
 /**
- * Recovers the log after `after` and claims the next epoch by creating its first segment. Once this resolves, the epoch
- * and every returned entry survive a power cut. No two starts get the same epoch, even at the same time: a start that
- * meets another one's claim withdraws and tries again.
+ * Recovers the log after `after`, hands its entries to `found`, and claims the next epoch by creating its first segment.
+ * Once this resolves, the epoch and every one of these entries survive a power cut. No two starts get the same epoch,
+ * even at the same time: a start that meets another one's claim withdraws and tries again.
  */
-export async function claimEpoch(disk: Disk, dir: string, after: number, reserve: Reserve): Promise<Claim> {
+export async function claimEpoch(
+  disk: Disk,
+  dir: string,
+  after: number,
+  reserve: Reserve,
+  found: Found,
+): Promise<Claim> {
+  let last = after;
+  let newBytes = 0;
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
-    const chain = readChain(disk, dir, after);
+    const chain = readChain(disk, dir, last, found);
+    ({ last } = chain);
+    newBytes += chain.newBytes;
     await settleTail(disk, chain.tail);
     const epoch = chain.files.epoch + 1;
     try {
@@ -31,7 +44,7 @@ export async function claimEpoch(disk: Disk, dir: string, after: number, reserve
       if (isAlone(disk, dir, epoch, segment.name)) {
         const manifest = new Manifest(disk, dir);
         await manifest.begin(epoch, chain.last + 1, chain.files.manifests);
-        return { chain, epoch, segment, manifest };
+        return { chain, newBytes, epoch, segment, manifest };
       }
       segment.close();
       disk.unlink(join(dir, segment.name));

@@ -2,6 +2,7 @@
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
+import { BatchEncoder, type Encoder } from "./batch-encoder.ts";
 import { Batches, closedFailure, failAll, type Soon, type Waiting } from "./batches.ts";
 import { type Disk, nodeDisk, SyncFailed } from "./disk.ts";
 import { fullFailure, Reserve, Space } from "./disk-full.ts";
@@ -9,6 +10,7 @@ import { claimEpoch } from "./epoch.ts";
 import { brokenFailure, lostText, tooLargeFailure } from "./failures.ts";
 import { journalFiles } from "./file-names.ts";
 import {
+  type Found,
   type Journal,
   type JournalHealth,
   type Opened,
@@ -17,7 +19,6 @@ import {
   StoreLost,
 } from "./journal.ts";
 import type { Manifest } from "./manifest.ts";
-import { encodeEntry } from "./segment.ts";
 import { SegmentWriter, TailUnknown } from "./segment-writer.ts";
 import { readChain } from "./segments.ts";
 import { prune, readSnapshot, writeSnapshot } from "./snapshot-file.ts";
@@ -31,6 +32,8 @@ export interface FileJournalOptions {
   /** Runs a task after `ms` without keeping the process alive; returns a function that cancels it. */
   readonly later?: (ms: number, task: () => void) => () => void;
   readonly bounds?: Partial<FileJournalBounds>;
+  /** What turns a write's entries into bytes; the tests have the encoder of an earlier version. */
+  readonly encoder?: Encoder;
 }
 
 /** Bounds of the journal; `limits` explains each. */
@@ -60,6 +63,7 @@ export class FileJournal implements Journal {
   readonly #disk: Disk;
   readonly #bounds: FileJournalBounds;
   readonly #batches: Batches;
+  readonly #encoder: Encoder;
   readonly #reserve: Reserve;
   readonly #space: Space;
   readonly #onDurable: ((seq: number) => void)[] = [];
@@ -89,6 +93,7 @@ export class FileJournal implements Journal {
     this.#disk = options.disk ?? nodeDisk;
     this.#bounds = { ...limits, ...options.bounds };
     this.#rotateAt = this.#bounds.segmentBytes;
+    this.#encoder = options.encoder ?? new BatchEncoder();
     this.#reserve = new Reserve(this.#disk, this.#dir, this.#bounds.reserveBytes);
     this.#space = new Space({
       reserve: this.#reserve,
@@ -128,23 +133,23 @@ export class FileJournal implements Journal {
     return null;
   }
 
-  async open(after: number, deliver: (batch: readonly Entry[]) => void): Promise<Opened> {
+  async open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened> {
     if (this.#phase !== "new") throw new Error("a journal is opened once");
     this.#disk.mkdir(this.#dir);
     await this.#disk.syncDir(dirname(this.#dir));
-    const claim = await claimEpoch(this.#disk, this.#dir, after, this.#reserve);
-    const { chain, epoch, segment, manifest } = claim;
+    const claim = await claimEpoch(this.#disk, this.#dir, after, this.#reserve, found);
+    const { chain, newBytes, epoch, segment, manifest } = claim;
     for (const name of chain.files.unfinished) this.#disk.unlink(join(this.#dir, name));
     this.#segment = segment;
     this.#manifest = manifest;
     this.#epoch = epoch;
     this.#lastSeq = chain.last;
     this.#durableSeq = chain.last;
-    this.#bytes = chain.newBytes;
+    this.#bytes = newBytes;
     this.#deliver = deliver;
     this.#phase = "open";
     this.#space.begin();
-    return { epoch, entries: chain.entries };
+    return { epoch };
   }
 
   verify(): void {
@@ -175,8 +180,8 @@ export class FileJournal implements Journal {
     return saved;
   }
 
-  async read(after: number): Promise<readonly Entry[]> {
-    return after >= this.#lastSeq ? [] : readChain(this.#disk, this.#dir, after).entries;
+  async read(after: number, found: Found): Promise<void> {
+    if (after < this.#lastSeq) readChain(this.#disk, this.#dir, after, found);
   }
 
   close(): Promise<void> {
@@ -194,15 +199,15 @@ export class FileJournal implements Journal {
         return [];
       }
       rest = this.#space.admit(rest);
-      const { entries, text, bytes, taken } = this.#encode(rest);
-      const outcome = entries.length === 0 ? "stored" : this.#append(segment, text);
+      const { entries, bytes, taken } = this.#encode(rest);
+      const outcome = entries.length === 0 ? "stored" : this.#append(segment, bytes);
       if (outcome === "full") {
         this.#noRoomFor = this.#space.full ? taken : 0;
         this.#space.ranOut();
         void this.#settleCut();
         return rest;
       }
-      if (outcome === "stored") this.#stored(entries, bytes);
+      if (outcome === "stored") this.#stored(entries, bytes.length);
       else failAll(rest.slice(0, taken), brokenFailure(this.#fatal, outcome));
       rest = rest.slice(taken);
     }
@@ -229,9 +234,9 @@ export class FileJournal implements Journal {
     this.#batches.release();
   }
 
-  #append(segment: SegmentWriter, text: string): "stored" | "full" | ProposeFailure["outcome"] {
+  #append(segment: SegmentWriter, bytes: Buffer): "stored" | "full" | ProposeFailure["outcome"] {
     try {
-      if (!segment.append(text)) return "full";
+      if (!segment.append(bytes)) return "full";
       // The segment is not at its path, but a start may still find it if its folder is moved back.
       return this.#isInPlace() ? "stored" : "unknown";
     } catch (error) {
@@ -241,25 +246,23 @@ export class FileJournal implements Journal {
   }
 
   /** Encodes as many proposals of `batch` as fit in one write. One that is too large for the log is refused alone. */
-  #encode(batch: readonly Waiting[]): { entries: Entry[]; text: string; bytes: number; taken: number } {
+  #encode(batch: readonly Waiting[]): { entries: Entry[]; bytes: Buffer; taken: number } {
     const entries: Entry[] = [];
-    let text = "";
-    let bytes = 0;
+    let taken = 0;
+    this.#encoder.begin();
     for (const { proposal, failed } of batch) {
       const { origin, at, command } = proposal;
       const entry: Entry = { seq: this.#lastSeq + entries.length + 1, at, origin, command };
-      const line = encodeEntry(entry);
-      const lineBytes = Buffer.byteLength(line);
-      if (lineBytes > this.#bounds.recordBytes && entries.length === 0) {
+      if (!this.#encoder.add(entry, this.#bounds.recordBytes)) {
+        if (entries.length > 0) break;
         failed(proposal, tooLargeFailure(this.#bounds.recordBytes));
-        return { entries, text, bytes, taken: 1 };
+        taken = 1;
+        break;
       }
-      if (bytes + lineBytes > this.#bounds.recordBytes) break;
       entries.push(entry);
-      text += line;
-      bytes += lineBytes;
+      taken += 1;
     }
-    return { entries, text, bytes, taken: entries.length };
+    return { entries, bytes: this.#encoder.end(), taken };
   }
 
   #stored(entries: readonly Entry[], bytes: number): void {

@@ -72,7 +72,7 @@ export function inspectJournal(dir: string, disk: Disk = nodeDisk): JournalInspe
 
 function tryChain(disk: Disk, dir: string, after: number): Chain | string {
   try {
-    return readChain(disk, dir, after);
+    return readChain(disk, dir, after, () => {});
   } catch (error) {
     if (error instanceof JournalDamaged) return error.message;
     throw error;

@@ -18,10 +18,10 @@ export interface Journal {
   /** The content of the last intact snapshot, or null; callable before `open`, and at any time for a rebuild. */
   loadSnapshot(): Promise<Snapshot | null>;
   /**
-   * Opens the log for writing under the next epoch. Returns the epoch and the stored entries after `after`, in order.
-   * Later entries go to `deliver`, in batches.
+   * Opens the log for writing under the next epoch. Hands the stored entries after `after` to `found` as it reads them,
+   * in order, before it resolves: a long log never is in memory as a whole. Later entries go to `deliver`, in batches.
    */
-  open(after: number, deliver: (batch: readonly Entry[]) => void): Promise<Opened>;
+  open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened>;
   /**
    * Proposes commands, in order. `failed` is called for each that could not be stored. Unless `reason.outcome` is
    * "unknown", such a command was not and will not be delivered.
@@ -47,10 +47,10 @@ export interface Journal {
    */
   saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void>;
   /**
-   * The stored entries after `after`, up to the last delivered batch; for a rebuild. Entries before the last snapshot
-   * may have been removed.
+   * Hands the stored entries after `after`, up to the last delivered batch, to `found` in order; for a rebuild. Entries
+   * before the last snapshot may have been removed.
    */
-  read(after: number): Promise<readonly Entry[]>;
+  read(after: number, found: Found): Promise<void>;
   /**
    * Checks that the files are where a start looks for them; if not, `onFatal` gets `StoreLost`. Writes and syncs check
    * this anyway: callers use `verify` when the journal is idle.
@@ -63,9 +63,11 @@ export interface Journal {
   close(): Promise<void>;
 }
 
+/** Takes a stored entry; `behindBytes`: how much of the log follows it, roughly. */
+export type Found = (entry: Entry, behindBytes: number) => void;
+
 export interface Opened {
   readonly epoch: number;
-  readonly entries: readonly Entry[];
 }
 
 export interface Snapshot {

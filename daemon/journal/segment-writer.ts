@@ -46,15 +46,15 @@ export class SegmentWriter {
   }
 
   /**
-   * Appends all of `text`; if there is no space, appends nothing and returns false. Throws any other failure, with
+   * Appends all of `data`; if there is no space, appends nothing and returns false. Throws any other failure, with
    * nothing appended unless it is `TailUnknown`.
    */
-  append(text: string): boolean {
+  append(data: Buffer): boolean {
     let failure: unknown = null;
     this.#unsynced = true;
     try {
-      const written = this.#file.append(text);
-      if (written === Buffer.byteLength(text)) {
+      const written = this.#file.append(data);
+      if (written === data.length) {
         this.#size += written;
         return true;
       }

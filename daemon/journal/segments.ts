@@ -1,6 +1,5 @@
 /** Reads all segments of a journal at a start. */
 import { join } from "node:path";
-import type { Entry } from "../core/commands.ts";
 import type { Disk } from "./disk.ts";
 import {
   compareSegments,
@@ -10,7 +9,7 @@ import {
   type SegmentName,
   segmentName,
 } from "./file-names.ts";
-import { JournalDamaged } from "./journal.ts";
+import { type Found, JournalDamaged } from "./journal.ts";
 import { scanSegment } from "./segment.ts";
 
 /**
@@ -20,23 +19,24 @@ import { scanSegment } from "./segment.ts";
  */
 export interface Chain {
   readonly files: JournalFiles;
-  /** Entries after `after`, in order. */
-  readonly entries: readonly Entry[];
   /** The last stored entry; 0 if there is none. */
   readonly last: number;
-  /** Bytes of `entries`. */
+  /** Bytes of the entries after `after`. */
   readonly newBytes: number;
   /** The last segment, and the end of its last entry. */
   readonly tail: { readonly path: string; readonly goodBytes: number; readonly tornBytes: number } | null;
 }
 
-/** Reads the entries after `after`; throws `JournalDamaged` with file and line. Changes nothing. */
-export function readChain(disk: Disk, dir: string, after: number): Chain {
+/**
+ * Hands the entries after `after` to `found` as it reads them, in order; throws `JournalDamaged` with file and line.
+ * Changes nothing.
+ */
+export function readChain(disk: Disk, dir: string, after: number, found: Found): Chain {
   const files = journalFiles(disk, dir);
   const needed = neededSegments(files.segments, after);
-  const entries: Entry[] = [];
   let last = after;
   let newBytes = 0;
+  let behindBytes = needed.reduce((sum, { name }) => sum + (disk.size(join(dir, name)) ?? 0), 0);
   let tail: Chain["tail"] = null;
   checkLastSegment(dir, files);
   checkSuccessors(disk, dir, files.segments);
@@ -46,14 +46,16 @@ export function readChain(disk: Disk, dir: string, after: number): Chain {
     if (i > 0 && segment.first !== last + 1) {
       throw damaged(dir, `${path} begins with entry ${segment.first}, but entry ${last + 1} comes next`);
     }
-    const bytes = disk.read(path);
-    const scan = scanSegment(bytes, segment.first, after, entries);
+    const scan = scanSegment(disk.parts(path), segment.first, after, (entry, end) =>
+      found(entry, behindBytes - end),
+    );
     if (scan.fault !== null && !(scan.fault.torn && i === needed.length - 1)) {
       throw damaged(dir, `${path}: line ${scan.fault.line} ${scan.fault.reason}`);
     }
     last = scan.last;
     newBytes += scan.newBytes;
-    tail = { path, goodBytes: scan.goodBytes, tornBytes: bytes.length - scan.goodBytes };
+    behindBytes -= scan.goodBytes;
+    tail = { path, goodBytes: scan.goodBytes, tornBytes: scan.tornBytes };
   }
   if (last < after) {
     throw damaged(dir, `the log ends with entry ${last}, but the snapshot holds entries up to ${after}`);
@@ -63,7 +65,7 @@ export function readChain(disk: Disk, dir: string, after: number): Chain {
     const what = `the log ends with entry ${last}, but entries up to ${manifest.durable} were safe on disk`;
     throw damaged(dir, what, manifest);
   }
-  return { files, entries, last, newBytes, tail };
+  return { files, last, newBytes, tail };
 }
 
 /** Segments that may hold entries after `after`, and always the last one. */

@@ -1,9 +1,9 @@
 /** Writes, reads and removes snapshot files. */
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
+import { checksum, hex, isIntact } from "./checksum.ts";
 import { type Disk, type DiskFile, synced } from "./disk.ts";
 import { journalFiles, type SnapshotName, snapshotName } from "./file-names.ts";
-import { checksum, hex, isIntact } from "./segment.ts";
 
 /**
  * A snapshot is its content, a newline, and one line as in a segment with its `{"seq","length","crc"}`. It is written

@@ -52,15 +52,20 @@ export const debateConcede: RequestHandler<"debate_concede"> = (services, reques
 export const debateClose: RequestHandler<"debate_close"> = (services, request, call) => {
   const { debate, verdict, because, force = false } = request;
   const by = speakerOf(services, request, call);
-  const said = { debate, verdict, because, force, wallMs: services.clock.wall() };
+  const project = projectOf(services, request, call);
+  const said = { debate, project, verdict, because, force, wallMs: services.clock.wall() };
   return propose(services, call, by, { type: "debate_close", by, ...said, ...retryOf(request, call) });
 };
 
 export const debateGet: RequestHandler<"debate_get"> = (services, request, call) =>
-  call.replyLong(() => found(services, request));
+  call.replyLong(() => found(services, request, projectOf(services, request, call)));
 
-function* found({ engine }: Services, request: RequestOf<"debate_get">): Steps<string | Reply> {
-  const debate = findDebate(engine.state.debates, request.debate);
+function* found(
+  { engine }: Services,
+  request: RequestOf<"debate_get">,
+  project: string,
+): Steps<string | Reply> {
+  const debate = findDebate(engine.state.debates, request.debate, project);
   return isDebate(debate) ? yield* debateText(debate, request.after ?? 0) : debate;
 }
 
@@ -74,7 +79,8 @@ function enter(
   entry: NewEntry,
 ): undefined {
   const by = speakerOf(services, request, call);
-  const said = { debate: request.debate, entry, wallMs: services.clock.wall() };
+  const project = projectOf(services, request, call);
+  const said = { debate: request.debate, project, entry, wallMs: services.clock.wall() };
   return propose(services, call, by, { type: "debate_enter", by, ...said, ...retryOf(request, call) });
 }
 

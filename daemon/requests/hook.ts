@@ -18,6 +18,9 @@ export const hook: RequestHandler<"hook", HookServices> = (services, request, ca
   return undefined;
 };
 
+/** What the status line shows where Kite is off, as the hook clients print it where it is off everywhere. */
+const offLine = "kite: off\n";
+
 async function answer(services: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
   const began = performance.now();
   const { adapter, hookCounts } = services;
@@ -30,7 +33,14 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   const { socket, hookWaitMs: waitMs } = services;
   const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake, statusLine });
   if (asked.session !== null && asked.home !== null) services.teams.saw(asked.session, asked.home);
-  const plan = isOffFor(services, asked, request.event["cwd"]) ? withoutWaits(asked) : asked;
+  const isUnseen = isOffFor(services, asked, request.event["cwd"]);
+  if (isUnseen && statusLine) {
+    const words = { output: offLine };
+    if (request.reply === "raw") call.replyRaw(rawReply(words), null);
+    else call.reply({ ok: true, ...words });
+    return;
+  }
+  const plan = isUnseen ? withoutWaits(asked) : asked;
   // The event's other hook counts it; the status line is no event.
   if (!wake && !statusLine) count(hookCounts, plan.event);
   const unbroken = breakSilence(plan, call);

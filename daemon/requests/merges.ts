@@ -61,7 +61,8 @@ export const mergeReport: RequestHandler<"merge_report"> = (services, request, c
 export const mergeCancel: RequestHandler<"merge_cancel"> = (services, request, call) => {
   const by = speakerOf(services, request, call);
   const { merge = null, runner = "", reason = askedFor } = request;
-  const asked = { by, merge, runner, reason, ...timed(services, request, call) };
+  const project = projectOf(services, request, call);
+  const asked = { by, merge, project, runner, reason, ...timed(services, request, call) };
   const why = (reply: Reply) => (reply.ok ? `cancelled ${String(reply["cancelled"])}` : "");
   propose(services, call, by, { type: "merge_cancel", ...asked }, why);
   return undefined;

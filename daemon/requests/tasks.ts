@@ -300,10 +300,16 @@ function propose(
     const moved = command.type === "task_update" ? command.status : null;
     const type = moved === null ? call.type : moved;
     const task = taskIn(command, reply);
-    noteReply(services, call.type, by, reply, { rule: "task", type, task, why: named(reply) });
+    const project = projectOfTask(reply) ?? projectOf(services, request, call);
+    noteReply(services, call.type, by, reply, { rule: "task", type, task, project, why: named(reply) });
     return reply.ok && warnings.length > 0 ? { ...reply, warnings } : reply;
   });
   return undefined;
+}
+
+/** Returns the project of the one task that a reply shows: a person has none, and an agent names others' tasks, too. */
+function projectOfTask({ task }: Reply & { readonly task?: unknown }): string | undefined {
+  return typeof task === "object" && task !== null && "project" in task ? String(task.project) : undefined;
 }
 
 /** Returns the id of the one task that a reply is about; of a refusal, the task as the request named it. */

@@ -8,6 +8,7 @@
 import type { Socket } from "node:net";
 import { limits } from "../../protocol/limits.ts";
 import { type Line, LineDecoder } from "../../protocol/wire.ts";
+import { jsonReplyLine, replyLine } from "./reply-line.ts";
 
 /** What the server does for its connections. */
 export interface ConnectionOwner {
@@ -159,15 +160,12 @@ export class Connection {
 
   /** Sends the reply; `delivered` is called with whether the kernel accepted it for a live client. */
   reply(slot: Slot, message: object, delivered: ((ok: boolean) => void) | null = null): void {
-    this.replyJson(slot, JSON.stringify(message), delivered);
+    this.replyText(slot, replyLine(slot.rid, message), delivered);
   }
 
   /** As `reply`, with a message that is already JSON. */
   replyJson(slot: Slot, json: string, delivered: ((ok: boolean) => void) | null = null): void {
-    const { rid } = slot;
-    // The `rid` is prepended as text: copying the object would cost as much as encoding it.
-    const line = rid === undefined ? `${json}\n` : `{"rid":${JSON.stringify(rid)},${json.slice(1)}\n`;
-    this.replyText(slot, line, delivered);
+    this.replyText(slot, jsonReplyLine(slot.rid, json), delivered);
   }
 
   /** As `reply`, with the bytes to send. */

@@ -5,6 +5,7 @@ import { nearest } from "../../protocol/nearest.ts";
 import { type RequestOf, type RequestType, requests } from "../../protocol/requests.ts";
 import { isObject, type Line, nestingWithin } from "../../protocol/wire.ts";
 import { jsonWithinBounds } from "./json-bounds.ts";
+import { plainLock } from "./plain-locks.ts";
 
 const types: ReadonlySet<string> = new Set(Object.keys(requests));
 
@@ -38,6 +39,10 @@ export function parseRequest(line: Line): Parsed {
   if (!isObject(value)) return bad(undefined, refuse("invalid_json", "invalid json"));
   const rid = typeof value["rid"] === "string" || typeof value["rid"] === "number" ? value["rid"] : undefined;
   const type = value["type"];
+  if (type === "file_lock" || type === "file_unlock") {
+    const request = plainLock(value);
+    if (request !== null) return { ok: true, rid, type, request };
+  }
   if (!isType(type)) return bad(rid, unknownType(type));
   if (!nested(type, value)) {
     return bad(rid, tooDeep);

@@ -51,6 +51,12 @@ export class Server implements ConnectionOwner {
     return this.#connections;
   }
 
+  /** Whether the connection of this number is open. Looks at all of them: for rare questions. */
+  isOpen(number: number): boolean {
+    for (const connection of this.#connections) if (connection.number === number) return true;
+    return false;
+  }
+
   /** Starts to answer requests. */
   serve(answering: Answering): void {
     this.#answering = answering;

@@ -54,6 +54,11 @@ export class Turns {
     });
   }
 
+  /** Runs a task in the next turn of the event loop. */
+  later(task: () => void): void {
+    this.#soon(task);
+  }
+
   #run(): void {
     for (const job of this.#jobs) {
       if (this.#left <= 0) return;

@@ -64,7 +64,7 @@ export class Life {
   }
 
   #tick(): void {
-    const { services, stillOurs, verifyJournal, onAlive, idleExitMs } = this.#options;
+    const { services, anchors, stillOurs, verifyJournal, onAlive, idleExitMs } = this.#options;
     const { engine, clock, presence } = services;
     if (!stillOurs()) {
       this.#options.stop("the socket or the lock file is no longer this daemon's");
@@ -72,6 +72,8 @@ export class Life {
     }
     verifyJournal();
     onAlive();
+    // In the same turn of the event loop: each time that a daemon at rest wakes up costs more than a few looks.
+    void anchors.look();
     presence.keepOnly(engine.state.sessions.live);
     for (const session of engine.state.sessions.live.values()) {
       if (session.lostAt === null && session.node === services.node && this.#isSilent(session))

@@ -37,6 +37,8 @@ export interface PresenceFileOptions {
   readonly path: string;
   readonly presence: PresenceTable;
   readonly clock: Clock;
+  /** Calls back in the next turn of the event loop; the default is `setImmediate`. */
+  readonly soon?: (task: () => void) => void;
   /** Called once if the file cannot be written. */
   readonly onTrouble: (message: string, error: unknown) => void;
 }
@@ -45,6 +47,8 @@ export class PresenceFile {
   readonly #options: PresenceFileOptions;
   #live: Live = new Map();
   #saved = "";
+  /** The lines of the save under way, or of the last one. */
+  #lines: Generator<string, void> | null = null;
   #savedAtMs: number;
   #hasFailed = false;
 
@@ -77,22 +81,55 @@ export class PresenceFile {
     }
   }
 
-  /** Saves if the last save was a while ago and something changed; costs a comparison else. */
+  /**
+   * Saves if the last save was a while ago and something changed; costs a comparison else. The rows of many sessions are
+   * written in several turns of the event loop, each row as it is then.
+   */
   saveSoon(): void {
-    if (this.#options.clock.now() - this.#savedAtMs >= limits.presenceSaveMs) this.save();
+    const { clock, soon = task => void setImmediate(task) } = this.#options;
+    if (clock.now() - this.#savedAtMs < limits.presenceSaveMs) return;
+    this.#savedAtMs = clock.now();
+    const lines = this.#linesNow();
+    this.#lines = lines;
+    const pieces: string[] = [];
+    const goOn = () => {
+      // Another save has begun.
+      if (this.#lines !== lines) return;
+      for (let left: number = limits.presenceRowsPerTurn; left > 0; left -= 1) {
+        const { value, done } = lines.next();
+        if (done === true) {
+          this.#write(pieces);
+          return;
+        }
+        pieces.push(value);
+      }
+      soon(goOn);
+    };
+    goOn();
   }
 
+  /** Saves at once. */
   save(): void {
-    const { path, presence, clock, onTrouble } = this.#options;
-    this.#savedAtMs = clock.now();
+    this.#savedAtMs = this.#options.clock.now();
+    this.#lines = null;
+    this.#write([...this.#linesNow()]);
+  }
+
+  /** Yields the fields of the file's sessions. */
+  *#linesNow(): Generator<string, void> {
+    const { presence, clock } = this.#options;
     // Whole seconds: else every save would differ by a millisecond from the one before, and be written.
     const offsetMs = Math.round((clock.wall() - clock.now()) / 1000) * 1000;
-    const sessions: Record<string, Stored> = {};
     for (const [id, row] of presence.rows) {
       const begun = this.#live.get(id)?.begun;
-      if (begun !== undefined) sessions[id] = storedOf(row, begun, offsetMs);
+      if (begun !== undefined)
+        yield `${JSON.stringify(id)}:${JSON.stringify(storedOf(row, begun, offsetMs))}`;
     }
-    const text = JSON.stringify(sessions);
+  }
+
+  #write(lines: readonly string[]): void {
+    const { path, clock, onTrouble } = this.#options;
+    const text = `{${lines.join(",")}}`;
     if (text === this.#saved) return;
     try {
       // As a whole, so that a start finds the old one or the new one.

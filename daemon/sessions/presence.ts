@@ -6,6 +6,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/session.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { Health } from "../core/health/judge.ts";
+import { addToSet, removeFromSet, type Sets } from "../core/sets.ts";
 import type { Clock } from "../engine/clock.ts";
 
 /** The signs of life of one agent. Times are core time in milliseconds. */
@@ -61,6 +62,8 @@ export interface AgentPresence extends Pulse {
 export class PresenceTable {
   readonly #clock: Clock;
   readonly #rows = new Map<string, Presence>();
+  /** The sessions that have a file open, by its key. */
+  readonly #openIn: Sets<string, string> = new Map();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -86,7 +89,10 @@ export class PresenceTable {
       prompt: null,
       title: null,
       agents: new Map(),
-      files: new BoundedMap({ entriesMax: limits.touchedMax }),
+      files: new BoundedMap({
+        entriesMax: limits.touchedMax,
+        onDelete: key => removeFromSet(this.#openIn, key, session),
+      }),
     };
     this.#rows.set(session, row);
     return row;
@@ -165,21 +171,24 @@ export class PresenceTable {
   /** Notes that the session has the file open; evicts the oldest files. */
   touched(session: string, path: string, key: string): void {
     this.of(session).files.set(key, path);
+    addToSet(this.#openIn, key, session);
   }
 
   /** Other sessions that have the file open. */
   *alsoOpen(session: string, key: string): Generator<string, void> {
-    for (const [other, row] of this.#rows) if (other !== session && row.files.has(key)) yield other;
+    for (const other of this.#openIn.get(key) ?? []) if (other !== session) yield other;
   }
 
   forget(session: string): void {
+    for (const [key] of this.#rows.get(session)?.files.entries() ?? [])
+      removeFromSet(this.#openIn, key, session);
     this.#rows.delete(session);
   }
 
   /** Removes rows of sessions that do not live, left by late events. Costs one comparison if there are none. */
   keepOnly(live: ReadonlyMap<string, unknown>): void {
     if (this.#rows.size <= live.size) return;
-    for (const session of this.#rows.keys()) if (!live.has(session)) this.#rows.delete(session);
+    for (const session of this.#rows.keys()) if (!live.has(session)) this.forget(session);
   }
 }
 

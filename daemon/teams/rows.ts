@@ -25,14 +25,14 @@ interface Found {
   /** null: a shared list. */
   readonly lead: string | null;
   readonly project: string;
-  readonly sessions: readonly string[];
+  readonly sessions: string[];
   /** Kite saw a teammate, or the list; else only the client's file can tell whether there is a team. */
   readonly isSeen: boolean;
 }
 
 /** The teams of a project, or of all (null), at most `limits.teamsShownMax`; each costs a read of each of its files. */
 export async function teamRows(source: TeamSource, project: string | null): Promise<readonly TeamRow[]> {
-  const found = [...foundTeams(source, project)].sort((a, b) => Number(b.isSeen) - Number(a.isSeen));
+  const found = (await foundTeams(source, project)).sort((a, b) => Number(b.isSeen) - Number(a.isSeen));
   const rows: TeamRow[] = [];
   // One after the other: the limit per device is everybody's.
   for (const one of found.slice(0, limits.teamsShownMax)) {
@@ -42,17 +42,22 @@ export async function teamRows(source: TeamSource, project: string | null): Prom
   return rows;
 }
 
-function foundTeams({ engine, teams }: TeamSource, project: string | null): Iterable<Found> {
+/** Looks at many sessions in several turns of the event loop. */
+async function foundTeams({ engine, teams }: TeamSource, project: string | null): Promise<Found[]> {
   const { sessions } = engine.state;
   const found = new Map<string, Found>();
   const add = (session: Session, one: Pick<Found, "team" | "kind" | "lead" | "isSeen">) => {
     const home = teams.homeOf(session);
     const key = one.kind === "team" ? `team ${one.lead}` : `list ${home} ${one.team}`;
     const known = found.get(key) ?? { ...one, home, project: session.project, sessions: [] };
-    const isSeen = known.isSeen || one.isSeen;
-    found.set(key, { ...known, isSeen, home: known.home ?? home, sessions: [...known.sessions, session.id] });
+    known.sessions.push(session.id);
+    found.set(key, { ...known, isSeen: known.isSeen || one.isSeen, home: known.home ?? home });
   };
-  for (const session of project === null ? sessions.live.values() : sessionsOf(sessions, project)) {
+  const all = [...(project === null ? sessions.live.values() : sessionsOf(sessions, project))];
+  for (const [i, session] of all.entries()) {
+    if (i > 0 && i % limits.teamSessionsPerTurn === 0) await new Promise(resolve => setImmediate(resolve));
+    // It has ended meanwhile.
+    if (sessions.live.get(session.id) !== session) continue;
     const own = session.teammates.get(null);
     const isLead = session.members.size > 0 || [...session.teammates.keys()].some(agent => agent !== null);
     const { list } = teams.processOf(session);
@@ -65,7 +70,7 @@ function foundTeams({ engine, teams }: TeamSource, project: string | null): Iter
       add(session, { team, kind: "team", lead: session.id, isSeen: isLead });
     }
   }
-  return found.values();
+  return [...found.values()];
 }
 
 async function rowOf(source: TeamSource, found: Found): Promise<TeamRow> {

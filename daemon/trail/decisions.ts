@@ -76,6 +76,7 @@ export function noteLock(
       waitedMs,
       code,
       why: error,
+      ...holder,
     },
   );
 }

@@ -12,7 +12,7 @@ export type TrailDecision = (typeof trailDecisions)[number];
 /**
  * One line. It has no field for content: no prompt, no file's text, and of a shell command at most its first word
  * (in `type`). Only these fields are written, even if an object has others. Lines of earlier versions lack `rule`,
- * `task`, `waitedMs` and `heldMs`.
+ * `task`, `holder`, `waitedMs` and `heldMs`.
  */
 export interface TrailLine {
   /** Wall time in milliseconds. */
@@ -34,6 +34,8 @@ export interface TrailLine {
   readonly code?: string;
   /** A short reason, for a person. */
   readonly why?: string;
+  /** Of a refused lock: the name of the actor that had the file. */
+  readonly holder?: string | undefined;
   /** The id of the task that the line is about, or its name in a refused request. */
   readonly task?: string | undefined;
   /** Milliseconds from the request to the decision, or to a hook's answer. */
@@ -71,7 +73,7 @@ export function isAbsence(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
-/** Returns the line as it is stored, without undefined fields. */
+/** Returns the line as it is stored, without undefined fields. The plain way of `encodeFast`. */
 export function encode(line: TrailLine): string {
   const known = {
     at: line.at,
@@ -86,6 +88,7 @@ export function encode(line: TrailLine): string {
     rule: clip(line.rule),
     code: line.code,
     why: clip(line.why),
+    holder: clip(line.holder),
     task: clip(line.task),
     ms: line.ms,
     waitedMs: line.waitedMs,
@@ -94,7 +97,8 @@ export function encode(line: TrailLine): string {
   return `${JSON.stringify(known)}\n`;
 }
 
-function clip<T extends string | null | undefined>(text: T): T | string {
+/** Returns a text of at most `limits.trailFieldChars`; any other value as it is. */
+export function clip<T extends string | null | undefined>(text: T): T | string {
   return typeof text === "string" && text.length > limits.trailFieldChars
     ? text.slice(0, limits.trailFieldChars)
     : text;
@@ -129,6 +133,7 @@ function isTrailLine(value: unknown): value is TrailLine {
     (line.rule === undefined || typeof line.rule === "string") &&
     (line.code === undefined || typeof line.code === "string") &&
     (line.why === undefined || typeof line.why === "string") &&
+    (line.holder === undefined || typeof line.holder === "string") &&
     (line.task === undefined || typeof line.task === "string") &&
     (line.ms === undefined || typeof line.ms === "number") &&
     (line.waitedMs === undefined || typeof line.waitedMs === "number") &&

@@ -3,7 +3,9 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import { encode, fileName, newline, type TrailLine, trailFiles } from "./line.ts";
+import { encodeFast } from "./encode.ts";
+import { fileName, newline, type TrailLine, trailFiles } from "./line.ts";
+import { LineBuffer } from "./line-buffer.ts";
 
 export type { TrailLine } from "./line.ts";
 
@@ -22,7 +24,7 @@ export interface TrailOptions {
 export class Trail {
   readonly #dir: string;
   readonly #options: Required<Omit<TrailOptions, "onError">> & Pick<TrailOptions, "onError">;
-  #queue: TrailLine[] = [];
+  readonly #queue = new LineBuffer();
   #file: { readonly handle: FileHandle; readonly n: number; bytes: number } | null = null;
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> | null = null;
@@ -50,15 +52,15 @@ export class Trail {
     return this.#written;
   }
 
-  /** Queues a line; costs no system call. */
+  /** Queues a line, as bytes; costs no system call. */
   write(line: TrailLine): void {
-    if (this.#closed || this.#queue.length >= this.#options.queueMax) {
+    if (this.#closed || this.#queue.lines >= this.#options.queueMax) {
       this.#dropped++;
       return;
     }
-    this.#queue.push(line);
+    this.#queue.add(encodeFast(line));
     if (this.#writing !== null) return;
-    if (this.#queue.length >= limits.trailBatchMax) void this.flush();
+    if (this.#queue.lines >= limits.trailBatchMax) void this.flush();
     else this.#timer ??= setTimeout(() => void this.flush(), limits.trailFlushMs).unref();
   }
 
@@ -69,7 +71,7 @@ export class Trail {
     this.#writing ??= this.#drain().finally(() => {
       this.#writing = null;
       // Lines queued between the last batch and now.
-      return this.#queue.length > 0 ? this.flush() : undefined;
+      return this.#queue.lines > 0 ? this.flush() : undefined;
     });
     return this.#writing;
   }
@@ -84,22 +86,21 @@ export class Trail {
   }
 
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, limits.trailBatchMax);
+    for (let piece = this.#queue.take(); piece !== null; piece = this.#queue.take()) {
       try {
-        await this.#append(batch.map(encode).join(""));
-        this.#written += batch.length;
+        await this.#append(piece.bytes);
+        this.#written += piece.lines;
       } catch (error) {
         // The trail explains and decides nothing: a full disk must not stop a lock.
-        this.#dropped += batch.length;
+        this.#dropped += piece.lines;
         if (!this.#complained) this.#options.onError?.(error);
         this.#complained = true;
       }
+      this.#queue.giveBack(piece);
     }
   }
 
-  async #append(text: string): Promise<void> {
-    const bytes = Buffer.from(text);
+  async #append(bytes: Buffer): Promise<void> {
     let file = this.#file ?? (await this.#openNewest());
     if (file.bytes > 0 && file.bytes + bytes.length > this.#options.fileBytes) {
       this.#file = null;

@@ -6,7 +6,7 @@ import type { AgentRow, SessionRow, WorkedOn } from "../../protocol/session.ts";
 import type { Actor } from "../core/actor.ts";
 import { declaredField } from "../core/declarations/rows.ts";
 import type { FileRef } from "../core/file-ref.ts";
-import { waitersOver } from "../core/locks/blockers.ts";
+import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
 import { roleField } from "../core/roles/standing.ts";
@@ -175,6 +175,7 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
   const waiters: Waiter[] = state.locks.waiters.size === 0 ? [] : [...waitersOver(state.locks, file)];
   const [first] = waiters;
   const session = hold?.actor.session ?? first?.actor.session ?? "";
+  const use = hold === null ? null : useOf(hold);
   return {
     file: file.file,
     path: pathOf(file),
@@ -183,6 +184,8 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
     holder: hold === null ? null : actorRowOf(source, hold.actor),
     token: hold === null ? null : tokenText(state, hold.token),
     heldMs: hold === null ? 0 : now - hold.since,
+    ...(file.dir ? { dir: true } : {}),
+    ...(use === null ? {} : { use }),
     waiters: waiters
       .sort((a, b) => a.ticket - b.ticket)
       .map(w => ({ ...actorRowOf(source, w.actor), waitedMs: now - w.since, attached: w.origin !== null })),

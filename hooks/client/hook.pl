@@ -28,12 +28,13 @@ $SIG{__WARN__} = sub { };
 $SIG{PIPE}     = 'IGNORE';
 $SIG{ALRM}     = sub { let_go($asked) };
 
-exit 0 if ($ENV{KITE} // '') eq 'off';
+leave_off() if ($ENV{KITE} // '') eq 'off';
 # Under -T only text that a pattern captured may name a file to write.
 ($home) = ($ENV{KITE_HOME} || ($ENV{HOME} || (getpwuid $<)[7]) . '/.kite') =~ m{^(/.*)}s or exit 0;
 my $socket = "$home/kite.sock";
 my $home_mode = mode_if_mine($home);
-exit 0 if ($home_mode & 0170000) != 0040000 || $home_mode & 0022 || is_off();
+exit 0 if ($home_mode & 0170000) != 0040000 || $home_mode & 0022;
+leave_off() if is_off();
 exit 0 if ($ARGV[2] // '') ne '' && is_forwarded_elsewhere();
 
 my ($ms) = ($ARGV[0] // '') =~ /^([1-9]\d{0,8})/;
@@ -62,6 +63,12 @@ while (1) {
         if time - $lost_at
         >= ($is_full && $patience_ms == $limits{hookBriefMs} ? $patience_ms : $limits{reconnectMs}) / 1_000;
     select undef, undef, undef, $limits{hookRetryMs} / 1_000;
+}
+
+# Leaves the event alone; the status line says why it shows nothing else.
+sub leave_off {
+    print "kite: off\n" if $is_line;
+    exit 0;
 }
 
 # Returns whether `kite off` is in force: its file is empty, or valid until its own modification time.

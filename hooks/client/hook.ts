@@ -22,6 +22,7 @@ import {
   type Stats,
   statSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import type { Socket } from "node:net";
 import type { limits } from "../../protocol/limits.ts";
@@ -69,12 +70,13 @@ main();
 
 function main(): void {
   const { env } = process;
-  if (env["KITE"] === "off") process.exit(0);
+  if (env["KITE"] === "off") leaveOff();
   home = env["KITE_HOME"] || `${userFolder()}/.kite`;
   const path = `${home}/kite.sock`;
   const folder = mine(home);
   if (!home.startsWith("/") || !folder?.isDirectory() || folder.mode & 0o022) process.exit(0);
-  if (isOff() || (origin !== "" && isForwardedElsewhere())) process.exit(0);
+  if (isOff()) leaveOff();
+  if (origin !== "" && isForwardedElsewhere()) process.exit(0);
   event = readInput();
   const asked = Number(process.argv[2]);
   setTimeout(() => failOpen(isAsked), asked > 0 ? asked : defaultBudgetMs);
@@ -86,6 +88,12 @@ function main(): void {
     forward(path, request);
   };
   if (mine(path)?.isSocket() || !startDaemon(begin)) begin();
+}
+
+/** Leaves the event alone; the status line says why it shows nothing else. */
+function leaveOff(): never {
+  if (isLine) writeSync(1, "kite: off\n");
+  process.exit(0);
 }
 
 function userFolder(): string {

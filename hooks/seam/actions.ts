@@ -286,6 +286,8 @@ export type HookAction =
       readonly do: "list_peers";
       readonly session: string;
       readonly agent?: string;
+      /** Only what changed since the session was told last. */
+      readonly changesOnly?: true;
     }
   /** Look at what the session holds and waits for, and change nothing. */
   | { readonly do: "glance"; readonly session: string };

@@ -1,6 +1,7 @@
 /** What hook outcomes tell about other agents: their locks, their writes, their worktrees. */
 
 import type { HealthState } from "../../protocol/health.ts";
+import type { LockUse } from "../../protocol/lock.ts";
 import type { Risk, Role, RoleSource } from "../../protocol/roles.ts";
 
 /** A file that another session changes in another worktree. */
@@ -27,13 +28,16 @@ export interface LockNote {
   readonly edited: readonly string[];
   /** It is a directory that was locked as a whole. */
   readonly isDirectory: boolean;
-  /**
-   * Why it does not yield: `writes`, a write is in flight; `command`, a command that runs holds it until its end; `kept`,
-   * the holder locked it until it releases it. Null: it yields, or its holder waits for it, too.
-   */
-  readonly stays: "writes" | "command" | "kept" | null;
+  /** Why it does not yield. Null: it yields, or its holder waits for it, too. */
+  readonly stays: LockUse | null;
   /** The time in milliseconds until it yields if it does not touch the file again; null if it does not yield. */
   readonly yieldsInMs: number | null;
+}
+
+/** A lock of another session or of an agent within it, as one that starts is told of it. */
+export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" | "isDirectory" | "stays"> {
+  /** The id of the holder's session. */
+  readonly session: string;
 }
 
 /** What an agent is told with its next event that waits: of its files, of its role, or of tasks that it watches over. */

@@ -18,6 +18,7 @@ import type {
   HealthNote,
   LockNote,
   MergeNote,
+  PeerLock,
 } from "./notices.ts";
 import type { ClientTeams } from "./teams.ts";
 
@@ -53,13 +54,19 @@ export type HookOutcome =
       readonly ok: true;
       /** The session's own name. */
       readonly self: string;
-      /** The other sessions of the project, the nearest first: those in the same worktree, then those seen last. */
+      /**
+       * The other sessions of the project, the nearest first: those that work on the same files, then in the same
+       * directory, then on the same branch, then the rest; each time those seen last first. The daemon gives as many as
+       * can be shown, and the number of further ones.
+       */
       readonly sessions: readonly SessionRow[];
+      readonly moreSessions: number;
       /** The session of an agent that starts within it, with the agents that were there; null: a session starts. */
       readonly own: SessionRow | null;
       /** What agents of these sessions will change, as far as they declared it. */
       readonly views: readonly CodeViewNote[];
-      readonly locks: readonly LockNote[];
+      /** Their latest locks; those of one session in a row, the nearest first, at most `limits.startFilesMax`. */
+      readonly locks: readonly PeerLock[];
       /** Tasks of the project that were finished lately, the latest first. */
       readonly finished: readonly FinishedNote[];
       /** Keys of the project's context by name, and the number of further ones. */
@@ -71,6 +78,12 @@ export type HookOutcome =
       readonly ownTasks: readonly WorkedOn[];
       /** The number of messages in the main agent's inbox that it was not shown. */
       readonly unread: number;
+      /**
+       * All above is only what changed since the session was told last: of sessions whose work is known, of tasks and keys
+       * of others. `gone`: names of sessions that have ended; `isFirst`: it was told nothing yet. Null: all above is what
+       * there is.
+       */
+      readonly changes: { readonly gone: readonly string[]; readonly isFirst: boolean } | null;
     }
   | {
       readonly did: "glance";

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { Bench } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
@@ -16,7 +16,7 @@ interface Payload {
 }
 
 /** `fixtures` is the folder of the recorded sequences. */
-export async function context(fixtures: string): Promise<void> {
+export async function* context(fixtures: string): Tables {
   const names = readdirSync(fixtures).filter(name => /^sequence-.*\.ndjson$/.test(name));
   for (const beside of [0, others]) {
     const starts: number[] = [];
@@ -33,7 +33,7 @@ export async function context(fixtures: string): Promise<void> {
       characters += sum;
     }
     const most = Math.max(...starts);
-    print(`characters per event, ${beside === 0 ? "alone" : `beside ${beside} sessions`}`, [
+    yield table(`characters per event, ${beside === 0 ? "alone" : `beside ${beside} sessions`}`, [
       ...figures,
       plain(`all ${events} events`, characters / events),
       figure(beside === 0 ? "the longest first start" : "the longest start", most, {

@@ -2,9 +2,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { median, quantile } from "./measure.ts";
+import { quantile } from "./measure.ts";
 import { Bench, work } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 import { ask, Conversation } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
@@ -14,7 +14,7 @@ const awaited = 200;
 const rounds = 7;
 const windowMs = 2_500;
 
-export async function death(): Promise<void> {
+export async function* death(): Tables {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
@@ -35,13 +35,16 @@ export async function death(): Promise<void> {
       dying.push(quantile(await pinging, 1) / 1000);
       scene.close();
     }
-    print(`a session killed while it holds ${locks} locks, ${awaited} of them awaited, ${rounds} rounds`, [
-      plain("longest ping of another connection without it, median of the rounds", median(quiet), " ms"),
-      figure("longest ping meanwhile, median of the rounds", median(dying), { atMost: 50 }, " ms"),
-      plain("longest ping without it, of all rounds", quantile(quiet, 1), " ms"),
-      plain("longest ping meanwhile, of all rounds", quantile(dying, 1), " ms"),
-      plain("from the kill to the last grant, median", median(passedOn), " ms"),
-    ]);
+    yield table(
+      `a session killed while it holds ${locks} locks, ${awaited} of them awaited, ${rounds} rounds`,
+      [
+        plain("longest ping of another connection without it, median of the rounds", quiet, " ms"),
+        figure("longest ping meanwhile, median of the rounds", dying, { atMost: 50 }, " ms"),
+        plain("longest ping without it, of all rounds", quantile(quiet, 1), " ms"),
+        plain("longest ping meanwhile, of all rounds", quantile(dying, 1), " ms"),
+        plain("from the kill to the last grant, median", passedOn, " ms"),
+      ],
+    );
   } finally {
     await bench.end();
   }

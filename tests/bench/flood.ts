@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { encodeLine } from "../../protocol/wire.ts";
 import { median, quantile } from "./measure.ts";
 import { Bench, type Started, work } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
@@ -16,7 +16,7 @@ const shown = 1_000;
 /** How long a flood is looked at; clients that do not read have had all they get long before. */
 const floodMs = { deaf: 1_500, reading: 4_000 } as const;
 
-export async function flood(): Promise<void> {
+export async function* flood(): Tables {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
@@ -40,16 +40,19 @@ export async function flood(): Promise<void> {
       const beside = await pairs(generator, socket, reads ? floodMs.reading : floodMs.deaf);
       for (const one of crowd) one.destroy();
       const who = reads ? "that read" : "that do not read";
-      print(`a lock and its unlock beside ${clients} clients with ${queriesEach} long queries each, ${who}`, [
-        plain("alone, median", median(alone) / 1000, " ms"),
-        plain("beside them, median", median(beside) / 1000, " ms"),
-        plain("beside them, 99 of 100", quantile(beside, 0.99) / 1000, " ms"),
-        plain("beside them, longest", Math.max(...beside) / 1000, " ms"),
-        figure("beside them / alone, median", median(beside) / median(alone), { atMost: 5 }),
-        figure("beside them, 99 of 100 / alone, median", quantile(beside, 0.99) / median(alone), {
-          atMost: 100,
-        }),
-      ]);
+      yield table(
+        `a lock and its unlock beside ${clients} clients with ${queriesEach} long queries each, ${who}`,
+        [
+          plain("alone, median", milliseconds(alone), " ms"),
+          plain("beside them, median", milliseconds(beside), " ms"),
+          plain("beside them, 99 of 100", quantile(beside, 0.99) / 1000, " ms"),
+          plain("beside them, longest", Math.max(...beside) / 1000, " ms"),
+          figure("beside them / alone, median", median(beside) / median(alone), { atMost: 5 }),
+          figure("beside them, 99 of 100 / alone, median", quantile(beside, 0.99) / median(alone), {
+            atMost: 100,
+          }),
+        ],
+      );
     }
   } finally {
     await bench.end();
@@ -70,4 +73,8 @@ async function greedy(path: string, reads: boolean): Promise<Socket> {
   else socket.pause();
   socket.write(query.repeat(queriesEach));
   return socket;
+}
+
+function milliseconds(us: readonly number[]): number[] {
+  return us.map(one => one / 1_000);
 }

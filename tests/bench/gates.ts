@@ -5,13 +5,13 @@ import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/gat
 import { gatePresets } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { median } from "./measure.ts";
-import { figure, print } from "./report.ts";
+import { figure, type Tables, table } from "./report.ts";
 
 const events = 20_000;
 const rounds = 7;
 const mostUs = 20;
 
-export async function gates(): Promise<void> {
+export async function* gates(): Tables {
   const { strict } = gatePresets;
   const declaration = fullDeclaration();
   const last = declaration.files.at(-1);
@@ -28,7 +28,7 @@ export async function gates(): Promise<void> {
     checksChanged: true,
     openDebate: null,
   };
-  print("gates: the whole table, processor time an event", [
+  yield table("gates: the whole table, processor time an event", [
     figure(
       "a write, all declared",
       cost(() => beforeWrite(strict, write)),

@@ -4,7 +4,7 @@
  * the scenarios alone whose name has these words.
  */
 import { Crowd, type Meter, type Scenario, scenarios, stepMaxMs } from "./growth-steps.ts";
-import { type Figure, figure, plain, print } from "./report.ts";
+import { type Figure, figure, plain, type Tables, table } from "./report.ts";
 
 const sizes = [10, 100, 1_000, 10_000] as const;
 const rounds = 5;
@@ -46,7 +46,7 @@ interface Cost {
   readonly longestMs: number;
 }
 
-export async function growth(): Promise<void> {
+export async function* growth(): Tables {
   const only = process.env["GROWTH"] ?? "";
   const longest: { readonly what: string; readonly ms: number }[] = [];
   for (const kind of new Set(scenarios.map(one => one.kind))) {
@@ -68,13 +68,13 @@ export async function growth(): Promise<void> {
       );
       longest.push({ what: `${kind}, ${one.what} (${last})`, ms: costs.at(-1)?.longestMs ?? Number.NaN });
     }
-    print(
+    yield table(
       `${kind}: processor time a unit, at ${sizes.join(", ")} or what the limits allow, against 10`,
       figures,
     );
   }
   longest.sort((a, b) => b.ms - a.ms);
-  print(
+  yield table(
     "the longest single steps, among as many as the limits allow",
     longest.slice(0, 10).map(({ what, ms }) => figure(what, ms, { atMost: stepMaxMs }, " ms")),
   );

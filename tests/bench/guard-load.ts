@@ -8,9 +8,9 @@ import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import { median, quantile } from "./measure.ts";
+import { quantile } from "./measure.ts";
 import { Bench } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 
 const commands = 300;
@@ -44,7 +44,7 @@ interface Answer {
   readonly said: string;
 }
 
-export async function guardLoad(dist: string): Promise<void> {
+export async function* guardLoad(dist: string): Tables {
   const bench = new Bench();
   const busy: ChildProcess[] = [];
   try {
@@ -105,7 +105,7 @@ export async function guardLoad(dist: string): Promise<void> {
     const unseen = [...wiped, ...harmed].filter(({ said }) => said.includes("Kite could not check in time"));
     const untold = [...wiped, ...harmed].filter(({ said }) => said.includes("without checking it"));
     const times = [...wiped, ...harmed].map(({ ms }) => ms);
-    print(`the guard among ${busy.length} busy processes on ${cpus().length} processors`, [
+    yield table(`the guard among ${busy.length} busy processes on ${cpus().length} processors`, [
       plain("load average after the first half", load),
       figure(
         `of ${wiped.length} wiping commands over another one's work pass`,
@@ -117,7 +117,7 @@ export async function guardLoad(dist: string): Promise<void> {
       figure(`of ${harmed.length} harmless ones are refused`, harmed.filter(isDenied).length, { atMost: 0 }),
       plain("denied because it could not be looked at", unseen.length),
       plain("let through and told so", untold.length),
-      plain("a hook, median", median(times), " ms"),
+      plain("a hook, median", times, " ms"),
       plain("the slowest of 20", quantile(times, 0.95), " ms"),
     ]);
   } finally {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { median, quantile } from "./measure.ts";
 import { Bench } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 
 const folders = 100;
@@ -13,7 +13,7 @@ const filesEach = 1000;
 const rounds = 40;
 const addedMs = 15;
 
-export async function guard(dist: string): Promise<void> {
+export async function* guard(dist: string): Tables {
   const bench = new Bench();
   try {
     const home = join(bench.dir, "home");
@@ -71,11 +71,11 @@ export async function guard(dist: string): Promise<void> {
     const denied = await measure("ann", "git stash push", true);
     const fresh = await measure("ann", "git stash push", true, true);
     const over = (ms: readonly number[]) => median(ms.map((took, i) => took - (plainLine[i] ?? 0)));
-    print(
+    yield table(
       `a guarded git command among ${(folders * filesEach).toLocaleString("en-US")} files, ${rounds} rounds`,
       [
-        plain("the hook of a line without git", median(plainLine), " ms"),
-        figure("git stash, nobody else works here", median(alone), { atMost: addedMs }, " ms"),
+        plain("the hook of a line without git", plainLine, " ms"),
+        figure("git stash, nobody else works here", alone, { atMost: addedMs }, " ms"),
         plain("the same, the slowest of 20", quantile(alone, 0.95), " ms"),
         figure("git stash -- OWN, another one has work here", over(limited), { atMost: addedMs }, " ms more"),
         figure("git stash, denied for another one's work", over(denied), { atMost: addedMs }, " ms more"),

@@ -1,8 +1,8 @@
 /** What a lock costs where a million are held, against ten thousand. */
 import { join } from "node:path";
-import { interleaved, median, ratio } from "./measure.ts";
+import { interleaved, ratio } from "./measure.ts";
 import { Bench, heard, rssOf, type Started, work } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
@@ -11,7 +11,7 @@ const many = 1_000_000;
 const rounds = 7;
 const megabyte = 1024 * 1024;
 
-export async function heldInCore(): Promise<void> {
+export async function* heldInCore(): Tables {
   const bench = new Bench();
   try {
     const a = await bench.start("held-engine", [`${few}`]);
@@ -24,9 +24,9 @@ export async function heldInCore(): Promise<void> {
     await interleaved(1, subjects);
     const samples = await interleaved(rounds, subjects);
     const of = (name: string) => samples.get(name) ?? [];
-    print("a lock or unlock with many others held, engine and core over the memory journal", [
-      plain("10,000 held", median(of("few")), " us each"),
-      plain("1,000,000 held", median(of("many")), " us each"),
+    yield table("a lock or unlock with many others held, engine and core over the memory journal", [
+      plain("10,000 held", of("few"), " us each"),
+      plain("1,000,000 held", of("many"), " us each"),
       figure("1,000,000 held / 10,000 held", ratio(of("many"), of("few")), { atMost: 3 }),
       plain("memory, 1,000,000 held", rssOf(b) / megabyte, " MB"),
     ]);
@@ -35,7 +35,7 @@ export async function heldInCore(): Promise<void> {
   }
 }
 
-export async function heldInDaemon(): Promise<void> {
+export async function* heldInDaemon(): Tables {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
@@ -55,9 +55,9 @@ export async function heldInDaemon(): Promise<void> {
     await interleaved(1, subjects);
     const samples = await interleaved(rounds, subjects);
     const of = (name: string) => samples.get(name) ?? [];
-    print("a lock or unlock with many others held, real daemon at depth 64", [
-      plain("10,000 held", median(of("few")), " us each"),
-      plain("1,000,000 held", median(of("many")), " us each"),
+    yield table("a lock or unlock with many others held, real daemon at depth 64", [
+      plain("10,000 held", of("few"), " us each"),
+      plain("1,000,000 held", of("many"), " us each"),
       figure("1,000,000 held / 10,000 held", ratio(of("many"), of("few")), { atMost: 3 }),
       plain("slowest round, 1,000,000 held", Math.max(...of("many")), " us each"),
     ]);

@@ -4,9 +4,9 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
-import { median, ratio } from "./measure.ts";
+import { ratio } from "./measure.ts";
 import { Bench } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 
 const rounds = 60;
 /** Of a Node that does nothing, at most. */
@@ -19,7 +19,7 @@ const secondMs = 1_000;
 
 type Command = readonly [string, ...string[]];
 
-export async function hook(dist: string, fixtures: string): Promise<void> {
+export async function* hook(dist: string, fixtures: string): Tables {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
@@ -60,15 +60,18 @@ export async function hook(dist: string, fixtures: string): Promise<void> {
       for (const { ms, run } of shuffled(subjects)) ms.push(run());
     }
     const share = ({ ms }: { readonly ms: readonly number[] }) => ratio(ms, nothing.ms);
-    print(`the whole process of a hook before a write, ${rounds} rounds, median of the rounds' ratios`, [
-      plain("node -e 0", median(nothing.ms), " ms"),
-      plain("perl, daemon present", median(perlOn.ms), " ms"),
-      plain("node, daemon present", median(nodeOn.ms), " ms"),
-      figure("perl, daemon present / node -e 0", share(perlOn), { atMost: perlShare }),
-      figure("node, daemon present / node -e 0", share(nodeOn), { atMost: nodeShare }),
-      figure("perl, daemon absent / node -e 0", share(perlOff), { atMost: perlShare }),
-      figure("node, daemon absent / node -e 0", share(nodeOff), { atMost: nodeShare }),
-    ]);
+    yield table(
+      `the whole process of a hook before a write, ${rounds} rounds, median of the rounds' ratios`,
+      [
+        plain("node -e 0", nothing.ms, " ms"),
+        plain("perl, daemon present", perlOn.ms, " ms"),
+        plain("node, daemon present", nodeOn.ms, " ms"),
+        figure("perl, daemon present / node -e 0", share(perlOn), { atMost: perlShare }),
+        figure("node, daemon present / node -e 0", share(nodeOn), { atMost: nodeShare }),
+        figure("perl, daemon absent / node -e 0", share(perlOff), { atMost: perlShare }),
+        figure("node, daemon absent / node -e 0", share(nodeOff), { atMost: nodeShare }),
+      ],
+    );
 
     await delay(secondMs);
     daemon.child.kill("SIGSTOP");
@@ -82,10 +85,10 @@ export async function hook(dist: string, fixtures: string): Promise<void> {
         const prompt = { hook_event_name: "UserPromptSubmit" };
         const prompts = Array.from({ length: 20 }, () => once(command, home, prompt) / once(idle, home));
         const edits = Array.from({ length: 20 }, () => once(command, home));
-        print(`${name}, daemon stopped (SIGSTOP)`, [
+        yield table(`${name}, daemon stopped (SIGSTOP)`, [
           figure("the longest of the first calls", Math.max(...failing), { atMost: 1_200 }, " ms"),
-          figure("prompts of the next half minute / node -e 0", median(prompts), { atMost }),
-          figure("edits of the next half minute", median(edits), { atMost: editMs }, " ms"),
+          figure("prompts of the next half minute / node -e 0", prompts, { atMost }),
+          figure("edits of the next half minute", edits, { atMost: editMs }, " ms"),
         ]);
       }
     } finally {

@@ -5,9 +5,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
-import { median } from "./measure.ts";
 import { Bench, heard, type Started } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
@@ -18,7 +17,7 @@ const forgottenMs = limits.directoryKeptMs + 1_000;
 const rounds = 7;
 
 /** Processor time of the daemon while sessions of living processes rest. */
-export async function idle(): Promise<void> {
+export async function* idle(): Tables {
   for (const [sessions, perProcess, atMostPercent] of [
     [50, 1, 0.05],
     [10_000, limits.sessionsPerProcessMax, 2],
@@ -45,8 +44,8 @@ export async function idle(): Promise<void> {
         await delay(restMs);
         percents.push((((await usedMs(daemon)) - before) / restMs) * 100);
       }
-      print(`${sessions.toLocaleString("en-US")} sessions at rest`, [
-        figure("processor time of the daemon", median(percents), { atMost: atMostPercent }, " %"),
+      yield table(`${sessions.toLocaleString("en-US")} sessions at rest`, [
+        figure("processor time of the daemon", percents, { atMost: atMostPercent }, " %"),
         plain("the most of three times", Math.max(...percents), " %"),
         plain("memory", residentBytes(daemon) / megabyte, " MB"),
       ]);
@@ -58,7 +57,7 @@ export async function idle(): Promise<void> {
 }
 
 /** A hook before an edit, in a turn of its own, of a daemon that has rested and of one that has not. */
-export async function afterIdle(): Promise<void> {
+export async function* afterIdle(): Tables {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
@@ -95,13 +94,13 @@ export async function afterIdle(): Promise<void> {
       await delay(forgottenMs);
       rested.ping.push(await pingMs());
     }
-    print("the daemon's answer to the hook of an edit", [
-      plain("ping, busy", median(busy.ping), " ms"),
-      plain("hook, busy", median(busy.hook), " ms"),
-      plain(`ping after ${forgottenMs / 1000} s of rest`, median(rested.ping), " ms"),
-      figure(`hook after ${forgottenMs / 1000} s of rest`, median(rested.hook), { atMost: 2 }, " ms"),
+    yield table("the daemon's answer to the hook of an edit", [
+      plain("ping, busy", busy.ping, " ms"),
+      plain("hook, busy", busy.hook, " ms"),
+      plain(`ping after ${forgottenMs / 1000} s of rest`, rested.ping, " ms"),
+      figure(`hook after ${forgottenMs / 1000} s of rest`, rested.hook, { atMost: 2 }, " ms"),
       plain("the slowest", Math.max(...rested.hook), " ms"),
-      plain("processor time of the daemon for it", median(rested.used), " ms"),
+      plain("processor time of the daemon for it", rested.used, " ms"),
     ]);
   } finally {
     await bench.end();

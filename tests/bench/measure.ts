@@ -28,7 +28,7 @@ export async function interleaved<Name extends string>(
   return samples;
 }
 
-/** The median over the rounds of `a` divided by `b` of the same round: what disturbs a round disturbs both. */
-export function ratio(a: readonly number[], b: readonly number[]): number {
-  return median(a.map((value, i) => value / (b[i] ?? Number.NaN)));
+/** For each round `a` divided by `b` of the same round: what disturbs a round disturbs both. */
+export function ratio(a: readonly number[], b: readonly number[]): number[] {
+  return a.map((value, i) => value / (b[i] ?? Number.NaN));
 }

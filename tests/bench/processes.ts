@@ -5,12 +5,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { nodeFlags } from "../../client/launch.ts";
 import type { Job, Outcome } from "./programs/load-generator.ts";
 
 const programs = join(dirname(fileURLToPath(import.meta.url)), "programs");
 
 export type Program =
   | "kite-daemon"
+  | "stall-daemon"
   | "echo-server"
   | "ideal-server"
   | "load-generator"
@@ -73,8 +75,9 @@ async function end(child: ChildProcess): Promise<void> {
 
 /** `KITE_BENCH_FLAGS="kite-daemon --cpu-prof --cpu-prof-dir=DIR"` gives Node's flags to one of the programs. */
 function flagsFor(program: Program): string[] {
+  const own = program === "kite-daemon" ? nodeFlags : [];
   const [name, ...flags] = (process.env["KITE_BENCH_FLAGS"] ?? "").split(" ");
-  return name === program ? flags : [];
+  return name === program ? [...own, ...flags] : [...own];
 }
 
 export interface Started {

@@ -1,8 +1,8 @@
 /** What tasks cost: alone and safe on disk, from many at once, and where there are many. */
 import { join } from "node:path";
-import { interleaved, median, quantile, ratio } from "./measure.ts";
+import { interleaved, quantile, ratio } from "./measure.ts";
 import { Bench, heard, rssOf, type Started, work } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { figure, plain, type Table, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
@@ -14,7 +14,7 @@ const many = 100_000;
 const megabyte = 1024 * 1024;
 
 /** Over the socket of a real daemon, on this machine's disk. */
-export async function tasks(): Promise<void> {
+export async function* tasks(): Tables {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
@@ -27,14 +27,14 @@ export async function tasks(): Promise<void> {
     });
     for (const socket of Object.values(sockets)) await ask(socket, sessions);
     const generator = await bench.start("load-generator", []);
-    await alone(generator, sockets.synced, at("record"));
-    await together(generator, sockets);
+    yield await alone(generator, sockets.synced, at("record"));
+    yield await together(generator, sockets);
   } finally {
     await bench.end();
   }
 }
 
-async function alone(generator: Started, socket: string, file: string): Promise<void> {
+async function alone(generator: Started, socket: string, file: string): Promise<Table> {
   const samples = { ping: [] as number[], sync: [] as number[], create: [] as number[] };
   const ratios: number[] = [];
   for (let round = 0; round <= rounds; round += 1) {
@@ -48,33 +48,36 @@ async function alone(generator: Started, socket: string, file: string): Promise<
     samples.create.push(create ?? Number.NaN);
     ratios.push((create ?? Number.NaN) / ((ping ?? 0) + (sync ?? 0)));
   }
-  print(`a task that is safe on disk, one after the other, p50 of ${createsPerRound}, ${rounds} rounds`, [
-    plain("ping", median(samples.ping), " us"),
-    plain("a write and an asynchronous fdatasync", median(samples.sync), " us"),
-    plain("task_create", median(samples.create), " us"),
-    figure("task_create / (ping + fdatasync)", median(ratios), { atMost: 1.3 }),
-  ]);
+  return table(
+    `a task that is safe on disk, one after the other, p50 of ${createsPerRound}, ${rounds} rounds`,
+    [
+      plain("ping", samples.ping, " us"),
+      plain("a write and an asynchronous fdatasync", samples.sync, " us"),
+      plain("task_create", samples.create, " us"),
+      figure("task_create / (ping + fdatasync)", ratios, { atMost: 1.3 }),
+    ],
+  );
 }
 
 async function together(
   generator: Started,
   sockets: { readonly synced: string; readonly unsynced: string },
-): Promise<void> {
+): Promise<Table> {
   const job = { kind: "throughput", connections, depth: 1, tasks: true, warmMs: 200, ms: 600 } as const;
   const rate = (socket: string) => async () => (await work(generator, { ...job, socket })).perSecond;
   const subjects = { synced: rate(sockets.synced), unsynced: rate(sockets.unsynced) };
   await interleaved(1, subjects);
   const samples = await interleaved(rounds, subjects);
   const of = (name: string) => samples.get(name) ?? [];
-  print(`task_create from ${connections} connections at depth 1, ${rounds} rounds interleaved`, [
-    plain("safe on disk", median(of("synced")), "/s"),
-    plain("the same daemon, calling everything written safe", median(of("unsynced")), "/s"),
+  return table(`task_create from ${connections} connections at depth 1, ${rounds} rounds interleaved`, [
+    plain("safe on disk", of("synced"), "/s"),
+    plain("the same daemon, calling everything written safe", of("unsynced"), "/s"),
     figure("safe on disk / with sync off", ratio(of("synced"), of("unsynced")), { atLeast: 0.55 }),
   ]);
 }
 
 /** Engine and core alone, where there are ten times as many tasks. */
-export async function tasksInCore(): Promise<void> {
+export async function* tasksInCore(): Tables {
   const bench = new Bench();
   try {
     const a = await bench.start("task-engine", [`${few}`]);
@@ -88,12 +91,12 @@ export async function tasksInCore(): Promise<void> {
     }
     const of = (list: readonly Costs[], kind: string) => list.map(one => one[kind] ?? Number.NaN);
     const kinds = ["create", "claim", "complete", "ready", "prefix"];
-    print(
+    yield table(
       `processor time of one task among many, engine and core over the memory journal, ${rounds} rounds`,
       [
         ...kinds.flatMap(kind => [
-          plain(`${kind}, ${few} tasks`, median(of(samples.few, kind)), " us"),
-          plain(`${kind}, ${many} tasks`, median(of(samples.many, kind)), " us"),
+          plain(`${kind}, ${few} tasks`, of(samples.few, kind), " us"),
+          plain(`${kind}, ${many} tasks`, of(samples.many, kind), " us"),
           figure(`${kind}, ${many} / ${few}`, ratio(of(samples.many, kind), of(samples.few, kind)), {
             atMost: 2,
           }),

@@ -4,16 +4,17 @@
  * its own is shown beside it.
  */
 import { join } from "node:path";
+import { type Other, redis } from "./instead.ts";
 import { interleaved, median, ratio } from "./measure.ts";
 import { Bench, heard, type Started, work } from "./processes.ts";
-import { figure, plain, print } from "./report.ts";
+import { beside, figure, plain, type Table, type Tables, table } from "./report.ts";
 import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
 const rounds = 7;
 const shapes = [
-  { connections: 100, depth: 1, file: 0.6, memory: 0.7 },
-  { connections: 1, depth: 64, file: 0.4, memory: 0.6 },
+  { connections: 100, depth: 1, file: 0.45 },
+  { connections: 1, depth: 64, file: 0.22 },
 ] as const;
 
 interface Server {
@@ -26,7 +27,7 @@ type Name = "echo" | "batching" | "refused" | "file" | "memory";
 /** Sessions that no daemon knows: their relative names are refused before anything else is done. */
 const strangers = 1_000;
 
-export async function throughput(): Promise<void> {
+export async function* throughput(): Tables {
   const bench = new Bench();
   try {
     const cwd = bench.repository();
@@ -38,7 +39,12 @@ export async function throughput(): Promise<void> {
       refused: await daemon(bench, cwd, "memory", "refusing"),
     };
     const generator = await bench.start("load-generator", []);
-    for (const shape of shapes) await one(generator, shape, servers);
+    const other = await redis(bench.dir);
+    try {
+      for (const shape of shapes) yield await one(generator, shape, servers, other);
+    } finally {
+      await other?.end();
+    }
     for (const server of [servers.file, servers.memory]) await nothingRefused(server.socket);
   } finally {
     await bench.end();
@@ -47,9 +53,10 @@ export async function throughput(): Promise<void> {
 
 async function one(
   generator: Started,
-  { connections, depth, file, memory }: (typeof shapes)[number],
+  { connections, depth, file }: (typeof shapes)[number],
   servers: Readonly<Record<Name, Server>>,
-): Promise<void> {
+  other: Other | null,
+): Promise<Table> {
   const cpu = new Map<string, number[]>();
   const rate = (name: Name) => async () => {
     const { socket, started } = servers[name];
@@ -60,44 +67,71 @@ async function one(
     cpu.set(name, [...(cpu.get(name) ?? []), ((await cpuUs(started)) - before) / replies]);
     return perSecond;
   };
-  const subjects = {
+  const redisRate = (socket: string) => async () =>
+    (
+      await work(generator, {
+        kind: "throughput",
+        socket,
+        connections,
+        depth,
+        redis: true,
+        warmMs: 300,
+        ms: 1_000,
+      })
+    ).perSecond;
+  const subjects: Record<string, () => Promise<number>> = {
     echo: rate("echo"),
     file: rate("file"),
     memory: rate("memory"),
     batching: rate("batching"),
     refused: rate("refused"),
+    ...(other === null ? {} : { redis: redisRate(other.socket) }),
   };
   await interleaved(1, subjects);
   cpu.clear();
   const samples = await interleaved(rounds, subjects);
-  const of = (name: Name) => samples.get(name) ?? [];
+  const of = (name: Name | "redis") => samples.get(name) ?? [];
+  /** Redis's requests a second against those of an echo server. */
+  const redisTo = (name: Name) => (other === null ? null : ratio(of("redis"), of(name)));
   const cpuOf = (name: Name) => median(cpu.get(name) ?? []);
-  print(`lock and unlock, ${connections} connection(s) at depth ${depth}, ${rounds} rounds interleaved`, [
-    plain("echo server, one write a batch", median(of("batching")), "/s"),
-    plain("echo server, one write a line", median(of("echo")), "/s"),
-    plain("Kite, file journal", median(of("file")), "/s"),
-    plain("Kite, memory journal", median(of("memory")), "/s"),
-    figure("file journal / echo with one write a batch", ratio(of("file"), of("batching")), {
-      atLeast: file,
-    }),
-    figure("memory journal / echo with one write a batch", ratio(of("memory"), of("batching")), {
-      atLeast: memory,
-    }),
-    plain("read, validated and refused / echo with one write a batch", ratio(of("refused"), of("batching"))),
-    plain("file journal / echo with one write a line", ratio(of("file"), of("echo"))),
-    plain("memory journal / echo with one write a line", ratio(of("memory"), of("echo"))),
-    plain("read, validated and refused / echo with one write a line", ratio(of("refused"), of("echo"))),
-    plain("processor time of the echo server with one write a line", cpuOf("echo"), " us each"),
-    plain("processor time of the echo server with one write a batch", cpuOf("batching"), " us each"),
-    plain("processor time of a request that is refused at once", cpuOf("refused"), " us each"),
-    plain("processor time of Kite, file journal", cpuOf("file"), " us each"),
-    plain("processor time of Kite, memory journal", cpuOf("memory"), " us each"),
-    plain(
-      "the same as a ratio: echo with one write a batch / file journal",
-      cpuOf("batching") / cpuOf("file"),
-    ),
-    plain("the same as a ratio: echo with one write a line / file journal", cpuOf("echo") / cpuOf("file")),
-  ]);
+  return table(
+    `lock and unlock, ${connections} connection(s) at depth ${depth}, ${rounds} rounds interleaved`,
+    [
+      plain("echo server, one write a batch", of("batching"), "/s"),
+      plain("echo server, one write a line", of("echo"), "/s"),
+      plain("Kite, file journal", of("file"), "/s"),
+      plain("Kite, memory journal", of("memory"), "/s"),
+      beside(
+        figure("file journal / echo with one write a batch", ratio(of("file"), of("batching")), {
+          atLeast: file,
+        }),
+        "Redis",
+        redisTo("batching"),
+      ),
+      plain("memory journal / echo with one write a batch", ratio(of("memory"), of("batching"))),
+      plain(
+        "read, validated and refused / echo with one write a batch",
+        ratio(of("refused"), of("batching")),
+      ),
+      beside(
+        plain("file journal / echo with one write a line", ratio(of("file"), of("echo"))),
+        "Redis",
+        redisTo("echo"),
+      ),
+      plain("memory journal / echo with one write a line", ratio(of("memory"), of("echo"))),
+      plain("read, validated and refused / echo with one write a line", ratio(of("refused"), of("echo"))),
+      plain("processor time of the echo server with one write a line", cpuOf("echo"), " us each"),
+      plain("processor time of the echo server with one write a batch", cpuOf("batching"), " us each"),
+      plain("processor time of a request that is refused at once", cpuOf("refused"), " us each"),
+      plain("processor time of Kite, file journal", cpuOf("file"), " us each"),
+      plain("processor time of Kite, memory journal", cpuOf("memory"), " us each"),
+      plain(
+        "the same as a ratio: echo with one write a batch / file journal",
+        cpuOf("batching") / cpuOf("file"),
+      ),
+      plain("the same as a ratio: echo with one write a line / file journal", cpuOf("echo") / cpuOf("file")),
+    ],
+  );
 }
 
 async function echoServer(bench: Bench, mode: "line" | "batch"): Promise<Server> {

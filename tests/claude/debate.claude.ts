@@ -120,7 +120,7 @@ test("one agent opens a debate for its task, another one challenges, and the tas
     expect(ann.model.result(id), ann.model.result(id).text).toMatchObject({ isError: false });
   expect(bob.model.notes.join("\n")).toMatch(/closes debate d-\w+-1 with race/);
 
-  const shown = JSON.parse(await world.kite("debate", "show", "1", "--json"));
+  const shown = JSON.parse(await world.kite("debate", "show", "1", "--json", "--project", world.repository));
   expect(shown.debate).toMatchObject({
     status: "closed",
     verdict: { name: "race", forced: false, alone: false },

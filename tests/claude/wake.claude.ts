@@ -33,11 +33,12 @@ test("a session that stopped because of a refused file is woken when it is free,
     );
     await watch.granted(first.id);
     const stopped = new Moment();
+    const awake = new Moment();
     const second = await world.interactive("second", [
       call("toolu_second_1", "Read", { file_path }),
       call("toolu_second_2", "Edit", { file_path, old_string: "three", new_string: "THREE" }),
       stopped.before(say("The file is not to be had.")),
-      call("toolu_second_3", "Read", { file_path }),
+      awake.before(call("toolu_second_3", "Read", { file_path })),
       call("toolu_second_4", "Edit", { file_path, old_string: "three", new_string: "THREE" }),
       say("Now it is done."),
     ]);
@@ -52,8 +53,9 @@ test("a session that stopped because of a refused file is woken when it is free,
     await release();
     expect(await first.ended).toBe(0);
     await second.asked(4);
-    const { sessions } = await world.status();
-    expect(sessions.find(s => s.id === second.id)?.status).toBe("active");
+    // The client says so in an event of its own, beside its question to the model.
+    while (!(await world.status()).sessions.some(s => s.id === second.id && s.status === "active"));
+    awake.reached();
     const [woken] = second.model.prompts.slice(before);
     // The client says itself that this is no word of a person's.
     expect(woken).toContain("NOT USER INPUT");

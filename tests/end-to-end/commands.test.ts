@@ -280,7 +280,7 @@ describe("with a daemon", () => {
     await expect.poll(async () => (await denied()).out.split("\n").length).toBe(3);
     const [first, second] = (await denied()).out.split("\n");
     expect(first).toMatch(/^\d\d:\d\d:\d\d {2}allow {2}alice +file lock +src\/auth\.ts/);
-    expect(second).toMatch(/ {2}deny {3}ana@\S+ +file lock +src\/auth\.ts {2}file locked by alice-00/);
+    expect(second).toMatch(/ {2}deny {3}ana@\S+ +file lock +src\/auth\.ts {2}alice had the file$/);
     const unknown = await run(["log", "--agent", "nobody"]);
     expect(unknown).toMatchObject({ code: 1, out: "" });
     expect(unknown.err).toMatch(/^kite: the trail knows no agent nobody; it knows .*alice/);

@@ -375,7 +375,7 @@ describe("SIGTERM", () => {
   test("tells those who wait to come back, takes a snapshot, removes the socket, and nobody can hold it up", async () => {
     const daemon = await home.start();
     const file = `${home.work}/f`;
-    await (await home.session("holder")).ask({ type: "file_lock", id: "holder", file });
+    await (await home.session("holder")).ask({ type: "file_lock", id: "holder", file, bind: true });
     const waiter = await home.session("waiter");
     waiter.send({ type: "file_lock", id: "waiter", file, progress: true, rid: "wait" });
     await waiter.event("lock_queued");

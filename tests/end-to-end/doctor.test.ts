@@ -158,6 +158,16 @@ const rows: readonly Row[] = [
     line: ["warn", "journal", /\.snapshot is damaged/],
   },
   {
+    name: "a segment of the journal is a folder",
+    break: "task add one; kite down; f=$(ls $K/journal/*.log | tail -1); rm $f; mkdir $f",
+    line: ["fail", "journal", /\.log is a folder, not a regular file, so the journal cannot be read/],
+  },
+  {
+    name: "a snapshot of the journal is a pipe",
+    break: "task add one; kite down; f=$(ls $K/journal/*.snapshot | tail -1); rm $f; mkfifo $f",
+    line: ["fail", "journal", /\.snapshot is a pipe, not a regular file/],
+  },
+  {
     name: "a file in the journal's place",
     down: true,
     break: "rm -r $K/journal; echo > $K/journal",
@@ -235,6 +245,22 @@ const rows: readonly Row[] = [
     env: () => ({ KITE: "off" }),
     line: ["warn", "off", /KITE=off/],
     byHand: false,
+  },
+  {
+    name: "the client lost its copy of the plugin",
+    break: `kite uninstall; kite plugin plug; mkdir -p .claude; echo '{"enabledPlugins":{"kite@kite":true}}' > ${settings}`,
+    line: ["fail", "hooks", /switches on the plugin kite@kite, and Claude Code has no copy of it/],
+    byHand: "mkdir -p .claude/plugins/cache/kite/kite/0.1.0/hooks",
+  },
+  {
+    name: "the plugin's programs are gone",
+    break: "rm -r $K/bin",
+    line: ["fail", "hooks", /the plugin kite@kite, and its programs in .* are gone/],
+  },
+  {
+    name: "the plugin is uninstalled",
+    break: "rm .claude/settings.json; kite uninstall --all",
+    line: ["warn", "hooks", /not installed/],
   },
   { name: "nothing is installed", break: "kite uninstall", line: ["warn", "hooks", /not installed/] },
   {
@@ -497,4 +523,8 @@ it("repair keeps what it cannot save, and says what that is", () => {
   expect(JSON.stringify(tasks)).toContain("two");
   expect(sh("kite context get k").out.trim()).toBe("5");
   expect(sh("kite repair").said).toMatch(/the daemon runs/);
+  sh("kite down; f=$(ls $K/journal/*.log | tail -1); rm $f; mkdir $f");
+  expect(sh("kite repair").said).toMatch(
+    /^kite: \S+\.log is a folder, .* cannot be read; put it aside: mv \S+ \S+; then kite repair again\n$/,
+  );
 });

@@ -86,7 +86,7 @@ describe("of clients that leave early, nothing is left of", () => {
 
   test("a hook that waits for a lock", async () => {
     await observer.ask({ type: "register", id: "holder", cwd: home.work });
-    await observer.ask({ type: "file_lock", id: "holder", file: "all/" });
+    await observer.ask({ type: "file_lock", id: "holder", file: "all/", bind: true });
     await leave(n => ({ type: "hook", event: edit(`hooked-${n}`, fresh(n), `t-${n}`) }));
     // A hook's place is kept a while for the client that comes back; nobody is attached to it.
     expect(await left()).toMatchObject({ subscribers: 0, locks: 1 });
@@ -98,7 +98,7 @@ describe("of clients that leave early, nothing is left of", () => {
 
 test("a hook that left while it waited may come back, and is answered", async () => {
   const holder = await home.session("holder");
-  await holder.ask({ type: "file_lock", id: "holder", file: "x" });
+  await holder.ask({ type: "file_lock", id: "holder", file: "x", bind: true });
   const hook = { type: "hook", event: edit("hooked", `${home.work}/x`, "t") };
   for (let n = 0; n < 2; n += 1) {
     const first = await home.connect();

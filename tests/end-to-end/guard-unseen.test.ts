@@ -296,7 +296,7 @@ describe("a daemon without descriptors", () => {
       await hook(ann, "ann", dir, "Stop", { background_tasks: [] });
       // As many edits that wait for their file as there is room for, beside connections that do nothing.
       const files = Array.from({ length: 100 }, (_, n) => join(dir, `${n}`));
-      await ann.ask({ type: "file_lock", id: "ann", files });
+      await ann.ask({ type: "file_lock", id: "ann", files, bind: true });
       const crowd: Client[] = [];
       for (let isFull = false; !isFull; ) {
         const one = await home.connect();

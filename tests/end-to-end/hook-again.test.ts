@@ -15,7 +15,7 @@ it("an edit whose client went away while it waited is answered when the same too
   await events.ask({ type: "subscribe", events: ["lock_queued", "lock_wait_ended"] });
   const holder = await w.client();
   const file = `${dir}/a.ts`;
-  await holder.ask({ type: "file_lock", id: bob, file });
+  await holder.ask({ type: "file_lock", id: bob, file, bind: true });
   const asked = { do: "lock", session: ann, cwd: dir, file, toolUseId: "again", waitMs: 30_000 };
   const edit = { ...asked, promptId: null, ancestors: [], parentFile: null, overwrites: false };
   const client = await w.client();

@@ -44,6 +44,7 @@ async function unheard(session: string, dir: string, ...acts: readonly object[])
     id: `holder${count}`,
     cwd: dir,
     file: `${dir}/blocked`,
+    bind: true,
   });
   expect(held).toMatchObject({ ok: true });
   const client = await w.client();
@@ -64,6 +65,7 @@ function wordsOf(outcome: HookOutcome): string[] {
   if (!outcome.ok) return [`refused: ${outcome.refusal.code}`];
   if (outcome.did === "lock") return outcome.mergeRisks.map(({ file }) => `risk ${file}`);
   if (outcome.did === "guard") return outcome.findings.map(({ verdict }) => verdict);
+  if (outcome.did === "list_peers") return outcome.keys.map(key => `value ${key}`);
   if (outcome.did !== "inbox") return [];
   return [
     ...(outcome.notes ?? []).map(({ what }) => what),
@@ -129,6 +131,16 @@ const kinds: readonly (readonly [string, string, Told])[] = [
       const sent = await client.ask({ type: "message_send", id: bob, to: ann, text: "hello" });
       expect(sent).toMatchObject({ ok: true });
       return [take(ann)];
+    },
+  ],
+  [
+    "value port",
+    "a change among the others",
+    async ({ ann, bob }) => {
+      const client = await w.client();
+      const set = await client.ask({ type: "context_set", id: bob, key: "port", value: 1 });
+      expect(set).toMatchObject({ ok: true });
+      return [{ do: "list_peers", session: ann, changesOnly: true }];
     },
   ],
   [

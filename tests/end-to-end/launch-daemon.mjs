@@ -30,7 +30,8 @@ function look() {
   }
   const stat = readFileSync("/proc/self/stat", "utf8");
   const [, , , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { pid: process.pid, cwd: process.cwd(), env: process.env, fds, session: Number(session) };
+  const { pid, env, execArgv } = process;
+  return { pid, cwd: process.cwd(), env, execArgv, fds, session: Number(session) };
 }
 
 function listen() {

@@ -30,6 +30,7 @@ interface Facts {
   readonly env: Record<string, string>;
   readonly fds: Record<string, string>;
   readonly session: number;
+  readonly execArgv: readonly string[];
 }
 
 let folder: string;
@@ -99,6 +100,8 @@ describe("a started daemon", () => {
     expect(started).toBe(true);
     expect(client.daemon.pid).toBe(seen?.pid);
     expect(seen).toMatchObject({ cwd: "/", session: seen?.pid });
+    // Room for what a busy daemon needs for one turn only.
+    expect(seen?.execArgv).toEqual(["--max-semi-space-size=32"]);
     expect(seen?.fds).toMatchObject({
       0: "/dev/null",
       1: paths.log,

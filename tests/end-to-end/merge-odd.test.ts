@@ -206,6 +206,29 @@ describe("several commands", () => {
     );
   });
 
+  test("that stop at a merge of others say how to take it out of the queue", async () => {
+    const gate = home.gate();
+    await home.trust({ test: gate.command });
+    for (const name of ["one", "two"]) home.branch(name, { [`${name}.ts`]: "x\n" });
+    const killed = home.merge(["merge", "one"]);
+    await gate.begun();
+    killed.child.kill("SIGKILL");
+    await killed.done;
+    await home.becomes("one", "queued");
+    await gate.end();
+    // The first merge cannot move the base, and nobody attends to it.
+    home.write(home.repo, { "one.ts": "not tracked\n" });
+    const [first] = await home.rows();
+    const stopped = await home.run(["two"]);
+    expect(stopped).toMatchObject({ code: 1 });
+    const words = stopped.out.replace(/\s+/g, " ");
+    expect(words).toContain(`one (${first?.id}) is first in the queue: main is checked out in`);
+    expect(words).toContain(`To take it out of the queue: kite merge --cancel ${first?.id}`);
+    expect(await home.run(["--cancel", String(first?.id)])).toMatchObject({ code: 0 });
+    await home.trust({});
+    expect(await home.run(["two"])).toMatchObject({ code: 0 });
+  });
+
   test("end by Ctrl-C with what they queued; what they ran for others waits again", async () => {
     const gate = home.gate();
     await home.trust({ test: gate.command });

@@ -198,7 +198,7 @@ describe("behind hooks", () => {
     // A hook that is gone before its answer: it waits for a lock, and is killed there.
     await say("bob", "lost and found");
     const ann = await session("ann");
-    await ann.ask({ type: "file_lock", id: "ann", file: `${home.work}/a.txt` });
+    await ann.ask({ type: "file_lock", id: "ann", file: `${home.work}/a.txt`, bind: true });
     const client = await home.connect();
     const event = { session_id: "bob", cwd: home.work, prompt_id: "p1", hook_event_name: "PreToolUse" };
     client.send({ type: "hook", event: { ...event, ...editOf("a.txt") } });

@@ -4,6 +4,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { NoticeWatch } from "../../bin/notify/notices.ts";
+import { notifierOf } from "../../bin/notify/notifier.ts";
+import { session } from "../unit/view-rows.ts";
 import { Home } from "./daemon.ts";
 
 const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
@@ -29,6 +32,43 @@ test("--test runs the program of the settings, with the texts as its last words"
   writeFileSync(home.paths.config, JSON.stringify({ notify: { command } }));
   expect(notify({}, "--test")).toEqual({ status: 0, stdout: "", stderr: "" });
   expect(readFileSync(said, "utf8")).toBe("kite|Notices reach you.|");
+});
+
+/** A program on the PATH that keeps each of its words on a line, all line breaks in them marked. */
+function recorder(folder: string, name: string): () => readonly string[] {
+  const said = join(home.work, `${name}.said`);
+  mkdirSync(folder, { recursive: true });
+  const script = `#!${process.execPath}\nrequire("fs").appendFileSync(${JSON.stringify(said)}, JSON.stringify(process.argv.slice(2)))\n`;
+  writeFileSync(join(folder, name), script, { mode: 0o755 });
+  return () => JSON.parse(readFileSync(said, "utf8"));
+}
+
+/** What agents may call themselves, and what a client may ask for. */
+const hostile = `-e 'x" & (do shell script "touch /tmp/owned") & "\u001b[31m\n$(id)`;
+
+test.each(["notify-send", "osascript"])("%s gets texts as words, whatever agents wrote", async name => {
+  const folder = join(home.work, "desktop");
+  const words = recorder(folder, name);
+  const project = join(home.work, "project");
+  mkdirSync(project);
+  const notifier = notifierOf(undefined, { PATH: folder }, project);
+  const watch = new NoticeWatch({ personMs: 0, waitMs: 0 });
+  const [notice] = watch.look([session(hostile, { attention: hostile })], [], 0);
+  if (notice === undefined) throw new Error("nothing to tell");
+  await notifier(notice);
+  const before =
+    name === "osascript"
+      ? [
+          "-e",
+          "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run",
+          "--",
+        ]
+      : ["--app-name=kite", "--"];
+  expect(words()).toEqual([...before, notice.title, notice.text]);
+  for (const text of [notice.title, notice.text]) {
+    expect(text).not.toMatch(/^-|[\p{Cc}]/u);
+    expect(text).toContain("do shell script");
+  }
 });
 
 test("without a notifier it says what to do; without a daemon, too", () => {

@@ -14,9 +14,8 @@ beforeEach(async () => {
   home = new Home();
   await home.start();
   const holder = await home.session("holder", { name: "alice" });
-  expect(await holder.ask({ type: "file_lock", id: "holder", file: `${home.work}/a` })).toMatchObject({
-    ok: true,
-  });
+  const lock = { type: "file_lock", id: "holder", file: `${home.work}/a`, bind: true };
+  expect(await holder.ask(lock)).toMatchObject({ ok: true });
   client = await home.connect();
 });
 

@@ -124,7 +124,7 @@ test("the order of the line is that in which the requests reached the daemon", a
   );
   const holder = await home.session("holder");
   for (let round = 0; round < 50; round += 1) {
-    await holder.ask({ type: "file_lock", id: "holder", file });
+    await holder.ask({ type: "file_lock", id: "holder", file, bind: true });
     const order = clients.slice(round % 16).concat(clients.slice(0, round % 16));
     if (round % 2 === 1) order.reverse();
     for (const { id, client } of order) {

@@ -20,8 +20,13 @@ afterEach(() => home.dispose());
 /** What Claude Code gives the status line of a session. */
 const given = (session_id: string) => JSON.stringify({ session_id, cwd: home.work, version: "2.1.329" });
 
-function run(command: string, args: readonly string[], input: string): string {
-  const env = home.environment;
+function run(
+  command: string,
+  args: readonly string[],
+  input: string,
+  more: Record<string, string> = {},
+): string {
+  const env = { ...home.environment, ...more };
   const { status, stdout, stderr } = spawnSync(command, args, {
     input,
     env,
@@ -62,6 +67,20 @@ describe.each([
     await alice.ask({ type: "file_unlock", id: "alice", all: true });
     expect(line("bob")).toBe("kite: holds auth.ts · 1 task ready · 1 unread\n");
     expect(bob).toBeDefined();
+  });
+
+  test("it says that Kite is off: everywhere, in the shell, or for the session", async () => {
+    await atWork();
+    await home.kite("off", "--session", "alice");
+    expect(line("alice")).toBe("kite: off\n");
+    expect(line("bob")).toMatch(/^kite: waits/);
+    await home.kite("off");
+    expect(line("bob")).toBe("kite: off\n");
+    await home.daemon.kill();
+    expect(line("bob")).toBe("kite: off\n");
+    await home.kite("on");
+    expect(line("bob")).toBe("");
+    expect(run(command, args, given("bob"), { KITE: "off" })).toBe("kite: off\n");
   });
 
   test("it shows nothing of a session that nobody knows, or without a daemon", async () => {

@@ -45,7 +45,7 @@ async function logged(...args: readonly string[]): Promise<TrailLine[]> {
 
 /** What a command prints on 80 columns, without its times; wrapped lines are one again. */
 async function shown(...args: readonly string[]): Promise<string[]> {
-  const text = (await home.kite(...args)).trimEnd();
+  const text = (await home.kiteAt(home.work, home.environment, ...args)).trimEnd();
   for (const line of text.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
   const timeless = text.replace(/\d\d:\d\d:\d\d/g, "TIME").replace(/\b[\d.]+m?s\b/g, "AGE");
   return timeless.replace(/\n {2,}/g, " ").split("\n");
@@ -77,7 +77,7 @@ beforeAll(async () => {
   expect(await shell("bob", "git clean -fdx -e SECRET")).toContain("deny");
 
   const { pid } = await home.bystander();
-  const client = await home.session("dave", { pid, name: "dave", project: join(home.work, ".git") });
+  const client = await home.session("dave", { pid, name: "dave", project: home.work });
   expect(
     await client.ask({ type: "file_lock", id: "dave", files: ["b.ts", "a.ts"], waitMs: 0 }),
   ).toMatchObject({ code: "lock_held" });
@@ -89,7 +89,9 @@ beforeAll(async () => {
   await client.ask({ type: "task_claim", id: "dave", task });
   process.kill(pid, "SIGKILL");
   await watch.event("session_ended", event => event["id"] === "dave");
-  await vi.waitUntil(async () => (await logged("--agent", "dave")).at(-1)?.event === "session_ended");
+  // Each look starts a process: on a busy machine one takes longer than the default wait.
+  const isLogged = async () => (await logged("--agent", "dave")).at(-1)?.event === "session_ended";
+  await vi.waitUntil(isLogged, { timeout: 30_000 });
 });
 
 afterAll(() => home.dispose());
@@ -112,7 +114,10 @@ describe("kite log", () => {
     expect(released).toMatchObject({ type: "turn ended", why: "its turn ended" });
     expect([released?.heldMs, granted?.waitedMs]).toEqual([expect.any(Number), expect.any(Number)]);
     expect(wiping).toMatchObject({ rule: "guard", type: "git clean" });
-    expect(denied).toMatchObject({ rule: "lock", code: "lock_held" });
+    expect(denied).toMatchObject({ rule: "lock", code: "lock_held", holder: "bob" });
+    const text = await home.kite("log", "--file", "a.ts");
+    expect(text.trimEnd().split("\n").at(-1)).toMatch(/bob had the file$/);
+    expect(text).not.toContain("waitMs");
   });
 
   test("names every file of a lock, and why it ended with its holder", async () => {
@@ -164,7 +169,7 @@ describe("kite explain", () => {
       "TIME  alice's lock on a.ts ended after AGE: its turn ended.",
       "TIME  bob waited AGE for a.ts, then had it.",
       expect.stringMatching(/^TIME {2}bob was denied `git clean`: would reach uncommitted work: a\.ts/),
-      "TIME  dave was denied a.ts: file locked by bob; ask again with waitMs to wait for it. bob had taken it at TIME.",
+      "TIME  dave was denied a.ts: another agent has the file. bob had taken it at TIME.",
     ]);
   });
 
@@ -215,6 +220,20 @@ test("kite stats counts it all", async () => {
   expect((await shown("stats")).join("\n")).toContain("\nWaits for others 1 wait ended: median ");
 });
 
+test("a person's line has the task's project, so that a short name means a task of it alone", async () => {
+  const add = ["task", "add", "elsewhere", "--project", "/elsewhere", "--json"];
+  const other = JSON.parse(await home.kite(...add)).task;
+  const number = (id: string) => id.slice(id.lastIndexOf("-") + 1);
+  expect(number(other.id)).toBe(number(task));
+  await home.kite("task", "edit", task, "--priority", "high");
+  await vi.waitUntil(async () => (await logged()).some(({ event }) => event === "task_update"));
+  const byPerson = (await logged()).filter(({ id, event }) => id === null && event.startsWith("task_"));
+  expect(byPerson.map(line => [line.task, line.project])).toEqual([
+    [other.id, "/elsewhere"],
+    [task, home.work],
+  ]);
+});
+
 test("all three read the trail of a daemon that is gone", async () => {
   const before = await logged();
   await home.daemon.kill();
@@ -227,6 +246,9 @@ test("all three read the trail of a daemon that is gone", async () => {
   ]);
   expect(await shown("explain", task)).toContain(
     "What blocks it now, only a daemon knows. Start it: kite up",
+  );
+  expect(await shown("explain", "--task", task.slice(task.lastIndexOf("-") + 1))).toEqual(
+    await shown("explain", task),
   );
   expect((await shown("stats")).join("\n")).toContain("\nHeld longest ");
 });

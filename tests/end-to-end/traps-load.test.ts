@@ -233,7 +233,7 @@ describe("more requests in flight than the bound", () => {
   test("nor do hooks that wait", async () => {
     const client = await home.session("holder");
     const files = Array.from({ length: many }, (_, n) => `${home.work}/f-${n}`);
-    await client.ask({ type: "file_lock", id: "holder", files });
+    await client.ask({ type: "file_lock", id: "holder", files, bind: true });
     const hook = (file: string) => ({
       type: "hook",
       rid: file,

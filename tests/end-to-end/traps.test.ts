@@ -28,7 +28,7 @@ async function held(): Promise<{ file: string; release: () => Promise<Message>; 
   const id = fresh();
   const file = `${home.work}/${id}`;
   const holder = await home.session(id);
-  await holder.ask({ type: "file_lock", id, file });
+  await holder.ask({ type: "file_lock", id, file, bind: true });
   const watcher = await home.connect();
   await watcher.ask({ type: "subscribe" });
   return { file, release: () => holder.ask({ type: "file_unlock", id, file }), watcher };
@@ -453,7 +453,7 @@ describe("a path", () => {
     expect(spawnSync("mkfifo", [other]).status).toBe(0);
     const id = fresh();
     const holder = await home.session(id);
-    await holder.ask({ type: "file_lock", id, file: other });
+    await holder.ask({ type: "file_lock", id, file: other, bind: true });
     const hook = await home.connect();
     const blank = hook.blank();
     hook.send({ type: "hook", event: edit(fresh(), other) });

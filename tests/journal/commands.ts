@@ -33,9 +33,9 @@ export class Client {
   static async open(journal: Journal): Promise<Client> {
     const client = new Client(journal);
     const snapshot = await journal.loadSnapshot();
-    const opened = await journal.open(snapshot?.seq ?? 0, batch => client.#take(batch));
-    client.found = opened.entries;
-    client.epoch = opened.epoch;
+    const { epoch, entries } = await opened(journal, snapshot?.seq ?? 0, batch => client.#take(batch));
+    client.found = entries;
+    client.epoch = epoch;
     journal.onDurable(seq => client.durable.push(seq));
     journal.onFatal(error => client.fatal.push(error));
     return client;
@@ -61,6 +61,24 @@ export class Client {
     this.batches.push(batch.length);
     this.onBatch(batch);
   }
+}
+
+/** Opens `journal`; returns its epoch and the entries that it found. */
+export async function opened(
+  journal: Journal,
+  after: number,
+  deliver: (batch: readonly Entry[]) => void = () => {},
+): Promise<{ readonly epoch: number; readonly entries: readonly Entry[] }> {
+  const entries: Entry[] = [];
+  const { epoch } = await journal.open(after, deliver, entry => void entries.push(entry));
+  return { epoch, entries };
+}
+
+/** The entries after `after`, as a rebuild reads them. */
+export async function entriesOf(journal: Journal, after: number): Promise<readonly Entry[]> {
+  const entries: Entry[] = [];
+  await journal.read(after, entry => void entries.push(entry));
+  return entries;
 }
 
 /** Tasks that run when a test says so, and everything that follows from them. */

@@ -99,7 +99,15 @@ describe("the real disk", () => {
     const home = temporary();
     try {
       const journals = Array.from({ length: 5 }, () => new FileJournal({ dir: home }));
-      const opened = await Promise.all(journals.map(journal => journal.open(0, () => {})));
+      const opened = await Promise.all(
+        journals.map(journal =>
+          journal.open(
+            0,
+            () => {},
+            () => {},
+          ),
+        ),
+      );
       expect(new Set(opened.map(({ epoch }) => epoch)).size).toBe(5);
       await Promise.all(journals.map(journal => journal.close()));
     } finally {

@@ -1,3 +1,4 @@
+import type { Encoder } from "../../daemon/journal/batch-encoder.ts";
 import { FileJournal, type FileJournalBounds } from "../../daemon/journal/file-journal.ts";
 import { SimulatedDisk } from "../simulation/disk.ts";
 import { Client, Turns } from "./commands.ts";
@@ -21,8 +22,12 @@ export class FileWorld {
   /** Retries of a full disk that wait for their time. */
   #timers = new Set<() => void>();
 
-  constructor(bounds: Partial<FileJournalBounds> = {}) {
+  readonly #encoder: Encoder | null;
+
+  /** Without `encoder`, journals write what the daemon's do. */
+  constructor(bounds: Partial<FileJournalBounds> = {}, encoder: Encoder | null = null) {
     this.bounds = { ...smallBounds, ...bounds };
+    this.#encoder = encoder;
   }
 
   /** A new journal; the process of the one before it ends in that moment. */
@@ -41,7 +46,15 @@ export class FileWorld {
       return () => void this.#timers.delete(task);
     };
     const { bounds } = this;
-    return new FileJournal({ dir, disk: this.disk.mount(), soon: this.turns.soon, later, bounds });
+    const encoder = this.#encoder === null ? {} : { encoder: this.#encoder };
+    return new FileJournal({
+      dir,
+      disk: this.disk.mount(),
+      soon: this.turns.soon,
+      later,
+      bounds,
+      ...encoder,
+    });
   }
 
   open(): Promise<Client> {

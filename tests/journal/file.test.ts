@@ -1,16 +1,18 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { checksum } from "../../daemon/journal/checksum.ts";
 import { segmentName } from "../../daemon/journal/file-names.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { JournalDamaged } from "../../daemon/journal/journal.ts";
-import { checksum, encodeEntry } from "../../daemon/journal/segment.ts";
 import { Random } from "../simulation/random.ts";
 import { Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";
+import { LineEncoder, lineOf } from "./line-encoder.ts";
 import { journalSuite } from "./suite.ts";
 
 journalSuite("the file journal on a simulated disk", () => new FileWorld());
 journalSuite("the file journal with a segment for every batch", () => new FileWorld({ segmentBytes: 1 }));
+journalSuite("the file journal as earlier versions wrote it", () => new FileWorld({}, new LineEncoder()));
 
 /** A world whose log holds these, each written alone, and is synced; nobody has it open. */
 async function worldWith(texts: readonly string[], world = new FileWorld({ segmentBytes: 1 << 20 })) {
@@ -368,7 +370,15 @@ describe("epochs", () => {
   it("are never shared by two who open at once", async () => {
     const world = await worldWith(["one"]);
     const journals = Array.from({ length: 4 }, () => world.journal());
-    const opened = await Promise.all(journals.map(journal => journal.open(0, () => {})));
+    const opened = await Promise.all(
+      journals.map(journal =>
+        journal.open(
+          0,
+          () => {},
+          () => {},
+        ),
+      ),
+    );
     expect(new Set(opened.map(({ epoch }) => epoch)).size).toBe(4);
     expect(Math.min(...opened.map(({ epoch }) => epoch))).toBeGreaterThan(1);
   });
@@ -380,7 +390,7 @@ describe("epochs", () => {
     world.disk.create = (...args) => {
       world.disk.create = create;
       const origin = { node: "n1", epoch: 1, n: 2 };
-      append(world, path, encodeEntry({ seq: 2, at: 1, origin, command: wants("late") }));
+      append(world, path, lineOf({ seq: 2, at: 1, origin, command: wants("late") }));
       world.disk.create(join(dir, segmentName(2, 3))).close();
       return world.disk.create(...args);
     };

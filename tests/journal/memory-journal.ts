@@ -1,6 +1,6 @@
 import type { Entry } from "../../daemon/core/commands.ts";
 import { Batches, closedFailure, failAll, type Soon, type Waiting } from "../../daemon/journal/batches.ts";
-import type { Journal, JournalHealth, Opened, Snapshot } from "../../daemon/journal/journal.ts";
+import type { Found, Journal, JournalHealth, Opened, Snapshot } from "../../daemon/journal/journal.ts";
 
 /** What a memory journal keeps; a new journal over the same store sees it as after a crash of the process. */
 export interface MemoryStore {
@@ -59,13 +59,14 @@ export class MemoryJournal implements Journal {
     return this.#store.snapshot;
   }
 
-  async open(after: number, deliver: (batch: readonly Entry[]) => void): Promise<Opened> {
+  async open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened> {
     if (this.#epoch !== 0) throw new Error("a journal is opened once");
     this.#store.epoch += 1;
     this.#epoch = this.#store.epoch;
     this.#deliver = deliver;
     this.#durableSeq = this.#lastSeq;
-    return { epoch: this.#epoch, entries: this.#after(after) };
+    for (const entry of this.#after(after)) found(entry, 0);
+    return { epoch: this.#epoch };
   }
 
   propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"]): void {
@@ -95,8 +96,8 @@ export class MemoryJournal implements Journal {
     this.#store.entries.splice(0, covered === -1 ? this.#store.entries.length : covered);
   }
 
-  async read(after: number): Promise<readonly Entry[]> {
-    return this.#after(after);
+  async read(after: number, found: Found): Promise<void> {
+    for (const entry of this.#after(after)) found(entry, 0);
   }
 
   async close(): Promise<void> {

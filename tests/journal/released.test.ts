@@ -7,9 +7,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
-import type { CommandType } from "../../daemon/core/commands.ts";
+import type { CommandType, Entry } from "../../daemon/core/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { BatchEncoder } from "../../daemon/journal/batch-encoder.ts";
+import { scanSegment } from "../../daemon/journal/segment.ts";
 import { hashOf, type Kept, readJournal, replay } from "../fixtures/journals/read.ts";
+import { LineEncoder } from "./line-encoder.ts";
 
 const root = fileURLToPath(new URL("../fixtures/journals/", import.meta.url));
 const folders = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isDirectory());
@@ -105,6 +108,18 @@ describe.each(folders.map(({ name }) => name))("the journal of %s", version => {
     const state = replay(kept, false);
     expect(check(state)).toEqual([]);
     expect(hashOf(readState(writeState(state)))).toBe(hashOf(state));
+  });
+
+  it.each([
+    ["batches", new BatchEncoder()],
+    ["a line an entry, as before batches", new LineEncoder()],
+  ])("reads back as itself, written as %s", (_form, encoder) => {
+    const found: Entry[] = [];
+    encoder.begin();
+    for (const entry of kept.entries) encoder.add(entry, Number.POSITIVE_INFINITY);
+    const scan = scanSegment([encoder.end()], 1, 0, entry => void found.push(entry));
+    expect(scan.fault).toBeNull();
+    expect(found).toEqual(kept.entries);
   });
 
   it("was cut by a snapshot in its midst, so that both ways are worth something", () => {

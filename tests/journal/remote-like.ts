@@ -1,6 +1,7 @@
 import type { Entry, Proposal } from "../../daemon/core/commands.ts";
 import { closedFailure, type Waiting } from "../../daemon/journal/batches.ts";
 import type {
+  Found,
   Journal,
   JournalHealth,
   Opened,
@@ -141,14 +142,15 @@ export class RemoteLikeJournal implements Journal {
     return this.#log.snapshot;
   }
 
-  async open(after: number, deliver: (batch: readonly Entry[]) => void): Promise<Opened> {
+  async open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened> {
     if (this.#phase !== "new") throw new Error("a journal is opened once");
     this.#phase = "open";
     this.#deliver = deliver;
     this.#log.epoch += 1;
     this.#delivered = this.#log.entries.length;
     this.#durableSeq = this.#delivered;
-    return { epoch: this.#log.epoch, entries: this.#log.entries.slice(after) };
+    for (const entry of this.#log.entries.slice(after)) found(entry, 0);
+    return { epoch: this.#log.epoch };
   }
 
   propose(proposals: readonly Proposal[], failed: Waiting["failed"]): void {
@@ -176,8 +178,8 @@ export class RemoteLikeJournal implements Journal {
     );
   }
 
-  async read(after: number): Promise<readonly Entry[]> {
-    return this.#log.entries.slice(after, this.#delivered);
+  async read(after: number, found: Found): Promise<void> {
+    for (const entry of this.#log.entries.slice(after, this.#delivered)) found(entry, 0);
   }
 
   async close(): Promise<void> {

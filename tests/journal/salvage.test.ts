@@ -10,8 +10,10 @@ import type { Entry } from "../../daemon/core/commands.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import { salvage } from "../../daemon/engine/salvage.ts";
+import { BatchEncoder } from "../../daemon/journal/batch-encoder.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
+import { intactEntries } from "../../daemon/journal/segment.ts";
 
 const fixture = fileURLToPath(new URL("../fixtures/journals/0.1.0/journal", import.meta.url));
 let root: string;
@@ -30,6 +32,22 @@ function released(whole: boolean): void {
   if (!whole) for (const name of files(".snapshot")) rmSync(join(dir, name));
 }
 
+/** Writes the log anew, each segment in batches of three. */
+function inBatches(): void {
+  const encoder = new BatchEncoder();
+  for (const name of files(".log")) {
+    const path = join(dir, name);
+    const { entries } = intactEntries(readFileSync(path));
+    const writes: Buffer[] = [];
+    for (let from = 0; from < entries.length; from += 3) {
+      encoder.begin();
+      for (const entry of entries.slice(from, from + 3)) encoder.add(entry, Number.POSITIVE_INFINITY);
+      writes.push(Buffer.from(encoder.end()));
+    }
+    writeFileSync(path, Buffer.concat(writes));
+  }
+}
+
 const files = (end: string) =>
   readdirSync(dir)
     .filter(name => name.endsWith(end))
@@ -42,13 +60,18 @@ function all(): { readonly entries: readonly Entry[]; readonly seq: number } {
 }
 
 describe("a journal with a damaged byte", () => {
-  it("gives the state before the damage, whole, and a new journal that starts", async () => {
+  it.each([
+    ["lines of an entry each", () => {}],
+    ["batches", inBatches],
+  ])("of %s gives the state before the damage, whole, and a new journal that starts", async (_of, form) => {
     released(false);
+    form();
     const { entries } = all();
     const logs = files(".log").filter(name => readFileSync(join(dir, name)).length > 0);
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...logs), fc.nat(), async (log, n) => {
         released(false);
+        form();
         const bytes = readFileSync(join(dir, log));
         const at = n % bytes.length;
         bytes[at] = (bytes[at] ?? 0) ^ 0x55;
@@ -99,8 +122,12 @@ it("lines of a damaged snapshot are a last resort, and only as far as the invari
   expect(found.state === null ? ["nothing"] : check(found.state)).toEqual([]);
 });
 
-it("the log behind an intact snapshot is saved with it, though the log before is gone", () => {
+it.each([
+  ["lines of an entry each", () => {}],
+  ["batches", inBatches],
+])("the log behind an intact snapshot is saved with it, though the log before is gone: %s", (_of, form) => {
   released(true);
+  form();
   const { seq } = all();
   for (const name of files(".log")) if (name < "0000000002-0000000000000120") rmSync(join(dir, name));
   expect(salvage(readRemains(dir)).state?.seq).toBe(seq);

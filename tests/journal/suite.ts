@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Journal } from "../../daemon/journal/journal.ts";
-import { Client, frees, wants } from "./commands.ts";
+import { Client, entriesOf, frees, opened, wants } from "./commands.ts";
 
 /** A store, and the journals opened over it one after the other. */
 export interface World {
@@ -28,7 +28,7 @@ export function journalSuite(name: string, make: () => World): void {
     test("an empty store holds nothing and begins with an epoch", async world => {
       const journal = world.start();
       expect(await journal.loadSnapshot()).toBeNull();
-      const { entries, epoch } = await journal.open(0, () => {});
+      const { entries, epoch } = await opened(journal, 0);
       expect(entries).toEqual([]);
       expect(epoch).toBeGreaterThan(0);
       expect(journal.durableSeq).toBe(0);
@@ -52,7 +52,7 @@ export function journalSuite(name: string, make: () => World): void {
         frees(),
       ]);
       expect(client.failures).toEqual([]);
-      expect(await client.journal.read(0)).toEqual(client.delivered);
+      expect(await entriesOf(client.journal, 0)).toEqual(client.delivered);
       await client.journal.close();
     });
 
@@ -156,7 +156,7 @@ export function journalSuite(name: string, make: () => World): void {
       await saved;
       expect(first.journal.durableSeq).toBeGreaterThanOrEqual(2);
       expect(await first.journal.loadSnapshot()).toEqual({ seq: 2, bytes: Buffer.from("state after 2\n") });
-      expect((await first.journal.read(2)).map(e => e.seq)).toEqual([3]);
+      expect((await entriesOf(first.journal, 2)).map(e => e.seq)).toEqual([3]);
 
       const second = await Client.open(world.start());
       expect(second.found.map(e => e.seq)).toEqual([3]);
@@ -185,7 +185,7 @@ export function journalSuite(name: string, make: () => World): void {
       const reads: Promise<void>[] = [];
       client.onBatch = () => {
         const expected = [...client.known];
-        reads.push(client.journal.read(0).then(entries => expect(entries).toEqual(expected)));
+        reads.push(entriesOf(client.journal, 0).then(entries => expect(entries).toEqual(expected)));
       };
       client.propose(wants("a"));
       await world.settle();
@@ -193,8 +193,8 @@ export function journalSuite(name: string, make: () => World): void {
       await world.settle();
       await Promise.all(reads);
       expect(reads.length).toBeGreaterThanOrEqual(2);
-      expect(await client.journal.read(2)).toEqual(client.delivered.slice(2));
-      expect(await client.journal.read(3)).toEqual([]);
+      expect(await entriesOf(client.journal, 2)).toEqual(client.delivered.slice(2));
+      expect(await entriesOf(client.journal, 3)).toEqual([]);
       await client.journal.close();
     });
 
@@ -237,8 +237,8 @@ export function journalSuite(name: string, make: () => World): void {
     test("is opened once, and before anything is proposed", async world => {
       const journal = world.start();
       expect(() => journal.propose([], () => {})).toThrow("open the journal");
-      await journal.open(0, () => {});
-      await expect(journal.open(0, () => {})).rejects.toThrow("opened once");
+      await opened(journal, 0);
+      await expect(opened(journal, 0)).rejects.toThrow("opened once");
       await journal.close();
     });
 

@@ -65,6 +65,53 @@ describe("lines", () => {
     expect(decode([bad])).toEqual([{ fault: "invalid_utf8" }, { text: '{"b":2}' }]);
   });
 
+  it("come out the same from whole chunks as byte by byte, whatever bytes arrive", () => {
+    const pieces = fc.constantFrom(
+      ...[
+        "{",
+        "}",
+        '"',
+        "a",
+        " ",
+        "\t",
+        "\r",
+        "\n",
+        "\n\n",
+        "\ufeff",
+        "\u2028",
+        "\u00a0",
+        "é",
+        "🪁",
+        "\0",
+      ].map(text => Buffer.from(text)),
+      ...['{"type":"hook"', '{"a":1}\n', "x".repeat(12), " \n"].map(text => Buffer.from(text)),
+      Buffer.from([0xff]),
+      Buffer.from([0xc3]),
+      Buffer.from([0xed, 0xa0, 0x80]),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(pieces, { maxLength: 60 }),
+        fc.array(fc.nat(), { maxLength: 5 }),
+        (parts, cuts) => {
+          const all = Buffer.concat(parts);
+          const places = [0, ...cuts.map(cut => cut % (all.length + 1)).sort((a, b) => a - b), all.length];
+          const chunks = places.slice(1).map((end, i) => all.subarray(places[i], end));
+          const [fast, plain] = [new LineDecoder(16, 32), new LineDecoder(16, 32)];
+          const lines = decode(chunks, fast);
+          expect(lines).toEqual(
+            decode(
+              Array.from(all, byte => Buffer.from([byte])),
+              plain,
+            ),
+          );
+          expect(fast.unfinishedBytes).toBe(plain.unfinishedBytes);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
   it("half a character at a line's end is a fault, not half of the next line", () => {
     const half = Buffer.from("é").subarray(0, 1);
     expect(decode([half, Buffer.from('\n{"b":2}\n')])).toEqual([

@@ -92,6 +92,8 @@ export class DebateLives {
       yield* flooded(state);
       if (reply?.ok === false && events.length > 0) yield `${command.type} was refused and told`;
     }
+    if ((command.type === "debate_enter" || command.type === "debate_close") && reply?.ok)
+      yield* wrongName(state, command, String(reply["debate"]));
     if (command.type === "debate_close" && reply?.ok) yield* wrongClose(state, command, before, reply);
     if (command.type === "debate_close" && reply?.ok === false && reply.code === "debate_unsettled")
       yield* leftWithoutWay(state, command);
@@ -159,11 +161,15 @@ export class DebateLives {
     const about = this.#about(state, by);
     if (roll <= 15 || about === null) return this.#maybeAgain(this.#open(by));
     const debate = this.#nameOf(about);
-    if (roll > 32)
-      return this.#maybeAgain({ type: "debate_enter", by, debate, entry: this.#entry(about), wallMs: 0 });
+    // A person stands in another project now and then.
+    const project = about.n % 5 === 0 ? projects[0] : about.project;
+    if (roll > 32) {
+      const entry = this.#entry(about);
+      return this.#maybeAgain({ type: "debate_enter", by, debate, project, entry, wallMs: 0 });
+    }
     const verdict = this.#hypothesis(about);
     const said = { verdict, because: "so", force: random.chance(0.15), wallMs: 0 };
-    return this.#maybeAgain({ type: "debate_close", by, debate, ...said });
+    return this.#maybeAgain({ type: "debate_close", by, debate, project, ...said });
   }
 
   #open(by: Actor | null): Speaking {
@@ -270,6 +276,17 @@ function company({ sessions }: State, project: string, { session, agent }: Actor
       const mates = [...agents.keys()].filter(one => id === session && one !== agent && teammates.has(one));
       return [...main, ...mates].map(one => ({ session: id, agent: one, incarnation }));
     });
+}
+
+/** A person's short name means a debate of the project that the person names. */
+function* wrongName(
+  { debates }: State,
+  { by, debate: name, project }: CommandOf<"debate_enter" | "debate_close">,
+  id: string,
+): Generator<string, void> {
+  const found = debates.all.get(id)?.project;
+  if (by === null && name !== id && found !== undefined && found !== project)
+    yield `${name} in ${project} meant ${id} of ${found}`;
 }
 
 /** By the rules, in words alone: who chooses what, and what was said until then. */

@@ -2,6 +2,8 @@ import { basename, dirname } from "node:path";
 import type { Disk, DiskFile } from "../../daemon/journal/disk.ts";
 import type { Random } from "./random.ts";
 
+const firstPartBytes = 100;
+
 /**
  * A disk in memory that knows what was synced. What was not is a list of changes, per file and per directory; a
  * power cut keeps any prefix of each list, a write in part, its last bytes perhaps garbled. Syncs complete as a
@@ -58,6 +60,15 @@ export class SimulatedDisk implements Disk {
     return Buffer.from(this.#inode(path).content.bytes);
   }
 
+  /** In pieces that begin short, so that lines are cut somewhere. */
+  *parts(path: string): Generator<Buffer, void> {
+    const bytes = this.read(path);
+    for (let start = 0, length = firstPartBytes; start < bytes.length; length *= 2) {
+      yield bytes.subarray(start, start + length);
+      start += length;
+    }
+  }
+
   size(path: string): number | null {
     return this.#directories.has(path) ? 0 : (this.#names.get(path)?.content.size ?? null);
   }
@@ -109,6 +120,7 @@ export class SimulatedDisk implements Disk {
       mkdir: alive(dir => this.mkdir(dir)),
       list: alive(dir => this.list(dir)),
       read: alive(path => this.read(path)),
+      parts: alive(path => this.parts(path)),
       size: alive(path => this.size(path)),
       create: alive(path => this.create(path)),
       open: alive(path => this.open(path)),

@@ -74,6 +74,7 @@ export class MergeLives {
         type: "merge_cancel",
         by,
         merge,
+        project,
         runner: runner.name,
         reason: { ...reason, code: "asked" },
         wallMs,

@@ -1,9 +1,10 @@
 /** Builds the simulation with a bug in it, and looks whether it finds the bug. */
+import { readFileSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { describe, expect, it } from "vitest";
-import { type FoundSeed, plantedSeeds } from "./found-seeds.ts";
+import { type FoundSeed, plantedSeeds, type Row } from "./found-seeds.ts";
 import { type Planted, planted } from "./planted.ts";
 
 type Simulation = typeof import("./run.ts");
@@ -16,17 +17,19 @@ const inLocks = /^daemon\/(?:core\/locks|engine|journal)\//;
 /** A test for each bug of one half: either half is run by a file of its own, so that two processes have work. */
 export function findsPlanted(half: "locks" | "rest"): void {
   const bugs = planted.filter(({ file }) => inLocks.test(file) === (half === "locks"));
-  // One that no known seed finds any more takes twenty seeds and more, each a second of processor time or two.
+  // One that no known seed finds any more takes many seeds, each a second of processor time or two.
   describe("a planted bug is caught", { timeout: 300_000 }, () => {
     it.each(bugs)("$bug", async bug => {
       const { runOnce } = await simulationWith(bug);
-      let caught: string | null = null;
-      for (const { seed, host, steps } of seedsFor(bug)) {
-        const { failure } = await runOnce(seed, steps, host, looksFor(bug));
-        caught = failure;
-        if (caught !== null) break;
+      let last: string | null = null;
+      for (const { seed, host, steps, isKnown } of seedsFor(bug)) {
+        const { failure, steps: ran } = await runOnce(seed, steps, host, looksFor(bug));
+        last = failure?.split("\n")[0] ?? last;
+        if (failure === null || !bug.tells.test(failure.split("\n")[0] ?? "")) continue;
+        if (!isKnown) moved([host, seed, ran, bug.bug]);
+        return;
       }
-      expect(caught?.split("\n")[0]).toMatch(bug.tells);
+      expect.fail(`${last ?? "nothing"} was found, not ${bug.tells}`);
     });
   });
 }
@@ -35,11 +38,30 @@ function looksFor({ merges = false }: Planted) {
   return { tell: false, audit: false, merges };
 }
 
-/** Those that found it before, then any. */
-function* seedsFor({ bug, host }: Planted): Generator<Omit<FoundSeed, "found">> {
-  for (const { found, ...known } of plantedSeeds) if (found === bug) yield known;
-  for (let seed = 1; seed <= 60; seed += 1)
-    yield { seed, steps: 2000, host: host ?? (seed % 2 === 0 ? "file" : "remote") };
+/** Those that found it before, then others: many short runs find more than a few long ones. */
+function* seedsFor({ bug, host }: Planted): Generator<Omit<FoundSeed, "found"> & { isKnown: boolean }> {
+  for (const { found, ...known } of plantedSeeds) if (found === bug) yield { ...known, isKnown: true };
+  for (const [steps, from, to] of [
+    [300, 1, 60],
+    [2000, 61, 120],
+  ] as const)
+    for (let seed = from; seed <= to; seed += 1)
+      yield { seed, steps, host: host ?? (seed % 2 === 0 ? "file" : "remote"), isKnown: false };
+}
+
+/** The known seed finds the bug no more. With `UPDATE=1` the one that does takes its row in `found-seeds.ts`. */
+function moved([host, seed, steps, bug]: Row): void {
+  const row = `  ["${host}", ${seed}, ${steps}, "${bug}"],`;
+  if (process.env["UPDATE"] === undefined) {
+    console.warn(`no known seed finds this bug; UPDATE=1 writes the row: ${row}`);
+    return;
+  }
+  const path = fileURLToPath(new URL("found-seeds.ts", import.meta.url));
+  const rows = readFileSync(path, "utf8").split("\n");
+  const at = rows.findIndex(line => line.endsWith(`, "${bug}"],`));
+  if (at === -1) rows.splice(rows.lastIndexOf("]);"), 0, row);
+  else rows[at] = row;
+  writeFileSync(path, rows.join("\n"));
 }
 
 /** The simulation, built with the bug in it. */

@@ -53,6 +53,20 @@ export const planted: readonly Planted[] = [
     tells: /differs from what was lived|reads back as another|token/,
   },
   {
+    bug: "a snapshot with rows as later entries left them",
+    file: "daemon/core/preimages.ts",
+    find: "if (!this.#kept.has(row)) this.#kept.set(row, imageOf(row));",
+    put: "if (!this.#kept.has(row) && Object.keys(row).length % 2 === 0) this.#kept.set(row, imageOf(row));",
+    tells: /the snapshot that began/,
+  },
+  {
+    bug: "a snapshot with maps as later entries left them",
+    file: "daemon/core/preimages.ts",
+    find: "if (value instanceof Map) image[field] = new Map(value);",
+    put: "image[field] = value;",
+    tells: /the snapshot that began/,
+  },
+  {
     bug: "a set held in part while it waits",
     file: "daemon/core/locks/request.ts",
     find: "  addWaiter(locks, waiter);",
@@ -75,8 +89,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a batch that is not written",
     file: "daemon/journal/file-journal.ts",
-    find: 'const outcome = entries.length === 0 ? "stored" : this.#append(segment, text);',
-    put: 'const outcome = entries.length !== 3 ? this.#append(segment, text) : "stored";',
+    find: 'const outcome = entries.length === 0 ? "stored" : this.#append(segment, bytes);',
+    put: 'const outcome = entries.length !== 3 ? this.#append(segment, bytes) : "stored";',
     host: "file",
     tells: /were delivered and are lost|gap|Damaged/,
   },
@@ -376,7 +390,7 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a loan that is forgotten over a start",
-    file: "daemon/core/snapshot.ts",
+    file: "daemon/core/snapshot-form.ts",
     find: "loan: hold.loan,",
     put: "loan: null,",
     tells: /what is held is another after a start|differs from what was lived/,
@@ -682,7 +696,7 @@ export const planted: readonly Planted[] = [
   {
     bug: "a person's yes that outlives the run",
     file: "daemon/core/tasks/table.ts",
-    find: 'if (next.status !== "active") task.approved = undefined;',
+    find: 'if (next.status !== "active") writable.approved = undefined;',
     put: "",
     tells: /outlived its run|and has a yes/,
   },
@@ -695,7 +709,7 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a given role that is forgotten over a start",
-    file: "daemon/core/snapshot.ts",
+    file: "daemon/core/snapshot-form.ts",
     find: "...(roles.size === 0 ? {} : { roles: [...roles] }),",
     put: "",
     tells: /is another after a start|differs from what was lived/,

@@ -7,15 +7,19 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/commands.ts";
-import type { Origin } from "../../daemon/core/origin.ts";
+import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { emptyState, type Hold, type KeptReply, type State, type Token } from "../../daemon/core/state.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
-import type { Journal } from "../../daemon/journal/journal.ts";
+import type { Found, Journal } from "../../daemon/journal/journal.ts";
+import { lateRunner } from "../../daemon/requests/late-runner.ts";
 import { limits } from "../../protocol/limits.ts";
+import { opened } from "../journal/commands.ts";
+import { lockTerms } from "../lock-terms.ts";
 import { CheckLives } from "./checks.ts";
+import { CopyLives } from "./copies.ts";
 import { DebateLives, type DebatesBefore, debatesBefore } from "./debates.ts";
 import { DeclareLives } from "./declares.ts";
 import { agents, ancestorsOf, descendantsOf } from "./families.ts";
@@ -143,6 +147,7 @@ export class World {
   readonly #names: NameLives;
   readonly #checks: CheckLives;
   readonly #merges: MergeLives;
+  readonly #copies = new CopyLives();
   readonly #replies = new ReadReplies();
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
@@ -180,7 +185,9 @@ export class World {
       clock: this.clock,
       node: "local",
       storeId: "store",
-      onStep: () => {},
+      onStep: (entry, _step, _state, replayed) => {
+        if (!replayed && life === this.#life) this.#unbindLate(entry);
+      },
       onTrouble: () => {},
       // What a process that was killed would still have said, nobody hears.
       onFatal: error => {
@@ -266,7 +273,7 @@ export class World {
   async #compareRecovery(lived: Lived, power: boolean): Promise<void> {
     const probe = this.host.journal();
     const snapshot = await this.#pump(probe.loadSnapshot());
-    const { entries } = await this.#pump(probe.open(snapshot?.seq ?? 0, () => {}));
+    const { entries } = await this.#pump(opened(probe, snapshot?.seq ?? 0));
     const upTo = entries.filter(e => e.seq <= lived.seq);
     const last = upTo.at(-1)?.seq ?? snapshot?.seq ?? 0;
     if (!power && this.host.keepsDelivered && last < lived.seq) {
@@ -317,11 +324,13 @@ export class World {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target);
         if (name === "open") {
-          return (after: number, deliver: (batch: readonly Entry[]) => void) =>
-            target.open(after, batch => {
+          return (after: number, deliver: (batch: readonly Entry[]) => void, found: Found) => {
+            const watched = (batch: readonly Entry[]) => {
               for (const entry of batch) world.#observe(entry);
               deliver(batch);
-            });
+            };
+            return target.open(after, watched, found);
+          };
         }
         return typeof value === "function" ? value.bind(target) : value;
       },
@@ -402,6 +411,7 @@ export class World {
     yield* this.#declares.observe(state, entry, step);
     yield* this.#checks.observe(state, entry, touched);
     yield* this.#merges.observe(state, entry, step, before.merges);
+    yield* this.#copies.observe(state);
     yield* check(state, [...touched]);
   }
 
@@ -743,6 +753,16 @@ export class World {
     if (client.merges) engine.submitWithRetry({ type: "merge_unbind", bound, wallMs: 0 });
   }
 
+  /** As the daemon does it: a merge that a closed connection got late is taken from it. */
+  #unbindLate(entry: Entry): void {
+    const engine = this.#engine;
+    if (engine === null) return;
+    const isOpen = (connection: number) => this.#clients.some(client => client.connection === connection);
+    const isClosed = ({ epoch, connection }: Bound) => epoch === engine.epoch && !isOpen(connection);
+    const bound = lateRunner(entry, isClosed);
+    if (bound !== null) engine.submitWithRetry({ type: "merge_unbind", bound, wallMs: 0 });
+  }
+
   /** An open connection of somebody: one that is there, or a new one. */
   #client(): Client {
     const open = this.#clients.filter(c => c.state === "open");
@@ -917,18 +937,8 @@ function lockOf(actor: Actor): Omit<LockCommand, "files"> {
   return {
     type: "lock_request",
     actor,
-    single: true,
-    kind: "explicit",
-    waitMs: 0,
-    depth: 3,
-    placeMs: 0,
-    detach: false,
-    progress: false,
-    prompt: null,
-    flight: null,
+    ...lockTerms,
     yieldMs: limits.yieldMs,
-    ancestors: [],
-    bound: null,
     project: "/p",
     cwd: "/p",
     wallMs: 0,

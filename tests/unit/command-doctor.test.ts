@@ -1,4 +1,6 @@
 /** The checks of kite doctor, each on a home that is well and on one that is not. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,11 +12,13 @@ import { checkHome, checkNode, checkSocketPath, checkTools } from "../../bin/doc
 import { checkConfig } from "../../bin/doctor/settings.ts";
 import { checkJournal, checkLogs, checkSpace, checkVoided } from "../../bin/doctor/store.ts";
 import { version } from "../../bin/version.ts";
+import { TimedOut } from "../../client/errors.ts";
 import { processAnchor } from "../../daemon/facts/processes.ts";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import { writeDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import { segmentName } from "../../daemon/journal/file-names.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
+import { limits } from "../../protocol/limits.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy } from "./view-rows.ts";
 
@@ -137,14 +141,79 @@ describe("the daemon", () => {
     expect((await checkDaemon(world)).checks[0]?.detail).toContain("hooks do not start it");
   });
 
-  it("is found out when its process lives and does not listen", async () => {
-    writeDaemonFile(world.paths, file);
-    const { checks } = await checkDaemon(world);
-    expect(checks).toMatchObject([
-      { result: "fail", todo: expect.stringContaining(`kill -9 ${process.pid}`) },
+  const patienceMs = 300;
+  const children: ChildProcess[] = [];
+
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill("SIGKILL");
+  });
+
+  /** Puts a process in the daemon's place that runs these shell lines. */
+  async function inItsPlace(lines: string): Promise<ChildProcess> {
+    const child = spawn("/bin/sh", ["-c", `echo; ${lines}`], { stdio: ["ignore", "pipe", "ignore"] });
+    children.push(child);
+    await once(child.stdout, "data");
+    const pid = child.pid ?? 0;
+    writeDaemonFile(world.paths, { ...file, pid, startTime: processAnchor(pid)?.startTime ?? "" });
+    return child;
+  }
+
+  /** A world in which each connection is made, or fails, as the next of `outcomes` says; the last one stays. */
+  function connecting(...outcomes: readonly ("late" | "answers")[]) {
+    const daemon = fakeDaemon({ ping: { ok: true, pong: true }, stats });
+    let n = 0;
+    const connect = () => {
+      const outcome = outcomes[Math.min(n, outcomes.length - 1)];
+      n += 1;
+      if (outcome === "late") return Promise.reject(new TimedOut("no answer in time"));
+      return Promise.resolve({ ...daemon.client, daemon: { ...daemon.client.daemon, version } });
+    };
+    return { ...world, connect };
+  }
+
+  it("is found out when its process lives, does nothing and does not listen", async () => {
+    const { pid } = await inItsPlace("exec sleep 1000");
+    expect((await checkDaemon(world, patienceMs)).checks).toMatchObject([
+      {
+        result: "fail",
+        detail: expect.stringContaining("does not listen"),
+        todo: expect.stringContaining(`kill -9 ${pid} && kite up`),
+        fix: { does: `kill -9 ${pid} && kite up` },
+      },
     ]);
     writeDaemonFile(world.paths, { ...file, startTime: "another process of that number" });
-    expect((await checkDaemon(world)).checks).toMatchObject([{ result: "warn" }]);
+    expect((await checkDaemon(world, patienceMs)).checks).toMatchObject([{ result: "warn" }]);
+  });
+
+  it("is asked again, longer, and not ended when it is merely slow", async () => {
+    await inItsPlace("exec sleep 1000");
+    const { checks, stats: told } = await checkDaemon(connecting("late", "answers"), patienceMs);
+    expect(checks.find(({ check }) => check === "answers")).toMatchObject({
+      result: "warn",
+      detail: expect.stringContaining("an earlier request got no answer in time"),
+      todo: expect.stringContaining("needs no restart"),
+    });
+    expect(told).toEqual(stats);
+    expect(checks.every(({ fix }) => !fix?.does.includes("kill"))).toBe(true);
+  });
+
+  it("is not ended while its process works", async () => {
+    await inItsPlace("while :; do :; done");
+    // Long enough for a second try: what the process does in between counts.
+    const [check] = (await checkDaemon(connecting("late"), 3 * limits.retryPauseMaxMs)).checks;
+    expect(check).toMatchObject({
+      result: "fail",
+      todo: expect.stringMatching(/^wait, then run kite doctor/),
+    });
+    expect(check?.detail).toContain("at work");
+    expect(check).not.toHaveProperty("fix");
+  });
+
+  it("is not ended if it answers at last, when a person says yes to it", async () => {
+    const child = await inItsPlace("exec sleep 1000");
+    const [check] = (await checkDaemon(connecting("late", "late", "answers"), patienceMs)).checks;
+    expect(await check?.fix?.work()).toBe("it answers now, so nothing was ended");
+    expect([child.exitCode, child.signalCode]).toEqual([null, null]);
   });
 
   it("answers, is of this version, and is the one that daemon.json names", async () => {

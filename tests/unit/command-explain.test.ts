@@ -37,7 +37,7 @@ const timeout = {
   ms: 50_000,
   waitedMs: 50_000,
 } as const;
-const task = { file: null, rule: "task", ms: undefined } as const;
+const task = { project: shop, file: null, rule: "task", ms: undefined } as const;
 
 const lines: readonly TrailLine[] = [
   line("carol", 4_000, { ...task, event: "task_create", type: "task_create", task: "t-mhx3-1a" }),
@@ -165,8 +165,8 @@ alice wrote src/auth.ts last, at 13:58:30; that work is not committed.
 
 Latest decisions
 13:58:20  alice took src/auth.ts at once.
-13:59:40  bob was denied src/auth.ts after 50s: lock queue timeout (50s). alice
-          had taken it at 13:58:20.
+13:59:40  bob was denied src/auth.ts after 50s: the file did not get free within
+          50 s. alice had taken it at 13:58:20.
 `,
     });
     expect(daemon.asked.find(one => one["target"] === "writes")).toMatchObject({ project });
@@ -179,8 +179,8 @@ alice took src/auth.ts at 13:58:20, and the trail tells of no release.
 alice wrote src/auth.ts last, at 13:58:25.
 
 Latest decisions
-13:59:40  bob was denied src/auth.ts after 50s: lock queue timeout (50s). alice
-          had taken it at 13:58:20.
+13:59:40  bob was denied src/auth.ts after 50s: the file did not get free within
+          50 s. alice had taken it at 13:58:20.
 `);
   });
 
@@ -201,12 +201,12 @@ describe("an agent", () => {
     expect((await run("bob")).out).toBe(text`
 bob is active in ~/code/shop, heard of just now.
 bob waits for src/auth.ts since 13:59:52 behind alice, queue position 1.
-bob was last denied src/auth.ts at 13:59:40: lock queue timeout (50s). To do:
-  try again, which waits its turn
+bob was last denied src/auth.ts at 13:59:40: the file did not get free within 50
+  s. To do: try again, which waits its turn
 
 Latest decisions
-13:59:40  bob was denied src/auth.ts after 50s: lock queue timeout (50s). alice
-          had taken it at 13:58:20.
+13:59:40  bob was denied src/auth.ts after 50s: the file did not get free within
+          50 s. alice had taken it at 13:58:20.
 `);
   });
 
@@ -300,6 +300,22 @@ Latest decisions
     const several = await run("t-mhx3", {}, { alone: true });
     expect(several.err).toBe("kite: t-mhx3 may be t-mhx3-1a or t-mhx3-2b; give more of the id\n");
     expect(several.code).toBe(1);
+  });
+
+  it("is by a part of its id one of this project, and by a whole id any", async () => {
+    const other = { ...task, project: "/home/ana/code/blog", event: "task_create", task: "t-mhx4-1a" };
+    const nowhere = { ...task, project: null, event: "task_update", type: "done", task: "t-mhx5-1a" };
+    const own = { ...task, project: null, event: "task_update", type: "done", task: "t-mhx3-1a" };
+    const more = [line("erin", 9, other), line("frank", 8, nowhere), line("gina", 7, own)];
+    appendFileSync(join(root, "trail", fileName(1)), more.map(encode).join(""));
+    const short = await run(undefined, { task: "1a" }, { alone: true });
+    expect(short.out).toContain("gina finished it");
+    expect(short.out).not.toMatch(/erin|frank/);
+    expect((await run("t-mhx4-1a", {}, { alone: true })).out).toContain("erin created it.");
+    const { err } = await run(undefined, { task: "1a" }, { alone: true, cwd: root });
+    expect(err).toBe(
+      "kite: nothing is known of a task 1a in this project; a task of another project needs its whole id\n",
+    );
   });
 
   it.each([

@@ -135,7 +135,7 @@ describe("kite lock", () => {
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await hold(world, { ...run, refusedCode: 9 })).toBe(9);
     expect(world.err()).toBe(
-      `kite: the command did not run: ${run.files.join(", ")} did not get free within 1 s; bob has it. Ask again, or do something else first\n`,
+      `kite: the command did not run: ${run.files.join(", ")} did not get free within 1 s; bob has it. Ask again, ask bob for it (kite message send), or do something else first\n`,
     );
     const asJson = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     await hold(asJson, { ...run, json: true });

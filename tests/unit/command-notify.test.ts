@@ -18,7 +18,7 @@ describe("notices", () => {
     const at = (nowMs: number, attention: string | null) => watch.look([asking(attention)], [], nowMs);
     expect(at(0, "permission for Bash")).toEqual([]);
     expect(at(59_999, "permission for Bash")).toEqual([]);
-    const told = [{ title: "carol needs you", text: "permission for Bash" }];
+    const told = [{ title: "carol needs you in shop", text: "permission for Bash" }];
     expect(at(60_000, "permission for Bash")).toEqual(told);
     expect(at(70_000, "permission for Bash")).toEqual([]);
     expect(at(80_000, null)).toEqual([]);
@@ -30,7 +30,9 @@ describe("notices", () => {
     const watch = new NoticeWatch(bounds);
     const look = (waitedMs: number) => watch.look([], [waited(waitedMs)], 0);
     expect(look(29_999)).toEqual([]);
-    expect(look(30_000)).toEqual([{ title: "bob waits", text: "for src/auth.ts behind carol, 30 s now" }]);
+    expect(look(30_000)).toEqual([
+      { title: "bob waits in shop", text: "for src/auth.ts behind carol, 30 s now" },
+    ]);
     expect(look(40_000)).toEqual([]);
     const gone = lock("a.ts", "carol", { waiters: [{ ...waiter, waitedMs: 99_000, attached: false }] });
     expect(watch.look([], [gone], 0)).toEqual([]);
@@ -48,11 +50,13 @@ describe("notices", () => {
       by: { id: "s2", agent: null, name: "bob" },
       owner: { id: "s1", agent: null, name: "carol\u001b" },
     });
-    expect(eventNotice(taken("discarded"))).toEqual({
-      title: "carol 's work was wiped",
+    const projects = new Map([["s2", "/home/ana/code/shop/.git"]]);
+    expect(eventNotice(taken("discarded"), projects)).toEqual({
+      title: "carol 's work was wiped in shop",
       text: "bob, git stash: a .ts",
     });
-    expect(eventNotice(taken("committed"))).toBeNull();
+    expect(eventNotice(taken("committed"), projects)).toBeNull();
+    expect(eventNotice(taken("discarded"), new Map())?.title).toBe("carol 's work was wiped");
   });
 });
 
@@ -82,7 +86,7 @@ describe("kite notify", () => {
       new AbortController().signal,
     );
     await first;
-    expect(shown.map(({ title }) => title)).toEqual(["bob waits"]);
+    expect(shown.map(({ title }) => title)).toEqual(["bob waits in shop"]);
     daemon.push({
       ...{
         event: "lost_update",
@@ -95,7 +99,7 @@ describe("kite notify", () => {
     daemon.die();
     expect(await ended).toBe(3);
     expect(shown.map(({ text }) => text)[1]).toBe("bob wrote a.ts, which carol holds");
-    expect(world.out()).toContain("bob waits: for src/auth.ts behind carol, 99 s now\n");
+    expect(world.out()).toContain("bob waits in shop: for src/auth.ts behind carol, 99 s now\n");
     expect(world.err()).toContain("kite: notify-send ended with 1\n");
   });
 

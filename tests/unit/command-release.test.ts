@@ -23,13 +23,15 @@ describe("kite release", () => {
     const agent = { id: "x", agent: null, name: "x" };
     const given = { ok: true, agent, tasks: [], taskCount: 0, paths: [], lockCount: 0 };
     const daemon = fakeDaemon({ "query sessions": { ok: true, rows }, agent_release: given });
-    const ask = async (name: string) => {
-      const world = fakeWorld({ daemon, env: { KITE_SESSION: "lead" } });
+    const ask = async (name: string, cwd = here.project) => {
+      const world = { ...fakeWorld({ daemon, env: { KITE_SESSION: "lead" } }), cwd };
       const code = await release(world, name, {});
       return code === 0 ? daemon.asked.at(-1)?.["of"] : world.err();
     };
     expect(await ask("calm")).toBe("calm-otter-0000-4000");
     expect(await ask("calm-wren")).toContain("no agent is called calm-wren; active: calm-otter, tidy-wolf");
     expect(await ask("whole-id")).toBe("whole-id");
+    expect(await ask("calm-wren", "/nobody/works/here")).toContain("no agent is called calm-wren");
+    expect(await ask("whole-id", "/nobody/works/here")).toBe("whole-id");
   });
 });

@@ -114,6 +114,7 @@ describe("to find", () => {
     expect([one, two]).toEqual(["d-0-1", "d-0-2"]);
     w.debate = "2";
     expect(w.challenge("ann", "race")).toMatchObject({ ok: true, debate: two });
+    expect(w.challenge(null, "race")).toMatchObject({ ok: true, debate: two });
     w.debate = "d-0";
     expect(w.challenge("ann", "race")).toMatchObject({
       code: "ambiguous_debate",
@@ -124,12 +125,27 @@ describe("to find", () => {
     expect(w.challenge("ann", "race")).toMatchObject({ code: "unknown_debate", nearest: two });
   });
 
-  it("means one of the agent's project by a part of a name that others have, too", () => {
+  it("means by a part of a name one of its project alone, and another's by a whole id", () => {
     w.open();
     w.open(null, { project: "/q" });
     w.debate = "d-0";
-    expect(w.challenge("ann", "race")).toMatchObject({ ok: true, debate: "d-0-1" });
-    expect(w.challenge(null, "race")).toMatchObject({ code: "ambiguous_debate" });
+    for (const by of ["ann", null])
+      expect(w.challenge(by, "race")).toMatchObject({ ok: true, debate: "d-0-1" });
+    w.debate = "2";
+    for (const by of ["ann", null])
+      expect(w.challenge(by, "race")).toMatchObject({
+        code: "unknown_debate",
+        error:
+          "no debate 2 in this project; kite debate list shows them; a debate of another project needs its whole id",
+        nearest: null,
+      });
+    const said = closeOf(null, "2", "race", { force: true });
+    expect(w.do({ ...said, project: "/p" })).toMatchObject({ code: "unknown_debate" });
+    expect(w.do(said)).toMatchObject({ code: "unknown_debate" });
+    expect(w.do({ ...said, project: "/q" })).toMatchObject({ ok: true, debate: "d-0-2" });
+    w.debate = "d-0-2";
+    expect(w.challenge("ann", "race")).toMatchObject({ code: "not_in_debate" });
+    expect(w.challenge(null, "race")).toMatchObject({ code: "debate_state" });
   });
 
   it("quotes what agents call their hypotheses", () => {

@@ -65,9 +65,9 @@ class MergeWorld extends World {
     this.do({ type: "merge_unbind", bound: this.runner(runner).bound, wallMs: 8 });
   }
 
-  cancel(merge: string | null, runner = ""): Reply {
+  cancel(merge: string | null, runner = "", project = "/p"): Reply {
     const reason = { ...conflict, code: "asked" as const };
-    return this.do({ type: "merge_cancel", by: null, merge, runner, reason, wallMs: 9 });
+    return this.do({ type: "merge_cancel", by: null, merge, project, runner, reason, wallMs: 9 });
   }
 
   /** Takes the next merge and ends it so. */
@@ -289,7 +289,7 @@ describe("a merge that comes back", () => {
         type: "merge_report",
         by: by === null ? null : actor(by),
         runner: w.runner("r1"),
-        merge: "1",
+        merge: "mg-5-1",
         run: w.take("r1")?.runs ?? 0,
         outcome: { is: "returned", reason: { ...conflict, more: 2, output: "1 failed" } },
         wallMs: 7,
@@ -451,6 +451,27 @@ describe("a cancel", () => {
     expect(w.cancel(null, "r1")).toEqual({ ok: true, cancelled: [] });
     expect(w.states).toEqual(["a cancelled", "b cancelled", "c queued"]);
     expect(w.take("r2")).toMatchObject({ branch: ref("c") });
+  });
+
+  it("means by a part of an id a merge of its project alone, and another's by a whole id", () => {
+    const w = new MergeWorld();
+    w.queue("r1", ["a"]);
+    w.queue("r2", ["b"], { project: "/q" });
+    expect(w.cancel("2")).toMatchObject({
+      code: "unknown_merge",
+      error:
+        "no merge 2 in this project; kite merge --list shows them; a merge of another project needs its whole id",
+    });
+    expect(w.cancel("mg-5-", "", "/r")).toMatchObject({ code: "unknown_merge" });
+    const reason = { ...conflict, code: "asked" as const };
+    expect(w.do({ type: "merge_cancel", by: null, merge: "2", runner: "", reason, wallMs: 9 })).toMatchObject(
+      { code: "unknown_merge" },
+    );
+    expect(w.states).toEqual(["a queued", "b queued"]);
+    expect(w.cancel("mg-5-")).toEqual({ ok: true, cancelled: ["mg-5-1"] });
+    expect(w.cancel("mg-5-2")).toEqual({ ok: true, cancelled: ["mg-5-2"] });
+    w.queue("r2", ["c"], { project: "/q" });
+    expect(w.cancel("3", "", "/q")).toEqual({ ok: true, cancelled: ["mg-5-3"] });
   });
 
   it("of what the runner gives back ends nothing: another runner takes it", () => {

@@ -48,7 +48,8 @@ describe("a task's debate", () => {
       project: "/q",
     };
     expect(w.do(createOf([{ description: "that", debate: "d-0-2" }]))).toMatchObject(foreign);
-    expect(w.do(updateOf(null, w.id("it"), { debate: "2" }))).toMatchObject(foreign);
+    expect(w.do(updateOf(null, w.id("it"), { debate: "2" }))).toMatchObject({ code: "unknown_debate" });
+    expect(w.do(updateOf(null, w.id("it"), { debate: "d-0-2" }))).toMatchObject(foreign);
     expect(w.task("it").debate).toBe("d-0-1");
     expect(w.state.tasks.all.size).toBe(1);
   });

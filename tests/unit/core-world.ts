@@ -6,6 +6,7 @@ import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step, Timer } from "../../daemon/core/outcome.ts";
 import { emptyState, type State } from "../../daemon/core/state.ts";
 import { dueAt } from "../../daemon/core/timers.ts";
+import { lockTerms } from "../lock-terms.ts";
 
 /** A check costs what there is: after the first commands only every so many are followed by one. */
 const checkedEach = 300;
@@ -139,18 +140,9 @@ export function lockOf(
       const path = f.replace(/\/$/, "");
       return { file: f, lexical: `/p/${path}`, key: `n:/p/${path}`, dir: f.endsWith("/") };
     }),
+    ...lockTerms,
     single: typeof files === "string",
-    kind: "explicit",
     waitMs: 30_000,
-    depth: 3,
-    placeMs: 0,
-    detach: false,
-    progress: false,
-    prompt: null,
-    flight: null,
-    yieldMs: 15_000,
-    ancestors: [],
-    bound: null,
     project: "default",
     cwd: "/p",
     wallMs: now,

@@ -32,7 +32,7 @@ export function hypotheses(...names: readonly string[]): Open["hypotheses"] {
 }
 
 export function enterOf(by: Who, debate: string, entry: NewEntry): Command {
-  return { type: "debate_enter", by: actorOf(by), debate, entry, wallMs: 0 };
+  return { type: "debate_enter", by: actorOf(by), debate, project: "/p", entry, wallMs: 0 };
 }
 
 export function closeOf(by: Who, debate: string, verdict: string, more: Partial<Close> = {}): Close {

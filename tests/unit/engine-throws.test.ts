@@ -6,6 +6,7 @@ import { writeState } from "../../daemon/core/snapshot.ts";
 import { RulesUnknown, rebuild, stateHash } from "../../daemon/engine/replay.ts";
 import { RepeatedThrows } from "../../daemon/engine/throws.ts";
 import { limits } from "../../protocol/limits.ts";
+import { opened } from "../journal/commands.ts";
 import { EngineWorld, lastingPoison, MemoryPlace, places, poison, unlockOf } from "./engine-world.ts";
 
 describe.each(places)("over $name", ({ make }) => {
@@ -52,7 +53,7 @@ describe.each(places)("over $name", ({ make }) => {
     const lived = w.written;
     const journal = w.place.journal(w.clock);
     const snapshot = await journal.loadSnapshot();
-    const { entries } = await journal.open(snapshot?.seq ?? 0, () => {});
+    const { entries } = await opened(journal, snapshot?.seq ?? 0);
     expect(writeState(rebuild(snapshot, entries).state)).toBe(lived);
   });
 
@@ -149,7 +150,7 @@ describe.each(places)("over $name", ({ make }) => {
     await w.lock("a", "x");
     const journal = w.place.journal(w.clock);
     const snapshot = await journal.loadSnapshot();
-    const { epoch } = await journal.open(snapshot?.seq ?? 0, () => {});
+    const { epoch } = await opened(journal, snapshot?.seq ?? 0);
     const command: Command = { type: "rules", level: 7 };
     const origin = { node: "n", epoch, n: 1 };
     journal.propose([{ origin, at: w.clock.now(), command }], () => {});

@@ -286,6 +286,18 @@ describe.each(places)("over $name", ({ make }) => {
       expect(holds(w.written)).toBe(holds(lived));
     });
 
+    it("is taken by a start that had much to replay, so that the next one has not", async () => {
+      const w = await new EngineWorld(make()).start();
+      for (let n = 0; n < 30; n += 1) await w.lock("a", `f${n}`);
+      await w.start({ snapshotEntries: 10 });
+      expect(w.replayed.length).toBeGreaterThan(30);
+      const lived = w.written;
+      await w.start({ snapshotEntries: 10 });
+      expect(w.replayed.length).toBeLessThan(5);
+      const holds = (text: string) => text.split("\n").find(line => line.startsWith('{"holds"'));
+      expect(holds(w.written)).toBe(holds(lived));
+    });
+
     it("of a large state waits until the log has grown to twice its size", async () => {
       const w = await new EngineWorld(make()).start({ snapshotEntries: 10 });
       const many = Array.from({ length: 300 }, (_, i) => `f${i}`);

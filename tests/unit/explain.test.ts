@@ -60,7 +60,7 @@ describe("the sentences", () => {
     ).toEqual([
       "13:58:20  alice took src/auth.ts at once.",
       "13:59:00  bob waited 12s for src/auth.ts, then had it. alice had taken it at 13:58:20.",
-      "13:59:50  carol was denied src/auth.ts after 50s: lock queue timeout (50s). bob had taken it at 13:59:00.",
+      "13:59:50  carol was denied src/auth.ts after 50s: the file did not get free within 50 s. bob had taken it at 13:59:00.",
       "13:59:51  bob released src/auth.ts.",
       "13:59:52  bob could not release src/auth.ts: you do not hold it.",
       "13:59:55  alice's session ended (logout).",

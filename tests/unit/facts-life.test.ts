@@ -56,7 +56,7 @@ it("tells how long the youngest child of a process has run", async () => {
 
 it("tells once that a signal stopped a process, and once that it runs on", async () => {
   const { child, anchor } = await shell();
-  const watch = new AnchorWatch({ every: () => () => {} });
+  const watch = new AnchorWatch();
   const told: string[] = [];
   watch.onStopped((key, isStopped) => told.push(`${key} ${isStopped}`));
   watch.add("a", anchor);

@@ -261,6 +261,24 @@ describe("resolveNow", () => {
     expect(facts.resolveNow(dir, "src/deep/x.ts")).toEqual(after);
   });
 
+  test("looks at a file once in a callback, and anew in the next one of the same turn", async () => {
+    const dir = world();
+    const facts = factsOn(ext4);
+    await facts.resolve(dir, "src/a.ts");
+    const file = join(dir, "src", "a.ts");
+    const first = facts.resolveNow(dir, "src/a.ts");
+    rmSync(file);
+    mkdirSync(file);
+    expect(facts.resolveNow(dir, "src/a.ts")).toBe(first);
+    await Promise.resolve();
+    expect(facts.resolveNow(dir, "src/a.ts")).toMatchObject({ dir: true });
+    await Promise.resolve();
+    rmSync(file, { recursive: true });
+    symlinkSync("b.ts", file);
+    expect(facts.resolveNow(dir, "src/a.ts")).toBeNull();
+    expect(facts.resolveNow(dir, "src/a.ts")).toBeNull();
+  });
+
   test("forgets a directory after a while, and keeps one that is in use", async () => {
     const dir = world();
     let now = 0;

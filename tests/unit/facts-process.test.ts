@@ -125,39 +125,44 @@ describe("an anchor", () => {
 
 describe("the watch", () => {
   function watch(table?: ProcessTable) {
-    let tick = () => {};
-    let everyMs = 0;
-    let stopped = false;
-    const every = (ms: number, callback: () => void) => {
-      tick = callback;
-      everyMs = ms;
-      return () => {
-        stopped = true;
-      };
-    };
-    const anchors = new AnchorWatch(table === undefined ? { every } : { every, table });
+    const anchors = new AnchorWatch(table === undefined ? {} : { table });
     const gone: string[] = [];
     anchors.onGone((key, anchor) => gone.push(`${key} ${anchor.pid}`));
-    return { anchors, gone, tick: () => tick(), everyMs, stopped: () => stopped };
+    return { anchors, gone };
   }
 
   test("tells once who is gone", async () => {
     const [a, b] = [await sleeper(), await sleeper()];
-    const { anchors, gone, tick, everyMs, stopped } = watch();
-    expect(everyMs).toBe(limits.anchorPollMs);
+    const { anchors, gone } = watch();
     anchors.add("first", anchorOf(a.pid));
     anchors.add("second", anchorOf(a.pid));
     anchors.add("other", anchorOf(b.pid));
     await anchors.look();
     expect(gone).toEqual([]);
     await kill(a.child);
-    tick();
     await anchors.look();
     expect(gone).toEqual([`first ${a.pid}`, `second ${a.pid}`]);
     await anchors.look();
     expect(gone).toHaveLength(2);
     anchors.close();
-    expect(stopped()).toBe(true);
+  });
+
+  test("tells of thousands in several turns of the event loop", async () => {
+    const table = new ToldTable();
+    const { anchors, gone } = watch(table);
+    const count = 3 * limits.anchorBatchMax;
+    for (let n = 1; n <= count; n += 1) anchors.add(`k${n}`, table.show(n, "then"));
+    table.shown.clear();
+    const looked = anchors.look();
+    const sizes: number[] = [];
+    for (let before = -1; gone.length !== count; ) {
+      await new Promise(resolve => setImmediate(resolve));
+      if (before >= 0) sizes.push(gone.length - before);
+      before = gone.length;
+    }
+    await looked;
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.anchorBatchMax);
+    expect(new Set(gone).size).toBe(count);
   });
 
   test("takes zombies and reused numbers for gone, an unreadable table for nothing", async () => {
@@ -200,7 +205,7 @@ if (process.platform === "linux")
     const openFiles = (pid: number) =>
       readdirSync("/proc/self/fd").filter(fd => {
         try {
-          return readlinkSync(`/proc/self/fd/${fd}`) === `/proc/${pid}/stat`;
+          return readlinkSync(`/proc/self/fd/${fd}`).startsWith(`/proc/${pid}/stat`);
         } catch {
           // The descriptor that read the directory is closed by now.
           return false;
@@ -213,7 +218,7 @@ if (process.platform === "linux")
       const first = (await table.rows([pid]))?.get(pid);
       expect(first).toEqual(table.row(pid));
       expect((await table.rows([pid]))?.get(pid)).toEqual(first);
-      expect(openFiles(pid)).toBe(1);
+      expect(openFiles(pid)).toBe(2);
       child.kill("SIGSTOP");
       await vi.waitFor(async () =>
         expect((await table.rows([pid]))?.get(pid)).toEqual({ ...first, stopped: true }),
@@ -224,6 +229,21 @@ if (process.platform === "linux")
       await kill(child);
       expect(await table.rows([pid])).toEqual(new Map());
       expect(openFiles(pid)).toBe(0);
+      await table.rows([]);
+    });
+
+    test("show at once that a process has ended, though nobody collected it", async () => {
+      const table = systemTable();
+      const env = { PATH: process.env["PATH"] };
+      const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], { env, stdio: "pipe" });
+      started.push(parent);
+      const [line] = await once(parent.stdout, "data");
+      const pid = Number(String(line));
+      expect((await table.rows([pid]))?.get(pid)).toMatchObject({ zombie: false });
+      process.kill(pid, "SIGKILL");
+      await vi.waitFor(() => expect(table.row(pid)).toMatchObject({ zombie: true }));
+      // The look right after a whole one would do with less.
+      expect((await table.rows([pid]))?.get(pid)).toMatchObject({ zombie: true });
       await table.rows([]);
     });
 

@@ -215,6 +215,7 @@ describe("rows", () => {
         { do: "turn_end", keepPrompt: "86b3ab47-4100-472d-b139-65b8b1505389" },
         { do: "heartbeat", active: true, attention: null },
         { do: "prompt_submitted", promptId: "86b3ab47-4100-472d-b139-65b8b1505389", byPerson: true },
+        { do: "list_peers", changesOnly: true },
         inbox(true),
       ],
     ],
@@ -552,7 +553,7 @@ describe("rows", () => {
 
   test("a prompt without id ends no turn: it may have been typed into a running one", () => {
     const { prompt_id: _, ...event } = payload("UserPromptSubmit--print");
-    expect(kindsOf(plan(event))).toEqual(["begin", "heartbeat", "prompt_submitted", "inbox"]);
+    expect(kindsOf(plan(event))).toEqual(["begin", "heartbeat", "prompt_submitted", "list_peers", "inbox"]);
   });
 
   test("which agents are gone at a Stop", () => {

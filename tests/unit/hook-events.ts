@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { grantVerdict, refusalVerdict } from "../../daemon/hooks/verdict.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
-import type { LockNote } from "../../hooks/seam/notices.ts";
+import type { LockNote, PeerLock } from "../../hooks/seam/notices.ts";
 import type { GateOutcome, HookContext, HookOutcome, HookPlan, TeamOutcome } from "../../hooks/seam/plan.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { hookSchema } from "../../protocol/hook.ts";
@@ -115,6 +115,16 @@ export const noteOf = (fields: Partial<LockNote> = {}): LockNote => ({
   ...fields,
 });
 
+export const peerLock = (fields: Partial<PeerLock> = {}): PeerLock => ({
+  session: "bob-id",
+  file: "/home/dev/project/src/a.ts",
+  heldMs: 0,
+  waiters: 0,
+  isDirectory: false,
+  stays: null,
+  ...fields,
+});
+
 export const begun: HookOutcome = { did: "begin", ok: true, name: "alice", project: "/home/dev/project" };
 
 export const row: SessionRow = {
@@ -148,8 +158,10 @@ export const looked: Extract<HookOutcome, { did: "list_peers"; ok: true }> = {
   finished: [],
   keys: [],
   moreKeys: 0,
-  locks: [noteOf({ file: "/home/dev/project/src/a.ts", heldMs: 61_000, waiters: 1 })],
+  moreSessions: 0,
+  locks: [peerLock({ heldMs: 61_000, waiters: 1 })],
   unread: 0,
   readyTasks: 0,
   ownTasks: [],
+  changes: null,
 };

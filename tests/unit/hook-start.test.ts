@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
 import type { AgentRow } from "../../protocol/session.ts";
-import { answerOf, begun, looked, noteOf, payload, plan, row } from "./hook-events.ts";
+import { answerOf, begun, looked, payload, peerLock, plan, row } from "./hook-events.ts";
 
 const session = plan(payload("SessionStart--startup-print"));
 const subagent = plan(payload("SubagentStart--in-process-teammate"));
@@ -102,6 +102,34 @@ describe("an agent that starts within a session is told", () => {
   });
 });
 
+describe("a prompt tells", () => {
+  const prompt = plan(payload("UserPromptSubmit--print"));
+  const changes = { gone: ["cyd", "dan"], isFirst: false };
+
+  test("nothing if nothing changed", () => {
+    expect(answerOf(prompt, begun, { ...alone, changes: { gone: [], isFirst: true } })).toBeNull();
+  });
+
+  test("whose work changed, and who ended", () => {
+    const eva = { ...row, id: "eva-id", name: "eva", task, locks: 0, agents: [{ ...helper, declared }] };
+    const lines = told(prompt, { sessions: [eva], locks: [], changes });
+    expect(lines).toEqual([
+      "Kite: what changed among the other agents of this project since you were told last.",
+      frame,
+      '- "eva", branch "main", active, works on "claimed"',
+      '- "eva/Explore", active, role "implementer", works on "Page the list"',
+      '- ended: "cyd", "dan"',
+    ]);
+  });
+
+  test("no more than fits", () => {
+    const sessions = Array.from({ length: 40 }, (_, i) => ({ ...row, id: `s${i}`, name: `n${i}`, declared }));
+    const lines = told(prompt, { sessions, locks: [], changes });
+    expect(lines.join("\n").length).toBeLessThanOrEqual(limits.changesChars);
+    expect(lines.at(-1)).toMatch(/^- (?:ended: |and \d+ more agents)/);
+  });
+});
+
 describe("all of it", () => {
   const nasty = fc.string({
     unit: fc.oneof(
@@ -142,7 +170,7 @@ describe("all of it", () => {
             files: times(`${cwd}/${text}`).slice(0, 4),
             more: 9,
           })),
-          locks: times(noteOf({ file: `/p/${text}`, holder: text })),
+          locks: times(peerLock({ session: "s0", file: `/p/${text}` })),
           finished: times({ description: text, by: text, result: text }).slice(0, 3),
           keys: times(text).slice(0, limits.startKeysMax),
           moreKeys: 3,

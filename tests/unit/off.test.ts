@@ -187,6 +187,16 @@ describe("kite off", () => {
     expect(reader.read()).toEqual(nothingOff);
   });
 
+  it("means by a name the session of this project, if others have one of that name", async () => {
+    const elsewhere = session("alice", { id: "5b2e-elsewhere", project: "/elsewhere" });
+    const here = session("alice", { id, project: join(realpathSync(shop), "src") });
+    expect(await off(make([elsewhere, here]), { session: "alice" })).toBe(0);
+    expect([...reader.read().sessions.keys()]).toEqual([id]);
+    const twice = make([elsewhere, { ...elsewhere, id: "5b2e-another", project: "/other" }]);
+    expect(await off(twice, { session: "alice" })).toBe(1);
+    expect(twice.err()).toContain("alice can be alice (5b2e-elsewhere), alice (5b2e-another)");
+  });
+
   it("forgets what has passed when it is written again", async () => {
     await off(world, { session: "bob", for: "1s" });
     const later = { ...world, now: () => now + 2_000 };

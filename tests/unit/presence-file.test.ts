@@ -1,5 +1,5 @@
 /** What a restart leaves of turns, questions to a person and agents. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -110,4 +110,35 @@ it("is written again only if something changed and some seconds are over, and te
   file.save();
   file.save();
   expect(troubles).toEqual(["who is active could not be stored for a restart"]);
+});
+
+it("writes the rows of many sessions in several turns, and of several saves the last one", () => {
+  const clock = new SimulatedClock(start);
+  const presence = new PresenceTable(clock);
+  let tasks: (() => void)[] = [];
+  const soon = (task: () => void) => void tasks.push(task);
+  const file = new PresenceFile({ path, presence, clock, soon, onTrouble: () => {} });
+  const many = Array.from({ length: 2 * limits.presenceRowsPerTurn + 1 }, (_, n) => `m${n}`);
+  file.load(new Map(many.map(id => [id, { begun: 1 }])));
+  for (const id of many) presence.of(id).title = "before";
+  clock.pass(limits.presenceSaveMs);
+  file.saveSoon();
+  presence.forget("m0");
+  expect(existsSync(path)).toBe(false);
+  let turns = 1;
+  while (tasks.length > 0) {
+    for (const task of tasks.splice(0)) task();
+    turns += 1;
+  }
+  expect(turns).toBe(3);
+  const stored = (): Record<string, { title: string }> => JSON.parse(readFileSync(path, "utf8")).sessions;
+  expect(Object.keys(stored())).toEqual(many);
+  clock.pass(limits.presenceSaveMs);
+  for (const id of many) presence.of(id).title = "then";
+  file.saveSoon();
+  for (const id of many) presence.of(id).title = "now";
+  file.save();
+  tasks = tasks.splice(0);
+  for (const task of tasks) task();
+  expect(new Set(Object.values(stored()).map(({ title }) => title))).toEqual(new Set(["now"]));
 });

@@ -65,4 +65,18 @@ describe("presence", () => {
     expect([...presence.alsoOpen("a", "/p/x")]).toEqual(["c"]);
     expect([...presence.alsoOpen("a", "/p/y")]).toEqual([]);
   });
+
+  it("finds who else has a file open, whatever was evicted and forgotten since", () => {
+    const { presence } = world();
+    const other = () => [...presence.alsoOpen("a", "k")];
+    for (const session of ["a", "b", "c", "d"]) presence.touched(session, "/k", "k");
+    expect(other()).toEqual(["b", "c", "d"]);
+    for (let n = 0; n < limits.touchedMax; n += 1) presence.touched("b", `/${n}`, `${n}`);
+    expect(other()).toEqual(["c", "d"]);
+    presence.touched("c", "/k", "k");
+    presence.forget("d");
+    expect(other()).toEqual(["c"]);
+    presence.keepOnly(new Map([["a", 1]]));
+    expect(other()).toEqual([]);
+  });
 });

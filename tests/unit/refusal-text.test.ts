@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { refusalText } from "../../bin/refusal-text.ts";
+import { Refused } from "../../bin/with-daemon.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { requests } from "../../protocol/requests.ts";
 
@@ -28,6 +29,18 @@ function sentences(): string[] {
   return found;
 }
 
+/** Sources of the commands and tools that take a refusal's sentence as it came. */
+function unworded(): string[] {
+  const bin = fileURLToPath(new URL("../../bin", import.meta.url));
+  return readdirSync(bin, { recursive: true, encoding: "utf8" }).filter(
+    name =>
+      name.endsWith(".ts") &&
+      // The wording itself, and a refusal that is worded with what follows it.
+      !["refusal-text.ts", "mcp/tools-debate.ts"].includes(name) &&
+      /\b(?:answer|reply|refusal)\.error\b/.test(readFileSync(join(bin, name), "utf8")),
+  );
+}
+
 const refusal = (code: string, error: string, more: object = {}): Refusal =>
   ({ ok: false, code, error, ...more }) as Refusal;
 
@@ -48,6 +61,17 @@ describe("a refusal", () => {
     expect(leftToAgents).toEqual([]);
   });
 
+  it("is worded wherever a command or a tool shows it", () => {
+    expect(unworded()).toEqual([]);
+    const raw = refusal("x", "the project has no key a; context_list shows its keys");
+    expect(new Refused(raw).message).toBe("the project has no key a; kite context list shows its keys");
+  });
+
+  it("that names a request which an agent has a tool for names that tool", () => {
+    const text = refusalText(refusal("task_state", "t-1 is active; give it back with task_release"), "tools");
+    expect(text).toBe("t-1 is active; give it back with kite_task_release");
+  });
+
   it.each([
     [
       "lock_held",
@@ -62,7 +86,7 @@ describe("a refusal", () => {
     [
       "lock_timeout",
       "lock queue timeout (30s)",
-      "src/a.ts did not get free within 30 s; alice has it. Ask again, or do something else first",
+      "src/a.ts did not get free within 30 s; alice has it. Ask again, ask alice for it (kite message send), or do something else first",
     ],
     [
       "already_queued",

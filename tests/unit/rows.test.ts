@@ -31,6 +31,7 @@ describe("rows of locks", () => {
         holder: { id: "a", agent: null, name: "alice" },
         token: "store.1.1",
         heldMs: 1750,
+        use: "kept",
         waiters: [
           { id: "b", agent: null, name: "bob", waitedMs: 750, attached: true },
           { id: "b", agent: "sub", name: "bob/sub", waitedMs: 750, attached: true },

@@ -33,7 +33,7 @@ describe("kite log", () => {
     expect(logLines(stashed, screen(200))).toEqual(["13:59:59  allow  bob               git stash push"]);
     expect([...logLines(line, screen(200)), ...logLines(denied, screen(200))]).toEqual([
       "13:59:59  allow  bob               file lock     src/auth.ts",
-      "13:59:59  deny   bob               Edit          src/auth.ts  lock queue timeout (50s)  after 50s",
+      "13:59:59  deny   bob               Edit          src/auth.ts  the file did not get free within 50 s  after 50s",
     ]);
   });
 
@@ -50,7 +50,7 @@ describe("kite log", () => {
     const hook: TrailLine = { ...line, event: "Stop", type: null, file: null, decision: "event", ms: 1.5 };
     expect([ended, bare, hook].flatMap(one => logLines(one, screen(200)))).toEqual([
       "13:59:59  note   bob               lock released  src/auth.ts  its process ended  held 42s",
-      "13:59:59  deny   bob               file lock     src/auth.ts  another actor holds the file and the request does not wait",
+      "13:59:59  deny   bob               file lock     src/auth.ts  another agent has the file",
       "13:59:59  event  bob               Stop          1.5 ms",
     ]);
   });

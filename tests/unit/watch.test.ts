@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { unpainted } from "../../bin/view/color.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import { share, type WatchData, watchView } from "../../bin/view/watch.ts";
+import { choosable, share, type WatchData, watchView } from "../../bin/view/watch.ts";
 import { afterKey, firstMode, type WatchMode } from "../../bin/view/watch-keys.ts";
 import { watch } from "../../bin/watch.ts";
 import type { TaskRow } from "../../protocol/task.ts";
@@ -45,6 +45,34 @@ const data = (more: Partial<WatchData> = {}): WatchData => ({
 });
 
 describe("the picture", () => {
+  it("marks the row of the chosen session, also where its section has no room for all", () => {
+    const many = data({ sessions: crowd.sessions });
+    const marks = (chosen: number, rows: number, color = false) =>
+      watchView({ ...many, mode: { ...firstMode, chosen } }, screen(80, { color }), rows).filter(line =>
+        unpainted(line).startsWith("  > "),
+      );
+    const order = choosable(many);
+    expect(order.length).toBeGreaterThan(8);
+    for (const rows of [10, 16, 60])
+      for (const [i, { name }] of order.entries()) {
+        const [line = "", ...more] = marks(i, rows);
+        expect(line.replace("└ ", "").slice(4).startsWith(name.slice(0, 12)), line).toBe(true);
+        expect(more).toEqual([]);
+      }
+    expect(marks(1, 24, true)[0]).toContain("\u001b[7m> ");
+    expect(marks(1, 24)[0]).not.toContain("\u001b");
+  });
+
+  it("chooses from the top down, as the rows stand", () => {
+    const many = data({ sessions: crowd.sessions });
+    const at = choosable(many).map((_, chosen) =>
+      watchView({ ...many, mode: { ...firstMode, chosen } }, screen(80), 80).findIndex(line =>
+        line.startsWith("  > "),
+      ),
+    );
+    expect(at).toEqual([...at].sort((a, b) => a - b));
+  });
+
   it("is never larger than the terminal, and has a title for everything there is room for", () => {
     const crowded = data({
       sessions: crowd.sessions,
@@ -89,7 +117,7 @@ describe("the picture", () => {
 
   it("leaves out what a filter does not fit, and shows one agent alone", () => {
     const filtered = watchView(data({ mode: { ...firstMode, filter: "ALI" } }), screen(80), 40);
-    expect(filtered.some(line => line.startsWith("    alice"))).toBe(true);
+    expect(filtered.some(line => line.startsWith("  > alice"))).toBe(true);
     expect(filtered.some(line => line.startsWith("    carol"))).toBe(false);
     const mode = { ...firstMode, at: "agent" as const };
     const alone = watchView(data({ mode }), screen(80), 40);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nearPath } from "../../protocol/text.ts";
+import { nearPath, nearPathsIn } from "../../protocol/text.ts";
 
 it.each([
   ["/home/dev/shop/src/a.ts", "/home/dev/shop", "src/a.ts"],
@@ -16,4 +16,13 @@ it.each([
   ["src/a.ts", "/home/dev", "src/a.ts"],
 ])("%s is from %s: %s", (file, cwd, near) => {
   expect(nearPath(file, cwd)).toBe(near);
+});
+
+it.each([
+  ["codeView: what is in /p/src/a.ts now (sees)", "codeView: what is in src/a.ts now (sees)"],
+  ['/p/a.ts and "/p/b.ts"', 'a.ts and "b.ts"'],
+  ["/far/p/a.ts and /p and /pp/a.ts", "/far/p/a.ts and /p and /pp/a.ts"],
+])("in %j files below the directory are named from there", (sentence, near) => {
+  expect(nearPathsIn(sentence, "/p")).toBe(near);
+  expect(nearPathsIn(sentence, "/")).toBe(sentence);
 });

@@ -20,7 +20,7 @@ import { brief, bytesOf, tellOthers } from "./tell.ts";
 
 export const debateClose: Handler<"debate_close"> = (state, command, meta, step) => {
   const { by, because, wallMs } = command;
-  const debate = openFor(state, command.debate, by);
+  const debate = openFor(state, command);
   if (!isDebate(debate)) {
     step.reply = debate;
     return;

@@ -20,6 +20,8 @@ export interface DebateOpen {
 export interface DebateEnter {
   readonly by: Actor | null;
   readonly debate: string;
+  /** The project whose short names count for a person; absent: whole ids alone. */
+  readonly project?: string;
   readonly entry: NewEntry;
   readonly wallMs: number;
   readonly retry?: Retry;
@@ -41,6 +43,7 @@ export type NewEntry =
 export interface DebateClose {
   readonly by: Actor | null;
   readonly debate: string;
+  readonly project?: string;
   readonly verdict: string;
   readonly because: string;
   readonly force: boolean;

@@ -22,7 +22,7 @@ import { brief, type Notice, tellOthers } from "./tell.ts";
 
 export const debateEnter: Handler<"debate_enter"> = (state, command, _meta, step) => {
   const { by, entry, wallMs } = command;
-  const debate = openFor(state, command.debate, by);
+  const debate = openFor(state, command);
   if (!isDebate(debate)) {
     step.reply = debate;
     return;

@@ -5,48 +5,52 @@ import type { ActorRow } from "../../../protocol/lock.ts";
 import { nearest } from "../../../protocol/nearest.ts";
 import { quote } from "../../../protocol/text.ts";
 import type { Actor } from "../actor.ts";
-import { ambiguity, isMatch, matchesOf, nearestId } from "../ids.ts";
+import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import type { Step } from "../outcome.ts";
 import { noSession } from "../sessions/end.ts";
 import { isAlive, projectOf } from "../sessions/kinship.ts";
 import type { State } from "../state.ts";
-import { type Debate, type Debates, debateAt, debateOf } from "./table.ts";
+import type { DebateEnter } from "./commands.ts";
+import { type Debate, type Debates, debateOf } from "./table.ts";
 
 /**
- * Returns the debate that a request names, or a refusal. A name is an id, a prefix of it, or its last part; prefix and
- * last part must be unambiguous, if not among all debates, then among those of `project`.
+ * Returns the debate that a request names, or a refusal. A name is a whole id, or for a debate of `project` a prefix of the
+ * id or its last part, which must be unambiguous there. Null: whole ids alone.
  */
-export function findDebate(debates: Debates, name: string, project: string | null = null): Debate | Refusal {
+export function findDebate(debates: Debates, name: string, project: string | null): Debate | Refusal {
   const exact = debates.all.get(name);
   if (exact !== undefined) return exact;
-  const every = matchesOf(debates, name);
-  const own = project === null || every.length < 2 ? [] : matchesIn(debates, project, name);
-  const matches = own.length === 0 ? every : own;
+  const matches = project === null ? [] : matchesOf(debates, name, scopeOf(project));
   const [first] = matches;
   if (first !== undefined && matches.length === 1) return debateOf(debates, first);
-  if (first === undefined) {
-    const near = nearestId(debates, name);
-    const hint = near === null ? "kite debate list shows them" : `did you mean ${near}?`;
-    return refuse("unknown_debate", `no debate ${name}; ${hint}`, { debate: name, nearest: near });
-  }
+  if (first === undefined) return unknownDebate(debates, name, project);
   const { error, shown } = ambiguity("debates", name, matches);
   return refuse("ambiguous_debate", error, { debate: name, matches: shown });
 }
 
-/** Returns the ids of the project's debates that `name` names. A project has few debates, so this visits each. */
-function matchesIn(debates: Debates, project: string, name: string): string[] {
-  const places = debates.byProject.get(project)?.from("") ?? [];
-  return [...places].map(place => debateAt(debates, place).id).filter(id => isMatch(id, name));
+/** Refuses an unknown name with the nearest id of the project. */
+function unknownDebate(debates: Debates, name: string, project: string | null): Refusal {
+  const near = project === null ? null : nearestId(debates, name, scopeOf(project));
+  const isShort = isShortOf("d", name);
+  const where = isShort && project !== null ? " in this project" : "";
+  const hint = near === null ? "kite debate list shows them" : `did you mean ${near}?`;
+  const other = isShort ? "; a debate of another project needs its whole id" : "";
+  return refuse("unknown_debate", `no debate ${name}${where}; ${hint}${other}`, {
+    debate: name,
+    nearest: near,
+  });
 }
 
 export function isDebate(found: Debate | Refusal): found is Debate {
   return "question" in found;
 }
 
-/** Returns the open debate that the actor's request names, or why the actor cannot change it. */
-export function openFor(state: State, name: string, by: Actor | null): Debate | Refusal {
-  const project = by === null ? null : (projectOf(state, by) ?? null);
-  const debate = findDebate(state.debates, name, project);
+type Naming = Pick<DebateEnter, "debate" | "by" | "project">;
+
+/** Returns the open debate that a command names, or why its actor cannot change it. An agent's own project counts first. */
+export function openFor(state: State, { debate: name, by, project }: Naming): Debate | Refusal {
+  const own = by === null ? undefined : projectOf(state, by);
+  const debate = findDebate(state.debates, name, own ?? project ?? null);
   if (!isDebate(debate)) return debate;
   return strangerRefusal(state, debate, by) ?? closedRefusal(debate) ?? debate;
 }

@@ -8,7 +8,7 @@ import type { DebateEntryKind } from "../../../protocol/debate.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import { assert } from "../assert.ts";
-import { endOf } from "../ids.ts";
+import { endOf, scopeOf } from "../ids.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
@@ -17,7 +17,7 @@ export interface Debates {
   readonly all: Map<string, Debate>;
   /** The number of the last debate opened. */
   count: number;
-  /** derived: see `IdIndex`. */
+  /** derived: see `IdIndex`; every key begins with its project, see `scopeOf`. */
   readonly ids: SortedKeys;
   readonly ends: SortedKeys;
   /** derived: sort keys by project, and those of all closed debates. */
@@ -86,8 +86,9 @@ export function noDebates(): Debates {
 /** Adds a debate whose number is the highest. Returns the oldest closed ones, which were too many and are dropped. */
 export function addDebate(debates: Debates, debate: Debate): Debate[] {
   debates.all.set(debate.id, debate);
-  debates.ids.add(debate.id);
-  debates.ends.add(endOf(debate.id));
+  const scope = scopeOf(debate.project);
+  debates.ids.add(scope + debate.id);
+  debates.ends.add(scope + endOf(debate.id));
   const list = debates.byProject.get(debate.project);
   if (list === undefined) debates.byProject.set(debate.project, new SortedKeys(sortKeyOf(debate)));
   else list.add(sortKeyOf(debate));
@@ -156,8 +157,9 @@ function sortKeyOf({ n, id }: Debate): string {
 function removeDebate(debates: Debates, debate: Debate): Debate {
   removeStatus(debates, debate);
   debates.all.delete(debate.id);
-  debates.ids.delete(debate.id);
-  debates.ends.delete(endOf(debate.id));
+  const scope = scopeOf(debate.project);
+  debates.ids.delete(scope + debate.id);
+  debates.ends.delete(scope + endOf(debate.id));
   const list = debates.byProject.get(debate.project);
   list?.delete(sortKeyOf(debate));
   if (list?.size === 0) debates.byProject.delete(debate.project);

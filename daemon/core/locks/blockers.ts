@@ -5,6 +5,7 @@
  * never waits for a file that it already has.
  */
 
+import type { LockUse } from "../../../protocol/lock.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { FileRef } from "../file-ref.ts";
@@ -97,6 +98,12 @@ export function mustGiveUp(hold: Hold, requester: Actor): Actor[] {
 /** Whether the lock does not yield to waiters by itself. */
 export function lasts({ kind, flights }: Hold): boolean {
   return kind === "explicit" || flights.length > 0;
+}
+
+/** Returns why the lock does not yield to waiters by itself; null: it yields. */
+export function useOf({ kind, bound, flights }: Hold): LockUse | null {
+  if (kind === "explicit") return bound === null ? "kept" : "command";
+  return flights.length > 0 ? "writes" : null;
 }
 
 /** Returns the lenders to whom the lock returns before the requester. Lenders after the requester do not block it. */

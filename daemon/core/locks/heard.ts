@@ -14,9 +14,9 @@ export interface Heard {
 
 export const noOrigins: readonly Origin[] = [];
 
-/** Records that the actor asked again and gets its answer at `origin`. */
-export function toldAgain(hold: { askedAgain: readonly Origin[] }, origin: Origin): void {
-  if (!isSettled(hold)) hold.askedAgain = [...hold.askedAgain, origin];
+/** Returns the origins of the later requests, when the actor asked again and gets its answer at `origin`. */
+export function toldAgain(heard: Pick<Heard, "askedAgain">, origin: Origin): readonly Origin[] {
+  return isSettled(heard) ? heard.askedAgain : [...heard.askedAgain, origin];
 }
 
 /**

@@ -58,7 +58,8 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
 
 export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step) => {
   step.reply = { ok: true };
-  for (const hold of flyingOf(state, actor)) if (hold.renewed === null) hold.renewed = state.t;
+  for (const hold of flyingOf(state, actor))
+    if (hold.renewed === null) state.preimages.writable(hold).renewed = state.t;
 };
 
 /** Ends one of the actor's writes in flight, or all, and schedules the yield of locks that may yield now. */

@@ -19,11 +19,13 @@ import { announceGrant, detachWaiter, dismiss, dismissAll } from "./grant.ts";
 import { withoutAnswer } from "./heard.ts";
 import { expireWrites } from "./in-flight.ts";
 import { dropLoans, loansOf, returnHold, setHeard } from "./inherit.ts";
+import { releaseOne } from "./release-one.ts";
 import { actorRow, fileLists, tokenText } from "./replies.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./table.ts";
 import { yieldLater } from "./yield.ts";
 
 export const lockRelease: Handler<"lock_release"> = (state, request, meta, step) => {
+  if (releaseOne(state, request, meta, step)) return;
   const { locks } = state;
   const { actor } = request;
   const { node } = meta.origin;
@@ -134,8 +136,9 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
     if (hold === undefined || !sameActor(hold.actor, actor)) return [];
     const heard = withoutAnswer(hold, lost);
     if (heard === null) return [hold];
-    hold.origin = heard.origin;
-    hold.askedAgain = heard.askedAgain;
+    const writable = state.preimages.writable(hold);
+    writable.origin = heard.origin;
+    writable.askedAgain = heard.askedAgain;
     return [];
   });
   if (request.kept !== undefined) forgetReply(state, request.kept, request.waiter);

@@ -22,6 +22,7 @@ import { toldAgain } from "./heard.ts";
 import { endWrites } from "./in-flight.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./replies.ts";
 import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./table.ts";
+import { takeFree } from "./take-free.ts";
 import { yieldForWait } from "./yield.ts";
 
 export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
@@ -37,6 +38,7 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
     step.reply = refuseFrozen(state, held, request);
     return;
   }
+  if (takeFree(state, request, meta, step)) return;
   const place = placeOf(state, request);
   if (place?.origin !== undefined && place.origin !== null) {
     if (request.retry === undefined || place.retry?.requestId !== request.retry.requestId) {
@@ -75,7 +77,7 @@ export function askedAgain(state: State, request: LockRequest, origin: Origin): 
     if (hold === undefined || !sameActor(hold.actor, actor)) continue;
     if (retry === undefined || hold.retry?.requestId !== retry.requestId) continue;
     renewHold(state.locks, hold, { file: { ...file, dir: hold.dir }, kind: hold.kind, bound, prompt: null });
-    toldAgain(hold, origin);
+    state.preimages.writable(hold).askedAgain = toldAgain(hold, origin);
   }
 }
 
@@ -134,9 +136,10 @@ function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, s
   // A hook that reconnects after a daemon restart has already waited: its wait still ends when it first would have.
   const goesOn = request.flight !== null && request.flight === place.flight;
   const end = state.t + request.waitMs;
-  place.waitEnd = goesOn ? Math.min(place.waitEnd, end) : end;
+  const writable = state.preimages.writable(place);
+  writable.waitEnd = goesOn ? Math.min(place.waitEnd, end) : end;
   takeUpPlace(state.locks, place, request, meta.origin);
-  place.deadline = Math.max(state.t, place.waitEnd);
+  writable.deadline = Math.max(state.t, place.waitEnd);
   const blocker = firstBlocker(state.locks, place);
   if (blocker === null) {
     grantWaiter(state, place, meta.origin, step);

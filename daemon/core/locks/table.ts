@@ -54,28 +54,29 @@ export function renewHold(
   hold: Hold,
   by: { file: FileRef; kind: LockKind; bound: Bound | null; prompt: string | null },
 ): void {
+  const writable = locks.preimages.writable(hold);
   if (hold.lexical !== by.file.lexical) {
     locks.heldWords.remove(hold, hold.key);
-    hold.lexical = by.file.lexical;
-    hold.file = by.file.file;
-    if (by.file.path !== undefined) hold.path = by.file.path;
+    writable.lexical = by.file.lexical;
+    writable.file = by.file.file;
+    if (by.file.path !== undefined) writable.path = by.file.path;
     locks.heldWords.add(hold, hold.key);
   }
   if (by.bound !== null || by.kind === "explicit") {
     for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);
-    hold.bound = by.bound;
+    writable.bound = by.bound;
     for (const bound of boundsOf(hold)) addToSet(locks.byBound, boundKey(bound), hold.key);
   }
-  hold.prompt = by.prompt ?? hold.prompt;
+  writable.prompt = by.prompt ?? hold.prompt;
   const [widens, lasts] = [by.file.dir && !hold.dir, by.kind === "explicit" && hold.kind !== "explicit"];
   if (!widens && !lasts) return;
   holdLeaves(locks, hold);
   if (widens) {
     locks.heldPaths.remove(hold.key, false);
     locks.heldPaths.add(hold.key, true);
-    hold.dir = true;
+    writable.dir = true;
   }
-  if (lasts) hold.kind = "explicit";
+  if (lasts) writable.kind = "explicit";
   if (!goesWithTurn(hold)) rowOf(hold).turnHolds.delete(hold.key);
   holdEnters(locks, hold);
 }
@@ -83,11 +84,11 @@ export function renewHold(
 /** Sets the tool uses whose writes are in flight under the lock. */
 export function setFlights(locks: Locks, hold: Hold, flights: readonly string[]): void {
   if (flights.length > 0 === hold.flights.length > 0) {
-    hold.flights = flights;
+    locks.preimages.writable(hold).flights = flights;
     return;
   }
   holdLeaves(locks, hold);
-  hold.flights = flights;
+  locks.preimages.writable(hold).flights = flights;
   const { flying } = rowOf(hold);
   if (flights.length > 0) flying.add(hold.key);
   else flying.delete(hold.key);
@@ -99,7 +100,7 @@ export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
   holdLeaves(locks, hold);
   unlend(locks, hold);
   for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);
-  hold.loan = loan;
+  locks.preimages.writable(hold).loan = loan;
   for (const bound of boundsOf(hold)) addToSet(locks.byBound, boundKey(bound), hold.key);
   for (let lent = loan; lent !== null; lent = lent.loan) enlist(locks.actors, lent.actor).lent.add(hold.key);
   if (!goesWithTurn(hold)) rowOf(hold).turnHolds.delete(hold.key);
@@ -160,14 +161,14 @@ export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origi
     retry = null,
   } = by;
   const asked = { kind, prompt, flight, bound, single, yieldMs, placeMs, detach, progress, waitMs, retry };
-  Object.assign(waiter, asked satisfies Partial<Waiter>);
+  Object.assign(locks.preimages.writable(waiter), asked satisfies Partial<Waiter>);
   attachWaiter(locks, waiter, origin);
 }
 
 /** Sets where the waiter's answer goes; null detaches the waiter. */
 export function attachWaiter(locks: Locks, waiter: Waiter, origin: Origin | null): void {
   if (waiter.origin !== null) detach(locks, waiter, waiter.origin);
-  waiter.origin = origin;
+  locks.preimages.writable(waiter).origin = origin;
   if (origin !== null) attach(locks, waiter, origin);
 }
 

@@ -66,6 +66,8 @@ export interface MergeReport {
 export interface MergeCancel {
   readonly by: Actor | null;
   readonly merge: string | null;
+  /** The project whose short names count; absent: whole ids alone. */
+  readonly project?: string;
   readonly runner: string;
   readonly reason: MergeReason;
   readonly wallMs: number;

@@ -20,7 +20,7 @@ import { returnTasks, tellAuthor } from "./tell.ts";
 export const mergeReport: Handler<"merge_report"> = (state, command, _meta, step) => {
   const { merges } = state;
   const { by, outcome, runner, wallMs } = command;
-  const merge = findMerge(merges, command.merge);
+  const merge = findMerge(merges, command.merge, null);
   if (!isMerge(merge)) {
     step.reply = merge;
     return;
@@ -48,7 +48,7 @@ export const mergeReport: Handler<"merge_report"> = (state, command, _meta, step
 
 export const mergeCancel: Handler<"merge_cancel"> = (state, command, _meta, step) => {
   const { merges } = state;
-  const found = command.merge === null ? null : findMerge(merges, command.merge);
+  const found = command.merge === null ? null : findMerge(merges, command.merge, command.project ?? null);
   if (found !== null && !isMerge(found)) {
     step.reply = found;
     return;

@@ -3,24 +3,33 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { MergeReason, MergeRow } from "../../../protocol/merge.ts";
-import { ambiguity, matchesOf, nearestId } from "../ids.ts";
+import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import type { Step } from "../outcome.ts";
 import { isOpen, type Merge, type Merges, mergeOf } from "./table.ts";
 
-/** Returns the merge that a request names by its id, a prefix of it or its last part; or a refusal. */
-export function findMerge(merges: Merges, name: string): Merge | Refusal {
+/**
+ * Returns the merge that a request names, or a refusal. A name is a whole id, or for a merge of `project` a prefix of the id
+ * or its last part, which must be unambiguous there. Null: whole ids alone.
+ */
+export function findMerge(merges: Merges, name: string, project: string | null): Merge | Refusal {
   const exact = merges.all.get(name);
   if (exact !== undefined) return exact;
-  const matches = matchesOf(merges, name);
+  const matches = project === null ? [] : matchesOf(merges, name, scopeOf(project));
   const [first] = matches;
   if (first !== undefined && matches.length === 1) return mergeOf(merges, first);
-  if (first === undefined) {
-    const near = nearestId(merges, name);
-    const hint = near === null ? "kite merge --list shows them" : `did you mean ${near}?`;
-    return refuse("unknown_merge", `no merge ${name}; ${hint}`, { merge: name, nearest: near });
-  }
+  if (first === undefined) return unknownMerge(merges, name, project);
   const { error, shown } = ambiguity("merges", name, matches);
   return refuse("ambiguous_merge", error, { merge: name, matches: shown });
+}
+
+/** Refuses an unknown name with the nearest id of the project. */
+function unknownMerge(merges: Merges, name: string, project: string | null): Refusal {
+  const near = project === null ? null : nearestId(merges, name, scopeOf(project));
+  const isShort = isShortOf("mg", name);
+  const where = isShort && project !== null ? " in this project" : "";
+  const hint = near === null ? "kite merge --list shows them" : `did you mean ${near}?`;
+  const other = isShort ? "; a merge of another project needs its whole id" : "";
+  return refuse("unknown_merge", `no merge ${name}${where}; ${hint}${other}`, { merge: name, nearest: near });
 }
 
 export function isMerge(found: Merge | Refusal): found is Merge {

@@ -8,7 +8,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { MergeRow, MergeState } from "../../../protocol/merge.ts";
 import { assert } from "../assert.ts";
-import { endOf } from "../ids.ts";
+import { endOf, scopeOf } from "../ids.ts";
 import { boundKey } from "../origin.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
@@ -19,7 +19,7 @@ export interface Merges {
   readonly all: Map<string, Merge>;
   /** The number of the last merge queued. */
   count: number;
-  /** derived: see `IdIndex`. */
+  /** derived: see `IdIndex`; every key begins with its project, see `scopeOf`. */
   readonly ids: SortedKeys;
   readonly ends: SortedKeys;
   /** derived: ids of open merges by `baseKey`, in the order of their numbers: the queue. */
@@ -86,8 +86,9 @@ export function inOrder(merges: Merges, ids: Iterable<string> = []): Merge[] {
 /** Adds a merge whose number is the highest. Drops the oldest ended ones that are too many. */
 export function addMerge(merges: Merges, merge: Merge): void {
   merges.all.set(merge.id, merge);
-  merges.ids.add(merge.id);
-  merges.ends.add(endOf(merge.id));
+  const scope = scopeOf(merge.project);
+  merges.ids.add(scope + merge.id);
+  merges.ends.add(scope + endOf(merge.id));
   if (isOpen(merge)) {
     addToSet(merges.open, baseKey(merge), merge.id);
     for (const id of merge.after) addToSet(merges.waitFor, id, merge.id);
@@ -132,11 +133,11 @@ function dropRunner(merges: Merges, merge: Merge): void {
 function makeRoom(merges: Merges): void {
   while (merges.all.size > limits.mergesMax && merges.ended.first !== undefined) {
     const key = merges.ended.first;
-    const { id } = mergeOf(merges, key.slice(key.indexOf(" ") + 1));
+    const { id, project } = mergeOf(merges, key.slice(key.indexOf(" ") + 1));
     merges.ended.delete(key);
     merges.all.delete(id);
-    merges.ids.delete(id);
-    merges.ends.delete(endOf(id));
+    merges.ids.delete(scopeOf(project) + id);
+    merges.ends.delete(scopeOf(project) + endOf(id));
   }
 }
 

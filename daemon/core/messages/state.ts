@@ -5,6 +5,7 @@ import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import { PathIndex } from "../path-index.ts";
+import type { Preimages } from "../preimages.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface ContextTable {
@@ -35,6 +36,7 @@ export interface ContextItem {
 }
 
 export interface Messages {
+  readonly preimages: Preimages;
   /** Messages by id, in the order of sending. */
   readonly all: Map<string, Message>;
   /** The number of messages so far; the next id's number is one more. */
@@ -70,9 +72,9 @@ export interface Message {
   readonly order: number;
   readonly project: string;
   /** Null: a person. */
-  from: ActorRow | null;
+  readonly from: ActorRow | null;
   /** Its letters by the key of their inbox; never empty. */
-  readonly letters: Map<string, Letter>;
+  readonly letters: ReadonlyMap<string, Letter>;
   /** derived: the number of letters that are not read. */
   open: number;
   readonly text: string;
@@ -133,10 +135,11 @@ export function noFreezes(touched: Set<string>): Freezes {
   return { all: new Map(), count: 0, touched, paths: new PathIndex(), at, byOwner, byProject };
 }
 
-export function noMessages(touched: Set<string>): Messages {
+export function noMessages(touched: Set<string>, preimages: Preimages): Messages {
   const [inboxes, bySession, bySender] = [new Map(), new Map(), new Map()];
   const read = new SortedKeys();
   return {
+    preimages,
     all: new Map(),
     count: 0,
     sent: new Map(),

@@ -34,7 +34,7 @@ export function putLetter(messages: Messages, message: Message, letter: Letter):
   if (before === undefined) inbox.all.add(place);
   else listFor(inbox, before)?.delete(place);
   listFor(inbox, letter)?.add(place);
-  message.letters.set(key, letter);
+  messages.preimages.writable(message).letters.set(key, letter);
   messages.touched.add(letter.to.id);
   countOpen(
     messages,
@@ -54,7 +54,7 @@ export function dropLetter(messages: Messages, message: Message, letter: Letter)
     messages.inboxes.delete(key);
     removeFromSet(messages.bySession, letter.to.id, key);
   }
-  message.letters.delete(key);
+  messages.preimages.writable(message).letters.delete(key);
   messages.touched.add(letter.to.id);
   countOpen(messages, message, letter.state === "read" ? 0 : -1);
   if (message.letters.size > 0) return;
@@ -68,7 +68,7 @@ export function dropLetter(messages: Messages, message: Message, letter: Letter)
 /** Changes the message's sender to the id under which its process goes on. */
 export function changeSender(messages: Messages, message: Message, from: ActorRow): void {
   if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
-  message.from = from;
+  messages.preimages.writable(message).from = from;
   addToSet(messages.bySender, from.id, message.id);
 }
 

@@ -28,7 +28,7 @@ export const roleSet: Handler<"role_set"> = (state, { by, name, role, project },
   }
   const whose = { session: found.id, agent: found.agent };
   const before = roleOf(state, whose);
-  if (role === null) state.sessions.live.get(found.id)?.roles.delete(found.agent);
+  if (role === null) takeRole(state, whose);
   else giveRole(state, whose, role, "person");
   const now = roleOf(state, whose);
   if (now.role !== before.role || now.by !== before.by) {
@@ -52,6 +52,11 @@ export function giveRole(
   const known = sessions.live.get(session);
   if (known === undefined || (agent !== null && !known.agents.has(agent))) return false;
   if (by !== "person" && known.roles.get(agent)?.by === "person") return false;
-  known.roles.set(agent, { role, by });
+  sessions.preimages.writable(known).roles.set(agent, { role, by });
   return true;
+}
+
+function takeRole({ sessions }: State, { session, agent }: Whose): void {
+  const known = sessions.live.get(session);
+  if (known !== undefined) sessions.preimages.writable(known).roles.delete(agent);
 }

@@ -86,9 +86,13 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   const said = saidBy(command);
   begin(state, command, before.namedBy === "person" || said === null ? own : said, meta, step);
   const teammate = before.teammates.get(null);
-  if (teammate !== undefined) state.sessions.live.get(command.session)?.teammates.set(null, teammate);
   const role = before.roles.get(null);
-  if (role !== undefined) state.sessions.live.get(command.session)?.roles.set(null, role);
+  const after = state.sessions.live.get(command.session);
+  if (after !== undefined) {
+    const { teammates, roles } = state.preimages.writable(after);
+    if (teammate !== undefined) teammates.set(null, teammate);
+    if (role !== undefined) roles.set(null, role);
+  }
   moveTeam(state, before, command.session);
   renameWriters(state, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...hold, actor });
@@ -162,9 +166,10 @@ function begin(
 
 function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
   livesOn(state, session);
-  session.worktree = command.worktree;
-  session.branch = command.branch;
-  session.cwd = command.cwd;
+  const writable = state.preimages.writable(session);
+  writable.worktree = command.worktree;
+  writable.branch = command.branch;
+  writable.cwd = command.cwd;
   const wanted = nextName(session, saidBy(command));
   const moves = command.project !== session.project;
   if (moves || wanted.name !== session.name || wanted.by !== session.namedBy)
@@ -200,7 +205,7 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
 function livesOn({ sessions }: State, session: Session): void {
-  session.lostAt = null;
+  sessions.preimages.writable(session).lostAt = null;
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);
 }

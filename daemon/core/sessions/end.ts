@@ -55,7 +55,7 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   // A client that awaits an answer is a sign of life.
   const rows = rowsOfSession(state.locks.actors, session.id, null);
   if (rows.some(row => row.attached > 0)) return;
-  session.lostAt = state.t;
+  state.preimages.writable(session).lostAt = state.t;
   const { id, begun, name, project } = session;
   step.timers.push(
     { at: state.t + limits.lockDelayMs, due: { what: "lost_turns_over", session: id, begun } },
@@ -71,7 +71,7 @@ export const sessionFound: Handler<"session_found"> = (state, command, _meta, st
     step.reply = unknownSession(command.session);
     return;
   }
-  session.lostAt = null;
+  state.preimages.writable(session).lostAt = null;
   step.reply = { ok: true };
 };
 

@@ -6,11 +6,13 @@
  */
 import type { Role, RoleSource } from "../../../protocol/roles.ts";
 import type { Anchor } from "../actor.ts";
+import type { Preimages } from "../preimages.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import type { KeptName, Named, NameSource } from "./name-source.ts";
 
 export interface Sessions {
+  readonly preimages: Preimages;
   readonly live: Map<string, Session>;
   /** Ended ids with the time of their end, oldest first. */
   readonly ended: Map<string, number>;
@@ -43,26 +45,26 @@ export interface Session {
   readonly begun: number;
   /** Wall time in milliseconds. */
   readonly registeredAt: number;
-  project: string;
-  worktree: string;
-  branch: string | null;
-  cwd: string;
-  name: string;
-  namedBy: NameSource;
+  readonly project: string;
+  readonly worktree: string;
+  readonly branch: string | null;
+  readonly cwd: string;
+  readonly name: string;
+  readonly namedBy: NameSource;
   /** When the session was marked lost (core time, ms), or null. */
-  lostAt: number | null;
+  readonly lostAt: number | null;
   /** Until when its process may continue it under another id (core time, ms), or null. */
-  suspendedUntil: number | null;
+  readonly suspendedUntil: number | null;
   /** The live incarnations, in the order they began; never empty. */
-  incarnations: Incarnation[];
+  readonly incarnations: readonly Incarnation[];
   /** The names of the agents within it, by agent id, in the order they began; `nameAgent` sets them. */
-  readonly agents: Map<string, string>;
+  readonly agents: ReadonlyMap<string, string>;
   /** The teammates among its agents by agent id; null is its main agent, which may be a teammate of another session. */
-  readonly teammates: Map<string | null, Teammate>;
+  readonly teammates: ReadonlyMap<string | null, Teammate>;
   /** The roles that its agents were given, by agent id; null is its main agent. `core/roles/given.ts` sets them. */
-  readonly roles: Map<string | null, GivenRole>;
+  readonly roles: ReadonlyMap<string | null, GivenRole>;
   /** Teammates with sessions of their own that this session leads, by name; `teammates.ts` sets them. */
-  members: ReadonlyMap<string, Member>;
+  readonly members: ReadonlyMap<string, Member>;
 }
 
 /** A role that an agent did not choose for itself. */
@@ -93,11 +95,12 @@ export interface Incarnation {
   readonly anchor: Anchor | null;
 }
 
-export function noSessions(touched: Set<string>): Sessions {
+export function noSessions(touched: Set<string>, preimages: Preimages): Sessions {
   const [live, ended, names, numbered] = [new Map(), new Map(), new Map(), new Map()];
   const [byProcess, suspended] = [new Map(), new Map()];
   const [places, ids, agents] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
   return {
+    preimages,
     live,
     ended,
     idle: new Set(),
@@ -133,39 +136,45 @@ export function removeSession(sessions: Sessions, session: Session): void {
 /** Moves a session to a project, under `wanted` or the next name that is free there. */
 export function renameSession(sessions: Sessions, session: Session, project: string, wanted: Named): void {
   unlist(sessions, session);
-  session.project = project;
-  session.name = freeName(sessions, project, wanted.name);
-  session.namedBy = wanted.by;
+  const writable = sessions.preimages.writable(session);
+  writable.project = project;
+  writable.name = freeName(sessions, project, wanted.name);
+  writable.namedBy = wanted.by;
   list(sessions, session);
 }
 
 /** Names the agent; it keeps its position among the agents of its session. */
 export function nameAgent(sessions: Sessions, session: Session, agent: string, name: string): void {
   unlistAgent(sessions, session, agent);
-  session.agents.set(agent, name);
+  sessions.preimages.writable(session).agents.set(agent, name);
   listAgent(sessions, session, agent, name);
 }
 
 export function removeAgent(sessions: Sessions, session: Session, agent: string): void {
   unlistAgent(sessions, session, agent);
-  session.agents.delete(agent);
-  session.teammates.delete(agent);
-  session.roles.delete(agent);
+  const { agents, teammates, roles } = sessions.preimages.writable(session);
+  agents.delete(agent);
+  teammates.delete(agent);
+  roles.delete(agent);
 }
 
 /** Sets until when its process may continue the session under another id (core time, ms); null: it is not suspended. */
 export function setSuspended(sessions: Sessions, session: Session, until: number | null): void {
   if (session.suspendedUntil !== null) unlistProcesses(sessions.suspended, session);
-  session.suspendedUntil = until;
+  sessions.preimages.writable(session).suspendedUntil = until;
   if (until !== null) listProcesses(sessions.suspended, session);
 }
 
 /** Replaces the session's incarnations. */
-export function setIncarnations(sessions: Sessions, session: Session, incarnations: Incarnation[]): void {
+export function setIncarnations(
+  sessions: Sessions,
+  session: Session,
+  incarnations: readonly Incarnation[],
+): void {
   const until = session.suspendedUntil;
   setSuspended(sessions, session, null);
   unlistProcesses(sessions.byProcess, session);
-  session.incarnations = incarnations;
+  sessions.preimages.writable(session).incarnations = incarnations;
   listProcesses(sessions.byProcess, session);
   setSuspended(sessions, session, until);
 }

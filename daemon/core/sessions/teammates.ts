@@ -38,7 +38,9 @@ export const teammateNamed: Handler<"teammate_named"> = (state, command, _meta, 
   // A later event may name the team and not the lead.
   const lead = agent === null ? (command.lead ?? (known?.team === team ? known.lead : undefined)) : undefined;
   if (agent === null) leave(state, session, known);
-  session.teammates.set(agent, { name, team, ...(lead === undefined ? {} : { lead }) });
+  state.preimages
+    .writable(session)
+    .teammates.set(agent, { name, team, ...(lead === undefined ? {} : { lead }) });
   if (lead !== undefined) join(state, session, name, lead);
   compareAgain(state, { session: id, agent }, step);
 };
@@ -49,11 +51,11 @@ export function memberGone(state: State, session: Session, cause: string): void 
   const lead = teammate?.lead === undefined ? undefined : state.sessions.live.get(teammate.lead);
   if (teammate === undefined || lead === undefined || !isMember(lead, teammate.name, session.id)) return;
   if (cause === "continued" || !(cause === "anchor_gone" || cause === "ended")) {
-    setMember(lead, teammate.name, null);
+    setMember(state, lead, teammate.name, null);
     return;
   }
   const how = cause === "anchor_gone" ? "died" : "ended";
-  setMember(lead, teammate.name, { session: session.id, gone: { how, at: state.t } });
+  setMember(state, lead, teammate.name, { session: session.id, gone: { how, at: state.t } });
   tellGone(state, lead.id, teammate, how);
 }
 
@@ -67,11 +69,12 @@ export function teammateStopped(state: State, session: string, agent: string): v
 export function moveTeam(state: State, before: Session, to: string): void {
   const session = state.sessions.live.get(to);
   if (session === undefined) return;
-  session.members = before.members;
+  state.preimages.writable(session).members = new Map(before.members);
   for (const { session: id, gone } of before.members.values()) {
     const member = state.sessions.live.get(id);
     const known = member?.teammates.get(null);
-    if (gone === undefined && known !== undefined) member?.teammates.set(null, { ...known, lead: to });
+    if (gone === undefined && member !== undefined && known !== undefined)
+      state.preimages.writable(member).teammates.set(null, { ...known, lead: to });
   }
   const own = session.teammates.get(null);
   if (own?.lead !== undefined) join(state, session, own.name, own.lead);
@@ -106,22 +109,22 @@ function hasRoom({ members }: Session, name: string): boolean {
 function join(state: State, session: Session, name: string, lead: string): void {
   const leader = state.sessions.live.get(lead);
   if (leader === undefined || leader === session || !mayJoin(leader, name, session.id)) return;
-  setMember(leader, name, { session: session.id });
+  setMember(state, leader, name, { session: session.id });
 }
 
 function leave(state: State, session: Session, known: Teammate | undefined): void {
   const leader = known?.lead === undefined ? undefined : state.sessions.live.get(known.lead);
   if (leader === undefined || known === undefined || !isMember(leader, known.name, session.id)) return;
-  setMember(leader, known.name, null);
+  setMember(state, leader, known.name, null);
 }
 
 /** Replaces a member, or removes it; the one that is gone longest makes room. */
-function setMember(leader: Session, name: string, member: Member | null): void {
+function setMember(state: State, leader: Session, name: string, member: Member | null): void {
   const members = new Map(leader.members);
   members.delete(name);
   const oldest = [...members].find(([, { gone }]) => gone !== undefined);
   if (member !== null && members.size >= limits.teamMembersMax && oldest !== undefined)
     members.delete(oldest[0]);
   if (member !== null) members.set(name, member);
-  leader.members = members;
+  state.preimages.writable(leader).members = members;
 }

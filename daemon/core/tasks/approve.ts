@@ -28,9 +28,9 @@ export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step
     return;
   }
   if (task.approved !== true) {
-    revise(state.tasks, task, () => {
-      task.approved = true;
-      task.updatedAt = wallMs;
+    revise(state.tasks, task, writable => {
+      writable.approved = true;
+      writable.updatedAt = wallMs;
     });
     tell(step, task, "task_updated", null);
   }

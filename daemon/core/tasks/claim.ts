@@ -107,7 +107,7 @@ export function activate(
   if (by !== null) ensureSession(state, { actor: by, ...rest }, meta, step);
   setState(state.tasks, task, { status: "active", claimer: by }, rest.wallMs);
   // A person who begins it says yes to it.
-  if (by === null && isGrave(riskOf(task))) task.approved = true;
+  if (by === null && isGrave(riskOf(task))) state.preimages.writable(task).approved = true;
   tellLeads(state, task, by);
   const event = "task_claimed";
   tell(step, task, cause === undefined ? event : { event, cause }, whoOf(state, by));

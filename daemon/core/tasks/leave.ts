@@ -38,8 +38,8 @@ export function endClaims(
 /** Moves a session's claims to the actor under which its process goes on. */
 export function passClaims(state: State, from: string, to: Actor): void {
   for (const task of claimsOf(state, from)) {
-    revise(state.tasks, task, () => {
-      task.state = { status: "active", claimer: to };
+    revise(state.tasks, task, writable => {
+      writable.state = { status: "active", claimer: to };
     });
   }
 }
@@ -61,7 +61,7 @@ export interface Leaving {
 export function giveBack(state: State, task: Task, cause: string, left: Leaving, step: Step): void {
   const before = assigneeOf(state, task);
   const ready = setState(state.tasks, task, { status: "pending" }, left.wallMs);
-  task.attempts = left.attempts;
+  state.preimages.writable(task).attempts = left.attempts;
   tell(step, task, { event: "task_released", cause }, whoOf(state, left.by), before);
   tellReady(step, ready);
 }
@@ -74,6 +74,6 @@ export function finish(
   left: Pick<Leaving, "wallMs" | "attempts">,
 ): Task[] {
   const ready = setState(state.tasks, task, ended, left.wallMs);
-  task.attempts = left.attempts;
+  state.preimages.writable(task).attempts = left.attempts;
   return ready;
 }

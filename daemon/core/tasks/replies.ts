@@ -6,7 +6,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { DependencyRow, TaskRow } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
-import { ambiguity, matchesOf, nearestId, scopeOf } from "../ids.ts";
+import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import type { State } from "../state.ts";
@@ -69,7 +69,7 @@ export function tooManyDependents(tasks: Tasks, added: Iterable<string>): Refusa
 /** Refuses an unknown name with the nearest id of the project. */
 function unknownTask(tasks: Tasks, name: string, project: string | null): Refusal {
   const near = project === null ? null : nearestId(tasks, name, scopeOf(project));
-  const isShort = !/^t-[0-9a-z]+-[0-9a-z]+$/i.test(name);
+  const isShort = isShortOf("t", name);
   const where = isShort && project !== null ? " in this project" : "";
   const hint = near === null ? "kite task list shows them" : `did you mean ${near}?`;
   const other = isShort ? "; a task of another project needs its whole id" : "";

@@ -11,10 +11,12 @@ import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import { endOf, scopeOf } from "../ids.ts";
+import type { Preimages, Writable } from "../preimages.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface Tasks {
+  readonly preimages: Preimages;
   /** Tasks by id, in the order of their numbers. */
   readonly all: Map<string, Task>;
   /** How many tasks were created: the place of the last one in the order of all. */
@@ -51,20 +53,20 @@ export interface Task {
   /** Wall time in milliseconds, as all times of tasks. */
   readonly createdAt: number;
   readonly createdBy: ActorRow | null;
-  updatedAt: number;
-  description: string;
-  priority: TaskPriority;
-  labels: readonly string[];
-  dependsOn: readonly string[];
+  readonly updatedAt: number;
+  readonly description: string;
+  readonly priority: TaskPriority;
+  readonly labels: readonly string[];
+  readonly dependsOn: readonly string[];
   /** How often the task was begun and then failed, or lost its claimer's session. */
-  attempts: number;
+  readonly attempts: number;
   /** The id of the debate that it requires; undefined: none. */
-  debate?: string | undefined;
+  readonly debate?: string | undefined;
   /** Undefined: green. */
-  risk?: Risk | undefined;
+  readonly risk?: Risk | undefined;
   /** A person said yes to the next run, or to the present one. */
-  approved?: true | undefined;
-  state: TaskState;
+  readonly approved?: true | undefined;
+  readonly state: TaskState;
 }
 
 /** `by`: the actor that caused this state, with its name at the time. */
@@ -74,11 +76,11 @@ export type TaskState =
   | { readonly status: "done"; readonly result: string | null; readonly by: ActorRow | null }
   | { readonly status: "failed"; readonly reason: string | null; readonly by: ActorRow | null };
 
-export function noTasks(touched: Set<string>): Tasks {
+export function noTasks(touched: Set<string>, preimages: Preimages): Tasks {
   const [dependents, open, lists, claims] = [new Map(), new Map(), new Map(), new Map()];
   const [ids, ends] = [new SortedKeys(), new SortedKeys()];
   const counts = { created: 0, numbers: new Map(), numbersFrom: 0, stamp: { ms: 0, top: 0 }, chars: 0 };
-  return { all: new Map(), ...counts, ids, ends, dependents, open, lists, claims, touched };
+  return { preimages, all: new Map(), ...counts, ids, ends, dependents, open, lists, claims, touched };
 }
 
 /** What a ready task needs to be claimed: its risk, and whether a person said yes to a red or critical one. */
@@ -159,11 +161,11 @@ export function removeTask(tasks: Tasks, task: Task): void {
 export function setState(tasks: Tasks, task: Task, next: TaskState, wallMs: number): Task[] {
   const wasDone = task.state.status === "done";
   const wasReady = classOf(tasks, task) === "ready";
-  revise(tasks, task, () => {
-    task.state = next;
-    task.updatedAt = wallMs;
+  revise(tasks, task, writable => {
+    writable.state = next;
+    writable.updatedAt = wallMs;
     // A yes is for one run.
-    if (next.status !== "active") task.approved = undefined;
+    if (next.status !== "active") writable.approved = undefined;
   });
   const ready = !wasReady && classOf(tasks, task) === "ready" ? [task] : [];
   if (wasDone === (next.status === "done")) return ready;
@@ -182,17 +184,17 @@ export function setState(tasks: Tasks, task: Task, next: TaskState, wallMs: numb
 export function setDependencies(tasks: Tasks, task: Task, dependsOn: readonly string[]): void {
   removeFromLists(tasks, task);
   for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);
-  task.dependsOn = dependsOn;
+  tasks.preimages.writable(task).dependsOn = dependsOn;
   for (const id of dependsOn) addToSet(tasks.dependents, id, task.id);
   count(tasks, task);
   addToLists(tasks, task);
 }
 
 /** Runs `change` on a task and updates its lists; `change` must not touch dependencies. */
-export function revise(tasks: Tasks, task: Task, change: () => void): void {
+export function revise(tasks: Tasks, task: Task, change: (task: Writable<Task>) => void): void {
   removeFromLists(tasks, task);
   tasks.chars -= charsOf(task);
-  change();
+  change(tasks.preimages.writable(task));
   tasks.chars += charsOf(task);
   addToLists(tasks, task);
 }

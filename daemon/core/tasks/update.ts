@@ -65,14 +65,14 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
   const { risk, approved } = rated(task, command);
   const isRaised = risks.indexOf(riskOf({ risk })) > risks.indexOf(riskOf(task));
   if (command.dependsOn !== null) setDependencies(tasks, task, dependsOn);
-  revise(tasks, task, () => {
-    task.description = command.description ?? task.description;
-    task.priority = command.priority ?? task.priority;
-    task.labels = command.labels ?? task.labels;
-    task.debate = debate;
-    task.risk = risk;
-    task.approved = approved;
-    task.updatedAt = command.wallMs;
+  revise(tasks, task, writable => {
+    writable.description = command.description ?? task.description;
+    writable.priority = command.priority ?? task.priority;
+    writable.labels = command.labels ?? task.labels;
+    writable.debate = debate;
+    writable.risk = risk;
+    writable.approved = approved;
+    writable.updatedAt = command.wallMs;
   });
   const stays = command.status === null || command.status === task.state.status;
   if (stays && isRaised && task.state.status === "active") tellLeads(state, task, claimerOf(task));
@@ -196,10 +196,10 @@ function revised(state: State, task: Task, command: TaskUpdate, meta: Meta, step
     return;
   }
   if (result !== null) {
-    revise(state.tasks, task, () => {
+    revise(state.tasks, task, writable => {
       const now = task.state;
-      if (now.status === "done") task.state = { ...now, result };
-      if (now.status === "failed") task.state = { ...now, reason: result };
+      if (now.status === "done") writable.state = { ...now, result };
+      if (now.status === "failed") writable.state = { ...now, reason: result };
     });
   }
   tell(step, task, "task_updated", whoOf(state, by), before);

@@ -1,7 +1,7 @@
 /** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
 import { declarationExample } from "../../../protocol/declaration-example.ts";
 import type { GateFinding, GateName } from "../../../protocol/gates.ts";
-import { nearPath, plain } from "../../../protocol/text.ts";
+import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome, HookOutcome } from "../../seam/plan.ts";
 import type { Edit } from "./lock.ts";
 import { block, deny, nothing, type Output, withContext } from "./output.ts";
@@ -11,8 +11,9 @@ const sentenceChars = 600;
 
 /** A denial by a gate, else the answer of the lock, with what gates warn of. */
 export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Output): Output {
-  const gated = outcomes.find((o): o is GateOutcome => o.did === "gate_write" && o.ok);
-  if (gated === undefined || gated.verdict === "allow") return lock();
+  const found = outcomes.find((o): o is GateOutcome => o.did === "gate_write" && o.ok);
+  if (found === undefined || found.verdict === "allow") return lock();
+  const gated = near(found, edit.cwd);
   if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
   const held = gated.findings.filter(({ mode }) => mode === "enforce");
   if (isOfRole(held)) return deny(`Kite: this ${edit.tool} did not run. ${said(held)}.`);
@@ -38,6 +39,15 @@ export function withShellGate(outcomes: readonly HookOutcome[], guard: () => Out
   return withContext("PreToolUse", guard(), `Kite: your command line runs. ${text}.`);
 }
 
+/** What gates found, with files named as the agent's directory has them. */
+function near(gated: GateOutcome, cwd: string): GateOutcome {
+  const findings = gated.findings.map(finding => ({
+    ...finding,
+    missing: finding.missing.map(sentence => nearPathsIn(sentence, cwd)),
+  }));
+  return { ...gated, findings };
+}
+
 /** Whether only the agent's role is in the way: there is nothing to supply. */
 function isOfRole(findings: readonly GateFinding[]): boolean {
   return findings.length > 0 && findings.every(({ gate }) => gate === "role");
@@ -58,9 +68,10 @@ export function stopAnswer(outcomes: readonly HookOutcome[]): Output {
 }
 
 /** The task is not completed. */
-export function completionAnswer(outcomes: readonly HookOutcome[]): Output {
-  const held = heldBack(outcomes, "gate_complete");
-  if (held === null) return nothing;
+export function completionAnswer(cwd: string, outcomes: readonly HookOutcome[]): Output {
+  const found = heldBack(outcomes, "gate_complete");
+  if (found === null) return nothing;
+  const held = near(found, cwd);
   if (held.isRepeated)
     return block(
       `Kite: the task is not completed, for the same reasons as before: ${fields(held.findings)}.`,

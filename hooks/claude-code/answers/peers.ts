@@ -2,7 +2,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../../protocol/session.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
-import type { FinishedNote, LockNote } from "../../seam/notices.ts";
+import type { FinishedNote, PeerLock } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 
 export type Peers = Extract<HookOutcome, { did: "list_peers"; ok: true }>;
@@ -14,26 +14,50 @@ const shortChars = 60;
 /** Lines about one kind of things, the nearest first; `what` names the rest of them. */
 interface Section {
   readonly lines: readonly string[];
+  /** How many there are for which no line was made. */
+  readonly more?: number;
   readonly what: string;
 }
 
 /** Returns the lines about the others and about the project, of at most `room` UTF-16 units; none if there is nothing. */
 export function peerLines(session: string, cwd: string, peers: Peers, room: number): string[] {
-  const live = peers.sessions.filter(s => s.id !== session && s.status !== "lost");
+  const live = peers.sessions.filter(s => s.id !== session && (s.status !== "lost" || lockCount(s) > 0));
   const fellows = fellowLines(peers, cwd);
   const others = [
     ...fellows,
     ...live.flatMap(s => [sessionLine(s, peers, cwd), ...agentLines(s, peers, cwd)]),
   ];
-  const held = peers.locks.filter(lock => !isOf(peers.self, lock.holder));
+  const more = peers.moreSessions;
   const sections: Section[] = [
-    { lines: others, what: others.length > live.length ? "agents" : "sessions" },
-    { lines: others.length === 0 ? [] : held.map(lock => lockLine(lock, cwd)), what: "files" },
+    { lines: others, more, what: others.length > live.length ? "agents" : "sessions" },
     { lines: peers.finished.map(finishedLine), what: "finished tasks" },
     { lines: keyLines(peers), what: "keys" },
   ];
   if (sections.every(({ lines }) => lines.length === 0)) return [];
-  const head = [headline(fellows.length, live.length), frame];
+  const head = [headline(fellows.length, live.length + more), frame];
+  return [...head, ...within(sections, room - lengthOf(head))];
+}
+
+/** Returns the lines about what changed, of at most `room` UTF-16 units; none if nothing did. */
+export function changeLines(
+  peers: Peers,
+  { gone, isFirst }: NonNullable<Peers["changes"]>,
+  cwd: string,
+  room: number,
+): string[] {
+  const others = peers.sessions.flatMap(s => [sessionLine(s, peers, cwd), ...agentLines(s, peers, cwd)]);
+  const left = gone.map(name => quote(name, limits.nameBytes)).join(", ");
+  const sections: Section[] = [
+    { lines: others, more: peers.moreSessions, what: "agents" },
+    { lines: gone.length === 0 ? [] : [`ended: ${left}`], what: "ended sessions" },
+    { lines: peers.finished.map(finishedLine), what: "finished tasks" },
+    { lines: keyLines(peers), what: "keys" },
+  ];
+  if (sections.every(({ lines }) => lines.length === 0)) return [];
+  const what = isFirst
+    ? "what other agents of this project do"
+    : "what changed among the other agents of this project since you were told last";
+  const head = [`Kite: ${what}.`, frame];
   return [...head, ...within(sections, room - lengthOf(head))];
 }
 
@@ -53,17 +77,18 @@ function headline(fellows: number, sessions: number): string {
 /** Returns what fits: of each section the first lines, and how many there are besides. */
 function within(sections: readonly Section[], room: number): string[] {
   const shown: string[] = [];
-  for (const { lines, what } of sections) {
+  for (const { lines, more = 0, what } of sections) {
+    const all = lines.length + more;
     let count = 0;
     for (const line of lines.slice(0, limits.noteRowsMax)) {
-      const rest = lines.length - count - 1;
+      const rest = all - count - 1;
       const end = rest === 0 ? [] : [`- and ${rest} more ${what}`];
       if (lengthOf([...shown, `- ${line}`, ...end]) > room) break;
       shown.push(`- ${line}`);
       count += 1;
     }
-    const more = `- and ${lines.length - count} more ${what}`;
-    if (count < lines.length && lengthOf([...shown, more]) <= room) shown.push(more);
+    const end = `- and ${all - count} more ${what}`;
+    if (count < all && lengthOf([...shown, end]) <= room) shown.push(end);
   }
   return shown;
 }
@@ -102,8 +127,13 @@ function sessionLine(s: SessionRow, peers: Peers, cwd: string): string {
       : waiting?.waitingForPath
         ? `, its agent ${quote(waiting.name, limits.nameBytes)} waits for ${near(waiting.waitingForPath, cwd)}`
         : "";
-  const work = workText(s.declared, s.task) + filesText(peers, s.id, null, cwd);
-  return `${quote(s.name, limits.nameBytes)}${branch}, ${s.status}${waits}${work}`;
+  const work = workText(s.declared, s.task) + filesText(peers, s.id, null, cwd) + locksText(peers, s, cwd);
+  const status = s.status === "lost" ? `no sign of life for ${duration(s.lastSeenMs)}` : s.status;
+  return `${quote(s.name, limits.nameBytes)}${branch}, ${status}${waits}${work}`;
+}
+
+function lockCount({ locks, agents }: SessionRow): number {
+  return agents.reduce((sum, one) => sum + one.locks, locks);
 }
 
 /** What an agent declared of its role and its task, else the task that it claimed. */
@@ -121,10 +151,31 @@ function filesText({ views }: Peers, id: string, agent: string | null, cwd: stri
   return `, will change ${[...view.files.map(file => quote(nearPath(file, cwd), shortChars)), ...rest].join(", ")}`;
 }
 
-function lockLine(l: LockNote, cwd: string): string {
-  const waiters = l.waiters === 0 ? "" : `, ${l.waiters} in the queue`;
-  const who = quote(l.holder, limits.nameBytes);
-  return `${near(l.file, cwd)} is held by ${who}, for ${duration(l.heldMs)} now${waiters}`;
+/** What the session and its agents hold: what they write now first, then what they keep for longer. */
+function locksText(peers: Peers, s: SessionRow, cwd: string): string {
+  const locks = peers.locks.filter(({ session }) => session === s.id);
+  const said = holdTexts.flatMap(([stays, words]) => {
+    const files = locks.filter(lock => lock.stays === stays).map(lock => lockText(lock, cwd));
+    return files.length === 0 ? [] : [`, ${words(files.join(", "))}`];
+  });
+  const more = lockCount(s) - locks.length;
+  return said.join("") + (more <= 0 || locks.length === 0 ? "" : ` and ${more} more`);
+}
+
+const holdTexts: readonly (readonly [PeerLock["stays"], (files: string) => string])[] = [
+  ["writes", files => `is editing ${files}`],
+  ["kept", files => `keeps ${files} locked`],
+  ["command", files => `runs a command that holds ${files}`],
+  [null, files => `holds ${files}`],
+];
+
+function lockText({ file, isDirectory, heldMs, waiters, stays }: PeerLock, cwd: string): string {
+  const about = [
+    // How long it has the lock says nothing of the edit.
+    ...(stays === "writes" ? [] : [duration(heldMs)]),
+    ...(waiters === 0 ? [] : [`${waiters} in the queue`]),
+  ];
+  return near(isDirectory ? `${file}/` : file, cwd) + (about.length === 0 ? "" : ` (${about.join(", ")})`);
 }
 
 function finishedLine({ description, by, result }: FinishedNote): string {
@@ -138,11 +189,6 @@ function keyLines({ keys, moreKeys }: Peers): string[] {
   const rest = moreKeys === 0 ? [] : [`${moreKeys} more`];
   const names = [...keys.map(key => quote(key, shortChars)), ...rest].join(", ");
   return [`shared values, to be read with kite context get KEY: ${names}`];
-}
-
-/** A session's own locks are those of its name, its agents (`name/...`) and its other terminals (`name#2`). */
-function isOf(name: string, holder: string): boolean {
-  return holder === name || holder.startsWith(`${name}/`) || holder.startsWith(`${name}#`);
 }
 
 function near(path: string, cwd: string): string {

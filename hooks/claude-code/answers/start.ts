@@ -3,8 +3,8 @@ import { limits } from "../../../protocol/limits.ts";
 import type { WorkedOn } from "../../../protocol/session.ts";
 import { quote, shellWord } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
-import { alsoTellPerson, context, nothing, type Output, tellPerson } from "./output.ts";
-import { lengthOf, type Peers, peerLines } from "./peers.ts";
+import { alsoTellPerson, context, nothing, type Output, tellPerson, withContext } from "./output.ts";
+import { changeLines, lengthOf, type Peers, peerLines } from "./peers.ts";
 
 type Begun = Extract<HookOutcome, { did: "begin"; ok: true }>;
 
@@ -36,6 +36,14 @@ export function startAnswer(start: Start, socket: string, outcomes: readonly Hoo
 export function agentStartAnswer(start: Start, outcomes: readonly HookOutcome[]): Output {
   const text = startText(start, outcomes);
   return text === "" ? nothing : context("SubagentStart", text);
+}
+
+/** What changed among the others since the session was told last, with a prompt of the session. */
+export function promptAnswer(cwd: string, outcomes: readonly HookOutcome[]): Output {
+  const looked = outcomes.find((o): o is Peers => o.did === "list_peers" && o.ok);
+  if (looked === undefined || looked.changes === null) return nothing;
+  const lines = changeLines(looked, looked.changes, cwd, limits.changesChars);
+  return lines.length === 0 ? nothing : withContext("UserPromptSubmit", nothing, lines.join("\n"));
 }
 
 /** The session may be coordinated with no other one until its next event that waits. */

@@ -1,9 +1,9 @@
 /** Events of a session's life: it begins, goes on and ends. */
 import type { HookAction } from "../../seam/actions.ts";
 import { readSoFar, withInbox } from "../answers/inbox.ts";
-import { startAnswer } from "../answers/start.ts";
+import { promptAnswer, startAnswer } from "../answers/start.ts";
 import { field } from "../payload.ts";
-import { begin, heartbeat, idle, mainOf, type Row } from "../plan-parts.ts";
+import { begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { isMachineMade } from "./wake.ts";
 
 /** Also runs after a compaction: the model has lost what the start told it, while its turn may go on. */
@@ -39,8 +39,12 @@ export const userPromptSubmit: Row = (event, actor, context) => {
     byPerson: !isMachineMade(event),
   } as const;
   const working = heartbeat(actor, { active: true, attention: null });
-  const actions = [...begin(event, actor), ...ended, working, prompted];
-  return withInbox("UserPromptSubmit", actor, field(event, "cwd") ?? "", { actions });
+  const { session } = actor;
+  const changes = { do: "list_peers", session, changesOnly: true } as const;
+  const actions = [...begin(event, actor), ...ended, working, prompted, changes];
+  const cwd = field(event, "cwd") ?? "";
+  const answer: Plan["answer"] = outcomes => promptAnswer(cwd, outcomes);
+  return withInbox("UserPromptSubmit", actor, cwd, { actions, answer });
 };
 
 /** After `clear` and `resume` the same process goes on under another id. */

@@ -78,7 +78,7 @@ export const taskCompleted: Row = (event, actor, context) => ({
     { do: "gate_complete", ...actor, cwd: field(event, "cwd") },
     ...clientTask(event, actor, "completed"),
   ],
-  answer: completionAnswer,
+  answer: outcomes => completionAnswer(field(event, "cwd") ?? "/", outcomes),
 });
 
 function byTeammate(event: Event, actor: Actor, context: HookContext): readonly HookAction[] {

@@ -21,7 +21,7 @@ export function commandsIn(settings: string, bin: string): readonly HookCommand[
     const found = entriesOf(text, bin)
       .filter(isCommand)
       .map(one => resolved(one, bin));
-    return hasPlugin(text) ? [...found, portableCommand(bin, [])] : found;
+    return enabledPlugin(JSON.parse(text)) !== null ? [...found, portableCommand(bin, [])] : found;
   } catch {
     // The file is unreadable or no JSON, so the client applies none of it.
     return [];
@@ -43,13 +43,11 @@ function portableCommand(bin: string, args: readonly string[]): HookCommand {
   return { command: "/bin/sh", args: [programPaths(bin).portable, ...args] };
 }
 
-/** Returns true if the settings switch on the plugin that `kite plugin` makes, from any marketplace. */
-function hasPlugin(text: string): boolean {
-  const settings: unknown = JSON.parse(text);
+/** Returns the id of the plugin that `kite plugin` makes, from any marketplace, if the settings switch it on; else null. */
+export function enabledPlugin(settings: unknown): string | null {
   const enabled = isObject(settings) ? settings["enabledPlugins"] : null;
-  return (
-    isObject(enabled) && Object.entries(enabled).some(([id, on]) => on === true && id.startsWith("kite@"))
-  );
+  if (!isObject(enabled)) return null;
+  return Object.keys(enabled).find(id => enabled[id] === true && id.startsWith("kite@")) ?? null;
 }
 
 function isCommand(entry: unknown): entry is HookCommand {

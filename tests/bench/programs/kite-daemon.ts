@@ -53,4 +53,4 @@ if (started.is !== "started") throw new Error(`the daemon did not start: ${JSON.
 process.on("message", () => process.send?.(process.cpuUsage()));
 process.on("disconnect", () => process.exit());
 process.on("SIGINT", () => process.exit());
-process.send?.({ rss: process.memoryUsage.rss() });
+process.send?.({ rss: process.memoryUsage.rss(), cpu: process.cpuUsage() });

@@ -16,6 +16,8 @@ export interface Throughput {
   readonly depth: number;
   /** What is asked for: locks and unlocks in turn, unless it is new tasks. */
   readonly tasks?: boolean;
+  /** The server is Redis: a lock is a key that is set unless it exists, and deleted. */
+  readonly redis?: boolean;
   /** The number of the first connection's session; 0 unless told. */
   readonly first?: number;
   readonly warmMs: number;
@@ -101,13 +103,20 @@ class Pump {
   readonly #count: number;
   readonly #farewell: Buffer;
 
-  constructor({ socket, connections, depth, first = 0, tasks = false }: Throughput, c: number) {
+  constructor(
+    { socket, connections, depth, first = 0, tasks = false, redis = false }: Throughput,
+    c: number,
+  ) {
     const id = sessionId(first + c);
     const lines: string[] = [];
     for (let n = 0; n < filesPerConnection; n += 1) {
       const file = connections === 1 ? `src/part-${n % 10}/file-${n}.ts` : own(c, n);
       if (tasks) {
         lines.push(`{"type":"task_create","rid":${n},"id":"${id}","description":"${taskText}"}\n`);
+        continue;
+      }
+      if (redis) {
+        lines.push(`SET ${file} ${id} NX PX 600000\r\n`, `DEL ${file}\r\n`);
         continue;
       }
       const rest = `"rid":${n},"id":"${id}","file":"${file}"}\n`;
@@ -120,7 +129,7 @@ class Pump {
     for (let at = this.#lines.indexOf(newline); at !== -1; at = this.#lines.indexOf(newline, at + 1))
       starts.push(at + 1);
     this.#starts = starts;
-    this.#farewell = Buffer.from(`{"type":"file_unlock","id":"${id}","all":true}\n`);
+    this.#farewell = Buffer.from(redis ? "PING\r\n" : `{"type":"file_unlock","id":"${id}","all":true}\n`);
     const callback = (size: number) => this.#received(size);
     this.#socket = connect({ path: socket, onread: { buffer: shared, callback } }, () => this.#send(depth));
   }

@@ -1,0 +1,45 @@
+/**
+ * The lean way to release a lock: one file, named as it was locked, while nobody waits for any file.
+ *
+ * Invariant: it does what the plain way does, or nothing. The plain way is the rest of `lockRelease`; while anybody waits
+ * it alone is taken, and `tests/unit/core-lean.test.ts` compares the two.
+ */
+import type { LockRelease } from "../commands.ts";
+import type { FileName } from "../file-ref.ts";
+import type { Meta } from "../handler.ts";
+import type { Step } from "../outcome.ts";
+import { projectOf } from "../sessions/kinship.ts";
+import type { Hold, State } from "../state.ts";
+import { locksOf } from "./by-actor.ts";
+import { actorRow, pathOf } from "./replies.ts";
+import { removeHold } from "./table.ts";
+
+/** Releases the file and returns true if the actor holds it and nobody lent it; else changes nothing. */
+export function releaseOne(state: State, request: LockRelease, meta: Meta, step: Step): boolean {
+  const { locks } = state;
+  const { actor, files } = request;
+  if (files === "all" || files.length !== 1 || locks.waiters.size > 0) return false;
+  const [file] = files;
+  if (file === undefined) return false;
+  const hold = heldAsNamed(state, file, meta.origin.node);
+  if (hold === undefined || hold.loan !== null || hold.row !== locksOf(locks.actors, actor)) return false;
+  const holder = actorRow(state, actor);
+  const project = projectOf(state, actor) ?? "";
+  step.reply = { ok: true, released: [file.file] };
+  removeHold(locks, hold);
+  step.events.push({
+    event: { event: "lock_released", files: [hold.file], paths: [pathOf(hold)], holder, cause: "unlocked" },
+    about: [],
+    project,
+    heldMs: [state.t - hold.since],
+  });
+  return true;
+}
+
+/** Returns the lock on the file if its key is the path as named: no link and no folding of case is involved. */
+function heldAsNamed({ locks }: State, { key, lexical }: FileName, node: string): Hold | undefined {
+  if (key === null || key.length !== node.length + 1 + lexical.length) return undefined;
+  if (!key.endsWith(lexical) || !key.startsWith(node) || key[node.length] !== ":") return undefined;
+  const hold = locks.holds.get(key);
+  return hold?.lexical === lexical ? hold : undefined;
+}

@@ -1,0 +1,20 @@
+/** Who keeps a lock until its work is done. */
+import type { Actor } from "../core/actor.ts";
+import { lentBy } from "../core/locks/blockers.ts";
+import { loansOf } from "../core/locks/inherit.ts";
+import type { Hold } from "../core/state.ts";
+
+interface Keeper extends Pick<Hold, "actor" | "since"> {
+  readonly stays: "kept";
+}
+
+/**
+ * The actor that locked the file until its work is done: its holder, or who lent it to the holder. Null: there is none,
+ * or `asker` itself lent it, to an agent of its own whose turn will end.
+ */
+export function keeperOf(hold: Hold, asker: Actor): Keeper | null {
+  if (lentBy(hold, asker)) return null;
+  const holds = hold.kind === "explicit" ? [hold, ...loansOf(hold)] : loansOf(hold);
+  const kept = holds.find(({ bound }) => bound === null);
+  return kept === undefined ? null : { actor: kept.actor, since: kept.since, stays: "kept" };
+}

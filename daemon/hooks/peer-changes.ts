@@ -1,0 +1,104 @@
+/**
+ * What each session was told of the others, so that a prompt tells only what changed since. In memory only: after a restart a
+ * session is told in full once more.
+ *
+ * Invariant: a change counts as told when an answer with it was delivered.
+ */
+import { createHash } from "node:crypto";
+import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
+import { declarationsOf } from "../core/declarations/table.ts";
+import { useOf } from "../core/locks/blockers.ts";
+import type { Session } from "../core/state.ts";
+import { least } from "../least.ts";
+import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
+import { latestHolds } from "./nearness.ts";
+
+/** What a session is told of the others at one time. */
+export interface Told {
+  /** Sessions whose work is known, by id: the name, and a mark of the work. */
+  readonly sessions: ReadonlyMap<string, Marked>;
+  /** Wall time of the latest finished task and of the latest shared value, in milliseconds; 0: there was none. */
+  readonly finishedAt: number;
+  readonly sharedAt: number;
+}
+
+interface Marked {
+  readonly name: string;
+  readonly mark: string;
+}
+
+export interface PeerChanges {
+  /** Ids of sessions whose work began, changed or is over. */
+  readonly changed: ReadonlySet<string>;
+  /** Names of sessions that have ended. */
+  readonly gone: readonly string[];
+  /** What the session was told before; null: nothing. */
+  readonly before: Told | null;
+}
+
+export class PeerMemory {
+  readonly #told = new BoundedMap<string, Told>({ entriesMax: limits.notedActorsMax });
+
+  /** Compares with what the session was told before; `isLive` says of an id whether it is a session still. */
+  changes(session: string, now: Told, isLive: (id: string) => boolean): PeerChanges {
+    const before = this.#told.get(session) ?? null;
+    const left = new Map([...(before?.sessions ?? [])].filter(([id]) => !now.sessions.has(id)));
+    const changed = new Set<string>();
+    for (const [id, { name, mark }] of now.sessions) {
+      const known = before?.sessions.get(id) ?? takeNamed(left, name);
+      if (known?.mark !== mark) changed.add(id);
+    }
+    const gone: string[] = [];
+    for (const [id, { name }] of left) {
+      if (isLive(id)) changed.add(id);
+      else gone.push(name);
+    }
+    return { changed, gone, before };
+  }
+
+  told(session: string, now: Told): void {
+    this.#told.set(session, now);
+  }
+
+  forget(session: string): void {
+    this.#told.delete(session);
+  }
+}
+
+/** A session that goes on under another id keeps its name. */
+function takeNamed(left: Map<string, Marked>, name: string): Marked | undefined {
+  for (const [id, one] of left) {
+    if (one.name !== name) continue;
+    left.delete(id);
+    return one;
+  }
+  return undefined;
+}
+
+/** Returns the sessions that declared, claimed or keep locked something. What passes by itself does not count. */
+export function marksOf(source: RowSource, sessions: Iterable<Session>): Told["sessions"] {
+  const marks = new Map<string, Marked>();
+  // Those that came first, so that the same ones are compared each time.
+  const compared = least(sessions, limits.nearSessionsMax, (a, b) => a.begun - b.begun);
+  for (const one of compared) {
+    const mark = markOf(source, one);
+    if (mark !== null) marks.set(one.id, { name: one.name, mark });
+  }
+  return marks;
+}
+
+function markOf(source: RowSource, { id, branch, worktree }: Session): string | null {
+  const { state } = source.engine;
+  const declared = declarationsOf(state.declarations, id).map(({ agent, role, task, files }) => [
+    agent,
+    role,
+    task,
+    files.map(({ path }) => path),
+  ]);
+  const kept = latestHolds(source, id).filter(hold => useOf(hold) === "kept");
+  const [claimed] = workedOn(state, id);
+  if (declared.length === 0 && kept.length === 0 && claimed === undefined) return null;
+  const all = [branch, worktree, declared, claimed?.id ?? null, kept.map(({ key }) => key).sort()];
+  return createHash("sha1").update(JSON.stringify(all)).digest("base64").slice(0, 12);
+}

@@ -1,0 +1,185 @@
+/**
+ * The short form of frequent commands: a list of values without their names, and without what is almost always the
+ * same. A start parses it several times as fast as the command's JSON, and it is made by a template.
+ *
+ *     1, session, file, prefix of its path, prefix of its key, project, cwd, wall time [, what is unusual]
+ *     2, session, file, prefix of its path, prefix of its key [, what is unusual]
+ *
+ * Invariants: `lengthen` makes of what `shorten` wrote an equal command (tests/journal/short-records.test.ts holds it
+ * against JSON). The numbers, the order and what counts as usual are part of the journal's format and never change: a
+ * command that needs another form gets another number.
+ */
+import type { Actor } from "../core/actor.ts";
+import type { Command, CommandOf, LockRequest } from "../core/commands.ts";
+import type { FileName, FileRef } from "../core/file-ref.ts";
+
+const requestCode = 1;
+const releaseCode = 2;
+
+/** The fields of one command that are not as usual. */
+interface Unusual extends Partial<Omit<LockRequest, "actor" | "files" | "project" | "cwd" | "wallMs">> {
+  readonly agent?: string | null;
+  readonly incarnation?: number;
+  readonly dir?: boolean;
+  readonly path?: string;
+}
+
+const nothing: Unusual = {};
+const usualDepth = 3;
+const usualYieldMs = 15_000;
+
+/** Returns the values of the short form as they stand in a JSON list, or null if the command has none. */
+export function shorten(command: Command): string | null {
+  if (command.type === "lock_request") return shortRequest(command);
+  return command.type === "lock_release" ? shortRelease(command) : null;
+}
+
+/** Returns the command of a short form whose code is at `at`, or null if this program does not know the code. */
+export function lengthen(values: readonly unknown[], at: number): Command | null {
+  if (values[at] === requestCode) return longRequest(values, at);
+  return values[at] === releaseCode ? longRelease(values, at) : null;
+}
+
+function shortRequest(command: CommandOf<"lock_request">): string | null {
+  const { actor, files, project, cwd, wallMs } = command;
+  // Not only a list of one: a command may be broken, and what is stored is what was proposed.
+  const [file] = Array.isArray(files) && files.length === 1 ? files : [];
+  if (file === undefined || !Number.isFinite(wallMs)) return null;
+  const text = `${requestCode},${quoted(actor.session)},${fileText(file)},${quoted(project)},${quoted(cwd)},${wallMs}`;
+  return isUsualRequest(command, file) ? text : `${text},${JSON.stringify(unusualOf(command, file))}`;
+}
+
+function isUsualRequest(c: LockRequest, { dir, path }: FileRef): boolean {
+  return (
+    c.actor.agent === null &&
+    c.actor.incarnation === 0 &&
+    c.single &&
+    c.kind === "explicit" &&
+    c.waitMs === 0 &&
+    c.depth === usualDepth &&
+    c.placeMs === 0 &&
+    !c.detach &&
+    !c.progress &&
+    c.prompt === null &&
+    c.flight === null &&
+    c.yieldMs === usualYieldMs &&
+    c.ancestors.length === 0 &&
+    c.bound === null &&
+    c.retry === undefined &&
+    !dir &&
+    path === undefined
+  );
+}
+
+/** JSON leaves out what is undefined. */
+function unusualOf(c: LockRequest, { dir, path }: FileRef): Record<keyof Unusual, unknown> {
+  return {
+    agent: c.actor.agent ?? undefined,
+    incarnation: c.actor.incarnation || undefined,
+    single: c.single ? undefined : false,
+    kind: c.kind === "explicit" ? undefined : c.kind,
+    waitMs: c.waitMs || undefined,
+    depth: c.depth === usualDepth ? undefined : c.depth,
+    placeMs: c.placeMs || undefined,
+    detach: c.detach || undefined,
+    progress: c.progress || undefined,
+    prompt: c.prompt ?? undefined,
+    flight: c.flight ?? undefined,
+    yieldMs: c.yieldMs === usualYieldMs ? undefined : c.yieldMs,
+    ancestors: c.ancestors.length === 0 ? undefined : c.ancestors,
+    bound: c.bound ?? undefined,
+    retry: c.retry,
+    dir: dir || undefined,
+    path,
+  };
+}
+
+function longRequest(values: readonly unknown[], at: number): Command {
+  const more = (values[at + 8] ?? nothing) as Unusual;
+  const command: CommandOf<"lock_request"> = {
+    type: "lock_request",
+    actor: actorOf(values[at + 1], more),
+    files: [withPath(refOf(values, at + 2, more), more)],
+    single: more.single ?? true,
+    kind: more.kind ?? "explicit",
+    waitMs: more.waitMs ?? 0,
+    depth: more.depth ?? usualDepth,
+    placeMs: more.placeMs ?? 0,
+    detach: more.detach ?? false,
+    progress: more.progress ?? false,
+    prompt: more.prompt ?? null,
+    flight: more.flight ?? null,
+    yieldMs: more.yieldMs ?? usualYieldMs,
+    ancestors: more.ancestors ?? [],
+    bound: more.bound ?? null,
+    project: values[at + 5] as string,
+    cwd: values[at + 6] as string,
+    wallMs: values[at + 7] as number,
+  };
+  return more.retry === undefined ? command : { ...command, retry: more.retry };
+}
+
+function shortRelease({ actor, files, retry }: CommandOf<"lock_release">): string | null {
+  const [file] = Array.isArray(files) && files.length === 1 ? files : [];
+  if (file === undefined) return null;
+  const text = `${releaseCode},${quoted(actor.session)},${fileText(file)}`;
+  const { agent, incarnation } = actor;
+  const { path } = file;
+  if (agent === null && incarnation === 0 && retry === undefined && path === undefined) return text;
+  return `${text},${JSON.stringify({ agent: agent ?? undefined, incarnation, retry, path })}`;
+}
+
+function longRelease(values: readonly unknown[], at: number): Command {
+  const more = (values[at + 5] ?? nothing) as Unusual;
+  const command: CommandOf<"lock_release"> = {
+    type: "lock_release",
+    actor: actorOf(values[at + 1], more),
+    files: [withPath(nameOf(values, at + 2), more)],
+  };
+  return more.retry === undefined ? command : { ...command, retry: more.retry };
+}
+
+function actorOf(session: unknown, { agent = null, incarnation = 0 }: Unusual): Actor {
+  return { session: session as string, agent, incarnation };
+}
+
+/** The texts of files, by the objects that name them: the daemon uses one object for many commands. */
+const texts = new WeakMap<FileRef | FileName, string>();
+
+function fileText(file: FileRef | FileName): string {
+  const made = texts.get(file);
+  if (made !== undefined) return made;
+  const { lexical, key } = file;
+  const text = `${quoted(file.file)},${ending(lexical, file.file)},${key === null ? null : ending(key, lexical)}`;
+  texts.set(file, text);
+  return text;
+}
+
+/** What stands before `end` in `whole`; all of `whole`, in a list, if it does not end so. */
+function ending(whole: string, end: string): string {
+  return whole.endsWith(end) ? quoted(whole.slice(0, whole.length - end.length)) : `[${quoted(whole)}]`;
+}
+
+function refOf(values: readonly unknown[], at: number, { dir = false }: Unusual): FileRef {
+  const file = values[at] as string;
+  const lexical = whole(values[at + 1], file);
+  return { file, lexical, key: whole(values[at + 2], lexical), dir };
+}
+
+function nameOf(values: readonly unknown[], at: number): FileName {
+  const file = values[at] as string;
+  const lexical = whole(values[at + 1], file);
+  return { file, lexical, key: values[at + 2] === null ? null : whole(values[at + 2], lexical) };
+}
+
+function whole(before: unknown, end: string): string {
+  return typeof before === "string" ? before + end : ((before as readonly string[])[0] ?? "");
+}
+
+function withPath<File extends FileName>(file: File, { path }: Unusual): File {
+  return path === undefined ? file : { ...file, path };
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

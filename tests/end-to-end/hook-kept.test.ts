@@ -1,0 +1,85 @@
+/** Edits of files that another session locked explicitly: until its work is done, or while a command runs. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { GuardWorld } from "./guard-world.ts";
+
+const w = new GuardWorld();
+
+beforeAll(() => w.start());
+afterAll(() => w.dispose());
+
+/** An edit that goes as far as its lock. */
+function edit(session: string, dir: string, file: string) {
+  const asked = { do: "lock", session, cwd: dir, file: `${dir}/${file}`, toolUseId: `${session} ${file}` };
+  return {
+    ...asked,
+
+    waitMs: 60_000,
+    promptId: null,
+    ancestors: [],
+    parentFile: null,
+    overwrites: false,
+  };
+}
+
+it("an edit does not wait for what another session keeps, and is told that it does, and since when", async () => {
+  const dir = w.repo("kept");
+  for (const session of ["ann", "bob"]) await w.begin(session, dir);
+  const bob = await w.client();
+  await bob.ask({ type: "file_lock", id: "bob", files: [`${dir}/src/`, `${dir}/a.ts`] });
+  for (const [file, isDirectory] of [
+    ["a.ts", false],
+    ["src/b.ts", true],
+  ] as const) {
+    const [refused] = await w.act(edit("ann", dir, file));
+    expect(refused).toMatchObject({
+      ok: false,
+      verdict: "deny",
+      refusal: { code: "lock_held" },
+      holder: { stays: "kept", isDirectory, heldMs: expect.any(Number) },
+    });
+  }
+  await bob.ask({ type: "file_unlock", id: "bob", all: true });
+  const next = { ...edit("ann", dir, "a.ts"), toolUseId: "next" };
+  expect(await w.act(next)).toMatchObject([{ did: "lock", ok: true }]);
+});
+
+it("an edit waits for what a running command of another session holds", async () => {
+  const dir = w.repo("command");
+  for (const session of ["cat", "dan"]) await w.begin(session, dir);
+  const events = await w.client();
+  await events.ask({ type: "subscribe", events: ["lock_queued"] });
+  const command = await w.client();
+  await command.ask({ type: "file_lock", id: "dan", file: `${dir}/a.ts`, bind: true });
+  const waiting = w.act(edit("cat", dir, "a.ts"));
+  await events.event("lock_queued");
+  const [refused] = await w.act({ ...edit("cat", dir, "a.ts"), toolUseId: "other", waitMs: 0 });
+  expect(refused).toMatchObject({ ok: false, holder: { stays: "command", isDirectory: false } });
+  command.destroy();
+  expect(await waiting).toMatchObject([{ did: "lock", ok: true }]);
+});
+
+it("an edit is told who keeps a lock, also while an agent of the keeper uses it", async () => {
+  const dir = w.repo("lent");
+  for (const session of ["eva", "fay"]) await w.begin(session, dir);
+  const eva = await w.client();
+  await eva.ask({ type: "file_lock", id: "eva", file: `${dir}/a.ts` });
+  const agent = { agent: "a1", ancestors: [null] };
+  expect(await w.act({ ...edit("eva", dir, "a.ts"), ...agent })).toMatchObject([{ ok: true }]);
+  const [refused] = await w.act(edit("fay", dir, "a.ts"));
+  expect(refused).toMatchObject({ ok: false, holder: { holder: "eva", stays: "kept" } });
+});
+
+it("an edit of the keeper itself waits for its own agent, whose turn ends", async () => {
+  const dir = w.repo("back");
+  await w.begin("gus", dir);
+  const events = await w.client();
+  await events.ask({ type: "subscribe", events: ["lock_queued"] });
+  const gus = await w.client();
+  await gus.ask({ type: "file_lock", id: "gus", file: `${dir}/a.ts` });
+  const agent = { agent: "a1", ancestors: [null] };
+  expect(await w.act({ ...edit("gus", dir, "a.ts"), ...agent })).toMatchObject([{ ok: true }]);
+  const waiting = w.act({ ...edit("gus", dir, "a.ts"), toolUseId: "own" });
+  await events.event("lock_queued");
+  await w.act({ do: "turn_end", session: "gus", agent: "a1" });
+  expect(await waiting).toMatchObject([{ did: "lock", ok: true }]);
+});

@@ -1,0 +1,35 @@
+/** What an agent's shell is told that hides its session: words that fit the command. */
+import { describe, expect, it } from "vitest";
+import { release } from "../../bin/agent/release.ts";
+import { rename } from "../../bin/agent/rename.ts";
+import { close } from "../../bin/debates/change.ts";
+import type { ProcessContext } from "../../bin/process-context.ts";
+import { stop } from "../../bin/spawn/stop.ts";
+import { set } from "../../bin/tasks/change.ts";
+import { fakeDaemon, fakeWorld } from "./command-world.ts";
+
+type Run = (world: ProcessContext) => Promise<number>;
+
+const commands: readonly (readonly [name: string, run: Run, what: string, tool: string | null])[] = [
+  ["kite rename", world => rename(world, "calm", "alice", {}), "renames a session", null],
+  ["kite release", world => release(world, "alice", {}), "gives back what an agent has", null],
+  ["kite stop", world => stop(world, "alice", false), "stops an agent", null],
+  [
+    "kite debate close --force",
+    world => close(world, "1", { verdict: "a", because: "b", force: true }),
+    "forces a debate to close",
+    null,
+  ],
+  ["kite task done", world => set(world, "1", "done", null, {}), "finishes a task", "kite_task_complete"],
+];
+
+describe("an agent's shell without a session's name", () => {
+  it.each(commands)("%s is told what fits it", async (_name, run, what, tool) => {
+    const daemon = fakeDaemon();
+    const world = fakeWorld({ daemon, env: { CLAUDECODE: "1" } });
+    expect(await run(world)).toBe(1);
+    expect(world.err()).toContain(`only a person ${what} without a session's name`);
+    expect(world.err().match(/kite_\w+/g)).toEqual(tool === null ? null : [tool]);
+    expect(daemon.asked).toEqual([]);
+  });
+});

@@ -1,0 +1,73 @@
+/** A log is replayed as it is read: what is void shows only on the way. */
+import { describe, expect, it } from "vitest";
+import type { Command, Entry } from "../../daemon/core/commands.ts";
+import { Step } from "../../daemon/core/outcome.ts";
+import { writeState } from "../../daemon/core/snapshot.ts";
+import { RecentSteps } from "../../daemon/engine/recent-steps.ts";
+import { Replay, rebuild } from "../../daemon/engine/replay.ts";
+import { limits } from "../../protocol/limits.ts";
+import { lockOf } from "./core-world.ts";
+
+const origin = (n: number) => ({ node: "n", epoch: 1, n });
+const begun: Command = { type: "daemon_started", epoch: 1, storeId: "store" };
+
+/** Throws if session a has locked `file`, and only then. */
+function throwsOn(file: string): Command {
+  const actor = { session: "a", agent: null, incarnation: 0 };
+  const broken: unknown = { type: "lock_undelivered", waiter: null, actor, keys: [`n:/p/${file}`] };
+  // The compiler cannot be told that a command may be broken.
+  return broken as Command;
+}
+
+function log(...commands: readonly Command[]): Entry[] {
+  return commands.map((command, i) => ({ seq: i + 1, at: 1000 + i, origin: origin(i + 1), command }));
+}
+
+describe("a replay", () => {
+  it("leaves out what the log voids later, though it was applied when it was read", () => {
+    const entries = log(begun, lockOf("a", "x", 0), { type: "void", seq: 2 }, lockOf("b", "x", 0));
+    const { state, threw, voided } = rebuild(null, entries);
+    expect([...state.locks.holds.values()].map(({ actor }) => actor.session)).toEqual(["b"]);
+    expect({ threw, voided }).toEqual({ threw: [], voided: [2] });
+    expect(writeState(state)).toBe(writeState(rebuild(null, entries, new Set([2])).state));
+  });
+
+  it("reports an entry that throws, and begins again without it", () => {
+    const { state, threw } = rebuild(
+      null,
+      log(begun, lockOf("a", "x", 0), throwsOn("x"), lockOf("b", "y", 0)),
+    );
+    expect(threw).toEqual([3]);
+    expect([...state.locks.holds.keys()]).toEqual(["n:/p/x", "n:/p/y"]);
+  });
+
+  it("does not blame an entry that threw only because a void one was applied before it", () => {
+    const entries = log(begun, lockOf("a", "x", 0), throwsOn("x"), { type: "void", seq: 2 });
+    const { state, threw } = rebuild(null, entries);
+    expect(threw).toEqual([]);
+    expect(writeState(state)).toBe(writeState(rebuild(null, entries, new Set([2])).state));
+  });
+
+  it("keeps the steps of its last pass alone", () => {
+    const steps = new RecentSteps();
+    const replay = new Replay(null, new Set(), {
+      begin: () => steps.clear(),
+      onStep: (entry, step, epoch) => steps.add(entry, step, epoch),
+    });
+    const entries = log(begun, lockOf("a", "x", 0), { type: "void", seq: 2 });
+    do for (const entry of entries) replay.add(entry, 0);
+    while (replay.mustRepeat());
+    expect(steps.inOrder.map(({ entry, epoch }) => [entry.seq, epoch])).toEqual([
+      [1, 1],
+      [3, 1],
+    ]);
+  });
+});
+
+it("the steps kept are the latest, in order", () => {
+  const steps = new RecentSteps();
+  const most = limits.ringEntriesMax;
+  const entries = log(...Array.from({ length: most + 7 }, (): Command => ({ type: "void", seq: 0 })));
+  for (const entry of entries) steps.add(entry, new Step(), 1);
+  expect(steps.inOrder.map(({ entry }) => entry.seq)).toEqual(entries.slice(7).map(({ seq }) => seq));
+});
