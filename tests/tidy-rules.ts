@@ -228,6 +228,15 @@ export function unrunTests(sources: readonly Source[]): string[] {
   return found;
 }
 
+/** Waits that give up after a second, which one look can take; `expect.poll` is as patient as the configuration says. */
+export function shortWaits(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, text }) =>
+    [...codeOf(text).text.matchAll(/\bvi\s*\.\s*(?:waitFor|waitUntil)\b(?![^;]*\btimeout\b)/g)].map(
+      ([wait]) => `${path} has ${wait}`,
+    ),
+  );
+}
+
 /** Packages in the hook's bundle; it may hold none. */
 export function packagesIn(inputs: readonly string[]): string[] {
   const names = inputs.map(input => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1]);

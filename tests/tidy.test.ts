@@ -13,6 +13,7 @@ import {
   linesMax,
   machinePaths,
   packagesIn,
+  shortWaits,
   strangersAtTop,
   tooLong,
   unrunTests,
@@ -302,6 +303,12 @@ describe("tests", () => {
     "ctx.skip();",
   ])("may not contain: %s", text => {
     expect(unrunTests(file("tests/a.test.ts", text))).toHaveLength(1);
+  });
+
+  it("wait as long as a busy machine needs", () => {
+    expect(shortWaits(sources)).toEqual([]);
+    expect(shortWaits(file("tests/a.test.ts", "await vi.waitFor(look);"))).toHaveLength(1);
+    expect(shortWaits(file("tests/a.test.ts", "await vi.waitFor(look, { timeout: 60_000 });"))).toEqual([]);
   });
 
   it("may speak of skipping", () => {

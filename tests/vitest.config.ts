@@ -19,6 +19,8 @@ export default defineConfig({
     globalSetup: ["tests/build-once.ts"],
     testTimeout: 180_000,
     hookTimeout: 60_000,
+    // A look may start a process, and a busy machine takes longer for that than the default second.
+    expect: { poll: { timeout: 60_000 } },
     pool: "forks",
     // More than two cores: end-to-end tests wait for the processes that they start.
     maxWorkers: Math.max(4, availableParallelism()),

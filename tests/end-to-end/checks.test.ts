@@ -174,7 +174,7 @@ describe("a check", () => {
     const child = home.adopt(
       spawn(process.execPath, [program, "check"], { cwd: repo, env, stdio: "ignore" }),
     );
-    await expect.poll(() => existsSync(join(home.work, "pid")), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => existsSync(join(home.work, "pid"))).toBe(true);
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([143, null]);
     expect(await results()).toEqual([]);

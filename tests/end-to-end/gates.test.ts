@@ -313,11 +313,11 @@ describe("a task", () => {
     expect(await missing()).toEqual([expect.stringMatching(/^checks: files changed in .* since test ran/)]);
     writeFileSync(settings, JSON.stringify({ checks: { test: { command: "true" } } }));
     await expect
-      .poll(missing, { timeout: 20_000 })
+      .poll(missing)
       .toEqual([expect.stringMatching(/^checks: they changed since a person trusted/)]);
     writeFileSync(settings, JSON.stringify({ checks }));
     await expect
-      .poll(missing, { timeout: 20_000 })
+      .poll(missing)
       .toEqual([expect.stringMatching(/^checks: files changed in .* since test ran/)]);
     await home.kite("check", "test");
     expect(await done(task, "ann")).toMatchObject({ ok: true, task: { status: "done" } });

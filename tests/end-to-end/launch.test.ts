@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StartFailed, TimedOut, WrongOwner } from "../../client/errors.ts";
 import { daemonEnvironment, ensureDaemon, type Launched } from "../../client/launch.ts";
 import { stopDaemon } from "../../client/stop.ts";
@@ -228,7 +228,7 @@ describe("a start that fails", () => {
 describe("a start that finds the lock held", () => {
   it("connects to the daemon that is still coming up", async () => {
     const launched = launch("held");
-    await vi.waitFor(() => expect(facts()).toHaveLength(1));
+    await expect.poll(facts).toHaveLength(1);
     const daemon = await FakeDaemon.listen(paths.socket, () => undefined);
     const { started, client } = await launched;
     expect([started, client.daemon.pid]).toEqual([false, 4711]);

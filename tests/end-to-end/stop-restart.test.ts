@@ -1,6 +1,6 @@
 /** Stopping the daemon below sessions at work, and what a restart leaves of them; settings by command. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Home } from "./daemon.ts";
 
 let home: Home;
@@ -93,11 +93,10 @@ it("after kill -9 who needs a person, who is active and which subagents live is 
   await atWork();
   const before = await rows();
   // What presence is on disk, a killed daemon cannot write any more.
-  await vi.waitUntil(() => existsSync(home.paths.presence), { timeout: 20_000 });
+  await expect.poll(() => existsSync(home.paths.presence)).toBe(true);
   const stored = () => readFileSync(home.paths.presence, "utf8");
-  await vi.waitUntil(() => ["permission for Bash", "a1"].every(word => stored().includes(word)), {
-    timeout: 20_000,
-  });
+  const words = ["permission for Bash", "a1"];
+  await expect.poll(() => words.filter(word => stored().includes(word))).toEqual(words);
   await home.daemon.kill();
   expect(await home.kite("up")).toMatch(/^kite started: /);
   expect(await rows()).toEqual(before);

@@ -551,7 +551,7 @@ describe("a check's process", () => {
         return "gone";
       }
     };
-    await expect.poll(state, { timeout: 20_000 }).toMatch(/^(gone|Z.*)$/);
+    await expect.poll(state).toMatch(/^(gone|Z.*)$/);
   });
 
   it("is red at its time limit though it ends as if all were well", async () => {
@@ -571,7 +571,7 @@ describe("a check's process", () => {
       ["trap '' TERM; ", 137],
     ] as const) {
       const running = run(`${trap}echo > ${top}/began; while :; do sleep 0.05; done`);
-      await expect.poll(() => existsSync(join(top, "began")), { timeout: 20_000 }).toBe(true);
+      await expect.poll(() => existsSync(join(top, "began"))).toBe(true);
       running.end("SIGTERM");
       expect((await running.done).exit).toBe(exit);
       rmSync(join(top, "began"));

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import type { Anchor } from "../../daemon/core/actor.ts";
 import {
   type ProcessRow,
@@ -101,7 +101,7 @@ describe("an anchor", () => {
     started.push(parent);
     const [line] = await once(parent.stdout, "data");
     const pid = Number(String(line));
-    await vi.waitFor(() => expect(systemTable().row(pid)).toMatchObject({ zombie: true }));
+    await expect.poll(() => systemTable().row(pid)).toMatchObject({ zombie: true });
     expect(processAnchor(pid)).toBeNull();
   });
 
@@ -220,9 +220,7 @@ if (process.platform === "linux")
       expect((await table.rows([pid]))?.get(pid)).toEqual(first);
       expect(openFiles(pid)).toBe(2);
       child.kill("SIGSTOP");
-      await vi.waitFor(async () =>
-        expect((await table.rows([pid]))?.get(pid)).toEqual({ ...first, stopped: true }),
-      );
+      await expect.poll(async () => (await table.rows([pid]))?.get(pid)).toEqual({ ...first, stopped: true });
       expect(await table.rows([process.pid])).toHaveProperty("size", 1);
       expect(openFiles(pid)).toBe(0);
       expect((await table.rows([pid]))?.get(pid)).toMatchObject({ pid, stopped: true });
@@ -241,7 +239,7 @@ if (process.platform === "linux")
       const pid = Number(String(line));
       expect((await table.rows([pid]))?.get(pid)).toMatchObject({ zombie: false });
       process.kill(pid, "SIGKILL");
-      await vi.waitFor(() => expect(table.row(pid)).toMatchObject({ zombie: true }));
+      await expect.poll(() => table.row(pid)).toMatchObject({ zombie: true });
       // The look right after a whole one would do with less.
       expect((await table.rows([pid]))?.get(pid)).toMatchObject({ zombie: true });
       await table.rows([]);
