@@ -4,6 +4,7 @@ import { debateLimits } from "./limits-debate.ts";
 import { gateLimits } from "./limits-gates.ts";
 import { guardLimits } from "./limits-guard.ts";
 import { healthLimits } from "./limits-health.ts";
+import { journalLimits } from "./limits-journal.ts";
 import { mergeLimits } from "./limits-merges.ts";
 import { roleLimits } from "./limits-roles.ts";
 import { spawnLimits } from "./limits-spawn.ts";
@@ -168,6 +169,7 @@ export const limits = {
   ...spawnLimits,
   ...mergeLimits,
   ...healthLimits,
+  ...journalLimits,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */
@@ -189,31 +191,6 @@ export const limits = {
   /** With more timers than this, each added one makes the scheduler check `timersSwept` others and drop the stale. */
   timersUnsweptMax: 1_000,
   timersSwept: 4,
-
-  // Journal.
-  segmentBytes: 64 * 1024 * 1024,
-  /** Longest write to the journal, and so the longest torn write at its end. */
-  recordBytes: 4 * 1024 * 1024,
-  /** Bytes of the journal that a start reads at once. */
-  journalReadBytes: 1024 * 1024,
-  /** Entries stored and applied in one turn of the event loop; further ones follow in the next turns. */
-  turnEntriesMax: 500,
-  /** Entries that may become durable before the manifest is renamed again. */
-  manifestEntries: 64,
-  /** Entries after the last snapshot before the next one is taken. */
-  snapshotEntries: 100_000,
-  snapshotsKept: 2,
-  /** A larger state, with the journal after its snapshot, is not written again at a stop. */
-  stopSnapshotBytes: 8 * 1024 * 1024,
-  /** Space reserved on disk so that a full disk still takes unlocks. */
-  reserveBytes: 1024 * 1024,
-  /** Interval of the retries on a full disk. */
-  fullRetryMs: 1_000,
-  /** Tries to begin a new epoch before a start fails. */
-  startTriesMax: 5,
-  /** Throwing handlers within the window that stop the daemon. */
-  throwsMax: 3,
-  throwsWindowMs: 600_000,
 
   // Facts of the outside world.
   /** Work time of one fact on a filesystem that may hang. */
@@ -276,22 +253,6 @@ export const limits = {
   probeMs: 2_000,
   logBytes: 8 * 1024 * 1024,
   logFilesMax: 3,
-  trailBytes: 8 * 1024 * 1024,
-  trailFilesMax: 8,
-  /** Trail lines queued for writing before the daemon drops and counts further ones. */
-  trailQueueMax: 10_000,
-  /** Longest delay before trail lines are written, and lines written at once. */
-  trailFlushMs: 50,
-  trailBatchMax: 512,
-  /** Actors whose part of a trail line is kept for their next one. */
-  trailActorsKept: 256,
-  /** Bytes of trail lines that are written at once. */
-  trailPieceBytes: 64 * 1024,
-  /** Longest text of one field of a trail line, in UTF-16 units. */
-  trailFieldChars: 4096,
-  /** Longest trail line that is read, and lines read at once. */
-  trailLineBytes: 64 * 1024,
-  trailReadMax: 10_000,
   /** Locks of a session that its status line looks at. */
   glanceLocksMax: 100,
   /** Kinds of hook events counted by name; further kinds share one counter. */

@@ -1,13 +1,12 @@
 /** Encodes the entries of one write as one line, into a buffer that is used again. */
 import { crc32 } from "node:zlib";
+import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
 import { batchEnd, batchHead, fitsBatch, recordText } from "./batch.ts";
 import { hex } from "./checksum.ts";
 
 /** Bytes before a line's JSON: the checksum and a space. */
 const checksumBytes = 9;
-const firstBytes = 64 * 1024;
-const keptBytes = 1024 * 1024;
 /** UTF-8 takes at most so many bytes for a UTF-16 unit. */
 const unitBytes = 3;
 
@@ -23,7 +22,7 @@ export interface Encoder {
 
 /** One line for all entries, or several if their origins differ. */
 export class BatchEncoder implements Encoder {
-  #buffer = Buffer.allocUnsafe(firstBytes);
+  #buffer = Buffer.allocUnsafe(limits.writeBufferBytes);
   #length = 0;
   /** Where the line that is being written begins. */
   #line = 0;
@@ -35,7 +34,8 @@ export class BatchEncoder implements Encoder {
     this.#length = 0;
     this.#first = null;
     // One long write does not keep its buffer.
-    if (this.#buffer.length > keptBytes) this.#buffer = Buffer.allocUnsafe(firstBytes);
+    if (this.#buffer.length > limits.writeBufferKeptBytes)
+      this.#buffer = Buffer.allocUnsafe(limits.writeBufferBytes);
   }
 
   add(entry: Entry, bytesMax: number): boolean {

@@ -1,0 +1,48 @@
+/** Bounds of the journal and of the trail; part of `limits`. */
+export const journalLimits = {
+  // Journal.
+  segmentBytes: 64 * 1024 * 1024,
+  /** Longest write to the journal, and so the longest torn write at its end. */
+  recordBytes: 4 * 1024 * 1024,
+  /** Bytes of the journal that a start reads at once. */
+  journalReadBytes: 1024 * 1024,
+  /** First size of the buffer for a write, and the largest that is kept for the next one. */
+  writeBufferBytes: 64 * 1024,
+  writeBufferKeptBytes: 1024 * 1024,
+  /** Entries stored and applied in one turn of the event loop; further ones follow in the next turns. */
+  turnEntriesMax: 500,
+  /** Entries that may become durable before the manifest is renamed again. */
+  manifestEntries: 64,
+  /** Entries after the last snapshot before the next one is taken. */
+  snapshotEntries: 100_000,
+  snapshotsKept: 2,
+  /** A larger state, with the journal after its snapshot, is not written again at a stop. */
+  stopSnapshotBytes: 8 * 1024 * 1024,
+  /** Space reserved on disk so that a full disk still takes unlocks. */
+  reserveBytes: 1024 * 1024,
+  /** Interval of the retries on a full disk. */
+  fullRetryMs: 1_000,
+  /** Tries to begin a new epoch before a start fails. */
+  startTriesMax: 5,
+  /** Throwing handlers within the window that stop the daemon. */
+  throwsMax: 3,
+  throwsWindowMs: 600_000,
+
+  // Trail.
+  trailBytes: 8 * 1024 * 1024,
+  trailFilesMax: 8,
+  /** Trail lines queued for writing before the daemon drops and counts further ones. */
+  trailQueueMax: 10_000,
+  /** Longest delay before trail lines are written, and lines written at once. */
+  trailFlushMs: 50,
+  trailBatchMax: 512,
+  /** Actors whose part of a trail line is kept for their next one. */
+  trailActorsKept: 256,
+  /** Bytes of trail lines that are written at once. */
+  trailPieceBytes: 64 * 1024,
+  /** Longest text of one field of a trail line, in UTF-16 units. */
+  trailFieldChars: 4096,
+  /** Longest trail line that is read, and lines read at once. */
+  trailLineBytes: 64 * 1024,
+  trailReadMax: 10_000,
+} as const;
