@@ -105,14 +105,14 @@ async function follow(watcher: Client, line: Line, total: number): Promise<void>
   expect(line.grants).toBe(total);
 }
 
-describe("sixteen processes, two hundred rounds", () => {
+describe("sixteen processes, a hundred rounds", () => {
   test("by file_lock, where a full line refuses and one asks again", async () => {
-    const line = await race("request", 200);
+    const line = await race("request", 100);
     expect(line.longest).toBe(limits.queueDepth);
   });
 
   test("by hooks, where all of them stand in line", async () => {
-    const line = await race("hook", 200);
+    const line = await race("hook", 100);
     expect(line.longest).toBe(sixteen.length - 1);
   });
 });
