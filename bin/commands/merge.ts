@@ -3,14 +3,15 @@ import type { MergeUsage } from "../merge/usage.ts";
 import { run } from "../subcommand.ts";
 
 const help = `
-A name is a branch, or an agent: then the branch of its worktree. An agent of kite spawn may have ended. Each branch is merged into the base in a worktree of its
-own, and the project's checks (kite check) run there: a fresh checkout, without what git ignores. A line "setup" beside the
-checks in .kite/config.json, such as "npm ci", runs once before them. If all are green, the base moves forward to the merge. One merge of a base runs at a time, in the order of asking; branches of one command are
-merged as their authors' tasks depend on each other, else as given.
+A name is a branch, or an agent: then the branch of its worktree. An agent of kite spawn may have ended. Each branch is
+merged into the base in a worktree of its own, and the project's checks (kite check) run there: a fresh checkout, without
+what git ignores. A line "setup" beside the checks in .kite/config.json, such as "npm ci", runs once before them. If all
+are green, the base moves forward to the merge. One merge of a base runs at a time, in the order of asking; branches of
+one command are merged as their authors' tasks depend on each other, else as given.
 
 A branch that conflicts, or whose checks are red, goes back: its author gets a message (of a spawned agent that has ended
-the agent that spawned it), its author's task is pending again, and the next one follows. What builds on it (by tasks) is cancelled. Other trouble stops the command: checks that are not
-trusted, a base that cannot move, a full disk.
+the agent that spawned it), its author's task is pending again, and the next one follows. What builds on it (by tasks) is
+cancelled. Other trouble stops the command: checks that are not trusted, a base that cannot move, a full disk.
 
 Where the base is checked out, its files move with it. If a file that the merge changes has uncommitted work there, is
 assumed to be unchanged, is in the way untracked, or is locked by another agent, the command stops and names it; other
@@ -43,7 +44,11 @@ export function add(program: Command): void {
     .option("--dry-run", "say which branches would be merged, in which order")
     .option("--rebase", "rebase each branch onto the base instead of merging it")
     .option("--list", "show what waits, runs, and has ended")
-    .option("--cancel <id>", "cancel a merge: its id, or a part of it that fits one of this project alone")
+    .option("--cancel <id>", "cancel a merge: its id, or a part of it that fits one of the project alone")
+    .option(
+      "--project <project>",
+      "with --list or --cancel: another project than that of the working directory",
+    )
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (names: readonly string[], flags: MergeUsage) => {
@@ -62,7 +67,7 @@ export function add(program: Command): void {
         const { cancelMerge, listMerges } = await import("../merge/list.ts");
         const { cancel } = flags;
         await run(world =>
-          cancel === undefined ? listMerges(world, json) : cancelMerge(world, cancel, json),
+          cancel === undefined ? listMerges(world, flags) : cancelMerge(world, cancel, flags),
         );
         return;
       }

@@ -9,9 +9,16 @@ import { ask, exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
 /** Merges that have ended and are shown: the latest. */
 const endedMax = 10;
 
-/** Shows the merges of the working directory's project, in their order. Returns the exit code. */
-export async function listMerges(world: ProcessContext, json: boolean): Promise<number> {
-  const project = await projectOf(world.cwd);
+export interface QueueFlags {
+  /** Another project than the working directory's. */
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** Shows the merges of a project, in their order. Returns the exit code. */
+export async function listMerges(world: ProcessContext, flags: QueueFlags): Promise<number> {
+  const project = flags.project ?? (await projectOf(world.cwd));
+  const json = flags.json === true;
   return withDaemon(world, json, async client => {
     const rows = await rowsOf(client, "merges", { project });
     if (json) printJson(world, { merges: rows });
@@ -26,9 +33,13 @@ function shown(rows: readonly MergeRow[]): readonly MergeRow[] {
   return [...rows.filter(row => !isOpen(row)).slice(-endedMax), ...rows.filter(isOpen)];
 }
 
-/** Cancels one merge; the command that runs it goes on with the next. Returns the exit code. */
-export async function cancelMerge(world: ProcessContext, id: string, json: boolean): Promise<number> {
-  const by = await who(world);
+/**
+ * Cancels one merge, by its id or a part of it that fits one of the project alone; the command that runs it goes on with
+ * the next. Returns the exit code.
+ */
+export async function cancelMerge(world: ProcessContext, id: string, flags: QueueFlags): Promise<number> {
+  const by = await who(world, flags.project);
+  const json = flags.json === true;
   return withDaemon(world, json, async client => {
     const reply = await ask(client, "merge_cancel", { ...by, merge: id });
     if (json) printJson(world, reply);

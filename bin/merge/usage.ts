@@ -5,6 +5,7 @@ import type { MergeFlags } from "./merge.ts";
 export interface MergeUsage extends MergeFlags {
   readonly list?: boolean;
   readonly cancel?: string;
+  readonly project?: string;
 }
 
 /** Returns a sentence if the command line says something that would not count, else null. */
@@ -14,8 +15,12 @@ export function wrongUsage(names: readonly string[], flags: MergeUsage): string 
 
 /** `--list` and `--cancel` take nothing else: what else was meant would be left undone. */
 function aboutQueue(names: readonly string[], flags: MergeUsage): string | null {
-  const { list = false, cancel, into, check, dryRun, rebase } = flags;
-  if (!list && cancel === undefined) return null;
+  const { list = false, cancel, project, into, check, dryRun, rebase } = flags;
+  if (project?.trim() === "") return "--project needs the path of a project";
+  if (!list && cancel === undefined)
+    return project === undefined
+      ? null
+      : "--project goes with --list or --cancel; to merge, run kite merge there";
   if (list && cancel !== undefined) return "use --list or --cancel, not both";
   if (cancel?.trim() === "") return "--cancel needs the id of a merge; kite merge --list shows them";
   const given = [

@@ -1,5 +1,6 @@
 /** kite merge where something is in its way: other people's work, other processes, odd repositories. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MergeHome } from "./merge-world.ts";
@@ -266,7 +267,12 @@ describe("several commands", () => {
     const merge = home.merge(["merge", "one", "two"]);
     await gate.begun();
     const [one] = await home.rows();
-    expect(await home.run(["--cancel", one?.id ?? ""])).toMatchObject({
+    // Elsewhere a short name needs the project.
+    const [cwd, short] = [tmpdir(), one?.id.split("-").at(-1) ?? ""];
+    expect(await home.run(["--cancel", short], { cwd })).toMatchObject({ code: 1 });
+    const listed = await home.run(["--list", "--project", home.repo], { cwd });
+    expect(listed.out).toMatch(/^running +one +into main/m);
+    expect(await home.run(["--cancel", short, "--project", home.repo], { cwd })).toMatchObject({
       code: 0,
       out: `cancelled ${one?.id}\n`,
     });

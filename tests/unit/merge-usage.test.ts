@@ -9,6 +9,8 @@ describe("the words of kite merge", () => {
     expect(wrongUsage(["a", "-x"], { check: true, rebase: true, dryRun: true, into: "main" })).toBeNull();
     expect(wrongUsage([], { list: true, json: true })).toBeNull();
     expect(wrongUsage([], { cancel: "mg-1-1" })).toBeNull();
+    expect(wrongUsage([], { cancel: "1", project: "/other" })).toBeNull();
+    expect(wrongUsage([], { list: true, project: "/other" })).toBeNull();
   });
 
   it.each([
@@ -20,6 +22,8 @@ describe("the words of kite merge", () => {
     [[], { cancel: "mg-1", dryRun: true }, /leave out --dry-run/],
     [[], { cancel: "" }, /--cancel needs the id of a merge/],
     [[], { cancel: " " }, /--cancel needs the id of a merge/],
+    [["one"], { project: "/other" }, /--project goes with --list or --cancel/],
+    [[], { list: true, project: " " }, /--project needs the path of a project/],
     [["one", ""], {}, /one of the names is empty/],
     [["one"], { into: "" }, /--into needs the name of a branch/],
     [Array.from({ length: limits.mergeBranchesMax + 1 }, (_, i) => `b${i}`), {}, /at most \d+ branches/],
