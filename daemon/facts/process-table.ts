@@ -16,10 +16,13 @@ export interface ProcessRow {
   readonly startTime: string;
 }
 
+/** One process as a look sees it. "unknown": the table could not be read, which proves no death. */
+export type Seen = ProcessRow | "absent" | "unknown";
+
 /** The system's table of processes. */
 export interface ProcessTable {
-  /** Reads one process, synchronously. "unknown": the table could not be read, which proves no death. */
-  row(pid: number): ProcessRow | "absent" | "unknown";
+  /** Reads one process, synchronously. */
+  row(pid: number): Seen;
   /** Whether the process is this user's, and in the daemon's pid namespace. */
   isOurs(pid: number): boolean;
   /**
@@ -28,10 +31,10 @@ export interface ProcessTable {
    */
   youngestChildMs(pid: number): number | "none" | "unknown";
   /**
-   * Returns those of `pids` that exist; null if the table could not be read. The watch asks for the same ones again and
-   * again, so what they need may be kept open until they are asked for no more.
+   * Returns the rows of `pids`, each of which is there once, in their order. A process that shows the same as at the last call may have the same
+   * object. The watch asks for the same list again and again, so what that needs may be kept until it asks for another.
    */
-  rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null>;
+  rows(pids: readonly number[]): Promise<readonly Seen[]>;
 }
 
 /**
@@ -51,7 +54,7 @@ class ProcTable implements ProcessTable {
     this.#usable = linkOf("/proc/self") === String(process.pid);
   }
 
-  row(pid: number): ProcessRow | "absent" | "unknown" {
+  row(pid: number): Seen {
     if (!this.#usable) return "unknown";
     try {
       return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"), this.#boot) ?? "unknown";
@@ -96,19 +99,18 @@ class ProcTable implements ProcessTable {
     return youngest;
   }
 
-  async rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null> {
-    const found = new Map<number, ProcessRow>();
-    if (!this.#usable) return pids.length === 0 ? found : null;
-    this.#open.keepOnly(new Set(pids));
-    for (let i = 0; i < pids.length; i += limits.anchorBatchMax) {
-      if (i > 0) await new Promise(resolve => setImmediate(resolve));
-      for (const pid of pids.slice(i, i + limits.anchorBatchMax)) {
-        const row = this.#open.read(pid) ?? this.row(pid);
-        if (row === "unknown") return null;
-        if (row !== "absent") found.set(pid, row);
-      }
+  async rows(pids: readonly number[]): Promise<readonly Seen[]> {
+    if (!this.#usable) return pids.map(() => "unknown");
+    const seen: Seen[] = [];
+    for (const pid of pids) {
+      const i = seen.length;
+      if (i > 0 && i % limits.anchorBatchMax === 0) await new Promise(resolve => setImmediate(resolve));
+      // Again after each pause, in which another call may have selected others.
+      if (i % limits.anchorBatchMax === 0) this.#open.select(pids);
+      seen.push(this.#open.read(i) ?? this.row(pid));
     }
-    return found;
+    if (pids.length === 0) this.#open.select(pids);
+    return seen;
   }
 }
 
@@ -138,7 +140,7 @@ export function parseStat(text: string, boot: string): ProcessRow | null {
 
 /** Other systems: `ps`, with times in UTC and in English so that they compare. */
 export class PsTable implements ProcessTable {
-  row(pid: number): ProcessRow | "absent" | "unknown" {
+  row(pid: number): Seen {
     const seen = this.#look(pid);
     return seen === "unknown" ? seen : (seen.rows.get(pid) ?? "absent");
   }
@@ -153,14 +155,16 @@ export class PsTable implements ProcessTable {
     return "unknown";
   }
 
-  async rows(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessRow> | null> {
-    if (pids.length === 0) return new Map();
+  async rows(pids: readonly number[]): Promise<readonly Seen[]> {
+    if (pids.length === 0) return [];
     try {
       const { stdout } = await promisify(execFile)("ps", psArguments(pids), psOptions);
-      return parsePs(stdout).rows;
+      const { rows } = parsePs(stdout);
+      return pids.map(pid => rows.get(pid) ?? "absent");
     } catch (error) {
       // `ps` exits with 1 if no process is left; any other failure proves nothing.
-      return error instanceof Error && "code" in error && error.code === 1 ? new Map() : null;
+      const isNoneLeft = error instanceof Error && "code" in error && error.code === 1;
+      return pids.map(() => (isNoneLeft ? "absent" : "unknown"));
     }
   }
 

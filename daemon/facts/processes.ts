@@ -1,7 +1,7 @@
 /** Recognizes processes as anchors and reports when they end. */
 import { limits } from "../../protocol/limits.ts";
 import type { Anchor } from "../core/actor.ts";
-import { type ProcessTable, systemTable } from "./process-table.ts";
+import { type ProcessRow, type ProcessTable, systemTable } from "./process-table.ts";
 
 const table = systemTable();
 
@@ -21,8 +21,12 @@ export function processAnchor(pid: number, from: ProcessTable = table): Anchor |
  */
 export function isAlive(anchor: Anchor, from: ProcessTable = table): boolean {
   const row = from.row(anchor.pid);
-  if (row === "unknown") return true;
-  return row !== "absent" && !row.zombie && row.startTime === anchor.startTime;
+  return row === "unknown" || isOf(anchor, row);
+}
+
+/** Whether this is the row of the very process, and it runs. */
+function isOf({ startTime }: Anchor, row: ProcessRow | "absent"): row is ProcessRow {
+  return row !== "absent" && !row.zombie && row.startTime === startTime;
 }
 
 /** Returns the parent of a process, or null if it is unknown or missing. */
@@ -40,17 +44,36 @@ export interface AnchorWatchOptions {
   readonly table?: ProcessTable;
 }
 
+/** A process and what is watched through it. */
+interface Watched {
+  readonly pid: number;
+  readonly watches: Set<Watch>;
+  /** What the last look saw; null: a watch came since, for which it has to be compared again. */
+  row: ProcessRow | null;
+}
+
+interface Watch {
+  readonly key: string;
+  readonly anchor: Anchor;
+  readonly process: Watched;
+  /** The number of looks that had begun when it was added: one under way says nothing of it. */
+  readonly since: number;
+  isStopped: boolean;
+}
+
 /**
  * Checks processes when asked to and reports once which are gone. An unreadable table proves no death.
- * Several keys may share one process.
+ * Several keys may share one process. A look at processes that show what they showed before costs nothing else.
  */
 export class AnchorWatch {
-  readonly #anchors = new Map<string, Anchor>();
+  readonly #watches = new Map<string, Watch>();
+  readonly #processes = new Map<number, Watched>();
+  /** All processes as lists, the same ones until a process comes or goes; null: to be made. */
+  #lists: { readonly processes: readonly Watched[]; readonly pids: readonly number[] } | null = null;
   readonly #callbacks: Array<(key: string, anchor: Anchor) => void> = [];
   readonly #stopCallbacks: Array<(key: string, isStopped: boolean) => void> = [];
-  /** Keys of processes that a signal has stopped. */
-  readonly #stopped = new Set<string>();
   readonly #table: ProcessTable;
+  #looks = 0;
   #looking: Promise<void> | null = null;
 
   constructor(options: AnchorWatchOptions = {}) {
@@ -59,12 +82,26 @@ export class AnchorWatch {
 
   /** Watches a process for `key`, in place of its earlier one. */
   add(key: string, anchor: Anchor): void {
-    this.#anchors.set(key, anchor);
+    this.remove(key);
+    const { pid } = anchor;
+    const process = this.#processes.get(pid) ?? { pid, watches: new Set(), row: null };
+    if (process.watches.size === 0) this.#lists = null;
+    process.row = null;
+    const watch = { key, anchor, process, since: this.#looks, isStopped: false };
+    process.watches.add(watch);
+    this.#processes.set(pid, process);
+    this.#watches.set(key, watch);
   }
 
   remove(key: string): void {
-    this.#anchors.delete(key);
-    this.#stopped.delete(key);
+    const watch = this.#watches.get(key);
+    if (watch === undefined) return;
+    const { process } = watch;
+    this.#watches.delete(key);
+    process.watches.delete(watch);
+    if (process.watches.size > 0) return;
+    this.#processes.delete(process.pid);
+    this.#lists = null;
   }
 
   /** `callback` gets every key whose process is gone; the watch of that key ends. */
@@ -86,34 +123,45 @@ export class AnchorWatch {
   }
 
   close(): void {
-    this.#anchors.clear();
-    this.#stopped.clear();
+    this.#watches.clear();
+    this.#processes.clear();
+    this.#lists = null;
   }
 
   async #look(): Promise<void> {
-    const asked = [...this.#anchors];
-    const rows = await this.#table.rows([...new Set(asked.map(([, anchor]) => anchor.pid))]);
-    if (rows === null) return;
+    this.#lists ??= listsOf(this.#processes);
+    const { processes, pids } = this.#lists;
+    this.#looks += 1;
+    const rows = await this.#table.rows(pids);
     let gone = 0;
-    for (const [key, anchor] of asked) {
-      const row = rows.get(anchor.pid);
-      const alive = row !== undefined && !row.zombie && row.startTime === anchor.startTime;
-      if (this.#anchors.get(key) !== anchor) continue;
-      if (alive) {
-        this.#noteStopped(key, row.stopped);
-        continue;
+    for (let i = 0; i < processes.length; i += 1) {
+      const process = processes[i];
+      const row = rows[i];
+      if (process === undefined || row === undefined) continue;
+      if (row === "unknown" || row === process.row) continue;
+      process.row = row === "absent" ? null : row;
+      for (const watch of [...process.watches]) {
+        if (!process.watches.has(watch)) continue;
+        if (watch.since === this.#looks) process.row = null;
+        else if (isOf(watch.anchor, row)) this.#noteStopped(watch, row.stopped);
+        else {
+          this.remove(watch.key);
+          for (const callback of this.#callbacks) callback(watch.key, watch.anchor);
+          gone += 1;
+          if (gone % limits.anchorBatchMax === 0) await new Promise(resolve => setImmediate(resolve));
+        }
       }
-      this.remove(key);
-      for (const callback of this.#callbacks) callback(key, anchor);
-      gone += 1;
-      if (gone % limits.anchorBatchMax === 0) await new Promise(resolve => setImmediate(resolve));
     }
   }
 
-  #noteStopped(key: string, isStopped: boolean): void {
-    if (this.#stopped.has(key) === isStopped) return;
-    if (isStopped) this.#stopped.add(key);
-    else this.#stopped.delete(key);
-    for (const callback of this.#stopCallbacks) callback(key, isStopped);
+  #noteStopped(watch: Watch, isStopped: boolean): void {
+    if (watch.isStopped === isStopped) return;
+    watch.isStopped = isStopped;
+    for (const callback of this.#stopCallbacks) callback(watch.key, isStopped);
   }
+}
+
+function listsOf(watched: ReadonlyMap<number, Watched>) {
+  const processes = [...watched.values()];
+  return { processes, pids: processes.map(({ pid }) => pid) };
 }

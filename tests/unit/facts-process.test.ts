@@ -11,6 +11,7 @@ import {
   PsTable,
   parsePs,
   parseStat,
+  type Seen,
   systemTable,
 } from "../../daemon/facts/process-table.ts";
 import { AnchorWatch, isAlive, parentOf, processAnchor } from "../../daemon/facts/processes.ts";
@@ -46,6 +47,8 @@ function anchorOf(pid: number): Anchor {
 /** A table that shows what it is told to. */
 class ToldTable implements ProcessTable {
   readonly shown = new Map<number, ProcessRow>();
+  /** The lists that the watch asked for. */
+  readonly asked: (readonly number[])[] = [];
   readable = true;
   ours = true;
 
@@ -66,8 +69,9 @@ class ToldTable implements ProcessTable {
     return "unknown";
   }
 
-  async rows(): Promise<ReadonlyMap<number, ProcessRow> | null> {
-    return this.readable ? new Map(this.shown) : null;
+  async rows(pids: readonly number[]): Promise<readonly Seen[]> {
+    this.asked.push(pids);
+    return pids.map(pid => this.row(pid));
   }
 }
 
@@ -193,10 +197,51 @@ describe("the watch", () => {
     expect(gone).toEqual([]);
   });
 
+  test("judges who came while it looked at the next look", async () => {
+    const table = new ToldTable();
+    const { anchors, gone } = watch(table);
+    anchors.add("early", table.show(1, "a"));
+    const looked = anchors.look();
+    anchors.add("late", { pid: 1, startTime: "b" });
+    await looked;
+    expect(gone).toEqual([]);
+    await anchors.look();
+    expect(gone).toEqual(["late 1"]);
+    await anchors.look();
+    expect(gone).toHaveLength(1);
+  });
+
+  test("asks for the same list until a process comes or goes, and makes nothing of what it saw before", async () => {
+    const table = new ToldTable();
+    const { anchors } = watch(table);
+    const stops: string[] = [];
+    anchors.onStopped((key, isStopped) => stops.push(`${key} ${isStopped}`));
+    anchors.add("a1", table.show(1, "a"));
+    anchors.add("b", table.show(2, "b"));
+    await anchors.look();
+    anchors.add("a2", { pid: 1, startTime: "a" });
+    await anchors.look();
+    expect(table.asked[1]).toBe(table.asked[0]);
+    table.show(1, "a", false, true);
+    await anchors.look();
+    await anchors.look();
+    expect(stops).toEqual(["a1 true", "a2 true"]);
+    anchors.remove("b");
+    await anchors.look();
+    expect(table.asked.at(-1)).toEqual([1]);
+  });
+
   test("looks at many in several goes", async () => {
-    const anchor = anchorOf(process.pid);
-    const pids = Array.from({ length: limits.anchorBatchMax * 2 + 1 }, () => anchor.pid);
-    expect(await systemTable().rows(pids)).toEqual(new Map([[anchor.pid, expect.anything()]]));
+    const absent = Array.from({ length: limits.anchorBatchMax * 2 }, (_, n) => 2 ** 23 + n);
+    const looked = systemTable().rows([...absent, process.pid]);
+    let hasTurned = false;
+    setImmediate(() => {
+      hasTurned = true;
+    });
+    const seen = await looked;
+    expect(hasTurned).toBe(true);
+    expect(new Set(seen.slice(0, -1))).toEqual(new Set(["absent"]));
+    expect(seen.at(-1)).toMatchObject({ pid: process.pid });
   });
 });
 
@@ -215,17 +260,18 @@ if (process.platform === "linux")
     test("stay open, show what happens, and are closed when nobody asks for them", async () => {
       const table = systemTable();
       const { child, pid } = await sleeper();
-      const first = (await table.rows([pid]))?.get(pid);
+      const list = [pid];
+      const [first] = await table.rows(list);
       expect(first).toEqual(table.row(pid));
-      expect((await table.rows([pid]))?.get(pid)).toEqual(first);
+      for (let look = 0; look < 3; look += 1) expect((await table.rows(list))[0]).toBe(first);
       expect(openFiles(pid)).toBe(2);
       child.kill("SIGSTOP");
-      await expect.poll(async () => (await table.rows([pid]))?.get(pid)).toEqual({ ...first, stopped: true });
-      expect(await table.rows([process.pid])).toHaveProperty("size", 1);
+      await expect.poll(async () => (await table.rows(list))[0]).toMatchObject({ pid, stopped: true });
+      expect(await table.rows([process.pid])).toMatchObject([{ pid: process.pid }]);
       expect(openFiles(pid)).toBe(0);
-      expect((await table.rows([pid]))?.get(pid)).toMatchObject({ pid, stopped: true });
+      expect((await table.rows([pid]))[0]).toMatchObject({ pid, stopped: true });
       await kill(child);
-      expect(await table.rows([pid])).toEqual(new Map());
+      expect(await table.rows([pid])).toEqual(["absent"]);
       expect(openFiles(pid)).toBe(0);
       await table.rows([]);
     });
@@ -237,11 +283,11 @@ if (process.platform === "linux")
       started.push(parent);
       const [line] = await once(parent.stdout, "data");
       const pid = Number(String(line));
-      expect((await table.rows([pid]))?.get(pid)).toMatchObject({ zombie: false });
+      expect((await table.rows([pid]))[0]).toMatchObject({ zombie: false });
       process.kill(pid, "SIGKILL");
       await expect.poll(() => table.row(pid)).toMatchObject({ zombie: true });
       // The look right after a whole one would do with less.
-      expect((await table.rows([pid]))?.get(pid)).toMatchObject({ zombie: true });
+      expect((await table.rows([pid]))[0]).toMatchObject({ zombie: true });
       await table.rows([]);
     });
 
@@ -255,7 +301,7 @@ if (process.platform === "linux")
       );
       const pids = [...all, ...children.map(({ pid }) => pid)];
       const rows = await table.rows(pids);
-      for (const { pid } of children) expect(rows?.get(pid)).toMatchObject({ pid });
+      expect(rows.slice(all.length)).toMatchObject(children.map(({ pid }) => ({ pid })));
       const open = readdirSync("/proc/self/fd").length;
       await table.rows([]);
       expect(open - readdirSync("/proc/self/fd").length).toBe(limits.statsOpenMax);
@@ -294,13 +340,13 @@ test("ps, where there is one, shows what it should; where there is none nobody i
   const { child, pid } = await sleeper();
   const row = table.row(pid);
   if (row === "unknown") {
-    expect(await table.rows([pid])).toBeNull();
+    expect(await table.rows([pid])).toEqual(["unknown"]);
     return;
   }
   expect(row).toMatchObject({ pid, parent: process.pid, zombie: false });
   expect(table.isOurs(pid)).toBe(true);
-  expect((await table.rows([pid, process.pid]))?.get(pid)).toEqual(row);
+  expect((await table.rows([process.pid, pid]))[1]).toEqual(row);
   await kill(child);
   expect(table.row(pid)).toBe("absent");
-  expect(await table.rows([pid])).toEqual(new Map());
+  expect(await table.rows([pid])).toEqual(["absent"]);
 });
