@@ -47,6 +47,8 @@ export class PresenceFile {
   readonly #options: PresenceFileOptions;
   #live: Live = new Map();
   #saved = "";
+  /** `PresenceTable.touches` and the clock's offset of what is in the file; null: of nothing. */
+  #savedMark: string | null = null;
   /** The lines of the save under way, or of the last one. */
   #lines: Generator<string, void> | null = null;
   #savedAtMs: number;
@@ -82,13 +84,15 @@ export class PresenceFile {
   }
 
   /**
-   * Saves if the last save was a while ago and something changed; costs a comparison else. The rows of many sessions are
-   * written in several turns of the event loop, each row as it is then.
+   * Saves if the last save was a while ago and something may have changed; costs a comparison else. The rows of many
+   * sessions are written in several turns of the event loop, each row as it is then.
    */
   saveSoon(): void {
     const { clock, soon = task => void setImmediate(task) } = this.#options;
     if (clock.now() - this.#savedAtMs < limits.presenceSaveMs) return;
     this.#savedAtMs = clock.now();
+    const mark = this.#markNow();
+    if (mark === this.#savedMark) return;
     const lines = this.#linesNow();
     this.#lines = lines;
     const pieces: string[] = [];
@@ -98,7 +102,7 @@ export class PresenceFile {
       for (let left: number = limits.presenceRowsPerTurn; left > 0; left -= 1) {
         const { value, done } = lines.next();
         if (done === true) {
-          this.#write(pieces);
+          this.#write(pieces, mark);
           return;
         }
         pieces.push(value);
@@ -112,14 +116,24 @@ export class PresenceFile {
   save(): void {
     this.#savedAtMs = this.#options.clock.now();
     this.#lines = null;
-    this.#write([...this.#linesNow()]);
+    this.#write([...this.#linesNow()], this.#markNow());
+  }
+
+  /** Stays the same while what `save` would write does. */
+  #markNow(): string {
+    return `${this.#options.presence.touches} ${this.#offsetMs()}`;
+  }
+
+  /** Wall time minus core time. Whole seconds: else every save would differ by a millisecond from the one before. */
+  #offsetMs(): number {
+    const { clock } = this.#options;
+    return Math.round((clock.wall() - clock.now()) / 1000) * 1000;
   }
 
   /** Yields the fields of the file's sessions. */
   *#linesNow(): Generator<string, void> {
-    const { presence, clock } = this.#options;
-    // Whole seconds: else every save would differ by a millisecond from the one before, and be written.
-    const offsetMs = Math.round((clock.wall() - clock.now()) / 1000) * 1000;
+    const { presence } = this.#options;
+    const offsetMs = this.#offsetMs();
     for (const [id, row] of presence.rows) {
       const begun = this.#live.get(id)?.begun;
       if (begun !== undefined)
@@ -127,10 +141,13 @@ export class PresenceFile {
     }
   }
 
-  #write(lines: readonly string[]): void {
+  #write(lines: readonly string[], mark: string): void {
     const { path, clock, onTrouble } = this.#options;
     const text = `{${lines.join(",")}}`;
-    if (text === this.#saved) return;
+    if (text === this.#saved) {
+      this.#savedMark = mark;
+      return;
+    }
     try {
       // As a whole, so that a start finds the old one or the new one.
       writeFileSync(`${path}.new`, `{"savedAt":${Math.round(clock.wall())},"sessions":${text}}\n`, {
@@ -138,6 +155,7 @@ export class PresenceFile {
       });
       renameSync(`${path}.new`, path);
       this.#saved = text;
+      this.#savedMark = mark;
     } catch (error) {
       if (!this.#hasFailed) onTrouble("who is active could not be stored for a restart", error);
       this.#hasFailed = true;

@@ -64,6 +64,7 @@ export class PresenceTable {
   readonly #rows = new Map<string, Presence>();
   /** The sessions that have a file open, by its key. */
   readonly #openIn: Sets<string, string> = new Map();
+  #touches = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -74,8 +75,14 @@ export class PresenceTable {
     return this.#rows;
   }
 
-  /** Returns the row of a session; a new row counts as seen now. */
+  /** Rises whenever a row was given to be changed: while it stays the same, all rows do, but for looks at health. */
+  get touches(): number {
+    return this.#touches;
+  }
+
+  /** Returns the row of a session, to be changed at once and not later; a new row counts as seen now. */
   of(session: string): Presence {
+    this.#touches += 1;
     const known = this.#rows.get(session);
     if (known !== undefined) return known;
     const seenAt = this.#clock.now();
@@ -139,6 +146,7 @@ export class PresenceTable {
   turn(session: string, agent: string | null, active: boolean, failed = false): void {
     const own = this.pulse(session, agent);
     if (own === undefined) return;
+    this.#touches += 1;
     setTurn(own, active, this.#clock);
     own.failedAt = failed ? this.#clock.now() : null;
   }
@@ -165,7 +173,7 @@ export class PresenceTable {
   }
 
   silentMs(session: string): number {
-    return this.#clock.now() - this.of(session).seenAt;
+    return this.#clock.now() - (this.#rows.get(session) ?? this.of(session)).seenAt;
   }
 
   /** Notes that the session has the file open; evicts the oldest files. */
@@ -180,6 +188,7 @@ export class PresenceTable {
   }
 
   forget(session: string): void {
+    this.#touches += 1;
     for (const [key] of this.#rows.get(session)?.files.entries() ?? [])
       removeFromSet(this.#openIn, key, session);
     this.#rows.delete(session);

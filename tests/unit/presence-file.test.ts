@@ -1,8 +1,9 @@
 /** What a restart leaves of turns, questions to a person and agents. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { PresenceFile } from "../../daemon/sessions/presence-file.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -110,6 +111,73 @@ it("is written again only if something changed and some seconds are over, and te
   file.save();
   file.save();
   expect(troubles).toEqual(["who is active could not be stored for a restart"]);
+});
+
+it("looks at no row while nobody asked for one to change it, and again after a failure or a jump of the clock", () => {
+  const { clock, presence, file } = daemonAt(start);
+  file.load(live);
+  presence.of("s1");
+  presence.turn("s1", null, true);
+  const rows = vi.spyOn(presence, "rows", "get");
+  const looksOfSave = () => {
+    const before = rows.mock.calls.length;
+    clock.pass(limits.presenceSaveMs);
+    file.saveSoon();
+    return rows.mock.calls.length - before;
+  };
+  expect([looksOfSave(), looksOfSave(), looksOfSave()]).toEqual([1, 0, 0]);
+  expect(presence.silentMs("s1")).toBeGreaterThan(0);
+  expect(looksOfSave()).toBe(0);
+  presence.forget("s1");
+  expect([looksOfSave(), looksOfSave()]).toEqual([1, 0]);
+  presence.turn("s1", null, true);
+  presence.of("s1").title = "billing";
+  rmSync(root, { recursive: true });
+  expect([looksOfSave(), looksOfSave()]).toEqual([1, 1]);
+  mkdirSync(root);
+  expect([looksOfSave(), looksOfSave()]).toEqual([1, 0]);
+  clock.sleep(60_000);
+  expect([looksOfSave(), looksOfSave()]).toEqual([1, 0]);
+});
+
+/** What may happen to rows; whoever gets one changes it at once. */
+const changes: fc.Arbitrary<(presence: PresenceTable) => void> = fc.oneof(
+  fc
+    .record({ id: fc.constantFrom("s1", "s2"), agent: fc.constantFrom(null, "a1"), active: fc.boolean() })
+    .map(
+      ({ id, agent, active }) =>
+        (presence: PresenceTable) =>
+          presence.turn(id, agent, active),
+    ),
+  fc.constantFrom("s1", "s2").map(id => (presence: PresenceTable) => void presence.seen(id, "a1")),
+  fc.constantFrom("s1", "s2").map(id => (presence: PresenceTable) => presence.forget(id)),
+  fc
+    .constantFrom("s1", "s2")
+    .map(id => (presence: PresenceTable) => void presence.of(id).agents.delete("a1")),
+  fc.tuple(fc.constantFrom("s1", "s2"), fc.string()).map(([id, title]) => (presence: PresenceTable) => {
+    presence.of(id).title = title;
+  }),
+  fc.constant(() => {}),
+);
+
+it("has after each save in time what a save of all rows writes", () => {
+  fc.assert(
+    fc.property(fc.array(changes, { maxLength: 20 }), all => {
+      const { clock, presence, file } = daemonAt(start);
+      file.load(live);
+      const whole = new PresenceFile({ path: `${path}.whole`, presence, clock, onTrouble: () => {} });
+      whole.load(live);
+      for (const change of all) {
+        change(presence);
+        clock.pass(limits.presenceSaveMs);
+        file.saveSoon();
+        whole.save();
+        const [saved, wanted] = [path, `${path}.whole`].map(name => JSON.parse(readFileSync(name, "utf8")));
+        expect(saved.sessions).toEqual(wanted.sessions);
+      }
+    }),
+    { numRuns: 50 },
+  );
 });
 
 it("writes the rows of many sessions in several turns, and of several saves the last one", () => {
