@@ -129,7 +129,9 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     ({ command }) => {
       if (command.type === "session_begin") git.workedIn(placesOf(command));
     },
-    (_entry, { events }) => {
+    ({ command }, { events }) => {
+      // A session gets its process, and loses one of several, without an event.
+      if (command.type === "session_begin" || command.type === "session_end") life.follow(command.session);
       for (const { event } of events) if ("id" in event) life.follow(event.id);
     },
     ({ command }, { events }) => hookWakes.stepped(command.type, events),

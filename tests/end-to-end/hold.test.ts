@@ -60,6 +60,20 @@ describe("a session with a process", () => {
     expect(await lives(id)).toBe(false);
   });
 
+  test("ends with it though it began without one", async () => {
+    const anchor = await home.bystander();
+    const id = fresh();
+    const client = await home.session(id);
+    expect(
+      await client.ask({ type: "register", id, cwd: home.work, project: "test", pid: anchor.pid }),
+    ).toMatchObject({
+      ok: true,
+      anchored: true,
+    });
+    await gone(anchor);
+    expect(await watcher.event("session_ended", e => e["id"] === id)).toMatchObject({ cause: "anchor_gone" });
+  });
+
   test("ends when the process was killed while the daemon was away", async () => {
     const own = new Home();
     try {
