@@ -30,6 +30,8 @@ export class Life {
   readonly #options: LifeOptions;
   /** Watched incarnations, by session. */
   readonly #watched = new Map<string, Set<string>>();
+  /** Sessions of this machine without a process: only their silence tells that they ended. */
+  readonly #anchorless = new Set<string>();
   readonly #proposed = new Set<string>();
   #lastBusyAt: number;
   #cancel: (() => void) | null = null;
@@ -75,9 +77,9 @@ export class Life {
     // In the same turn of the event loop: each time that a daemon at rest wakes up costs more than a few looks.
     void anchors.look();
     presence.keepOnly(engine.state.sessions.live);
-    for (const session of engine.state.sessions.live.values()) {
-      if (session.lostAt === null && session.node === services.node && this.#isSilent(session))
-        this.#lost(session);
+    for (const id of this.#anchorless) {
+      const session = engine.state.sessions.live.get(id);
+      if (session !== undefined && session.lostAt === null && this.#isSilent(session)) this.#lost(session);
     }
     if (engine.state.sessions.live.size > 0 || this.#hasClients()) this.#lastBusyAt = clock.now();
     else if (idleExitMs > 0 && clock.now() - this.#lastBusyAt >= idleExitMs)
@@ -88,10 +90,9 @@ export class Life {
     return this.#options.isConnected();
   }
 
-  /** Whether the session has no anchor, gave no sign of life for long, and has no waiting request. */
+  /** Whether the session gave no sign of life for long, and has no waiting request. */
   #isSilent(session: Session): boolean {
     const { presence, engine } = this.#options.services;
-    if (session.incarnations.some(i => i.anchor !== null)) return false;
     if (presence.silentMs(session.id) < limits.silenceMs) return false;
     const { locks } = engine.state;
     return rowsOfSession(locks.actors, session.id, null).every(row => row.attached === 0);
@@ -116,8 +117,13 @@ export class Life {
       if (!before.has(key)) anchors.add(key, anchor);
     }
     for (const key of before) if (!alive.has(key)) anchors.remove(key);
-    if (alive.size > 0) this.#watched.set(session.id, alive);
-    else this.#watched.delete(session.id);
+    if (alive.size > 0) {
+      this.#watched.set(session.id, alive);
+      this.#anchorless.delete(session.id);
+    } else {
+      this.#watched.delete(session.id);
+      this.#anchorless.add(session.id);
+    }
   }
 
   /** Another terminal of the session may go on, so that of one with several says nothing. */
@@ -144,6 +150,7 @@ export class Life {
     const { anchors, services } = this.#options;
     for (const key of this.#watched.get(id) ?? []) anchors.remove(key);
     this.#watched.delete(id);
+    this.#anchorless.delete(id);
     services.presence.forget(id);
     this.#options.forget(id);
   }
