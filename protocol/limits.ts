@@ -232,7 +232,7 @@ export const limits = {
   /** Timers proposed in one turn of the event loop; further ones follow in the next turns. */
   turnTimersMax: 250,
   /** Files of processes in the process table that are kept open, two of each process. */
-  statsOpenMax: 128,
+  statsOpenMax: 512,
   /** Looks at a process in a row that see only whether it lives, and not whether a signal stopped it. */
   briefLooksMax: 1,
   /** Longest file of a process in the process table; its name has 64 characters at most. */
