@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
 import type { CommandOf } from "../../daemon/core/commands.ts";
 import { isLeadRole } from "../../daemon/core/declarations/mismatches.ts";
 import type { Declaration } from "../../daemon/core/declarations/table.ts";
@@ -8,6 +8,7 @@ import { isDocument } from "../../daemon/core/gates/files.ts";
 import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/gates/table.ts";
 import { roleOf } from "../../daemon/core/roles/standing.ts";
 import { type GateFinding, gateNames, gatePresets, gatesText, stricter } from "../../protocol/gates.ts";
+import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
 
 const { off, team, strict } = gatePresets;
@@ -130,6 +131,21 @@ describe("before a task is done", () => {
     expect(beforeCompletion(strict, { ...done, checks })).toEqual([]);
     const bare: CheckFact[] = [{ name: "unit", state: "overtaken", files: [] }];
     expect(beforeCompletion(strict, { ...done, checks: bare })).toEqual([]);
+  });
+
+  test("a long text that says something is not searched for what is wrong with it", () => {
+    const words = "what is there now and what will be done about it. ".repeat(4);
+    const files = Array.from({ length: limits.declaredFilesMax }, (_, n) => {
+      return { key: `n:/p/${n}`, path: `/p/${n}`, dir: false, sees: words, will: words, touched: true };
+    });
+    const declaration: Declaration = { ...filled, task: words, reason: words, plan: [words], files };
+    const searched = vi.spyOn(String.prototype, "replace");
+    try {
+      expect(beforeCompletion(strict, { ...done, declaration })).toEqual([]);
+      expect(searched).not.toHaveBeenCalled();
+    } finally {
+      searched.mockRestore();
+    }
   });
 
   test("what passes all the same is said, and the files of others are named", () => {

@@ -58,14 +58,18 @@ export function understandingMissing(declaration: Declaration | undefined): stri
 
 /** Returns which of these declared files lack what is there, or what will be done. */
 export function viewMissing(files: readonly DeclaredFile[]): string[] {
-  return files.flatMap(({ path, sees, will }) => {
-    const missing: string[] = [];
-    const why = because(sees);
-    const isNew = why === "" ? "" : `${why}; if the file is new, say that it is new`;
-    if (!isFilled(sees)) missing.push(`codeView: what is in ${path} now (sees)${isNew}`);
+  const missing: string[] = [];
+  for (const { path, sees, will } of files) {
+    if (!isFilled(sees)) missing.push(`codeView: what is in ${path} now (sees)${becauseSeen(sees)}`);
     if (!isFilled(will)) missing.push(`codeView: what you will do in ${path} (will)${because(will)}`);
-    return missing;
-  });
+  }
+  return missing;
+}
+
+/** A placeholder often means that there is nothing to see yet. */
+function becauseSeen(sees: string): string {
+  const why = because(sees);
+  return why === "" ? "" : `${why}; if the file is new, say that it is new`;
 }
 
 function plain(text: string): string {
