@@ -8,6 +8,7 @@
  */
 import { isObject } from "../../protocol/wire.ts";
 import type { Command, Entry } from "../core/commands.ts";
+import type { KnownNames } from "./known-names.ts";
 import { lengthen, shorten } from "./short-records.ts";
 
 export const batchEnd = "]}\n";
@@ -35,7 +36,7 @@ export function recordText(first: Entry, entry: Entry, place: number): string {
 }
 
 /** Returns the entries of a line's JSON: a batch, or the one entry of a line of Kite before batches. Null: neither. */
-export function entriesIn(value: unknown): readonly Entry[] | null {
+export function entriesIn(value: unknown, known: KnownNames): readonly Entry[] | null {
   if (!isObject(value) || typeof value["seq"] !== "number" || typeof value["at"] !== "number") return null;
   const { batch } = value;
   if (batch === undefined) return isEntry(value) ? [value] : null;
@@ -45,7 +46,7 @@ export function entriesIn(value: unknown): readonly Entry[] | null {
   const entries: Entry[] = [];
   for (let place = 0; place < batch.length; place += 1) {
     const record: unknown = batch[place];
-    const command = Array.isArray(record) ? commandIn(record) : null;
+    const command = Array.isArray(record) ? commandIn(record, known) : null;
     if (command === null) return null;
     const [later, beyond] = record as readonly [number, number];
     entries.push({
@@ -59,10 +60,10 @@ export function entriesIn(value: unknown): readonly Entry[] | null {
 }
 
 /** Checks the outer form only; the core checks the command under its rules level. */
-function commandIn(record: readonly unknown[]): Command | null {
+function commandIn(record: readonly unknown[], known: KnownNames): Command | null {
   const [later, beyond, what] = record;
   if (typeof later !== "number" || typeof beyond !== "number") return null;
-  if (typeof what === "number") return lengthen(record, 2);
+  if (typeof what === "number") return lengthen(record, 2, known);
   return isObject(what) && typeof what["type"] === "string" ? (what as unknown as Command) : null;
 }
 

@@ -7,6 +7,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
 import { entriesIn } from "./batch.ts";
 import { isIntact } from "./checksum.ts";
+import { KnownNames } from "./known-names.ts";
 import { Lines } from "./lines.ts";
 
 export interface Scan {
@@ -49,6 +50,7 @@ export function scanSegment(
 }
 
 function scan(lines: Lines, first: number, after: number, found: (entry: Entry, end: number) => void): Scan {
+  const known = new KnownNames();
   let seq = first - 1;
   let goodBytes = 0;
   let newBytes = 0;
@@ -61,7 +63,7 @@ function scan(lines: Lines, first: number, after: number, found: (entry: Entry, 
     const { bytes, start } = lines;
     if (end === -1 || !isIntact(bytes, start, end)) return stop(faultAt(lines, line));
     const length = end + 1 - start;
-    const entries = decode(bytes, start, end);
+    const entries = decode(bytes, start, end, known);
     const begins = entries?.[0]?.seq;
     if (entries === null || begins !== seq + 1) {
       const what = begins === undefined ? "is not an entry" : `holds entry ${begins}`;
@@ -78,12 +80,13 @@ function scan(lines: Lines, first: number, after: number, found: (entry: Entry, 
 
 /** Returns the entries of every intact line, whatever is wrong with the lines between them, and counts the others. */
 export function intactEntries(bytes: Buffer): { readonly entries: Entry[]; readonly badLines: number } {
+  const known = new KnownNames();
   const entries: Entry[] = [];
   let badLines = 0;
   for (let start = 0; start < bytes.length; ) {
     const newline = bytes.indexOf(0x0a, start);
     const end = newline === -1 ? bytes.length : newline;
-    const found = newline !== -1 && isIntact(bytes, start, end) ? decode(bytes, start, end) : null;
+    const found = newline !== -1 && isIntact(bytes, start, end) ? decode(bytes, start, end, known) : null;
     if (found === null) badLines += 1;
     else for (const entry of found) entries.push(entry);
     start = end + 1;
@@ -112,9 +115,9 @@ function faultAt(lines: Lines, line: number): Fault {
 
 const entryBegin = Buffer.from(' {"seq":');
 
-function decode(bytes: Buffer, start: number, end: number): readonly Entry[] | null {
+function decode(bytes: Buffer, start: number, end: number, known: KnownNames): readonly Entry[] | null {
   try {
-    return entriesIn(JSON.parse(bytes.toString("utf8", start + 9, end)));
+    return entriesIn(JSON.parse(bytes.toString("utf8", start + 9, end)), known);
   } catch {
     // The checksum fits, so the line was written like this: no version of Kite writes such an entry.
     return null;

@@ -12,6 +12,7 @@
 import type { Actor } from "../core/actor.ts";
 import type { Command, CommandOf, LockRequest } from "../core/commands.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
+import type { KnownNames } from "./known-names.ts";
 
 const requestCode = 1;
 const releaseCode = 2;
@@ -35,9 +36,9 @@ export function shorten(command: Command): string | null {
 }
 
 /** Returns the command of a short form whose code is at `at`, or null if this program does not know the code. */
-export function lengthen(values: readonly unknown[], at: number): Command | null {
-  if (values[at] === requestCode) return longRequest(values, at);
-  return values[at] === releaseCode ? longRelease(values, at) : null;
+export function lengthen(values: readonly unknown[], at: number, known: KnownNames): Command | null {
+  if (values[at] === requestCode) return longRequest(values, at, known);
+  return values[at] === releaseCode ? longRelease(values, at, known) : null;
 }
 
 function shortRequest(command: CommandOf<"lock_request">): string | null {
@@ -94,12 +95,12 @@ function unusualOf(c: LockRequest, { dir, path }: FileRef): Record<keyof Unusual
   };
 }
 
-function longRequest(values: readonly unknown[], at: number): Command {
+function longRequest(values: readonly unknown[], at: number, known: KnownNames): Command {
   const more = (values[at + 8] ?? nothing) as Unusual;
   const command: CommandOf<"lock_request"> = {
     type: "lock_request",
-    actor: actorOf(values[at + 1], more),
-    files: [withPath(refOf(values, at + 2, more), more)],
+    actor: actorOf(values[at + 1], more, known),
+    files: refsOf(values, at + 2, more, known),
     single: more.single ?? true,
     kind: more.kind ?? "explicit",
     waitMs: more.waitMs ?? 0,
@@ -129,17 +130,18 @@ function shortRelease({ actor, files, retry }: CommandOf<"lock_release">): strin
   return `${text},${JSON.stringify({ agent: agent ?? undefined, incarnation, retry, path })}`;
 }
 
-function longRelease(values: readonly unknown[], at: number): Command {
+function longRelease(values: readonly unknown[], at: number, known: KnownNames): Command {
   const more = (values[at + 5] ?? nothing) as Unusual;
   const command: CommandOf<"lock_release"> = {
     type: "lock_release",
-    actor: actorOf(values[at + 1], more),
-    files: [withPath(nameOf(values, at + 2), more)],
+    actor: actorOf(values[at + 1], more, known),
+    files: namesOf(values, at + 2, more, known),
   };
   return more.retry === undefined ? command : { ...command, retry: more.retry };
 }
 
-function actorOf(session: unknown, { agent = null, incarnation = 0 }: Unusual): Actor {
+function actorOf(session: unknown, { agent = null, incarnation = 0 }: Unusual, known: KnownNames): Actor {
+  if (agent === null && incarnation === 0) return known.actor(session as string);
   return { session: session as string, agent, incarnation };
 }
 
@@ -160,23 +162,37 @@ function ending(whole: string, end: string): string {
   return whole.endsWith(end) ? quoted(whole.slice(0, whole.length - end.length)) : `[${quoted(whole)}]`;
 }
 
-function refOf(values: readonly unknown[], at: number, { dir = false }: Unusual): FileRef {
-  const file = values[at] as string;
-  const lexical = whole(values[at + 1], file);
-  return { file, lexical, key: whole(values[at + 2], lexical), dir };
+function refsOf(
+  values: readonly unknown[],
+  at: number,
+  { dir = false, path }: Unusual,
+  known: KnownNames,
+): readonly FileRef[] {
+  const [file, above, before] = [values[at] as string, values[at + 1], values[at + 2]];
+  if (typeof above === "string" && typeof before === "string" && !dir && path === undefined)
+    return known.refs(file, above, before);
+  const lexical = whole(above, file);
+  return [withPath({ file, lexical, key: whole(before, lexical), dir }, path)];
 }
 
-function nameOf(values: readonly unknown[], at: number): FileName {
-  const file = values[at] as string;
-  const lexical = whole(values[at + 1], file);
-  return { file, lexical, key: values[at + 2] === null ? null : whole(values[at + 2], lexical) };
+function namesOf(
+  values: readonly unknown[],
+  at: number,
+  { path }: Unusual,
+  known: KnownNames,
+): readonly FileName[] {
+  const [file, above, before] = [values[at] as string, values[at + 1], values[at + 2]];
+  if (typeof above === "string" && typeof before === "string" && path === undefined)
+    return known.names(file, above, before);
+  const lexical = whole(above, file);
+  return [withPath({ file, lexical, key: before === null ? null : whole(before, lexical) }, path)];
 }
 
 function whole(before: unknown, end: string): string {
   return typeof before === "string" ? before + end : ((before as readonly string[])[0] ?? "");
 }
 
-function withPath<File extends FileName>(file: File, { path }: Unusual): File {
+function withPath<File extends FileName>(file: File, path: string | undefined): File {
   return path === undefined ? file : { ...file, path };
 }
 

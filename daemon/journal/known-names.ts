@@ -1,0 +1,54 @@
+/**
+ * Names that a journal tells again and again. Equal ones become one object: it costs no further memory, and a table that
+ * is asked for it knows its hash and need not compare it letter by letter.
+ */
+import type { Actor } from "../core/actor.ts";
+import type { FileName, FileRef } from "../core/file-ref.ts";
+
+/** A file as a lock and as an unlock name it: `lexical` is `above` and `file`, `key` is `before` and `lexical`. */
+interface Known {
+  readonly above: string;
+  readonly before: string;
+  readonly refs: readonly FileRef[];
+  readonly names: readonly FileName[];
+}
+
+/** Of each kind; then it begins anew. */
+const namesMax = 32_768;
+
+/** The latest names of a journal that is being read. Invariant: what it returns equals what a caller would make. */
+export class KnownNames {
+  readonly #actors = new Map<string, Actor>();
+  readonly #files = new Map<string, Known>();
+
+  /** Returns the main agent of a session's first incarnation. */
+  actor(session: string): Actor {
+    return this.#actors.get(session) ?? kept(this.#actors, session, { session, agent: null, incarnation: 0 });
+  }
+
+  /** Returns a list of the file alone. */
+  refs(file: string, above: string, before: string): readonly FileRef[] {
+    return this.#file(file, above, before).refs;
+  }
+
+  /** Returns a list of the file to release alone. */
+  names(file: string, above: string, before: string): readonly FileName[] {
+    return this.#file(file, above, before).names;
+  }
+
+  #file(file: string, above: string, before: string): Known {
+    const known = this.#files.get(file);
+    if (known !== undefined && known.above === above && known.before === before) return known;
+    const lexical = above + file;
+    const key = before + lexical;
+    const names = [{ file, lexical, key }];
+    const refs = [{ file, lexical, key, dir: false }];
+    return kept(this.#files, file, { above, before, refs, names });
+  }
+}
+
+function kept<Value>(known: Map<string, Value>, name: string, value: Value): Value {
+  if (known.size >= namesMax) known.clear();
+  known.set(name, value);
+  return value;
+}
