@@ -2,7 +2,8 @@
  * An index that finds path keys above or below another key. A key is `node:/absolute/path`, the root `node:`.
  *
  * Invariants: a search upwards finds only members added with `dir`; a search below a folder visits only the members
- * below it, lazily; the caller must not add or remove members while it iterates.
+ * below it, lazily; the caller must not add or remove members while it iterates; while the order is postponed, the first
+ * search below a folder makes it.
  */
 import { assert } from "./assert.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -12,14 +13,14 @@ export class PathIndex {
   readonly #members = new Map<string, number>();
   /** Members added with their subtree, each with how often. */
   readonly #dirs = new Map<string, number>();
-  /** The members sorted by key, so that the members below a folder are adjacent. */
-  readonly #sorted = new SortedKeys();
+  /** The members sorted by key, so that the members below a folder are adjacent; null: not yet. */
+  #sorted: SortedKeys | null = new SortedKeys();
 
   add(key: string, dir: boolean): void {
     if (dir) this.#dirs.set(key, (this.#dirs.get(key) ?? 0) + 1);
     const count = this.#members.get(key) ?? 0;
     this.#members.set(key, count + 1);
-    if (count === 0) this.#sorted.add(key);
+    if (count === 0) this.#sorted?.add(key);
   }
 
   remove(key: string, dir: boolean): void {
@@ -27,7 +28,18 @@ export class PathIndex {
     assert(count !== undefined, () => `path index: ${key} is not a member`);
     if (dir) decrease(this.#dirs, key);
     decrease(this.#members, key);
-    if (count === 1) this.#sorted.delete(key);
+    if (count === 1) this.#sorted?.delete(key);
+  }
+
+  /** Keeps no order until it is needed: whoever adds and removes many members at once saves to sort each in and out. */
+  postponeOrder(): void {
+    this.#sorted = null;
+  }
+
+  /** Makes the order if it was postponed, and keeps it from now on. */
+  makeOrder(): SortedKeys {
+    this.#sorted ??= SortedKeys.of([...this.#members.keys()].sort());
+    return this.#sorted;
   }
 
   /** Returns false only if no member overlaps `key`; true may be wrong. */
@@ -57,14 +69,14 @@ export class PathIndex {
   /** Returns all entries as text, sorted, so that two indexes of the same members give the same text. */
   describe(): readonly string[] {
     const members = [...this.#members].map(([key, n]) => `${key} ${n} ${this.#dirs.get(key) ?? 0}`);
-    return [...members.sort(), ...this.#sorted];
+    return [...members.sort(), ...this.makeOrder()];
   }
 
   /** Yields members below in key order, so that the order does not depend on past insertions and removals. */
   *#aroundAndBelow(key: string): Generator<string, void> {
     yield* this.around(key);
     const folder = `${key}/`;
-    for (const member of this.#sorted.from(folder)) {
+    for (const member of this.makeOrder().from(folder)) {
       if (!member.startsWith(folder)) return;
       yield member;
     }

@@ -180,6 +180,7 @@ function* listLines<N extends keyof Lists>(name: N, items: Iterable<Lists[N]>): 
 export function readState(text: string | Iterable<string>): State {
   const lines = typeof text === "string" ? text.split("\n") : text;
   const state = emptyState();
+  state.locks.heldPaths.postponeOrder();
   const tasks: Task[] = [];
   let header: Header | null = null;
   for (const line of lines) {

@@ -14,6 +14,14 @@ export class SortedKeys {
     for (const key of keys) this.add(key);
   }
 
+  /** Returns the keys, which are sorted by code units and differ, in full chunks. */
+  static of(sorted: readonly string[]): SortedKeys {
+    const keys = new SortedKeys();
+    for (let at = 0; at < sorted.length; at += chunkMax) keys.#chunks.push(sorted.slice(at, at + chunkMax));
+    keys.#size = sorted.length;
+    return keys;
+  }
+
   get size(): number {
     return this.#size;
   }

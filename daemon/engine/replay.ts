@@ -89,6 +89,7 @@ export class Replay {
 
   get recovered(): Recovered {
     const threw = this.#threw.filter(seq => !this.#voided.has(seq));
+    this.#state.locks.heldPaths.makeOrder();
     return { state: this.#state, threw, voided: [...this.#voided] };
   }
 
@@ -96,6 +97,8 @@ export class Replay {
     this.#begin();
     const state = this.#snapshot === null ? emptyState() : readState(linesOf(this.#snapshot.bytes));
     checkRules(state.rules);
+    // Of the locks of a log few remain at its end.
+    state.locks.heldPaths.postponeOrder();
     return state;
   }
 

@@ -55,10 +55,13 @@ describe("the path index", () => {
       fc.property(
         fc.array(fc.record({ item, remove: fc.option(fc.nat(30)) }), { maxLength: 60 }),
         item,
-        (steps, asked) => {
+        fc.option(fc.tuple(fc.nat(60), fc.nat(60))),
+        (steps, asked, order) => {
           const index = new PathIndex();
           const list: { key: string; dir: boolean }[] = [];
-          for (const { item: one, remove } of steps) {
+          for (const [i, { item: one, remove }] of steps.entries()) {
+            if (i === order?.[0]) index.postponeOrder();
+            if (i === order?.[1]) index.makeOrder();
             if (remove === null || list.length === 0) {
               index.add(one.key, one.dir);
               list.push(one);

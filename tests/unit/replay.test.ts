@@ -1,8 +1,9 @@
 /** A log is replayed as it is read: what is void shows only on the way. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import { Step } from "../../daemon/core/outcome.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
+import { SortedKeys } from "../../daemon/core/sorted-keys.ts";
 import { RecentSteps } from "../../daemon/engine/recent-steps.ts";
 import { Replay, rebuild } from "../../daemon/engine/replay.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -17,6 +18,11 @@ function throwsOn(file: string): Command {
   const broken: unknown = { type: "lock_undelivered", waiter: null, actor, keys: [`n:/p/${file}`] };
   // The compiler cannot be told that a command may be broken.
   return broken as Command;
+}
+
+function unlock(file: string): Command {
+  const actor = { session: "a", agent: null, incarnation: 0 };
+  return { type: "lock_release", actor, files: [{ file, lexical: `/p/${file}`, key: `n:/p/${file}` }] };
 }
 
 function log(...commands: readonly Command[]): Entry[] {
@@ -46,6 +52,23 @@ describe("a replay", () => {
     const { state, threw } = rebuild(null, entries);
     expect(threw).toEqual([]);
     expect(writeState(state)).toBe(writeState(rebuild(null, entries, new Set([2])).state));
+  });
+
+  it("sorts the locks that remain, not each that came and went", () => {
+    const names = Array.from({ length: 200 }, (_, n) => `f${n}`);
+    const entries = log(
+      begun,
+      lockOf("a", "x", 0),
+      ...names.flatMap(name => [lockOf("a", name, 0), unlock(name)]),
+    );
+    const sorted = vi.spyOn(SortedKeys.prototype, "add");
+    try {
+      const { state } = rebuild(null, entries);
+      expect([...state.locks.heldPaths.overlapping("n:/p", true)]).toEqual(["n:/p/x"]);
+      expect(sorted.mock.calls.filter(([key]) => key.startsWith("n:/p/"))).toEqual([]);
+    } finally {
+      sorted.mockRestore();
+    }
   });
 
   it("keeps the steps of its last pass alone", () => {

@@ -34,6 +34,17 @@ describe("sorted keys", () => {
     expect([keys.size, keys.first, [...keys]]).toEqual([0, undefined, []]);
   });
 
+  it.each([0, 1, 256, 257, 1_000])("are made of %i sorted ones, and more may come and go", count => {
+    const sorted = Array.from({ length: count }, (_, n) => key(2 * n));
+    const keys = SortedKeys.of(sorted);
+    expect([keys.size, [...keys]]).toEqual([count, sorted]);
+    for (const [n, one] of sorted.entries()) {
+      keys.add(key(2 * n + 1));
+      expect(keys.delete(one)).toBe(true);
+    }
+    expect([...keys]).toEqual(sorted.map((_, n) => key(2 * n + 1)));
+  });
+
   it("that come in order, or the other way round, are kept in order", () => {
     const up = new SortedKeys();
     const down = new SortedKeys();
