@@ -1,0 +1,59 @@
+/**
+ * The lean way to apply an entry whose replies and events nobody gets, as in a replay: a lock or unlock of one file, while
+ * nobody waits for any. It makes neither.
+ *
+ * Invariant: it changes the state as `apply` does, or not at all; `tests/unit/apply-unheard.test.ts` compares the two, and
+ * so does the simulation, whose replays take it.
+ */
+import type { Entry, LockRelease, LockRequest } from "./commands.ts";
+import { ownOne } from "./locks/release-one.ts";
+import { mayAsk } from "./locks/request.ts";
+import { removeHold } from "./locks/table.ts";
+import { freeFile, grantFree } from "./locks/take-free.ts";
+import { livesOn } from "./sessions/begin.ts";
+import { settleRoom } from "./sessions/room.ts";
+import type { State } from "./state.ts";
+
+/** Applies the entry and returns true, or changes nothing: then it is for `apply`. */
+export function applyUnheard(state: State, entry: Entry): boolean {
+  const { command } = entry;
+  // What waits or is granted in another entry's step, and an entry out of order, are for the plain way too.
+  if (state.locks.waiters.size > 0 || entry.seq !== state.seq + 1) return false;
+  if (command.type === "lock_request") return take(state, command, entry);
+  return command.type === "lock_release" && release(state, command, entry);
+}
+
+function take(state: State, request: LockRequest, entry: Entry): boolean {
+  const { freezes, sessions } = state;
+  if (request.retry !== undefined || freezes.all.size > 0) return false;
+  const session = sessions.live.get(request.actor.session);
+  if (session === undefined || mayAsk(state, request) !== null) return false;
+  const file = freeFile(state, request);
+  if (file === null) return false;
+  advance(state, entry);
+  livesOn(state, session);
+  grantFree(state, request, file, entry.origin);
+  settle(state);
+  return true;
+}
+
+function release(state: State, request: LockRelease, entry: Entry): boolean {
+  if (request.retry !== undefined) return false;
+  const hold = ownOne(state, request, entry.origin.node);
+  if (hold === null) return false;
+  advance(state, entry);
+  removeHold(state.locks, hold);
+  settle(state);
+  return true;
+}
+
+function advance(state: State, { seq, at }: Entry): void {
+  state.seq = seq;
+  state.t = Math.max(state.t, at);
+}
+
+/** Ends a step with one event: `lock_granted` or `lock_released`. */
+function settle(state: State): void {
+  settleRoom(state);
+  state.lastEventCursor = { epoch: state.epoch, seq: state.seq, n: 1 };
+}
