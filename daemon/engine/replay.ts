@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 import { apply, skip } from "../core/apply.ts";
+import { applyUnheard } from "../core/apply-unheard.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
 import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
@@ -46,7 +47,7 @@ export class Replay {
   readonly #threw: number[] = [];
   readonly #voided = new Set<number>();
   readonly #begin: () => void;
-  readonly #onStep: OnStep;
+  readonly #onStep: OnStep | null;
   #state: State;
   #again = false;
 
@@ -57,7 +58,10 @@ export class Replay {
   constructor(
     snapshot: Snapshot | null,
     skipped: ReadonlySet<number> = new Set(),
-    { begin = () => {}, onStep = () => {} }: { readonly begin?: () => void; readonly onStep?: OnStep } = {},
+    {
+      begin = () => {},
+      onStep = null,
+    }: { readonly begin?: () => void; readonly onStep?: OnStep | null } = {},
   ) {
     this.#snapshot = snapshot;
     this.#skipped = new Set(skipped);
@@ -121,8 +125,11 @@ export class Replay {
       return;
     }
     if (entry.command.type === "rules") checkRules(entry.command.level);
+    // To keep every step for a while would cost the collector more than the replay itself.
+    const onStep = isLate ? this.#onStep : null;
     let step: Step;
     try {
+      if (onStep === null && applyUnheard(state, entry)) return;
       step = apply(state, entry);
     } catch {
       // A known bug: the caller gets the entry's number and proposes to void it.
@@ -131,8 +138,7 @@ export class Replay {
       this.#again = true;
       return;
     }
-    // To keep every step for a while would cost the collector more than the replay itself.
-    if (isLate) this.#onStep(entry, step, state.epoch);
+    onStep?.(entry, step, state.epoch);
   }
 }
 

@@ -16,17 +16,13 @@ import { removeHold } from "./table.ts";
 
 /** Releases the file and returns true if the actor holds it and nobody lent it; else changes nothing. */
 export function releaseOne(state: State, request: LockRelease, meta: Meta, step: Step): boolean {
-  const { locks } = state;
   const { actor, files } = request;
-  if (files === "all" || files.length !== 1 || locks.waiters.size > 0) return false;
-  const [file] = files;
-  if (file === undefined) return false;
-  const hold = heldAsNamed(state, file, meta.origin.node);
-  if (hold === undefined || hold.loan !== null || hold.row !== locksOf(locks.actors, actor)) return false;
+  const hold = ownOne(state, request, meta.origin.node);
+  if (hold === null || files === "all") return false;
   const holder = actorRow(state, actor);
   const project = projectOf(state, actor) ?? "";
-  step.reply = { ok: true, released: [file.file] };
-  removeHold(locks, hold);
+  step.reply = { ok: true, released: files.map(one => one.file) };
+  removeHold(state.locks, hold);
   step.events.push({
     event: { event: "lock_released", files: [hold.file], paths: [pathOf(hold)], holder, cause: "unlocked" },
     about: [],
@@ -34,6 +30,16 @@ export function releaseOne(state: State, request: LockRelease, meta: Meta, step:
     heldMs: [state.t - hold.since],
   });
   return true;
+}
+
+/** Returns the lock to release if it is the actor's own, on one file, and nobody waits for any; else null. */
+export function ownOne(state: State, { actor, files }: LockRelease, node: string): Hold | null {
+  const { locks } = state;
+  if (files === "all" || files.length !== 1 || locks.waiters.size > 0) return null;
+  const [file] = files;
+  const hold = file === undefined ? undefined : heldAsNamed(state, file, node);
+  if (hold === undefined || hold.loan !== null || hold.row !== locksOf(locks.actors, actor)) return null;
+  return hold;
 }
 
 /** Returns the lock on the file if its key is the path as named: no link and no folding of case is involved. */

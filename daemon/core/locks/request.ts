@@ -81,7 +81,8 @@ export function askedAgain(state: State, request: LockRequest, origin: Origin): 
   }
 }
 
-function mayAsk(state: State, request: LockRequest): Refusal | null {
+/** Returns why the actor may not ask for so many files now, or null. */
+export function mayAsk(state: State, request: LockRequest): Refusal | null {
   const { session, incarnation } = request.actor;
   const known = state.sessions.live.get(session);
   const alive =

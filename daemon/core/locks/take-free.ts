@@ -6,11 +6,13 @@
  * it alone is taken, and `tests/unit/core-lean.test.ts` compares the two.
  */
 import type { LockRequest } from "../commands.ts";
+import type { FileRef } from "../file-ref.ts";
 import type { Meta } from "../handler.ts";
+import type { Origin } from "../origin.ts";
 import type { Step } from "../outcome.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { State } from "../state.ts";
+import type { State, Token } from "../state.ts";
 import { newHold } from "./grant.ts";
 import { actorRow, pathOf, tokenText } from "./replies.ts";
 import { addHold } from "./table.ts";
@@ -20,16 +22,11 @@ import { addHold } from "./table.ts";
  * that the actor may ask.
  */
 export function takeFree(state: State, request: LockRequest, meta: Meta, step: Step): boolean {
-  const { locks } = state;
-  const { actor, files, kind, flight, single } = request;
-  const [file] = files;
-  if (file === undefined || files.length !== 1 || !single || kind !== "explicit" || flight !== null)
-    return false;
-  if (locks.waiters.size > 0 || locks.heldPaths.touches(file.key, file.dir)) return false;
+  const { actor } = request;
+  const file = freeFile(state, request);
+  if (file === null) return false;
   ensureSession(state, request, meta, step);
-  locks.grants += 1;
-  const grant = { epoch: state.epoch, grant: locks.grants };
-  addHold(locks, newHold(file, request, grant, state.t, meta.origin));
+  const grant = grantFree(state, request, file, meta.origin);
   const [token, path] = [tokenText(state, grant), pathOf(file)];
   step.reply = { ok: true, file: file.file, path, token };
   const holder = actorRow(state, actor);
@@ -39,4 +36,22 @@ export function takeFree(state: State, request: LockRequest, meta: Meta, step: S
     project: projectOf(state, actor) ?? "",
   });
   return true;
+}
+
+/** Returns the request's one file if it is for one that nobody has, and nobody waits for any; else null. */
+export function freeFile({ locks }: State, request: LockRequest): FileRef | null {
+  const { files, kind, flight, single } = request;
+  const [file] = files;
+  if (file === undefined || files.length !== 1 || !single || kind !== "explicit" || flight !== null)
+    return null;
+  return locks.waiters.size > 0 || locks.heldPaths.touches(file.key, file.dir) ? null : file;
+}
+
+/** Makes the actor the holder of the file that `freeFile` found; its session is alive. */
+export function grantFree(state: State, request: LockRequest, file: FileRef, origin: Origin): Token {
+  const { locks } = state;
+  locks.grants += 1;
+  const grant = { epoch: state.epoch, grant: locks.grants };
+  addHold(locks, newHold(file, request, grant, state.t, origin));
+  return grant;
 }

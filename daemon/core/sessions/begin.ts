@@ -204,7 +204,7 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 }
 
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
-function livesOn({ sessions }: State, session: Session): void {
+export function livesOn({ sessions }: State, session: Session): void {
   sessions.preimages.writable(session).lostAt = null;
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);
