@@ -9,25 +9,38 @@ import { assert } from "./assert.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 
 export class PathIndex {
-  /** Members, each with how often it was added. */
-  readonly #members = new Map<string, number>();
+  /** Members, each with how often it was added; or the caller's table. */
+  readonly #members: ReadonlyMap<string, unknown>;
+  /** The same map; null if the caller keeps the members. */
+  readonly #counts: Map<string, number> | null;
   /** Members added with their subtree, each with how often. */
   readonly #dirs = new Map<string, number>();
   /** The members sorted by key, so that the members below a folder are adjacent; null: not yet. */
   #sorted: SortedKeys | null = new SortedKeys();
 
+  /**
+   * `members`: a table whose keys are the members; the caller adds each key that it puts there, once, and removes it when
+   * it takes it away. Without one the index keeps them, and counts how often each was added.
+   */
+  constructor(members: ReadonlyMap<string, unknown> | null = null) {
+    const counts = new Map<string, number>();
+    this.#counts = members === null ? counts : null;
+    this.#members = members ?? counts;
+  }
+
   add(key: string, dir: boolean): void {
     if (dir) this.#dirs.set(key, (this.#dirs.get(key) ?? 0) + 1);
-    const count = this.#members.get(key) ?? 0;
-    this.#members.set(key, count + 1);
+    const count = this.#counts?.get(key) ?? 0;
+    this.#counts?.set(key, count + 1);
     if (count === 0) this.#sorted?.add(key);
   }
 
   remove(key: string, dir: boolean): void {
-    const count = this.#members.get(key);
+    const counts = this.#counts;
+    const count = counts === null ? 1 : counts.get(key);
     assert(count !== undefined, () => `path index: ${key} is not a member`);
     if (dir) decrease(this.#dirs, key);
-    decrease(this.#members, key);
+    if (counts !== null) decrease(counts, key);
     if (count === 1) this.#sorted?.delete(key);
   }
 
@@ -68,7 +81,9 @@ export class PathIndex {
 
   /** Returns all entries as text, sorted, so that two indexes of the same members give the same text. */
   describe(): readonly string[] {
-    const members = [...this.#members].map(([key, n]) => `${key} ${n} ${this.#dirs.get(key) ?? 0}`);
+    const members = [...this.#members.keys()].map(
+      key => `${key} ${this.#counts?.get(key) ?? 1} ${this.#dirs.get(key) ?? 0}`,
+    );
     return [...members.sort(), ...this.makeOrder()];
   }
 

@@ -266,6 +266,7 @@ export interface KeptReply {
 export function emptyState(): State {
   const touched = new Set<string>();
   const preimages = new Preimages();
+  const holds = new Map<string, Hold>();
   return {
     rules: rulesLevel,
     seq: 0,
@@ -276,11 +277,11 @@ export function emptyState(): State {
     sessions: noSessions(touched, preimages),
     locks: {
       preimages,
-      holds: new Map(),
+      holds,
       waiters: new Map(),
       grants: 0,
       expiredWrites: new Map(),
-      heldPaths: new PathIndex(),
+      heldPaths: new PathIndex(holds),
       waitedPaths: new PathIndex(),
       waitersAt: new Map(),
       heldWords: new OtherWords(),

@@ -43,6 +43,28 @@ describe("the path index", () => {
     expect(index.describe()).toEqual([]);
   });
 
+  it("of a table keeps no members of its own", () => {
+    const table = new Map<string, number>();
+    const index = new PathIndex(table);
+    for (const [key, dir] of [
+      ["n:/p", true],
+      ["n:/p/b", false],
+      ["n:/p/a", false],
+    ] as const) {
+      table.set(key, 1);
+      index.add(key, dir);
+    }
+    expect(found(index, "n:/p/c")).toEqual(["n:/p"]);
+    expect([...index.overlapping("n:/p", true)]).toEqual(["n:/p", "n:/p/a", "n:/p/b"]);
+    table.delete("n:/p/a");
+    index.remove("n:/p/a", false);
+    expect([index.touches("n:/p/a", false), found(index, "n:/p", true)]).toEqual([true, ["n:/p", "n:/p/b"]]);
+    table.delete("n:/p");
+    index.remove("n:/p", true);
+    expect([index.touches("n:/p/a", false), index.touches("n:/p/b", false)]).toEqual([false, true]);
+    expect(index.describe()).toEqual(["n:/p/b 1 0", "n:/p/b"]);
+  });
+
   it("throws at the removal of what was never added", () => {
     expect(() => new PathIndex().remove("n:/a", false)).toThrow("n:/a is not a member");
   });
