@@ -195,6 +195,7 @@ export class Engine {
     await this.#options.journal.barrier();
     this.#closed = true;
     this.#agenda.close();
+    this.#snapshots.giveUp();
     // Sends the answers that wait for their turn, so their callers need not ask again; not if the journal is broken.
     if (!this.#dead) this.#outbox.flush();
     this.#answers.close();

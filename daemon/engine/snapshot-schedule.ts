@@ -17,6 +17,7 @@ export class Snapshots {
   #bytes = 0;
   #triedSeq = 0;
   #saving = false;
+  #isGivenUp = false;
 
   /** `entries`: the minimum number between two snapshots. */
   constructor(journal: Journal, soon: Soon, entries: number = limits.snapshotEntries) {
@@ -47,7 +48,15 @@ export class Snapshots {
     return seq > this.#seq && !full && this.#bytes + bytes <= limits.stopSnapshotBytes;
   }
 
-  /** Stores a snapshot of the state as it is now. With `last` it does not pause for other work. */
+  /** Before a stop: gives up a snapshot under way. The next start reads from the journal what it would have held. */
+  giveUp(): void {
+    this.#isGivenUp = true;
+  }
+
+  /**
+   * Stores a snapshot of the state as it is now. With `last` it does not pause for other work; without it, it resolves
+   * without one if it was given up.
+   */
   async take(state: State, last = false): Promise<void> {
     this.#saving = true;
     this.#triedSeq = state.seq;
@@ -56,19 +65,25 @@ export class Snapshots {
       const { seq } = state;
       const pieces = await this.#written(linesOf(copyOf(state, images)), last);
       state.preimages.end(images);
+      if (pieces === null) return;
       this.#seq = seq;
       this.#bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
       await this.#journal.saveSnapshot(seq, pieces);
+    } catch (error) {
+      // The journal stores none once it closes.
+      if (last || !this.#isGivenUp) throw error;
     } finally {
       state.preimages.end(images);
       this.#saving = false;
     }
   }
 
-  async #written(lines: Iterable<string>, last: boolean): Promise<readonly Buffer[]> {
+  /** Returns the lines; null: given up. */
+  async #written(lines: Iterable<string>, last: boolean): Promise<readonly Buffer[] | null> {
     const pieces: Buffer[] = [];
     for (const line of lines) {
       if (pieces.length > 0 && !last) await new Promise<void>(resolve => this.#soon(resolve));
+      if (this.#isGivenUp && !last) return null;
       pieces.push(Buffer.from(pieces.length === 0 ? line : `\n${line}`));
     }
     return pieces;

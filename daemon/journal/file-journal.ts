@@ -356,7 +356,8 @@ export class FileJournal implements Journal {
     this.verify();
     if (this.#phase !== "open") throw new Error(`the journal is ${this.#phase}: no snapshot was stored`);
     try {
-      await writeSnapshot(this.#disk, this.#dir, this.#epoch, seq, pieces);
+      const isWanted = () => this.#phase === "open";
+      await writeSnapshot(this.#disk, this.#dir, this.#epoch, seq, pieces, isWanted);
     } catch (error) {
       if (error instanceof SyncFailed) this.#break(error);
       throw error;

@@ -5,10 +5,15 @@ import { checksum, hex, isIntact } from "./checksum.ts";
 import { type Disk, type DiskFile, synced } from "./disk.ts";
 import { journalFiles, type SnapshotName, snapshotName } from "./file-names.ts";
 
+/** The journal closed, or broke, while the snapshot was written. */
+class SnapshotGivenUp extends Error {
+  override readonly name = "SnapshotGivenUp";
+}
+
 /**
  * A snapshot is its content, a newline, and one line as in a segment with its `{"seq","length","crc"}`. It is written
  * to a temporary file, synced, and then renamed: the final name holds all or nothing. If the disk itself fails, the
- * checksum shows it.
+ * checksum shows it. It is given up, and the file removed, as soon as `isWanted` is false.
  */
 export async function writeSnapshot(
   disk: Disk,
@@ -16,16 +21,17 @@ export async function writeSnapshot(
   epoch: number,
   seq: number,
   pieces: readonly Buffer[],
+  isWanted: () => boolean = () => true,
 ): Promise<void> {
   const path = join(dir, snapshotName(epoch, seq));
   const unfinished = `${path}.tmp`;
   const file = disk.create(unfinished);
   try {
     try {
-      const crc = await appendAll(file, pieces);
+      const crc = await appendAll(file, pieces, isWanted);
       const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
       const json = JSON.stringify({ seq, length, crc: hex(crc) });
-      await appendAll(file, [Buffer.from(`\n${checksum(json)} ${json}\n`)]);
+      await appendAll(file, [Buffer.from(`\n${checksum(json)} ${json}\n`)], isWanted);
       await synced(file.syncAll());
     } finally {
       file.close();
@@ -68,10 +74,15 @@ export function prune(disk: Disk, dir: string, kept: number, damaged: ReadonlySe
 }
 
 /** Appends piece by piece, so that neither writing nor checksumming a large state blocks the event loop. */
-async function appendAll(file: DiskFile, pieces: readonly Buffer[]): Promise<number> {
+async function appendAll(
+  file: DiskFile,
+  pieces: readonly Buffer[],
+  isWanted: () => boolean,
+): Promise<number> {
   let crc = 0;
   for (const piece of pieces) {
     for (let start = 0; start < piece.length; ) {
+      if (!isWanted()) throw new SnapshotGivenUp("the journal is no longer open: no snapshot was stored");
       const part = piece.subarray(start, start + 1024 * 1024);
       const written = await file.appendLarge(part);
       if (written === 0) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });

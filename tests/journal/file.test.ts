@@ -266,6 +266,23 @@ describe("snapshots", () => {
     expect((await client.journal.loadSnapshot())?.bytes.equals(bytes)).toBe(true);
   });
 
+  it("are given up at a close: what they would hold is in the journal", async () => {
+    const world = await worldWith(["one"]);
+    const client = await world.open();
+    const saved = client.journal.saveSnapshot(1, [Buffer.alloc(50 * 1024 * 1024)]);
+    const refused = expect(saved).rejects.toThrow("no snapshot was stored");
+    for (let turn = 0; world.names(".tmp").length === 0; turn += 1) {
+      if (turn > 100) throw new Error("nothing is written");
+      await Promise.resolve();
+    }
+    const { steps } = world.disk;
+    await client.journal.close();
+    await refused;
+    expect(world.names("").filter(name => name.includes("snapshot"))).toEqual([]);
+    expect(world.disk.steps - steps).toBeLessThan(20);
+    expect((await world.open()).found).toHaveLength(1);
+  });
+
   it("count down what is stored after them", async () => {
     const world = await worldWith([]);
     const client = await world.open();

@@ -523,6 +523,30 @@ describe("a stop", () => {
   });
 });
 
+describe("a stop while a snapshot is written", () => {
+  const files = Array.from({ length: 1_000 }, (_, n) => `${"long".repeat(60)}-${n}`);
+
+  it("gives it up: what it would hold is in the journal", async () => {
+    const pauses: (() => void)[] = [];
+    const soon = (task: () => void) => void pauses.push(task);
+    const w = await new EngineWorld(new FilePlace()).start({ snapshotEntries: 5, soon });
+    // Too large for one at the stop.
+    for (let n = 0; n < limits.stopSnapshotBytes / 500_000; n += 1)
+      w.submitLock("a", [...files, `more-${n}`]);
+    await w.settle();
+    // A line is written, and the next one waits for its turn.
+    expect(pauses).not.toEqual([]);
+    const closing = w.engine.close();
+    await w.settle();
+    await closing;
+    for (const pause of pauses.splice(0)) pause();
+    await w.settle();
+    expect(pauses).toEqual([]);
+    expect(w.place.disk.list("/journal").filter(name => name.includes("snapshot"))).toEqual([]);
+    expect(w.troubles).toEqual([]);
+  });
+});
+
 describe("a snapshot that finds no space", () => {
   const small = async () => {
     const w = await new EngineWorld(new FilePlace()).start({ snapshotEntries: 5 });
