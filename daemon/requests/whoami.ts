@@ -1,6 +1,7 @@
 /** whoami: finds the session of a call that comes through a process shared by several. */
 
 import { refuse } from "../../protocol/codes.ts";
+import { latestAt } from "../core/sessions/table.ts";
 import type { Session, State } from "../core/state.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { actorOf } from "../sessions/commands.ts";
@@ -46,18 +47,8 @@ const ambiguous =
 
 function nearest(state: State, pids: readonly number[]): Session | undefined {
   for (const pid of pids) {
-    const session = sessionAt(state, pid);
+    const session = latestAt(state.sessions, pid);
     if (session !== undefined) return session;
   }
   return undefined;
-}
-
-/** Returns the session that began last: a process has several after its client cleared the conversation. */
-function sessionAt(state: State, pid: number): Session | undefined {
-  let latest: Session | undefined;
-  for (const session of state.sessions.live.values()) {
-    if (!session.incarnations.some(i => i.anchor?.pid === pid)) continue;
-    if (latest === undefined || session.begun > latest.begun) latest = session;
-  }
-  return latest;
 }

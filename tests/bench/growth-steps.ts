@@ -89,7 +89,7 @@ function folder(name: string): FileRef {
   return { file: `${name}/`, lexical, key: `n:${lexical}`, dir: true };
 }
 
-function upTo(n: number, from = 0): number[] {
+export function upTo(n: number, from = 0): number[] {
   return Array.from({ length: n }, (_, i) => from + i);
 }
 
@@ -127,7 +127,7 @@ function elapse(due: Due): Command {
   return { type: "elapse", due };
 }
 
-function begin(session: string, more: Partial<Extract<Command, { type: "session_begin" }>> = {}): Command {
+export function begin(session: string, more: Partial<Extract<Command, { type: "session_begin" }>> = {}): Command {
   const at = { cwd: project, project, worktree: project, branch: null, wallMs: 1 };
   return { type: "session_begin", session, anchor: null, name: null, revive: true, ...at, ...more };
 }
@@ -675,7 +675,7 @@ export const scenarios: readonly Scenario[] = [
   ...others,
 ];
 
-function scenario(kind: string, what: string, most: number, run: Scenario["run"]): Scenario {
+export function scenario(kind: string, what: string, most: number, run: Scenario["run"]): Scenario {
   return { kind, what, most, run };
 }
 

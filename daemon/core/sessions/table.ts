@@ -32,8 +32,9 @@ export interface Sessions {
   readonly ids: SortedKeys;
   /** derived: sort keys by project, an agent's name or id, and its session's start. */
   readonly agents: SortedKeys;
-  /** derived: ids by the anchors of the sessions. */
+  /** derived: ids by the anchors of the sessions, and by their pids alone. */
   readonly byProcess: Map<string, Set<string>>;
+  readonly byPid: Map<number, Set<string>>;
   /** derived: ids of suspended sessions by their anchors. */
   readonly suspended: Map<string, Set<string>>;
 }
@@ -97,7 +98,7 @@ export interface Incarnation {
 
 export function noSessions(touched: Set<string>, preimages: Preimages): Sessions {
   const [live, ended, names, numbered] = [new Map(), new Map(), new Map(), new Map()];
-  const [byProcess, suspended] = [new Map(), new Map()];
+  const [byProcess, byPid, suspended] = [new Map(), new Map(), new Map()];
   const [places, ids, agents] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
   return {
     preimages,
@@ -113,6 +114,7 @@ export function noSessions(touched: Set<string>, preimages: Preimages): Sessions
     ids,
     agents,
     byProcess,
+    byPid,
     suspended,
   };
 }
@@ -121,14 +123,14 @@ export function addSession(sessions: Sessions, session: Session): void {
   sessions.live.set(session.id, session);
   sessions.touched.add(session.id);
   list(sessions, session);
-  listProcesses(sessions.byProcess, session);
+  listPids(sessions, session);
   if (session.suspendedUntil !== null) listProcesses(sessions.suspended, session);
 }
 
 export function removeSession(sessions: Sessions, session: Session): void {
   setSuspended(sessions, session, null);
   unlist(sessions, session);
-  unlistProcesses(sessions.byProcess, session);
+  unlistPids(sessions, session);
   sessions.live.delete(session.id);
   sessions.idle.delete(session.id);
 }
@@ -173,9 +175,9 @@ export function setIncarnations(
 ): void {
   const until = session.suspendedUntil;
   setSuspended(sessions, session, null);
-  unlistProcesses(sessions.byProcess, session);
+  unlistPids(sessions, session);
   sessions.preimages.writable(session).incarnations = incarnations;
-  listProcesses(sessions.byProcess, session);
+  listPids(sessions, session);
   setSuspended(sessions, session, until);
 }
 
@@ -190,6 +192,12 @@ export function suspendedAt(sessions: Sessions, anchor: Anchor): Session | undef
 export function sessionsAt({ byProcess, live }: Sessions, anchor: Anchor): Session[] {
   const found = [...(byProcess.get(anchorKey(anchor)) ?? [])].flatMap(id => live.get(id) ?? []);
   return found.sort((a, b) => a.begun - b.begun);
+}
+
+/** Returns the session of a pid that began last: a process has several after its client cleared the conversation. */
+export function latestAt({ byPid, live }: Sessions, pid: number): Session | undefined {
+  const found = [...(byPid.get(pid) ?? [])].flatMap(id => live.get(id) ?? []);
+  return found.sort((a, b) => b.begun - a.begun)[0];
 }
 
 /** Returns the number of sessions of this process. */
@@ -294,6 +302,17 @@ function unlistAgent(sessions: Sessions, session: Session, agent: string): void 
   const name = session.agents.get(agent);
   if (name === undefined) return;
   for (const word of [name, agent]) sessions.agents.delete(agentKey(session, word, agent));
+}
+
+function listPids({ byProcess, byPid }: Sessions, session: Session): void {
+  listProcesses(byProcess, session);
+  for (const { anchor } of session.incarnations) if (anchor !== null) addToSet(byPid, anchor.pid, session.id);
+}
+
+function unlistPids({ byProcess, byPid }: Sessions, session: Session): void {
+  unlistProcesses(byProcess, session);
+  for (const { anchor } of session.incarnations)
+    if (anchor !== null) removeFromSet(byPid, anchor.pid, session.id);
 }
 
 function listProcesses(index: Map<string, Set<string>>, { id, incarnations }: Session): void {
