@@ -1,6 +1,7 @@
 /** The invariants of debates; part of `check`. */
 import { limits } from "../../protocol/limits.ts";
-import { itemKey, verdictKey } from "./context.ts";
+import { verdictKey } from "./context.ts";
+import { itemKey } from "./context-index.ts";
 import { leavesRoom, missingFor, standingsOf } from "./debates/standing.ts";
 import type { Debate } from "./debates/table.ts";
 import { inboxKey } from "./messages/recipients.ts";

@@ -1,9 +1,11 @@
 /** The invariants of context, messages and freezes; part of `check`. */
 import { limits } from "../../protocol/limits.ts";
-import { itemKey } from "./context.ts";
+import { indexItem, itemKey } from "./context-index.ts";
 import { inboxKey } from "./messages/recipients.ts";
+import { noContext } from "./messages/state.ts";
 import { lettersOf, sortKeyOf } from "./messages/table.ts";
 import { rebuiltFreezes } from "./rebuilt.ts";
+import { isSame } from "./same-index.ts";
 import type { Freezes, State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
@@ -25,6 +27,10 @@ function* checkContext({ context, nodes }: State): Generator<string> {
   }
   if (bytes !== context.bytes) yield `context counts ${context.bytes} bytes, not ${bytes}`;
   if (verdicts !== context.verdicts) yield `context counts ${context.verdicts} verdicts, not ${verdicts}`;
+  const fresh = noContext();
+  for (const item of context.items.values()) indexItem(fresh, item);
+  for (const name of ["places", "lately"] as const)
+    if (!isSame(context[name], fresh[name])) yield `the index ${name} of context is wrong`;
   if (bytes > limits.contextBytes || context.items.size - verdicts > limits.contextKeysMax)
     yield "context is over full";
 }

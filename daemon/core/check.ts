@@ -102,7 +102,16 @@ function* checkSessions(state: State): Generator<string> {
     if (state.sessions.live.has(id)) yield `the name of ${id} is kept, and it lives`;
   if (state.sessions.names.size !== names.size) yield "names of nobody are indexed";
   const fresh = rebuiltSessions(state.sessions);
-  for (const name of ["names", "sortedNames", "places", "ids", "agents", "byProcess", "byPid", "suspended"] as const) {
+  for (const name of [
+    "names",
+    "sortedNames",
+    "places",
+    "ids",
+    "agents",
+    "byProcess",
+    "byPid",
+    "suspended",
+  ] as const) {
     if (!isSame(state.sessions[name], fresh[name])) yield `the sessions' index ${name} is wrong`;
   }
   for (const [base, { count, from }] of state.sessions.numbered) {

@@ -10,6 +10,7 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
+import { indexItem, isThere, itemKey, unindexItem } from "./context-index.ts";
 import type { Handler, Meta } from "./handler.ts";
 import { actorRow } from "./locks/replies.ts";
 import type { ContextSet } from "./messages/commands.ts";
@@ -113,7 +114,7 @@ export function contextAt(
   now: number = state.t,
 ): ContextItem | undefined {
   const item = state.context.items.get(itemKey(project, key));
-  return item === undefined || (item.endsAt !== null && item.endsAt <= now) ? undefined : item;
+  return item !== undefined && isThere(item, now) ? item : undefined;
 }
 
 export function contextAbsent(key: string): Refusal {
@@ -135,18 +136,16 @@ export function dropVolatile(state: State, node: string, step: Step): void {
   }
 }
 
-export function itemKey(project: string, key: string): string {
-  return `${project}\n${key}`;
-}
-
 export function addItem(context: ContextTable, item: ContextItem): void {
   context.items.set(itemKey(item.project, item.key), item);
+  indexItem(context, item);
   if (isVerdictKey(item.key)) context.verdicts += 1;
   else context.bytes += sizeOf(item);
 }
 
 function removeItem(context: ContextTable, item: ContextItem): void {
   context.items.delete(itemKey(item.project, item.key));
+  unindexItem(context, item);
   if (isVerdictKey(item.key)) context.verdicts -= 1;
   else context.bytes -= sizeOf(item);
 }

@@ -65,6 +65,10 @@ export class SortedKeys {
     return this.#chunks[0]?.[0];
   }
 
+  get last(): string | undefined {
+    return this.#chunks.at(-1)?.at(-1);
+  }
+
   /** Yields the keys from `key` on, in order. The caller must not add or remove keys meanwhile. */
   *from(key: string): Generator<string, void> {
     let at = this.#chunkOf(key);

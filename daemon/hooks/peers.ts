@@ -7,11 +7,12 @@
 import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
+import { countItems, itemsOf, itemsSince, latestItem } from "../core/context-index.ts";
 import { declarationsOf } from "../core/declarations/table.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { sessionsOf } from "../core/sessions/table.ts";
-import type { ContextItem, Session } from "../core/state.ts";
+import type { Session } from "../core/state.ts";
 import { latestFinished, listOf } from "../core/tasks/table.ts";
 import { least } from "../least.ts";
 import { sessionRow, workedOn } from "../views/sessions-and-locks.ts";
@@ -54,12 +55,10 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
 /** What changed since the session was told last. It counts as told when this answer is delivered. */
 function changesFor({ services, delivery }: Run, self: Session) {
   const { engine, peerMemory } = services;
-  let sharedAt = 0;
-  for (const { at } of sharedOf(services, self.project)) if (at > sharedAt) sharedAt = at;
   const now: Told = {
     sessions: marksOf(services, othersOf(services, self)),
     finishedAt: latestFinished(engine.state.tasks, self.project, 1)[0]?.updatedAt ?? 0,
-    sharedAt,
+    sharedAt: latestItem(engine.state.context, self.project, engine.now)?.at ?? 0,
   };
   delivery.whenSettled(heard => {
     if (heard) peerMemory.told(self.id, now);
@@ -152,20 +151,25 @@ function finishedLately({ engine, clock }: HookServices, self: Session, before: 
   );
 }
 
-function* sharedOf({ engine }: HookServices, project: string): Generator<ContextItem, void> {
-  for (const item of engine.state.context.items.values())
-    if (item.project === project && (item.endsAt === null || item.endsAt > engine.now)) yield item;
-}
-
-function keysOf(services: HookServices, self: Session, before: Told | null) {
+/** The keys of the project; with `before` those that others set since. */
+function keysOf({ engine }: HookServices, self: Session, before: Told | null) {
+  const { state, now } = engine;
+  if (before === null) {
+    const keys: string[] = [];
+    for (const { key } of itemsOf(state.context, self.project, now)) {
+      if (keys.length === limits.startKeysMax) break;
+      keys.push(key);
+    }
+    return { keys, moreKeys: Math.max(0, countItems(state.context, self.project) - keys.length) };
+  }
   let count = 0;
-  function* fresh() {
-    for (const { key, at, from } of sharedOf(services, self.project)) {
-      if (before !== null && (at <= before.sharedAt || from?.id === self.id)) continue;
+  function* fresh(since: number) {
+    for (const { key, from } of itemsSince(state.context, self.project, since, now)) {
+      if (from?.id === self.id) continue;
       count += 1;
       yield key;
     }
   }
-  const shown = least(fresh(), limits.startKeysMax, (a, b) => (a < b ? -1 : 1));
-  return { keys: shown, moreKeys: count - shown.length };
+  const keys = least(fresh(before.sharedAt), limits.startKeysMax, (a, b) => (a < b ? -1 : 1));
+  return { keys, moreKeys: count - keys.length };
 }

@@ -1,6 +1,7 @@
 /** Context as `query` shows it: key by key, without the values. */
 import type { ContextRow } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
+import { isThere, itemKey } from "../core/context-index.ts";
 import type { ContextItem, State } from "../core/state.ts";
 import type { Steps } from "../server/turns.ts";
 import { pageText, passedCost } from "./paging.ts";
@@ -33,27 +34,27 @@ export function* contextPage(
   engine: { readonly state: State; readonly now: number },
   { project, prefix = "", limit: max = limits.rowsDefault, after }: ContextWanted,
 ): Steps<string> {
-  let places: (readonly [string, ContextItem])[] = [];
-  for (const [place, item] of engine.state.context.items) {
-    const isOf = (project === null || item.project === project) && item.key.startsWith(prefix);
-    const isThere = item.endsAt === null || item.endsAt > engine.now;
-    if (isOf && isThere && (after === undefined || place > after)) places.push([place, item]);
-    if (places.length > 2 * limits.rowsMax) places = firstOf(places, max + 1);
-    yield passedCost;
-  }
-  const shown = firstOf(places, max + 1);
-  const isMore = shown.length > max;
-  if (isMore) shown.pop();
+  const { places, items } = engine.state.context;
+  const begin = project === null ? "" : itemKey(project, prefix);
   const rows: string[] = [];
-  for (const [, item] of shown) {
-    const row = JSON.stringify(contextRow(item, engine.now));
-    rows.push(row);
-    yield row.length;
+  let shown: string | undefined;
+  let last = after;
+  let left = places.from(after !== undefined && after > begin ? after : begin);
+  for (let next = left.next(); next.done !== true; next = left.next()) {
+    const place = next.value;
+    if (place === last) continue;
+    if (!place.startsWith(begin)) break;
+    last = place;
+    const item = items.get(place);
+    const isWanted = item?.key.startsWith(prefix) === true && isThere(item, engine.now);
+    if (isWanted && rows.length === max) return pageText(rows, shown);
+    const row = isWanted ? JSON.stringify(contextRow(item, engine.now)) : null;
+    if (row !== null) {
+      rows.push(row);
+      shown = place;
+    }
+    // Keys may have come and gone meanwhile: the page goes on behind the last one.
+    if ((yield row === null ? passedCost : row.length) === true) left = places.from(last);
   }
-  return pageText(rows, isMore ? shown.at(-1)?.[0] : undefined);
-}
-
-/** Returns the first `count` keys: the same order on every page and machine. */
-function firstOf<P extends readonly [string, ...unknown[]]>(places: readonly P[], count: number): P[] {
-  return [...places].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, count);
+  return pageText(rows);
 }

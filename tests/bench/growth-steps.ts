@@ -97,7 +97,7 @@ function actor(session: string, agent: string | null = null): Actor {
   return { session, agent, incarnation: 0 };
 }
 
-const project = "/home/someone/project";
+export const project = "/home/someone/project";
 const place = { project, cwd: project, wallMs: 1 };
 
 function lock(
@@ -127,7 +127,10 @@ function elapse(due: Due): Command {
   return { type: "elapse", due };
 }
 
-export function begin(session: string, more: Partial<Extract<Command, { type: "session_begin" }>> = {}): Command {
+export function begin(
+  session: string,
+  more: Partial<Extract<Command, { type: "session_begin" }>> = {},
+): Command {
   const at = { cwd: project, project, worktree: project, branch: null, wallMs: 1 };
   return { type: "session_begin", session, anchor: null, name: null, revive: true, ...at, ...more };
 }
@@ -730,7 +733,7 @@ function depend(id: string, dependsOn: readonly string[] | null): Extract<Comman
   return { type: "task_update", by: null, task: id, ...same, dependsOn, ...place };
 }
 
-function put(key: string): Command {
+export function put(key: string): Command {
   const value = { value: 1, bytes: 1, durable: false, ifVersion: null, ttlMs: null, wallMs: 1 };
   return { type: "context_set", actor: null, project, key, ...value };
 }

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { itemKey } from "../../daemon/core/context-index.ts";
 import { latestAt } from "../../daemon/core/sessions/table.ts";
+import type { Steps } from "../../daemon/server/turns.ts";
+import { contextPage } from "../../daemon/views/context.ts";
 import { limits } from "../../protocol/limits.ts";
-import { begin, Crowd, type Scenario, scenario, upTo } from "../bench/growth-steps.ts";
+import { begin, Crowd, project, put, type Scenario, scenario, upTo } from "../bench/growth-steps.ts";
 import { WorkCount } from "./work-count.ts";
 
 /** Few, and so many that whatever walks through all of them stands out. */
@@ -14,7 +17,34 @@ const requests: readonly Scenario[] = [
     for (const i of upTo(looks)) crowd.look(() => latestAt(crowd.state.sessions, i + 1));
     return looks;
   }),
+  scenario("context", "a page from a key on, the project has many", limits.contextKeysMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(put(`k${String(i).padStart(6, "0")}`));
+    for (const i of upTo(looks)) {
+      const after = itemKey(project, `k${String(Math.floor((i * n) / looks)).padStart(6, "0")}`);
+      crowd.look(() => made(contextPage(engineOf(crowd), { project, limit: 1, after })));
+    }
+    return looks;
+  }),
+  scenario("context", "a page of a prefix that few have", limits.contextKeysMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(put(`k${i}`));
+    crowd.before(put("own/1"));
+    for (const _ of upTo(looks))
+      crowd.look(() => made(contextPage(engineOf(crowd), { project, prefix: "own/" })));
+    return looks;
+  }),
 ];
+
+function engineOf({ state, now }: Crowd) {
+  return { state, now };
+}
+
+/** Makes a long reply to its end. */
+function made<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
 
 describe("a look costs what it finds, however many others there are", () => {
   it.each(requests.map(one => [`${one.kind}: ${one.what}`, one] as const))("%s", (_name, { run, most }) => {

@@ -16,6 +16,10 @@ export interface ContextTable {
   /** derived: the size of all items but verdicts of debates, and the number of those. */
   bytes: number;
   verdicts: number;
+  /** derived: the keys of `items`, in order. */
+  readonly places: SortedKeys;
+  /** derived: by project, sort keys of its items by the time of setting; see `context-index.ts`. */
+  readonly lately: Map<string, SortedKeys>;
 }
 
 export interface ContextItem {
@@ -127,7 +131,8 @@ export interface Freeze {
 }
 
 export function noContext(): ContextTable {
-  return { items: new Map(), versions: 0, bytes: 0, verdicts: 0 };
+  const [places, lately] = [new SortedKeys(), new Map()];
+  return { items: new Map(), versions: 0, bytes: 0, verdicts: 0, places, lately };
 }
 
 export function noFreezes(touched: Set<string>): Freezes {
