@@ -127,7 +127,10 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
   listeners.push(
     ({ command }) => {
-      if (command.type === "session_begin") git.workedIn(placesOf(command));
+      if (command.type !== "session_begin") return;
+      git.workedIn(placesOf(command));
+      // It may have moved to another project, of which no event tells.
+      life.follow(command.session);
     },
     ({ command }, { events }) => {
       // A session gets its process, and loses one of several, without an event.

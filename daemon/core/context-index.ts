@@ -34,16 +34,16 @@ export function* itemsOf(context: ContextTable, project: string, now: number): G
   }
 }
 
-/** Yields the items of a project that were set after `since` (wall time, ms), in that order; see `itemsOf`. */
+/** Yields the items of a project that were set after `since` (whole ms of wall time), in that order; see `itemsOf`. */
 export function* itemsSince(
   context: ContextTable,
   project: string,
   since: number,
   now: number,
 ): Generator<ContextItem, void> {
-  for (const place of context.lately.get(project)?.from(timeText(since)) ?? []) {
+  for (const place of context.lately.get(project)?.from(timeText(since + 1)) ?? []) {
     const item = context.items.get(itemKey(project, place.slice(timeDigits + 1)));
-    if (item !== undefined && item.at > since && isThere(item, now)) yield item;
+    if (item !== undefined && isThere(item, now)) yield item;
   }
 }
 

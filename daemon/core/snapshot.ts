@@ -17,6 +17,7 @@ import { addConflict, addPending } from "./messages/notice-table.ts";
 import { addMessage } from "./messages/table.ts";
 import { Images } from "./preimages.ts";
 import { putReply } from "./retries.ts";
+import { settlePresence } from "./sessions/present.ts";
 import { addSession } from "./sessions/table.ts";
 import {
   type Header,
@@ -197,6 +198,7 @@ export function readState(text: string | Iterable<string>): State {
   insertTasks(state.tasks, tasks);
   // Loading marks everything as new, but a stored state has no pending changes and no cycle.
   state.sessions.touched.clear();
+  for (const session of state.sessions.live.values()) settlePresence(state, session);
   state.locks.graph.fresh.clear();
   return state;
 }

@@ -9,8 +9,8 @@ import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { declarationsOf } from "../core/declarations/table.ts";
 import { useOf } from "../core/locks/blockers.ts";
+import { presentIn } from "../core/sessions/present.ts";
 import type { Session } from "../core/state.ts";
-import { least } from "../least.ts";
 import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
 import { latestHolds } from "./nearness.ts";
 
@@ -76,12 +76,18 @@ function takeNamed(left: Map<string, Marked>, name: string): Marked | undefined 
   return undefined;
 }
 
-/** Returns the sessions that declared, claimed or keep locked something. What passes by itself does not count. */
-export function marksOf(source: RowSource, sessions: Iterable<Session>): Told["sessions"] {
+/**
+ * Returns the other sessions of the project that declared, claimed or keep locked something. What passes by itself does not
+ * count.
+ */
+export function marksOf(source: RowSource, self: Session): Told["sessions"] {
   const marks = new Map<string, Marked>();
+  let left: number = limits.nearSessionsMax;
   // Those that came first, so that the same ones are compared each time.
-  const compared = least(sessions, limits.nearSessionsMax, (a, b) => a.begun - b.begun);
-  for (const one of compared) {
+  for (const one of presentIn(source.engine.state.sessions, self.project)) {
+    if (one === self) continue;
+    if (left === 0) break;
+    left -= 1;
     const mark = markOf(source, one);
     if (mark !== null) marks.set(one.id, { name: one.name, mark });
   }

@@ -1,8 +1,7 @@
 /**
  * What an agent is told at its start, and of that at a prompt what changed: who works in its project, what they declared,
  * what was finished there.
- * Invariant: however many sessions and keys there are, each is looked at once, and rows are made only of those that can be
- * shown.
+ * Invariant: however many sessions and keys there are, only those are looked at that can be shown or whose work is compared.
  */
 import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
@@ -11,7 +10,7 @@ import { countItems, itemsOf, itemsSince, latestItem } from "../core/context-ind
 import { declarationsOf } from "../core/declarations/table.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
-import { sessionsOf } from "../core/sessions/table.ts";
+import { countPresent, isPresent } from "../core/sessions/present.ts";
 import type { Session } from "../core/state.ts";
 import { latestFinished, listOf } from "../core/tasks/table.ts";
 import { least } from "../least.ts";
@@ -56,7 +55,7 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
 function changesFor({ services, delivery }: Run, self: Session) {
   const { engine, peerMemory } = services;
   const now: Told = {
-    sessions: marksOf(services, othersOf(services, self)),
+    sessions: marksOf(services, self),
     finishedAt: latestFinished(engine.state.tasks, self.project, 1)[0]?.updatedAt ?? 0,
     sharedAt: latestItem(engine.state.context, self.project, engine.now)?.at ?? 0,
   };
@@ -93,26 +92,34 @@ function nearest(
   near: Nearness,
   only: ReadonlySet<string> | null,
 ): { readonly sorted: readonly Session[]; readonly more: number } {
-  const { presence } = services;
-  let count = 0;
-  function* candidates() {
-    for (const one of othersOf(services, self)) {
-      if (only !== null && !only.has(one.id)) continue;
-      count += 1;
-      yield { one, seenAt: presence.of(one.id).seenAt };
-    }
-  }
-  const latest = least(candidates(), limits.nearSessionsMax, (a, b) => b.seenAt - a.seenAt);
-  const sorted = near.sort(latest.map(({ one }) => one)).slice(0, limits.noteRowsMax);
+  const { sessions } = services.engine.state;
+  const found = only === null ? null : [...only].filter(id => isOther(services, self, id));
+  const count =
+    found?.length ?? countPresent(sessions, self.project) - Number(isPresent(services.engine.state, self));
+  const latest = found === null ? latestOthers(services, self, count) : latestOf(services, found);
+  const sorted = near.sort(latest.flatMap(id => sessions.live.get(id) ?? [])).slice(0, limits.noteRowsMax);
   return { sorted, more: count - sorted.length };
 }
 
-/** The other sessions of the project; of lost ones those that hold something. */
-function* othersOf({ engine: { state } }: HookServices, self: Session): Generator<Session, void> {
-  for (const one of sessionsOf(state.sessions, self.project)) {
-    const isThere = one.lostAt === null || (state.locks.actors.bySession.get(one.id)?.held ?? 0) > 0;
-    if (one !== self && isThere) yield one;
-  }
+/** The ids of those of the `count` others that gave the latest signs of life. */
+function latestOthers(services: HookServices, self: Session, count: number): string[] {
+  const latest: string[] = [];
+  const max = Math.min(count, limits.nearSessionsMax);
+  if (max === 0) return latest;
+  for (const id of services.presence.latestIn(self.project))
+    if (isOther(services, self, id) && latest.push(id) === max) break;
+  return latest;
+}
+
+function latestOf({ presence }: HookServices, ids: readonly string[]): string[] {
+  const seen = ids.map(id => ({ id, seenAt: presence.of(id).seenAt }));
+  return least(seen, limits.nearSessionsMax, (a, b) => b.seenAt - a.seenAt).map(({ id }) => id);
+}
+
+/** Whether the id is that of another session that is there in the project; of lost ones only those with a lock are. */
+function isOther({ engine: { state } }: HookServices, self: Session, id: string): boolean {
+  const one = state.sessions.live.get(id);
+  return one !== undefined && one !== self && one.project === self.project && isPresent(state, one);
 }
 
 function viewsOf({ engine }: HookServices, session: Session, near: Nearness): CodeViewNote[] {
@@ -152,16 +159,9 @@ function finishedLately({ engine, clock }: HookServices, self: Session, before: 
 }
 
 /** The keys of the project; with `before` those that others set since. */
-function keysOf({ engine }: HookServices, self: Session, before: Told | null) {
-  const { state, now } = engine;
-  if (before === null) {
-    const keys: string[] = [];
-    for (const { key } of itemsOf(state.context, self.project, now)) {
-      if (keys.length === limits.startKeysMax) break;
-      keys.push(key);
-    }
-    return { keys, moreKeys: Math.max(0, countItems(state.context, self.project) - keys.length) };
-  }
+function keysOf(services: HookServices, self: Session, before: Told | null) {
+  if (before === null || before === toldNothing) return allKeysOf(services, self, before !== null);
+  const { state, now } = services.engine;
   let count = 0;
   function* fresh(since: number) {
     for (const { key, from } of itemsSince(state.context, self.project, since, now)) {
@@ -172,4 +172,16 @@ function keysOf({ engine }: HookServices, self: Session, before: Told | null) {
   }
   const keys = least(fresh(before.sharedAt), limits.startKeysMax, (a, b) => (a < b ? -1 : 1));
   return { keys, moreKeys: count - keys.length };
+}
+
+/** The first keys of the project, without its own if `ofOthers`; these may be among the keys that are only counted. */
+function allKeysOf({ engine: { state, now } }: HookServices, self: Session, ofOthers: boolean) {
+  const keys: string[] = [];
+  let own = 0;
+  for (const { key, from } of itemsOf(state.context, self.project, now)) {
+    if (keys.length === limits.startKeysMax) break;
+    if (ofOthers && from?.id === self.id) own += 1;
+    else keys.push(key);
+  }
+  return { keys, moreKeys: Math.max(0, countItems(state.context, self.project) - own - keys.length) };
 }

@@ -41,15 +41,15 @@ export class Life {
     this.#lastBusyAt = options.services.clock.now();
     options.anchors.onGone(key => this.#gone(key));
     options.anchors.onStopped((key, isStopped) => this.#stopped(key, isStopped));
-    for (const session of options.services.engine.state.sessions.live.values()) this.#watch(session);
+    for (const session of options.services.engine.state.sessions.live.values()) this.#follow(session);
     this.#arm();
   }
 
-  /** Updates the watches of a session that began, changed or ended. */
+  /** Updates project and watches of a session that began, changed or ended. */
   follow(id: string): void {
     const session = this.#options.services.engine.state.sessions.live.get(id);
     if (session === undefined) this.#drop(id);
-    else this.#watch(session);
+    else this.#follow(session);
   }
 
   close(): void {
@@ -103,6 +103,11 @@ export class Life {
     this.#proposed.add(id);
     const command = { type: "session_lost", session: id, begun } as const;
     this.#options.services.engine.submit(command, { answer: () => this.#proposed.delete(id) });
+  }
+
+  #follow(session: Session): void {
+    this.#options.services.presence.placed(session.id, session.project);
+    this.#watch(session);
   }
 
   #watch(session: Session): void {

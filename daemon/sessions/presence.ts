@@ -8,6 +8,7 @@ import { BoundedMap } from "../bounded-map.ts";
 import type { Health } from "../core/health/judge.ts";
 import { addToSet, removeFromSet, type Sets } from "../core/sets.ts";
 import type { Clock } from "../engine/clock.ts";
+import { Recency } from "./recency.ts";
 
 /** The signs of life of one agent. Times are core time in milliseconds. */
 export interface Pulse {
@@ -34,6 +35,8 @@ export interface Pulse {
 export interface Presence extends Pulse {
   /** Core time of the last sign of life of any of its agents, in ms. */
   seenAt: number;
+  /** Its project, once it is known to be registered. */
+  project: string | null;
   /** Since when a signal has stopped its process; null: it runs. */
   stoppedAt: number | null;
   /** The transcript that its latest event named; null: none did. */
@@ -65,6 +68,8 @@ export class PresenceTable {
   /** The sessions that have a file open, by its key. */
   readonly #openIn: Sets<string, string> = new Map();
   #touches = 0;
+  /** By project: its sessions by their last signs of life. */
+  readonly #recent = new Map<string, Recency>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -89,6 +94,7 @@ export class PresenceTable {
     const row: Presence = {
       ...pulse(false, this.#clock),
       seenAt,
+      project: null,
       stoppedAt: null,
       transcript: null,
       attention: null,
@@ -109,6 +115,7 @@ export class PresenceTable {
   seen(session: string, agent: string | null = null): Presence {
     const row = this.of(session);
     row.seenAt = this.#clock.now();
+    if (row.project !== null) this.#recent.get(row.project)?.seen(session);
     if (agent !== null && (row.agents.has(agent) || row.agents.size < limits.agentsPerSessionMax)) {
       const known = row.agents.get(agent);
       if (known === undefined)
@@ -172,6 +179,22 @@ export class PresenceTable {
     return all;
   }
 
+  /** Notes the project of a session, which comes from a sign of life. */
+  placed(session: string, project: string): void {
+    const row = this.#rows.get(session) ?? this.of(session);
+    if (row.project === project) return;
+    this.#leaveProject(session, row);
+    row.project = project;
+    const recency = this.#recent.get(project) ?? new Recency();
+    this.#recent.set(project, recency);
+    recency.seen(session);
+  }
+
+  /** The sessions of a project, the one with the latest sign of life first. */
+  latestIn(project: string): Iterable<string> {
+    return this.#recent.get(project) ?? [];
+  }
+
   silentMs(session: string): number {
     return this.#clock.now() - (this.#rows.get(session) ?? this.of(session)).seenAt;
   }
@@ -189,8 +212,10 @@ export class PresenceTable {
 
   forget(session: string): void {
     this.#touches += 1;
-    for (const [key] of this.#rows.get(session)?.files.entries() ?? [])
-      removeFromSet(this.#openIn, key, session);
+    const row = this.#rows.get(session);
+    if (row === undefined) return;
+    for (const [key] of row.files.entries()) removeFromSet(this.#openIn, key, session);
+    this.#leaveProject(session, row);
     this.#rows.delete(session);
   }
 
@@ -198,6 +223,12 @@ export class PresenceTable {
   keepOnly(live: ReadonlyMap<string, unknown>): void {
     if (this.#rows.size <= live.size) return;
     for (const session of this.#rows.keys()) if (!live.has(session)) this.forget(session);
+  }
+
+  #leaveProject(session: string, { project }: Presence): void {
+    const recency = project === null ? undefined : this.#recent.get(project);
+    recency?.delete(session);
+    if (project !== null && recency?.size === 0) this.#recent.delete(project);
   }
 }
 

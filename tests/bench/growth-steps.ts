@@ -733,8 +733,8 @@ function depend(id: string, dependsOn: readonly string[] | null): Extract<Comman
   return { type: "task_update", by: null, task: id, ...same, dependsOn, ...place };
 }
 
-export function put(key: string): Command {
-  const value = { value: 1, bytes: 1, durable: false, ifVersion: null, ttlMs: null, wallMs: 1 };
+export function put(key: string, wallMs = 1): Command {
+  const value = { value: 1, bytes: 1, durable: false, ifVersion: null, ttlMs: null, wallMs };
   return { type: "context_set", actor: null, project, key, ...value };
 }
 

@@ -1,14 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { itemKey } from "../../daemon/core/context-index.ts";
 import { latestAt } from "../../daemon/core/sessions/table.ts";
+import type { Run } from "../../daemon/hooks/action.ts";
+import { Delivery } from "../../daemon/hooks/delivery.ts";
+import { PeerMemory } from "../../daemon/hooks/peer-changes.ts";
+import { listPeers } from "../../daemon/hooks/peers.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
+import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { contextPage } from "../../daemon/views/context.ts";
+import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import { begin, Crowd, project, put, type Scenario, scenario, upTo } from "../bench/growth-steps.ts";
 import { WorkCount } from "./work-count.ts";
 
 /** Few, and so many that whatever walks through all of them stands out. */
-const [few, many] = [20, 400];
+const [few, many] = [20, 2_000];
 const looks = 10;
 
 const requests: readonly Scenario[] = [
@@ -32,7 +38,55 @@ const requests: readonly Scenario[] = [
       crowd.look(() => made(contextPage(engineOf(crowd), { project, prefix: "own/" })));
     return looks;
   }),
+  scenario("start", "of a session, others are there and share values", limits.sessionsMax, (crowd, n) => {
+    const known = peopled(crowd, n);
+    for (const i of upTo(looks)) crowd.look(() => told(crowd, known, `s${i}`, true));
+    return looks;
+  }),
+  scenario("prompt", "of a session, others are there and share values", limits.sessionsMax, (crowd, n) => {
+    const known = peopled(crowd, n);
+    // The first one after a start of the daemon, and the next one.
+    for (const i of upTo(looks)) crowd.look(() => told(crowd, known, `s${i % 5}`, false));
+    return looks;
+  }),
+  scenario("start", "of a session, others are lost", limits.sessionsMax, (crowd, n) => {
+    const known = peopled(crowd, n);
+    for (const { id, begun } of [...crowd.state.sessions.live.values()].slice(looks))
+      crowd.before({ type: "session_lost", session: id, begun });
+    for (const i of upTo(looks)) known.presence.seen(`s${i}`);
+    for (const i of upTo(looks)) crowd.look(() => told(crowd, known, `s${i}`, true));
+    return looks;
+  }),
 ];
+
+/** What the daemon knows of the sessions beside the log. */
+interface Known {
+  readonly presence: PresenceTable;
+  readonly peerMemory: PeerMemory;
+}
+
+/** Sessions, more than are compared with one; each set a value, and the last ones were seen last. */
+function peopled(crowd: Crowd, n: number): Known {
+  const presence = new PresenceTable({ now: () => crowd.now, wall: () => crowd.now, at: () => () => {} });
+  for (const i of upTo(limits.nearSessionsMax + n)) {
+    crowd.before(begin(`s${i}`));
+    crowd.before(put(`k${i}`, crowd.now));
+    presence.placed(`s${i}`, project);
+    crowd.now += 1;
+  }
+  return { presence, peerMemory: new PeerMemory() };
+}
+
+/** What a session is told of the others: at its start, or of changes at a prompt. */
+function told(crowd: Crowd, known: Known, session: string, isStart: boolean): HookOutcome {
+  const { now } = crowd;
+  const what = isStart ? {} : { changesOnly: true as const };
+  const services = { engine: engineOf(crowd), clock: { wall: () => now }, ...known };
+  const delivery = new Delivery();
+  const outcome = listPeers({ services, delivery } as unknown as Run, { do: "list_peers", session, ...what });
+  delivery.settle(true);
+  return outcome;
+}
 
 function engineOf({ state, now }: Crowd) {
   return { state, now };

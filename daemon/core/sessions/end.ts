@@ -20,6 +20,7 @@ import { endSpawn } from "../spawns/end.ts";
 import type { State } from "../state.ts";
 import { endClaims } from "../tasks/leave.ts";
 import { keepName } from "./names.ts";
+import { settlePresence } from "./present.ts";
 import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
 import { memberGone } from "./teammates.ts";
 
@@ -56,6 +57,7 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   const rows = rowsOfSession(state.locks.actors, session.id, null);
   if (rows.some(row => row.attached > 0)) return;
   state.preimages.writable(session).lostAt = state.t;
+  settlePresence(state, session);
   const { id, begun, name, project } = session;
   step.timers.push(
     { at: state.t + limits.lockDelayMs, due: { what: "lost_turns_over", session: id, begun } },
@@ -72,6 +74,7 @@ export const sessionFound: Handler<"session_found"> = (state, command, _meta, st
     return;
   }
   state.preimages.writable(session).lostAt = null;
+  settlePresence(state, session);
   step.reply = { ok: true };
 };
 

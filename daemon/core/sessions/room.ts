@@ -12,6 +12,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
 import { countUngot } from "../messages/inbox.ts";
 import type { Session, State } from "../state.ts";
+import { settlePresence } from "./present.ts";
 import { countAt, sessionsAt } from "./table.ts";
 
 /** Returns why one more session (of this process, if not null) cannot begin, or null. */
@@ -41,14 +42,16 @@ export function whoMakesRoom(state: State, anchor: Anchor | null): Session | und
   return live.size < limits.sessionsMax || first === undefined ? undefined : live.get(first);
 }
 
-/** Updates `idle` for the sessions that the entry touched; `apply` calls it after each entry. */
+/** Updates `idle` and `present` for the sessions that the entry touched; `apply` calls it after each entry. */
 export function settleRoom(state: State): void {
   const { touched, idle, live } = state.sessions;
   if (touched.size === 0) return;
   for (const id of touched) {
     idle.delete(id);
     const session = live.get(id);
-    if (session !== undefined && isIdle(state, session)) idle.add(id);
+    if (session === undefined) continue;
+    settlePresence(state, session);
+    if (isIdle(state, session)) idle.add(id);
   }
   touched.clear();
 }

@@ -10,6 +10,7 @@ import type { Preimages } from "../preimages.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import type { KeptName, Named, NameSource } from "./name-source.ts";
+import { startKey } from "./start-key.ts";
 
 export interface Sessions {
   readonly preimages: Preimages;
@@ -29,6 +30,8 @@ export interface Sessions {
   readonly numbered: Map<string, { count: number; from: number }>;
   /** derived: sort keys by project and start, and by project and id. */
   readonly places: SortedKeys;
+  /** derived: sort keys of those who are there, by project; see `present.ts`. */
+  readonly present: Map<string, SortedKeys>;
   readonly ids: SortedKeys;
   /** derived: sort keys by project, an agent's name or id, and its session's start. */
   readonly agents: SortedKeys;
@@ -111,6 +114,7 @@ export function noSessions(touched: Set<string>, preimages: Preimages): Sessions
     sortedNames: new SortedKeys(),
     numbered,
     places,
+    present: new Map(),
     ids,
     agents,
     byProcess,
@@ -130,6 +134,7 @@ export function addSession(sessions: Sessions, session: Session): void {
 export function removeSession(sessions: Sessions, session: Session): void {
   setSuspended(sessions, session, null);
   unlist(sessions, session);
+  leavePresent(sessions, session);
   unlistPids(sessions, session);
   sessions.live.delete(session.id);
   sessions.idle.delete(session.id);
@@ -138,6 +143,10 @@ export function removeSession(sessions: Sessions, session: Session): void {
 /** Moves a session to a project, under `wanted` or the next name that is free there. */
 export function renameSession(sessions: Sessions, session: Session, project: string, wanted: Named): void {
   unlist(sessions, session);
+  if (project !== session.project) {
+    leavePresent(sessions, session);
+    sessions.touched.add(session.id);
+  }
   const writable = sessions.preimages.writable(session);
   writable.project = project;
   writable.name = freeName(sessions, project, wanted.name);
@@ -292,6 +301,13 @@ function unlist(sessions: Sessions, session: Session): void {
   alike.count -= 1;
   alike.from = Math.min(alike.from, numbered.n);
   if (alike.count === 0) sessions.numbered.delete(numbered.of);
+}
+
+/** Takes the session off the list of those who are there. */
+export function leavePresent({ present }: Sessions, session: Session): void {
+  const known = present.get(session.project);
+  known?.delete(startKey(session));
+  if (known?.size === 0) present.delete(session.project);
 }
 
 function listAgent(sessions: Sessions, session: Session, agent: string, name: string): void {

@@ -1,0 +1,38 @@
+/**
+ * Who is there in a project: all sessions but lost ones that neither have a lock nor wait for one.
+ *
+ * Invariant: between entries `present` lists exactly these, by project, in the order they began.
+ */
+import { SortedKeys } from "../sorted-keys.ts";
+import type { Session, Sessions, State } from "../state.ts";
+import { idOfKey, startKey } from "./start-key.ts";
+import { leavePresent } from "./table.ts";
+
+export function isPresent({ locks }: State, { id, lostAt }: Session): boolean {
+  return lostAt === null || locks.actors.bySession.has(id);
+}
+
+/** Lists the session if it is there, and takes it off the list if not. */
+export function settlePresence(state: State, session: Session): void {
+  const { present } = state.sessions;
+  if (!isPresent(state, session)) {
+    leavePresent(state.sessions, session);
+    return;
+  }
+  const known = present.get(session.project);
+  if (known === undefined) present.set(session.project, new SortedKeys(startKey(session)));
+  else known.add(startKey(session));
+}
+
+/** Yields those who are there in a project, in the order they began. */
+export function* presentIn({ present, live }: Sessions, project: string): Generator<Session, void> {
+  for (const key of present.get(project) ?? []) {
+    const session = live.get(idOfKey(key));
+    if (session !== undefined) yield session;
+  }
+}
+
+/** Returns how many are there in a project. */
+export function countPresent({ present }: Sessions, project: string): number {
+  return present.get(project)?.size ?? 0;
+}
