@@ -88,15 +88,17 @@ function* rowsFor(
     page(rows, { wanted: row => mayShow(row) && mine(row), from, max });
   switch (target) {
     case "sessions":
-      return yield* pageOf(sessionRows(services), row => isOf(row.id));
+      return yield* pageOf(sessionRows(services, { id, project }), row => isOf(row.id));
     case "locks":
-      return yield* pageOf(lockRows(services), row => isOf(row.holder?.id));
+      return yield* pageOf(lockRows(services, { id }), row => isOf(row.holder?.id));
     case "writes":
       return yield* pageOf(writeRows(services, states), row => isOf(...row.writers.map(writer => writer.id)));
     case "risks":
       return yield* pageOf(riskRows(services), row => isOf(...row.sides.map(side => side.id)));
     case "messages":
-      return yield* pageOf(postedRows(engine.state), row => isOf(row.from?.id, ...row.to.map(to => to.id)));
+      return yield* pageOf(postedRows(engine.state, { id }), row =>
+        isOf(row.from?.id, ...row.to.map(to => to.id)),
+      );
     case "declarations":
       return yield* pageOf(declarationRows(engine), row => isOf(row.id));
     case "declarations_ended":

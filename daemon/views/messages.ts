@@ -3,11 +3,12 @@ import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, PostedRow } from "../../protocol/message.ts";
 import { freezeRow } from "../core/messages/freezes.ts";
 import { messageRow, stateOf } from "../core/messages/inbox.ts";
-import { lettersOf } from "../core/messages/table.ts";
-import type { Message, State } from "../core/state.ts";
+import { lettersOf, messageIn, sortKeyOf } from "../core/messages/table.ts";
+import { SortedKeys } from "../core/sorted-keys.ts";
+import type { Message, Messages, State } from "../core/state.ts";
 import type { Steps } from "../server/turns.ts";
 import { passedCost, unwantedCost } from "./paging.ts";
-import type { Keyed } from "./sessions-and-locks.ts";
+import type { Keyed, RowsOf } from "./sessions-and-locks.ts";
 
 export interface InboxWanted {
   readonly unread?: boolean | undefined;
@@ -54,11 +55,27 @@ export function* inboxPage(
   return `{"ok":true,"messages":[${messages.join(",")}],"unread":${unread}${more}}`;
 }
 
-/** Messages that are in any inbox, in the order of sending. */
-export function* postedRows({ messages }: State): Generator<Keyed<PostedRow>, void> {
-  for (const message of messages.all.values()) {
+/** Messages that are in any inbox, in the order of sending; of a session those that it sent or got. */
+export function* postedRows({ messages }: State, { id }: RowsOf = {}): Generator<Keyed<PostedRow>, void> {
+  for (const message of id === undefined ? messages.all.values() : messagesOf(messages, id)) {
     const { id: key, order: place } = message;
     yield { place, key, row: () => postedRow(message) };
+  }
+}
+
+/** Yields the messages that a session or its agents sent or got, in the order of sending. */
+function* messagesOf(messages: Messages, session: string): Generator<Message, void> {
+  const found = new SortedKeys();
+  for (const inbox of messages.bySession.get(session) ?? [])
+    for (const place of messages.inboxes.get(inbox)?.all ?? []) found.add(place);
+  for (const id of messages.bySender.get(session) ?? []) {
+    const message = messages.all.get(id);
+    if (message !== undefined) found.add(sortKeyOf(message));
+  }
+  // The reader may be interrupted, and a message may go meanwhile.
+  for (const place of found) {
+    const message = messageIn(messages, place);
+    if (message !== undefined) yield message;
   }
 }
 

@@ -8,6 +8,7 @@ import { declaredField } from "../core/declarations/rows.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
+import { holdsOf } from "../core/locks/release.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
 import { roleField } from "../core/roles/standing.ts";
 import { agentName } from "../core/sessions/agent-names.ts";
@@ -32,10 +33,23 @@ export interface Keyed<Row> {
   readonly row: () => Row;
 }
 
-export function* sessionRows(source: RowSource): Generator<Keyed<SessionRow>, void> {
-  for (const session of source.engine.state.sessions.live.values()) {
+/** Which rows are wanted; only these are looked at. Undefined: of all sessions, or of all projects. */
+export interface RowsOf {
+  readonly id?: string | undefined;
+  readonly project?: string | undefined;
+}
+
+/** Sessions in the order they began. */
+export function* sessionRows(source: RowSource, of: RowsOf = {}): Generator<Keyed<SessionRow>, void> {
+  for (const session of wantedSessions(source.engine.state, of)) {
     yield { place: session.begun, key: session.id, row: () => sessionRow(source, session) };
   }
+}
+
+function* wantedSessions({ sessions: { live } }: State, { id, project }: RowsOf): Generator<Session, void> {
+  const one = live.get(id ?? "");
+  const all = id === undefined ? live.values() : one === undefined ? [] : [one];
+  for (const session of all) if (project === undefined || session.project === project) yield session;
 }
 
 /** Returns the row of one session. */
@@ -154,11 +168,12 @@ export function workedOn(state: State, session: string, agent?: string | null): 
 /** Positions of files with waiters only come after those of all grants. */
 const waitingFrom = 2 ** 52;
 
-/** Locked files in the order of their grants, then files that have waiters only. */
-export function* lockRows(source: RowSource): Generator<Keyed<LockRow>, void> {
+/** Locked files in the order of their grants, then files that have waiters only; of one holder, only locked files. */
+export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Keyed<LockRow>, void> {
   const { state } = source.engine;
-  for (const hold of state.locks.holds.values())
+  for (const hold of id === undefined ? state.locks.holds.values() : holdsOfSession(state, id))
     yield { place: hold.first.grant, key: hold.key, row: () => lockRow(source, hold, hold) };
+  if (id !== undefined) return;
   for (const waiter of state.locks.waiters.values()) {
     for (const file of waiter.files) {
       const isFirst = state.locks.waitersAt.get(file.key)?.keys().next().value === waiter.ticket;
@@ -167,6 +182,18 @@ export function* lockRows(source: RowSource): Generator<Keyed<LockRow>, void> {
       if (isFirst && held === undefined)
         yield { place, key: file.key, row: () => lockRow(source, file, null) };
     }
+  }
+}
+
+/** Yields the locks of a session and its agents, in the order of their grants. */
+function* holdsOfSession(state: State, session: string): Generator<Hold, void> {
+  const held = rowsOfSession(state.locks.actors, session, null)
+    .flatMap(row => holdsOf(state, row))
+    .sort((a, b) => a.first.grant - b.first.grant);
+  // The reader may be interrupted, and a lock may go meanwhile.
+  for (const { key } of held) {
+    const hold = state.locks.holds.get(key);
+    if (hold?.actor.session === session) yield hold;
   }
 }
 

@@ -79,7 +79,7 @@ const few = 200;
 
 const none = Number.POSITIVE_INFINITY;
 
-function file(n: number, folder = "src"): FileRef {
+export function file(n: number, folder = "src"): FileRef {
   const lexical = `/home/someone/project/${folder}/file-${n}.ts`;
   return { file: `${folder}/file-${n}.ts`, lexical, key: `n:${lexical}`, dir: false };
 }
@@ -93,14 +93,14 @@ export function upTo(n: number, from = 0): number[] {
   return Array.from({ length: n }, (_, i) => from + i);
 }
 
-function actor(session: string, agent: string | null = null): Actor {
+export function actor(session: string, agent: string | null = null): Actor {
   return { session, agent, incarnation: 0 };
 }
 
 export const project = "/home/someone/project";
 const place = { project, cwd: project, wallMs: 1 };
 
-function lock(
+export function lock(
   who: Actor,
   files: readonly FileRef[],
   more: Partial<LockRequest> = {},
@@ -688,7 +688,7 @@ function chain(crowd: Crowd, n: number): void {
   for (const i of upTo(n)) crowd.before(lock(actor(`s${i}`), [file(i + 1)]));
 }
 
-function say(by: Actor | null, to: string, text: string): Command {
+export function say(by: Actor | null, to: string, text: string): Command {
   const message = { text, bytes: text.length, wallMs: 1, agents: [], replyTo: null, urgent: false };
   return { type: "message_send", actor: by, project, to, ...message };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { itemKey } from "../../daemon/core/context-index.ts";
 import { latestAt } from "../../daemon/core/sessions/table.ts";
+import type { Clock } from "../../daemon/engine/clock.ts";
 import type { Run } from "../../daemon/hooks/action.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { PeerMemory } from "../../daemon/hooks/peer-changes.ts";
@@ -8,9 +9,23 @@ import { listPeers } from "../../daemon/hooks/peers.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { contextPage } from "../../daemon/views/context.ts";
+import { postedRows } from "../../daemon/views/messages.ts";
+import { type Keyed, lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
-import { begin, Crowd, project, put, type Scenario, scenario, upTo } from "../bench/growth-steps.ts";
+import {
+  actor,
+  begin,
+  Crowd,
+  file,
+  lock,
+  project,
+  put,
+  type Scenario,
+  say,
+  scenario,
+  upTo,
+} from "../bench/growth-steps.ts";
 import { WorkCount } from "./work-count.ts";
 
 /** Few, and so many that whatever walks through all of them stands out. */
@@ -36,6 +51,28 @@ const requests: readonly Scenario[] = [
     crowd.before(put("own/1"));
     for (const _ of upTo(looks))
       crowd.look(() => made(contextPage(engineOf(crowd), { project, prefix: "own/" })));
+    return looks;
+  }),
+  scenario("query", "of one session, others are there", limits.sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    const presence = new PresenceTable(clockOf(crowd));
+    const source = { engine: engineOf(crowd), presence };
+    for (const i of upTo(looks)) crowd.look(() => built(sessionRows(source, { id: `s${i}`, project })));
+    return looks;
+  }),
+  scenario("query", "of one session's locks, others have some", limits.sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(lock(actor(`s${i}`), [file(i)]));
+    const source = { engine: engineOf(crowd), presence: new PresenceTable(clockOf(crowd)) };
+    for (const i of upTo(looks)) crowd.look(() => built(lockRows(source, { id: `s${i}` })));
+    return looks;
+  }),
+  scenario("query", "of one session's messages, others have some", limits.sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    for (const i of upTo(n)) {
+      crowd.now += limits.messageRateMs;
+      crowd.before(say(actor(`s${i}`), `s${(i + 1) % n}`, "x"));
+    }
+    for (const i of upTo(looks)) crowd.look(() => built(postedRows(crowd.state, { id: `s${i}` })));
     return looks;
   }),
   scenario("start", "of a session, others are there and share values", limits.sessionsMax, (crowd, n) => {
@@ -67,7 +104,7 @@ interface Known {
 
 /** Sessions, more than are compared with one; each set a value, and the last ones were seen last. */
 function peopled(crowd: Crowd, n: number): Known {
-  const presence = new PresenceTable({ now: () => crowd.now, wall: () => crowd.now, at: () => () => {} });
+  const presence = new PresenceTable(clockOf(crowd));
   for (const i of upTo(limits.nearSessionsMax + n)) {
     crowd.before(begin(`s${i}`));
     crowd.before(put(`k${i}`, crowd.now));
@@ -86,6 +123,14 @@ function told(crowd: Crowd, known: Known, session: string, isStart: boolean): Ho
   const outcome = listPeers({ services, delivery } as unknown as Run, { do: "list_peers", session, ...what });
   delivery.settle(true);
   return outcome;
+}
+
+function clockOf(crowd: Crowd): Clock {
+  return { now: () => crowd.now, wall: () => crowd.now, at: () => () => {} };
+}
+
+function built<Row>(rows: Iterable<Keyed<Row>>): Row[] {
+  return [...rows].map(({ row }) => row());
 }
 
 function engineOf({ state, now }: Crowd) {

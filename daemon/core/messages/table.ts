@@ -81,10 +81,14 @@ export function letterAt(messages: Messages, key: string, place: string): readon
 }
 
 export function messageAt(messages: Messages, place: string): Message {
-  const id = place.slice(place.indexOf(" ") + 1);
-  const message = messages.all.get(id);
-  assert(message !== undefined, () => `no message ${id}`);
+  const message = messageIn(messages, place);
+  assert(message !== undefined, () => `no message ${place}`);
   return message;
+}
+
+/** Returns the message of a sort key, if it is still there. */
+export function messageIn(messages: Messages, place: string): Message | undefined {
+  return messages.all.get(place.slice(place.indexOf(" ") + 1));
 }
 
 /** Yields the messages in an inbox, oldest first, each with its letter. */
