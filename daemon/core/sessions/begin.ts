@@ -28,7 +28,14 @@ import { end } from "./end.ts";
 import type { Named } from "./name-source.ts";
 import { firstName, nextName } from "./names.ts";
 import { noRoom, whoMakesRoom } from "./room.ts";
-import { addSession, renameSession, setIncarnations, setSuspended, suspendedAt } from "./table.ts";
+import {
+  addSession,
+  enterPresent,
+  renameSession,
+  setIncarnations,
+  setSuspended,
+  suspendedAt,
+} from "./table.ts";
 import { moveTeam } from "./teammates.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
@@ -206,6 +213,7 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
 export function livesOn({ sessions }: State, session: Session): void {
   sessions.preimages.writable(session).lostAt = null;
+  enterPresent(sessions, session);
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);
 }

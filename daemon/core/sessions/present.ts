@@ -3,10 +3,9 @@
  *
  * Invariant: between entries `present` lists exactly these, by project, in the order they began.
  */
-import { SortedKeys } from "../sorted-keys.ts";
 import type { Session, Sessions, State } from "../state.ts";
-import { idOfKey, startKey } from "./start-key.ts";
-import { leavePresent } from "./table.ts";
+import { idOfKey } from "./start-key.ts";
+import { enterPresent, leavePresent } from "./table.ts";
 
 export function isPresent({ locks }: State, { id, lostAt }: Session): boolean {
   return lostAt === null || locks.actors.bySession.has(id);
@@ -14,14 +13,8 @@ export function isPresent({ locks }: State, { id, lostAt }: Session): boolean {
 
 /** Lists the session if it is there, and takes it off the list if not. */
 export function settlePresence(state: State, session: Session): void {
-  const { present } = state.sessions;
-  if (!isPresent(state, session)) {
-    leavePresent(state.sessions, session);
-    return;
-  }
-  const known = present.get(session.project);
-  if (known === undefined) present.set(session.project, new SortedKeys(startKey(session)));
-  else known.add(startKey(session));
+  if (isPresent(state, session)) enterPresent(state.sessions, session);
+  else leavePresent(state.sessions, session);
 }
 
 /** Yields those who are there in a project, in the order they began. */

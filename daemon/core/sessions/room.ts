@@ -50,7 +50,8 @@ export function settleRoom(state: State): void {
     idle.delete(id);
     const session = live.get(id);
     if (session === undefined) continue;
-    settlePresence(state, session);
+    // The others are listed since they began, or were found again.
+    if (session.lostAt !== null) settlePresence(state, session);
     if (isIdle(state, session)) idle.add(id);
   }
   touched.clear();

@@ -143,10 +143,7 @@ export function removeSession(sessions: Sessions, session: Session): void {
 /** Moves a session to a project, under `wanted` or the next name that is free there. */
 export function renameSession(sessions: Sessions, session: Session, project: string, wanted: Named): void {
   unlist(sessions, session);
-  if (project !== session.project) {
-    leavePresent(sessions, session);
-    sessions.touched.add(session.id);
-  }
+  if (project !== session.project) leavePresent(sessions, session);
   const writable = sessions.preimages.writable(session);
   writable.project = project;
   writable.name = freeName(sessions, project, wanted.name);
@@ -280,6 +277,7 @@ function list(sessions: Sessions, session: Session): void {
   sessions.names.set(nameKey(project, name), id);
   sessions.sortedNames.add(nameKey(project, name));
   sessions.places.add(sortKeyOf(project, begun, id));
+  if (session.lostAt === null) enterPresent(sessions, session);
   sessions.ids.add(`${project}\n${id}`);
   const numbered = numberOf(project, name);
   if (numbered === null) return;
@@ -301,6 +299,13 @@ function unlist(sessions: Sessions, session: Session): void {
   alike.count -= 1;
   alike.from = Math.min(alike.from, numbered.n);
   if (alike.count === 0) sessions.numbered.delete(numbered.of);
+}
+
+/** Adds the session to the list of those who are there. */
+export function enterPresent({ present }: Sessions, session: Session): void {
+  const known = present.get(session.project);
+  if (known === undefined) present.set(session.project, new SortedKeys(startKey(session)));
+  else known.add(startKey(session));
 }
 
 /** Takes the session off the list of those who are there. */
