@@ -17,11 +17,23 @@ export type NewMessage = Omit<Message, "letters" | "open"> & { readonly letters:
 
 /** Adds a message with its letters, at least one. */
 export function addMessage(messages: Messages, { letters, ...rest }: NewMessage): Message {
-  const message: Message = { ...rest, letters: new Map(), open: 0 };
+  const message = { ...rest, letters: new Map<string, Letter>(), open: 0 };
   messages.all.set(message.id, message);
   messages.bytes += message.bytes;
   if (message.from !== null) addToSet(messages.bySender, message.from.id, message.id);
-  for (const letter of letters) putLetter(messages, message, letter);
+  const place = sortKeyOf(message);
+  let open = 0;
+  for (const letter of letters) {
+    const key = inboxKey(letter.to);
+    const inbox = inboxAt(messages, key, letter.to.id);
+    inbox.all.add(place);
+    listFor(inbox, letter)?.add(place);
+    const { size } = message.letters;
+    message.letters.set(key, letter);
+    messages.touched.add(letter.to.id);
+    if (message.letters.size > size && letter.state !== "read") open += 1;
+  }
+  countOpen(messages, message, open);
   return message;
 }
 
