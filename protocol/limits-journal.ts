@@ -9,8 +9,12 @@ export const journalLimits = {
   /** First size of the buffer for a write, and the largest that is kept for the next one. */
   writeBufferBytes: 64 * 1024,
   writeBufferKeptBytes: 1024 * 1024,
-  /** Entries stored and applied in one turn of the event loop; further ones follow in the next turns. */
+  /**
+   * Entries stored and applied in one turn of the event loop; further ones follow in the next turns. An entry that changes
+   * many rows counts as so many, and the end of a session as `sessionEndCost` and one for each of its rows.
+   */
   turnEntriesMax: 500,
+  sessionEndCost: 8,
   /** Entries that may become durable before the manifest is renamed again. */
   manifestEntries: 64,
   /** Entries after the last snapshot before the next one is taken. */

@@ -8,6 +8,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import { apply, skip } from "../core/apply.ts";
+import { costOf } from "../core/command-cost.ts";
 import type { Command, Entry, Proposal } from "../core/commands.ts";
 import type { Retry } from "../core/origin.ts";
 import type { Grant, Reply, Step } from "../core/outcome.ts";
@@ -125,7 +126,7 @@ export class Engine {
     }
     this.#answers.expect(n, command, caller);
     const proposal = { origin: this.#answers.origin(n), at: this.#clock.now(), command };
-    this.#options.journal.propose([proposal], this.#onFailed);
+    this.#options.journal.propose([proposal], this.#onFailed, costOf(this.#state, command));
     return n;
   }
 

@@ -7,6 +7,8 @@ import type { ProposeFailure } from "./journal.ts";
 export interface Waiting {
   readonly proposal: Proposal;
   readonly failed: (proposal: Proposal, reason: ProposeFailure) => void;
+  /** How many entries it counts as. */
+  readonly cost: number;
 }
 
 /** Runs a task in a later turn of the event loop, never before the caller has returned. */
@@ -14,7 +16,7 @@ export type Soon = (task: () => void) => void;
 
 /**
  * Collects the proposals of one turn of the event loop and commits them together, in order, up to
- * `limits.turnEntriesMax`; later turns commit the others. Proposals made during a commit join the next batch.
+ * `limits.turnEntriesMax` by their costs; later turns commit the others. Proposals made during a commit join the next batch.
  */
 /** A caller that waits until `until` proposals have been committed. */
 interface Barrier {
@@ -40,8 +42,9 @@ export class Batches {
     this.#commit = commit;
   }
 
-  add(proposals: readonly Proposal[], failed: Waiting["failed"]): void {
-    for (const proposal of proposals) this.#waiting.push({ proposal, failed });
+  /** `cost`: how many entries each of the proposals counts as. */
+  add(proposals: readonly Proposal[], failed: Waiting["failed"], cost = 1): void {
+    for (const proposal of proposals) this.#waiting.push({ proposal, failed, cost });
     this.#added += proposals.length;
     this.#schedule();
   }
@@ -86,8 +89,19 @@ export class Batches {
     this.#scheduled = true;
     this.#soon(() => {
       this.#scheduled = false;
-      if (this.#holds === 0) this.#commitFirst(limits.turnEntriesMax);
+      if (this.#holds === 0) this.#commitFirst(this.#countOfTurn());
     });
+  }
+
+  /** Returns how many of the waiting proposals one turn commits: at least one. */
+  #countOfTurn(): number {
+    let [count, left]: [number, number] = [0, limits.turnEntriesMax];
+    for (const { cost } of this.#waiting) {
+      left -= cost;
+      if (left < 0 && count > 0) break;
+      count += 1;
+    }
+    return count;
   }
 }
 

@@ -156,9 +156,9 @@ export class FileJournal implements Journal {
     if (this.#phase === "open") this.#isInPlace();
   }
 
-  propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"]): void {
+  propose(proposals: Parameters<Journal["propose"]>[0], failed: Waiting["failed"], cost = 1): void {
     if (this.#phase === "new") throw new Error("open the journal before proposing");
-    this.#batches.add(proposals, failed);
+    this.#batches.add(proposals, failed, cost);
   }
 
   barrier(): Promise<void> {

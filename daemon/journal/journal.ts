@@ -24,9 +24,14 @@ export interface Journal {
   open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened>;
   /**
    * Proposes commands, in order. `failed` is called for each that could not be stored. Unless `reason.outcome` is
-   * "unknown", such a command was not and will not be delivered.
+   * "unknown", such a command was not and will not be delivered. `cost`: how many entries each of them counts as, if the
+   * log bounds what it delivers in one turn of the event loop; 1 by default.
    */
-  propose(proposals: readonly Proposal[], failed: (p: Proposal, reason: ProposeFailure) => void): void;
+  propose(
+    proposals: readonly Proposal[],
+    failed: (p: Proposal, reason: ProposeFailure) => void,
+    cost?: number,
+  ): void;
   /** Entries up to this one survive a power cut. */
   readonly durableSeq: number;
   /**

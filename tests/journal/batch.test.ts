@@ -20,12 +20,12 @@ function world(refuse: (size: number) => number = () => 0) {
     },
   );
   let n = 0;
-  const add = (count: number) => {
+  const add = (count: number, cost?: number) => {
     const proposals = Array.from({ length: count }, (): Proposal => {
       n += 1;
       return { origin: { node: "n", epoch: 1, n }, at: 0, command: { type: "void", seq: 0 } };
     });
-    batches.add(proposals, () => {});
+    batches.add(proposals, () => {}, cost);
   };
   const turn = async () => {
     const due = tasks;
@@ -48,6 +48,17 @@ describe("a batch", () => {
     while ((await turn()) > 0);
     expect(sizes).toEqual([turnEntriesMax, turnEntriesMax, 7]);
     expect(committed).toEqual(Array.from({ length: 2 * turnEntriesMax + 7 }, (_, i) => i + 1));
+  });
+
+  it("takes fewer of those that cost more, in order, and one whatever it costs", async () => {
+    const { add, turn, sizes, committed } = world();
+    add(3, turnEntriesMax / 2);
+    add(1);
+    add(1, 2 * turnEntriesMax);
+    add(2);
+    while ((await turn()) > 0);
+    expect(sizes).toEqual([2, 2, 1, 2]);
+    expect(committed).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
   it("that is committed lets those pass who waited for it, not for what was added later", async () => {

@@ -156,7 +156,7 @@ export class RemoteLikeJournal implements Journal {
   propose(proposals: readonly Proposal[], failed: Waiting["failed"]): void {
     if (this.#phase === "new") throw new Error("open the journal before proposing");
     this.#proposed += proposals.length;
-    for (const proposal of proposals) this.#sending.push({ proposal, failed });
+    for (const proposal of proposals) this.#sending.push({ proposal, failed, cost: 1 });
     if (this.#phase === "closed") queueMicrotask(() => this.#failSending());
   }
 

@@ -22,7 +22,7 @@ import { everyoneElse, inboxKey, recipientOf, senderOf } from "./recipients.ts";
 import { addMessage, dropLetter, messageAt } from "./table.ts";
 
 /** The `to` that means all other sessions of the project. */
-const everyone = "everyone";
+export const everyone = "everyone";
 
 export const messageSend: Handler<"message_send"> = (state, command, _meta, step) => {
   const { actor, replyTo } = command;
