@@ -184,8 +184,11 @@ export const limits = {
   ringBytes: 8 * 1024 * 1024,
   /** Longest file of events that a start reads. */
   eventFileBytes: 64 * 1024 * 1024,
-  /** Events in a row that a subscriber's filter leaves out before it gets a bare cursor. */
-  bookmarkEvents: 1_000,
+  /**
+   * Events in a row that a subscriber's filter leaves out before it gets a bare cursor. A large event counts as several, so
+   * that these fill half of the ring at most.
+   */
+  bookmarkEvents: 4_000,
 
   // Timers.
   /** With more timers than this, each added one makes the scheduler check `timersSwept` others and drop the stale. */

@@ -50,7 +50,7 @@ export class EventHub {
   readonly #filters = new FilterIndex<Subscriber>();
   /** Current subscribers, the one that got a cursor longest ago first. */
   readonly #byTold = new Set<Subscriber>();
-  /** Events published so far. */
+  /** Events published so far, each with its weight. */
   #count = 0;
   /** How many more events may be sent to subscribers in this turn of the event loop. */
   #left: number = limits.turnSendsMax;
@@ -191,11 +191,11 @@ export class EventHub {
     const isLong = events.length > limits.turnEventsMax;
     let last = before;
     for (const one of events) {
-      this.#count += 1;
+      this.#count += weightOf(one);
       for (const subscriber of this.#filters.matching(one)) {
         if (subscriber.state !== "current") continue;
         if (isLong || this.#left <= 0) {
-          this.#leaveCurrent(subscriber, last);
+          this.#leaveCurrent(subscriber, last, weightOf(one));
           this.#catchUpInTurns(subscriber);
         } else this.#sendCurrent(subscriber, one, last);
       }
@@ -207,7 +207,7 @@ export class EventHub {
   #sendCurrent(subscriber: Subscriber, one: Published, last: string): void {
     const { connection } = subscriber;
     if (connection.unreadBytes >= limits.unreadEventBytes) {
-      this.#leaveCurrent(subscriber, last);
+      this.#leaveCurrent(subscriber, last, weightOf(one));
       return;
     }
     this.#toldNow(subscriber);
@@ -216,11 +216,11 @@ export class EventHub {
     connection.push(one.line);
   }
 
-  /** The client got everything up to `last`; `drained`, or a turn of its own, continues there. */
-  #leaveCurrent(subscriber: Subscriber, last: string): void {
+  /** The client got everything up to `last`, but for `missed`; `drained`, or a turn of its own, continues there. */
+  #leaveCurrent(subscriber: Subscriber, last: string, missed: number): void {
     subscriber.state = "stopped";
     subscriber.cursor = last;
-    subscriber.skipped = Math.max(0, this.#count - 1 - subscriber.toldAt);
+    subscriber.skipped = Math.max(0, this.#count - missed - subscriber.toldAt);
     this.#byTold.delete(subscriber);
   }
 
@@ -232,7 +232,7 @@ export class EventHub {
       return false;
     }
     subscriber.cursor = one.cursor;
-    subscriber.skipped += 1;
+    subscriber.skipped += weightOf(one);
     if (passes(subscriber.filter, one)) {
       connection.push(one.line);
       subscriber.skipped = 0;
@@ -252,7 +252,7 @@ export class EventHub {
       this.#left -= 1;
       this.#refill();
       if (connection.unreadBytes >= limits.unreadEventBytes)
-        this.#leaveCurrent(subscriber, this.#ring.cursor);
+        this.#leaveCurrent(subscriber, this.#ring.cursor, 0);
       else connection.push(bookmark(this.#ring.cursor));
     }
   }
@@ -290,6 +290,11 @@ function isForOwner({ event, about }: CoreEvent): boolean {
 
 function isUnasked(name: string): boolean {
   return (unasked as ReadonlySet<string>).has(name);
+}
+
+/** As how many events this one counts until the next bare cursor. */
+function weightOf({ bytes }: Published): number {
+  return Math.ceil((2 * limits.bookmarkEvents * bytes) / limits.ringBytes);
 }
 
 function bookmark(cursor: string): string {

@@ -34,6 +34,12 @@ const started = (id: string): { events: CoreEvent[]; lastEventCursor: null } => 
   lastEventCursor: null,
 });
 
+function released(files: readonly string[]): CoreEvent {
+  const holder = { id: "b", agent: null, name: "b" };
+  const event = { event: "lock_released", files, paths: files, holder, cause: "unlocked" } as const;
+  return { event, about: ["b"], project: "/p" };
+}
+
 const everything = { names: null, project: null, session: null, path: null };
 
 describe("the hub of events", () => {
@@ -197,5 +203,22 @@ describe("the hub of events", () => {
       { type: "event", event: "bookmark", cursor: `1.${limits.bookmarkEvents + 1}.1` },
       { type: "event", event: "bookmark", cursor: `1.${2 * limits.bookmarkEvents + 1}.1` },
     ]);
+  });
+
+  it("sends it before large events push the last one out of the ring", () => {
+    const hub = new EventHub(() => [], new Turns());
+    const listener = new Listener();
+    hub.publish(1, 1, started("before"));
+    hub.subscribe(listener.asConnection, { ...everything, session: "a" }, undefined);
+    hub.drained(listener.asConnection);
+    const files = Array.from({ length: limits.eventFilesMax }, (_, i) => `/p/file-${i}.ts`);
+    let last = 1;
+    for (let seq = 2; seq < limits.bookmarkEvents; seq += 1) {
+      hub.publish(1, seq, { events: [released(files)], lastEventCursor: null });
+      const told = listener.lines.splice(0).map(line => JSON.parse(line));
+      if (told.length > 0) last = Number(told[0].cursor.split(".")[1]);
+      expect(hub.subscribe(new Listener().asConnection, everything, `1.${last}.1`).lagged).toBe(false);
+    }
+    expect(last).toBeGreaterThan(1);
   });
 });
