@@ -1,7 +1,8 @@
 /**
  * What stalls a daemon: every request of the wire, and every step of the background, among few and among many. Beside each
  * go pings from outside, and a watch of the event loop. `STALL=100,10000` in the environment takes other sizes, and
- * `STALL_ONLY=words` what has these words in its name.
+ * `STALL_ONLY=words,others` what has one of them in its
+ * name.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -29,7 +30,8 @@ interface Cost extends Watched {
 
 export async function* stall(): Tables {
   const sizes = (process.env["STALL"] ?? "100,10000,100000").split(",").map(Number);
-  const only = process.env["STALL_ONLY"] ?? "";
+  const only = (process.env["STALL_ONLY"] ?? "").split(",");
+  const isAsked = (name: string) => only.some(words => name.includes(words));
   const costs = new Map<string, Map<number, Cost>>();
   const stops: Figure[] = [];
   for (const n of sizes) {
@@ -45,13 +47,13 @@ export async function* stall(): Tables {
       for (const [type, list] of Object.entries(probes)) {
         for (const probe of list) {
           const name = `${type} ${probe.what}`.trim();
-          if (name.includes(only)) note(name, await askedOf(world, probe, name));
+          if (isAsked(name)) note(name, await askedOf(world, probe, name));
         }
       }
-      for (const step of before) if (step.what.includes(only)) note(step.what, await steppedIn(world, step));
+      for (const step of before) if (isAsked(step.what)) note(step.what, await steppedIn(world, step));
       stops.push(...(await stopped(world)));
       await world.start();
-      for (const step of after) if (step.what.includes(only)) note(step.what, await steppedIn(world, step));
+      for (const step of after) if (isAsked(step.what)) note(step.what, await steppedIn(world, step));
     } finally {
       await world.end();
     }

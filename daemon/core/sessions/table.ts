@@ -202,8 +202,12 @@ export function sessionsAt({ byProcess, live }: Sessions, anchor: Anchor): Sessi
 
 /** Returns the session of a pid that began last: a process has several after its client cleared the conversation. */
 export function latestAt({ byPid, live }: Sessions, pid: number): Session | undefined {
-  const found = [...(byPid.get(pid) ?? [])].flatMap(id => live.get(id) ?? []);
-  return found.sort((a, b) => b.begun - a.begun)[0];
+  let latest: Session | undefined;
+  for (const id of byPid.get(pid) ?? []) {
+    const session = live.get(id);
+    if (session !== undefined && (latest === undefined || session.begun > latest.begun)) latest = session;
+  }
+  return latest;
 }
 
 /** Returns the number of sessions of this process. */
