@@ -35,6 +35,8 @@ export class Life {
   readonly #proposed = new Set<string>();
   #lastBusyAt: number;
   #cancel: (() => void) | null = null;
+  /** The next turn of a check for silence, if one is under way. */
+  #checking: NodeJS.Immediate | null = null;
 
   constructor(options: LifeOptions) {
     this.#options = options;
@@ -54,6 +56,7 @@ export class Life {
 
   close(): void {
     this.#cancel?.();
+    clearImmediate(this.#checking ?? undefined);
     this.#options.anchors.close();
   }
 
@@ -77,13 +80,28 @@ export class Life {
     // In the same turn of the event loop: each time that a daemon at rest wakes up costs more than a few looks.
     void anchors.look();
     presence.keepOnly(engine.state.sessions.live);
-    for (const id of this.#anchorless) {
-      const session = engine.state.sessions.live.get(id);
-      if (session !== undefined && session.lostAt === null && this.#isSilent(session)) this.#lost(session);
-    }
+    if (this.#checking === null) this.#checkSilence(this.#anchorless.values());
     if (engine.state.sessions.live.size > 0 || this.#hasClients()) this.#lastBusyAt = clock.now();
     else if (idleExitMs > 0 && clock.now() - this.#lastBusyAt >= idleExitMs)
       this.#options.stop("no session for a while");
+  }
+
+  /** Looks for silent sessions, those of one turn now and the others in later turns. */
+  #checkSilence(left: Iterator<string>): void {
+    const { live } = this.#options.services.engine.state.sessions;
+    let [checks, lost]: [number, number] = [limits.silenceChecksPerTurn, limits.lostPerTurn];
+    for (; checks > 0 && lost > 0; checks -= 1) {
+      const { value: id, done } = left.next();
+      if (done === true) {
+        this.#checking = null;
+        return;
+      }
+      const session = live.get(id);
+      if (session === undefined || session.lostAt !== null || !this.#isSilent(session)) continue;
+      this.#lost(session);
+      lost -= 1;
+    }
+    this.#checking = setImmediate(() => this.#checkSilence(left));
   }
 
   #hasClients(): boolean {
