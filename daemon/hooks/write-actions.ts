@@ -7,7 +7,7 @@ import { type Actor, sameActor } from "../core/actor.ts";
 import type { WriteNote } from "../core/commands.ts";
 import type { FileRef, Written } from "../core/file-ref.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
-import { locksOf, rowsOfSession } from "../core/locks/by-actor.ts";
+import { locksOf } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { pathOf, type Spelled } from "../core/locks/replies.ts";
 import { refs } from "../facts/file-refs.ts";
@@ -30,6 +30,7 @@ import { releaseIndexes } from "./git-guard.ts";
 import { noteReturned } from "./git-guard-returned.ts";
 import { tellTaken } from "./git-guard-taken.ts";
 import type { HookServices } from "./hook-services.ts";
+import { watchedKeys } from "./watched-keys.ts";
 
 export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
   const { services } = run;
@@ -123,7 +124,7 @@ async function changedWhile(
 ): Promise<Written[]> {
   const { state } = services.engine;
   const changed: Written[] = [];
-  for (const key of watched(services, actor)) {
+  for (const key of watchedKeys(services.engine.state, actor.session)) {
     // The holder is writing this file: the end of that write reports it.
     if ((state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
     const work = state.writes.files.get(key);
@@ -151,26 +152,6 @@ function isAftermath(
   if (written === null) return false;
   const writtenAt = clock.wall() - (clock.now() - written.at);
   return changedAt <= writtenAt + limits.aftermathMs;
-}
-
-/** Keys of files to check, at most `limits.shellFilesMax`. Never walks a directory. */
-function watched({ engine }: HookServices, { session }: Actor): ReadonlySet<string> {
-  const { sessions, locks, writes } = engine.state;
-  const project = sessions.live.get(session)?.project;
-  const keys = new Set<string>();
-  const add = (key: string) => keys.size < limits.shellFilesMax && keys.add(key);
-  for (const { id, project: its } of sessions.live.values()) {
-    if (its !== project) continue;
-    for (const row of rowsOfSession(locks.actors, id, null)) {
-      for (const hold of holdsOf(engine.state, row)) if (!hold.dir && hold.yieldMs > 0) add(hold.key);
-    }
-  }
-  for (const ofWorktree of writes.byWorktree.values()) {
-    const [first] = ofWorktree;
-    if (first === undefined || writes.files.get(first)?.project !== project) continue;
-    for (const key of [...ofWorktree].reverse()) add(key);
-  }
-  return keys;
 }
 
 async function withoutIgnored(services: HookServices, files: readonly Written[]): Promise<Written[]> {

@@ -6,6 +6,7 @@ import type { Run } from "../../daemon/hooks/action.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { PeerMemory } from "../../daemon/hooks/peer-changes.ts";
 import { listPeers } from "../../daemon/hooks/peers.ts";
+import { watchedKeys } from "../../daemon/hooks/watched-keys.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { contextPage } from "../../daemon/views/context.ts";
@@ -31,6 +32,7 @@ import { WorkCount } from "./work-count.ts";
 /** Few, and so many that whatever walks through all of them stands out. */
 const [few, many] = [20, 2_000];
 const looks = 10;
+const none = Number.POSITIVE_INFINITY;
 
 const requests: readonly Scenario[] = [
   scenario("whoami", "by a process, others have one each", limits.sessionsMax, (crowd, n) => {
@@ -93,6 +95,20 @@ const requests: readonly Scenario[] = [
     for (const i of upTo(looks)) known.presence.seen(`s${i}`);
     for (const i of upTo(looks)) crowd.look(() => told(crowd, known, `s${i}`, true));
     return looks;
+  }),
+  scenario("shell", "a command that ran, others lock nothing", limits.sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    crowd.before(lock(actor("s0"), [file(0)]));
+    for (const _ of upTo(looks)) crowd.look(() => expect(watchedKeys(crowd.state, "s1").size).toBe(1));
+    return looks;
+  }),
+  scenario("shell", "a command that ran, others lock more than it looks at", none, (crowd, n) => {
+    const each = Math.ceil((limits.shellFilesMax + n) / 4);
+    for (const i of upTo(4)) crowd.before(begin(`s${i}`));
+    for (const i of upTo(4))
+      for (const k of upTo(each)) crowd.before(lock(actor(`s${i}`), [file(i * each + k)]));
+    crowd.look(() => watchedKeys(crowd.state, "s1"));
+    return limits.shellFilesMax;
   }),
 ];
 
