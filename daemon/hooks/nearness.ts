@@ -15,11 +15,16 @@ type Distance = 0 | 1 | 2;
 
 /** Returns the latest locks of a session and its agents, the latest first; at most `limits.glanceLocksMax`. */
 export function latestHolds({ engine: { state } }: Pick<RowSource, "engine">, session: string): Hold[] {
-  return rowsOfSession(state.locks.actors, session, null)
-    .flatMap(({ holds }) => [...holds].slice(-limits.glanceLocksMax))
-    .flatMap(key => state.locks.holds.get(key) ?? [])
-    .sort((a, b) => b.first.grant - a.first.grant)
-    .slice(0, limits.glanceLocksMax);
+  const latest: Hold[] = [];
+  for (const { holds } of rowsOfSession(state.locks.actors, session, null)) {
+    let passed = holds.size - limits.glanceLocksMax;
+    for (const key of holds) {
+      const hold = passed > 0 ? undefined : state.locks.holds.get(key);
+      passed -= 1;
+      if (hold !== undefined) latest.push(hold);
+    }
+  }
+  return latest.sort((a, b) => b.first.grant - a.first.grant).slice(0, limits.glanceLocksMax);
 }
 
 /** The files and directories of one session's work, by which others are compared. */
