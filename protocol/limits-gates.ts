@@ -29,6 +29,8 @@ export const gateLimits = {
   changesChars: 700,
   /** Sessions whose nearness is compared, and sessions whose changes a prompt tells. */
   nearSessionsMax: 200,
+  /** The effort of looking at these, as of so many bytes of a long reply (`turnBytes`): two looks a turn. */
+  peersEffort: 32 * 1024,
   /** Files of each kind (declared, changed, touched) by which a session's nearness is judged. */
   nearFilesMax: 100,
 

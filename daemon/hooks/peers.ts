@@ -26,6 +26,12 @@ const nobody = {
   ...{ readyTasks: 0, ownTasks: [], unread: 0, changes: null },
 } as const;
 
+/** Lists them when the connection has its turn: many agents may start at the same time. */
+export async function listPeersInTurn(run: Run, action: ActionOf<"list_peers">): Promise<HookOutcome> {
+  const outcome = await run.call.inTurn(() => listPeers(run, action), limits.peersEffort);
+  return outcome ?? { did: "list_peers", ok: true, self: "", ...nobody };
+}
+
 export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome {
   const { services } = run;
   const { session } = action;

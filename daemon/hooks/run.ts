@@ -13,7 +13,7 @@ import { guard, releaseIndex } from "./git-guard.ts";
 import { glance } from "./glance.ts";
 import type { HookServices } from "./hook-services.ts";
 import { inbox, notes } from "./inbox.ts";
-import { listPeers } from "./peers.ts";
+import { listPeersInTurn } from "./peers.ts";
 import {
   awaitRelease,
   begin,
@@ -61,7 +61,7 @@ const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   inbox,
   notes,
   end,
-  list_peers: listPeers,
+  list_peers: listPeersInTurn,
   glance,
   prompt_submitted: promptSubmitted,
   await_release: awaitRelease,

@@ -76,6 +76,19 @@ export class Call {
     }
   }
 
+  /**
+   * Does work of this effort (as of so many bytes of a long reply) when the connection has its turn; resolves with null if
+   * the connection closes first.
+   */
+  inTurn<T>(work: () => T, effort: number): Promise<T | null> {
+    function* steps(): Steps<T> {
+      const done = work();
+      yield effort;
+      return done;
+    }
+    return this.#services.turns.make(this.connection, steps());
+  }
+
   /** Lets a handler continue on its own; the connection's next requests do not wait for it. */
   alone(work: Promise<void>): void {
     work.catch(error => this.#onBug(this, error));
