@@ -1,6 +1,7 @@
 import { callerLimits } from "./limits-callers.ts";
 import { checkLimits } from "./limits-checks.ts";
 import { debateLimits } from "./limits-debate.ts";
+import { eventLimits } from "./limits-events.ts";
 import { gateLimits } from "./limits-gates.ts";
 import { guardLimits } from "./limits-guard.ts";
 import { healthLimits } from "./limits-health.ts";
@@ -181,17 +182,7 @@ export const limits = {
   /** All kept replies together, as JSON in UTF-16 units. */
   repliesChars: 16 * 1024 * 1024,
 
-  // Events.
-  /** Events kept for subscribers that reconnect: entries and bytes. */
-  ringEntriesMax: 10_000,
-  ringBytes: 8 * 1024 * 1024,
-  /** Longest file of events that a start reads. */
-  eventFileBytes: 64 * 1024 * 1024,
-  /**
-   * Events in a row that a subscriber's filter leaves out before it gets a bare cursor. A large event counts as several, so
-   * that these fill half of the ring at most.
-   */
-  bookmarkEvents: 4_000,
+  ...eventLimits,
 
   // Timers.
   /** With more timers than this, each added one makes the scheduler check `timersSwept` others and drop the stale. */
