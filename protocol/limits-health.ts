@@ -30,4 +30,7 @@ export const healthLimits = {
   leadLooksMax: 200,
   /** How far back the first look, and one at a terminal, shows what is new, in milliseconds. */
   leadNewsMs: 900_000,
+  /** Sessions checked for silence, and found lost, in one turn of the event loop; the next ones follow in the next turns. */
+  silenceChecksPerTurn: 2_000,
+  lostPerTurn: 250,
 } as const;

@@ -107,9 +107,6 @@ export const limits = {
   agentsPerSessionMax: 1_000,
   /** Silence after which a session without anchor counts as lost. */
   silenceMs: 300_000,
-  /** Sessions checked for silence, and found lost, in one turn of the event loop; the next ones follow in the next turns. */
-  silenceChecksPerTurn: 2_000,
-  lostPerTurn: 250,
   /** A lost session's turn locks end after this. */
   lockDelayMs: 15_000,
   /** A lost session ends after this. */
