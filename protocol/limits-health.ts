@@ -32,5 +32,5 @@ export const healthLimits = {
   leadNewsMs: 900_000,
   /** Sessions checked for silence, and found lost, in one turn of the event loop; the next ones follow in the next turns. */
   silenceChecksPerTurn: 2_000,
-  lostPerTurn: 250,
+  lostPerTurn: 100,
 } as const;

@@ -224,7 +224,7 @@ export const limits = {
   /** Anchor processes checked before other work's turn. */
   anchorBatchMax: 256,
   /** Timers proposed in one turn of the event loop; further ones follow in the next turns. */
-  turnTimersMax: 250,
+  turnTimersMax: 100,
   /** Files of processes in the process table that are kept open, two of each process. */
   statsOpenMax: 512,
   /** Looks at a process in a row that see only whether it lives, and not whether a signal stopped it. */
