@@ -52,6 +52,8 @@ export class PresenceFile {
   /** The lines of the save under way, or of the last one. */
   #lines: Generator<string, void> | null = null;
   #savedAtMs: number;
+  /** When the file was written last: what it says is good for `presenceKeptMs` from then on. */
+  #writtenAtMs = 0;
   #hasFailed = false;
 
   constructor(options: PresenceFileOptions) {
@@ -84,15 +86,15 @@ export class PresenceFile {
   }
 
   /**
-   * Saves if the last save was a while ago and something may have changed; costs a comparison else. The rows of many
-   * sessions are written in several turns of the event loop, each row as it is then.
+   * Saves if the last save was a while ago and something may have changed, or the file grows old; costs a comparison
+   * else. The rows of many sessions are written in several turns of the event loop, each row as it is then.
    */
   saveSoon(): void {
     const { clock, soon = task => void setImmediate(task) } = this.#options;
     if (clock.now() - this.#savedAtMs < limits.presenceSaveMs) return;
     this.#savedAtMs = clock.now();
     const mark = this.#markNow();
-    if (mark === this.#savedMark) return;
+    if (mark === this.#savedMark && !this.#isOld()) return;
     const lines = this.#linesNow();
     this.#lines = lines;
     const pieces: string[] = [];
@@ -117,6 +119,11 @@ export class PresenceFile {
     this.#savedAtMs = this.#options.clock.now();
     this.#lines = null;
     this.#write([...this.#linesNow()], this.#markNow());
+  }
+
+  /** A daemon that is killed after a long rest leaves a file that the next one takes. */
+  #isOld(): boolean {
+    return this.#options.clock.now() - this.#writtenAtMs >= limits.presenceKeptMs / 2;
   }
 
   /** Stays the same while what `save` would write does. */
@@ -144,7 +151,7 @@ export class PresenceFile {
   #write(lines: readonly string[], mark: string): void {
     const { path, clock, onTrouble } = this.#options;
     const text = `{${lines.join(",")}}`;
-    if (text === this.#saved) {
+    if (text === this.#saved && !this.#isOld()) {
       this.#savedMark = mark;
       return;
     }
@@ -155,6 +162,7 @@ export class PresenceFile {
       });
       renameSync(`${path}.new`, path);
       this.#saved = text;
+      this.#writtenAtMs = clock.now();
       this.#savedMark = mark;
     } catch (error) {
       if (!this.#hasFailed) onTrouble("who is active could not be stored for a restart", error);

@@ -61,6 +61,19 @@ it("keeps who was active since when, who needs a person, and which agents lived 
   expect(two.presence.rows.has("gone")).toBe(false);
 });
 
+it("keeps it over a long rest, however the daemon ends", () => {
+  const one = daemonAt(start);
+  one.file.load(live);
+  one.presence.of("s1").attention = { text: "asks about Bash", agent: null, at: start };
+  for (let restMs = 0; restMs < 3 * limits.presenceKeptMs; restMs += limits.presenceSaveMs) {
+    one.clock.pass(limits.presenceSaveMs);
+    one.file.saveSoon();
+  }
+  const two = daemonAt(one.clock.wall());
+  two.file.load(live);
+  expect(two.presence.of("s1").attention?.at).toBe(start);
+});
+
 it("takes nothing of a session that ended, nor of another one with its id", () => {
   const one = daemonAt(start);
   one.file.load(live);
