@@ -6,6 +6,8 @@ export const journalLimits = {
   recordBytes: 4 * 1024 * 1024,
   /** Bytes of the journal that a start reads at once. */
   journalReadBytes: 1024 * 1024,
+  /** Sessions, and files, that a start keeps as one object each while it reads; then it begins anew. */
+  knownNamesMax: 32_768,
   /** First size of the buffer for a write, and the largest that is kept for the next one. */
   writeBufferBytes: 64 * 1024,
   writeBufferKeptBytes: 1024 * 1024,

@@ -47,8 +47,8 @@ export interface Journal {
   barrier(): Promise<void>;
   /**
    * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects
-   * if it could not be stored, or the journal closes meanwhile: the earlier snapshot and the log still exist then. The state comes in pieces, because to
-   * put a large one together would stop the event loop.
+   * if it could not be stored, or the journal closes meanwhile: the earlier snapshot and the log still exist then. The
+   * state comes in pieces, because to put a large one together would stop the event loop.
    */
   saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void>;
   /**

@@ -2,6 +2,7 @@
  * Names that a journal tells again and again. Equal ones become one object: it costs no further memory, and a table that
  * is asked for it knows its hash and need not compare it letter by letter.
  */
+import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
 
@@ -13,10 +14,10 @@ interface Known {
   readonly names: readonly FileName[];
 }
 
-/** Of each kind; then it begins anew. */
-const namesMax = 32_768;
-
-/** The latest names of a journal that is being read. Invariant: what it returns equals what a caller would make. */
+/**
+ * The latest names of a journal that is being read, `limits.knownNamesMax` of each kind. Invariant: what it returns equals
+ * what a caller would make.
+ */
 export class KnownNames {
   readonly #actors = new Map<string, Actor>();
   readonly #files = new Map<string, Known>();
@@ -48,7 +49,7 @@ export class KnownNames {
 }
 
 function kept<Value>(known: Map<string, Value>, name: string, value: Value): Value {
-  if (known.size >= namesMax) known.clear();
+  if (known.size >= limits.knownNamesMax) known.clear();
   known.set(name, value);
   return value;
 }
