@@ -212,8 +212,10 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
 export function livesOn({ sessions }: State, session: Session): void {
-  sessions.preimages.writable(session).lostAt = null;
-  enterPresent(sessions, session);
+  if (session.lostAt !== null) {
+    sessions.preimages.writable(session).lostAt = null;
+    enterPresent(sessions, session);
+  }
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);
 }
