@@ -33,7 +33,8 @@ export async function bundleInto(outdir, options = {}) {
     readLimits(build),
     build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"], plugins: [builtApart, smallValidator] }),
     build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
-    build({ ...esm, entryPoints: ["bin/frequent/*.ts"], entryNames: "frequent-[name]" }),
+    // Nothing logs the stack of a frequent command: names would only make it larger.
+    build({ ...esm, entryPoints: ["bin/frequent/*.ts"], entryNames: "frequent-[name]", keepNames: false }),
     build({
       ...common,
       format: "cjs",
