@@ -126,8 +126,18 @@ export class Engine {
     }
     this.#answers.expect(n, command, caller);
     const proposal = { origin: this.#answers.origin(n), at: this.#clock.now(), command };
-    this.#options.journal.propose([proposal], this.#onFailed, costOf(this.#state, command));
+    this.#options.journal.propose([proposal], this.#onFailed, this.#costOf(command));
     return n;
+  }
+
+  /** A bug here costs an estimate: the step of a command that is broken throws too, and is void. */
+  #costOf(command: Command): number {
+    try {
+      return costOf(this.#state, command);
+    } catch (error) {
+      this.#options.onTrouble(`the cost of a ${command.type} is not known`, error);
+      return 1;
+    }
   }
 
   /** Proposes a command of the daemon itself until the log takes it. */
