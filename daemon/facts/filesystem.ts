@@ -3,7 +3,14 @@ import type { BigIntStats } from "node:fs";
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { NotHere, PerDeviceLimit, type Probed } from "./per-device-limit.ts";
-import { isOutOfDescriptors, nodeProber, nodeProberHere, type Prober, type ProberHere } from "./prober.ts";
+import {
+  isOutOfDescriptors,
+  type Mount,
+  nodeProber,
+  nodeProberHere,
+  type Prober,
+  type ProberHere,
+} from "./prober.ts";
 import { WorkClock } from "./work-clock.ts";
 
 /** A fact that could not be established; `unreachable` is a sentence for people. */
@@ -68,6 +75,8 @@ export class BudgetedFs {
   readonly #now: () => number;
   readonly #factMs: number;
   readonly #localDevices = new Set<bigint>();
+  #table: readonly Mount[] | null = null;
+  /** The table by mount points. */
   #mounts: ReadonlyMap<string, boolean> | null = null;
   #mountsUntil = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
@@ -248,6 +257,7 @@ export class BudgetedFs {
 
   #refreshMounts(): Promise<void> | null {
     if (this.#now() < this.#mountsUntil) return null;
+    if (this.#reading === null && this.#readMountsNow()) return null;
     this.#reading ??= this.#readMounts().finally(() => {
       this.#mountsUntil = this.#now() + limits.mountsKeptMs;
       this.#reading = null;
@@ -265,11 +275,28 @@ export class BudgetedFs {
       const way = { lane: "mounts", local: true };
       const probed = await this.#ask(way, budget, prober => prober.mounts(), this.#here);
       if (probed.late) return;
-      this.#mounts =
-        probed.value === null ? null : new Map(probed.value.map(({ point, local }) => [point, local]));
+      this.#setMounts(probed.value);
     } catch {
       // The earlier table stays; without one, the parent's device decides.
     }
+  }
+
+  /** Reads the mount points in this thread; false if only the pool may. */
+  #readMountsNow(): boolean {
+    if (this.#here === null || !this.#mayAskHere("mounts")) return false;
+    try {
+      this.#setMounts(this.#here.mountsNow());
+    } catch {
+      // As above.
+    }
+    this.#mountsUntil = this.#now() + limits.mountsKeptMs;
+    return true;
+  }
+
+  #setMounts(table: readonly Mount[] | null): void {
+    if (table === this.#table) return;
+    this.#table = table;
+    this.#mounts = table === null ? null : new Map(table.map(({ point, local }) => [point, local]));
   }
 }
 

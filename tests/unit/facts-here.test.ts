@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BudgetedFs, type Look } from "../../daemon/facts/filesystem.ts";
-import { type Mount, nodeProber, nodeProberHere } from "../../daemon/facts/prober.ts";
+import { type Mount, nodeProber, nodeProberHere, type Prober } from "../../daemon/facts/prober.ts";
 import { limits } from "../../protocol/limits.ts";
 
 let top = "";
@@ -19,7 +19,8 @@ afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 /** A filesystem with these mounts beside a local root, and the thread that each question to it ran in. */
 function world(mounts: readonly Mount[] = []) {
-  const table = async () => [{ point: "/", local: true }, ...mounts];
+  const mountsNow = () => [{ point: "/", local: true }, ...mounts];
+  const table = async () => mountsNow();
   const asked: ("pool" | "here")[] = [];
   const noting =
     <A extends readonly unknown[], T>(thread: "pool" | "here", probe: (...args: A) => Promise<T>) =>
@@ -37,6 +38,7 @@ function world(mounts: readonly Mount[] = []) {
   const here = {
     ...nodeProberHere,
     mounts: table,
+    mountsNow,
     lstat: noting("here", nodeProberHere.lstat),
     readSmall: noting("here", nodeProberHere.readSmall),
   };
@@ -86,6 +88,37 @@ describe("a question about a file", () => {
     expect(names).toEqual(["a.txt"]);
     expect(asked).toEqual(["pool"]);
   });
+});
+
+test("a table of mounts is read at once, and is the same one until it changes", async () => {
+  const first = nodeProberHere.mountsNow();
+  expect(first).toEqual(await nodeProber.mounts());
+  expect(nodeProberHere.mountsNow()).toBe(first);
+});
+
+test("a mount is noticed when the table is too old", async () => {
+  let now = 0;
+  let mounts = [{ point: "/", local: true }];
+  const asked: string[] = [];
+  const pool: Prober = {
+    ...nodeProber,
+    lstat: path => {
+      asked.push(path);
+      return nodeProber.lstat(path);
+    },
+  };
+  const here = { ...nodeProberHere, mountsNow: () => mounts };
+  const fs = new BudgetedFs(pool, () => now, { here });
+  const file = join(top, "share", "a.txt");
+  const look = () => fs.fact(budget => fs.look(file, null, budget, (prober, at) => prober.lstat(at)));
+  await look();
+  mounts = [...mounts, { point: join(top, "share"), local: false }];
+  now += limits.mountsKeptMs - 1;
+  await look();
+  expect(asked).toEqual([]);
+  now += 1;
+  await look();
+  expect(asked).toEqual([file]);
 });
 
 test("so many in one turn are asked here, the next one lets other work in, and then they are again", async () => {
