@@ -11,6 +11,7 @@ import {
   type Prober,
   type ProberHere,
 } from "./prober.ts";
+import { RealDirectories } from "./real-directories.ts";
 import { WorkClock } from "./work-clock.ts";
 
 /** A fact that could not be established; `unreachable` is a sentence for people. */
@@ -40,7 +41,7 @@ export interface OutsideOptions {
 
 /** Options of one question. */
 export interface Look {
-  /** A link may lead the path to an unknown filesystem: unless it has none, only the thread pool is used. */
+  /** A link may lead the path to an unknown filesystem: unless it has none in this turn, only the thread pool is used. */
   readonly maybeElsewhere?: boolean;
 }
 
@@ -71,6 +72,7 @@ export class BudgetedFs {
   readonly clock: WorkClock;
   readonly #prober: Prober;
   readonly #here: ProberHere | null;
+  readonly #directories: RealDirectories | null;
   readonly #lanes: PerDeviceLimit;
   readonly #now: () => number;
   readonly #factMs: number;
@@ -91,6 +93,8 @@ export class BudgetedFs {
     this.#prober = prober;
     this.#here =
       options.here === undefined && prober === nodeProber ? nodeProberHere : (options.here ?? null);
+    const { lstatNow } = this.#here ?? {};
+    this.#directories = lstatNow === undefined ? null : new RealDirectories(lstatNow);
     this.clock = options.clock ?? new WorkClock();
     this.#lanes = new PerDeviceLimit(limits.factsPerDeviceMax, this.clock);
     this.#now = now;
@@ -140,7 +144,12 @@ export class BudgetedFs {
       throw new NoAnswer(`${JSON.stringify(path)} contains a NUL character; no file can`);
     await this.#refreshMounts();
     const way = this.#wayTo(path, device);
-    const here = maybeElsewhere && !(way.local && this.#here?.isReal(path)) ? null : this.#here;
+    let here = this.#here;
+    if (maybeElsewhere) {
+      const found = way.local ? this.#directories?.find(path) : undefined;
+      if (found === null) return null;
+      if (found === undefined) here = null;
+    }
     try {
       for (;;) {
         try {

@@ -56,8 +56,8 @@ export interface Prober {
 export interface ProberHere extends Prober {
   /** `mounts` at once: the same table as the last time if nothing was mounted or unmounted. */
   mountsNow(): readonly Mount[] | null;
-  /** Whether no part of an absolute path is a link; parts that do not exist are none. */
-  isReal(path: string): boolean;
+  /** `lstat` at once; null if the file does not exist. */
+  lstatNow(path: string): BigIntStats | null;
 }
 
 export const nodeProber: Prober = {
@@ -86,7 +86,7 @@ export const nodeProber: Prober = {
 
 /** The same questions in this thread, for local filesystems. Slow questions stay with the pool. */
 export const nodeProberHere: ProberHere = {
-  isReal,
+  lstatNow: path => lstatSync(path, { bigint: true, throwIfNoEntry: false }) ?? null,
   lstat: async path => lstatSync(path, { bigint: true }),
   readlink: async path => readlinkSync(path),
   realpath: async path => realpathSync.native(path),
@@ -151,22 +151,6 @@ async function readTail(path: string, bytesMax: number): Promise<FileEnd | null>
     return { text: buffer.toString("utf8", 0, read), sizeBytes: size, changedAt: mtimeMs };
   } finally {
     await handle.close();
-  }
-}
-
-/** From the root on: each part is looked at when those before it are known to be no links. */
-function isReal(path: string): boolean {
-  for (let end = path.indexOf("/", 1); ; end = path.indexOf("/", end + 1)) {
-    const part = end === -1 ? path : path.slice(0, end);
-    try {
-      const stat = lstatSync(part, { throwIfNoEntry: false });
-      if (stat === undefined) return true;
-      if (stat.isSymbolicLink()) return false;
-    } catch {
-      // It may not be looked at: the pool reports why.
-      return false;
-    }
-    if (end === -1) return true;
   }
 }
 

@@ -17,11 +17,15 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(top, { recursive: true, force: true }));
 
-/** A filesystem with these mounts beside a local root, and the thread that each question to it ran in. */
+/**
+ * A filesystem with these mounts beside a local root, the thread that each question to it ran in, and the paths (below
+ * `top`) that were looked at for links.
+ */
 function world(mounts: readonly Mount[] = []) {
   const mountsNow = () => [{ point: "/", local: true }, ...mounts];
   const table = async () => mountsNow();
   const asked: ("pool" | "here")[] = [];
+  const looked: string[] = [];
   const noting =
     <A extends readonly unknown[], T>(thread: "pool" | "here", probe: (...args: A) => Promise<T>) =>
     (...args: A) => {
@@ -40,12 +44,16 @@ function world(mounts: readonly Mount[] = []) {
     mounts: table,
     mountsNow,
     lstat: noting("here", nodeProberHere.lstat),
+    lstatNow: (path: string) => {
+      looked.push(path.slice(top.length + 1));
+      return nodeProberHere.lstatNow(path);
+    },
     readSmall: noting("here", nodeProberHere.readSmall),
   };
   const fs = new BudgetedFs(pool, () => performance.now(), { here });
   const read = (path: string, how?: Look) =>
     fs.fact(budget => fs.look(path, null, budget, (prober, at) => prober.readSmall(at, 100), how));
-  return { fs, asked, read };
+  return { fs, asked, looked, read };
 }
 
 describe("a question about a file", () => {
@@ -78,6 +86,33 @@ describe("a question about a file", () => {
     expect(await read(join(top, "link", "a.txt"), how)).toBe("plain");
     expect(await read(join(top, "link", "none.txt"), how)).toBeNull();
     expect(asked).toEqual(["here", "pool", "pool"]);
+  });
+
+  test("looks at the directories above the file once a turn", async () => {
+    const { asked, looked, read } = world();
+    const how = { maybeElsewhere: true };
+    expect(await read(join(top, "plain", "a.txt"), how)).toBe("plain");
+    looked.length = 0;
+    asked.length = 0;
+    expect(await read(join(top, "plain", "a.txt"), how)).toBe("plain");
+    expect(await read(join(top, "plain", "none", "b.txt"), how)).toBeNull();
+    expect(await read(join(top, "plain", "a.txt", "b.txt"), how)).toBeNull();
+    expect(looked).toEqual(["plain/a.txt", "plain/none", "plain/a.txt"]);
+    // What is known to be missing is no question.
+    expect(asked).toEqual(["here"]);
+  });
+
+  test("sees in the next turn that a directory became a link", async () => {
+    const { asked, read } = world();
+    const folder = join(top, "was-plain");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "a.txt"), "here");
+    expect(await read(join(folder, "a.txt"), { maybeElsewhere: true })).toBe("here");
+    rmSync(folder, { recursive: true });
+    symlinkSync(join(top, "plain"), folder);
+    await new Promise<void>(resolve => setImmediate(resolve));
+    expect(await read(join(folder, "a.txt"), { maybeElsewhere: true })).toBe("plain");
+    expect(asked).toEqual(["here", "pool"]);
   });
 
   test("that may take long is left to the pool", async () => {
