@@ -3,9 +3,10 @@ import { type BigIntStats, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { type Directory, exact, type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
+import { type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
 import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
 import { Names, type PathFact } from "./path-cache.ts";
+import { below, type Place, placeBelow, root } from "./places.ts";
 
 /** A file's stamp at one moment. */
 export interface Stamped {
@@ -34,15 +35,6 @@ interface LocalDirectory {
   turn: number;
 }
 
-/** A directory on the way to a file. */
-interface Place extends Directory {
-  readonly key: string;
-  /** How the parent directory folds names, if it is on the same device. */
-  readonly above: Folding;
-  /** Null for the root. */
-  readonly up: Place | null;
-}
-
 type Walked =
   | { readonly kind: "directory"; readonly real: string; readonly key: string; readonly place: Place }
   | {
@@ -51,8 +43,6 @@ type Walked =
       readonly key: string;
       readonly names: Folding;
     };
-
-const root: Place = { path: "/", key: "/", device: null, stat: null, above: exact, up: null };
 
 /**
  * Filesystems of Linux that need no other machine: ext2 to 4, xfs, btrfs, f2fs, bcachefs, zfs, tmpfs, ramfs, overlay,
@@ -257,12 +247,11 @@ export class PathFacts {
       }
       const plain = isAscii(word) && (stat?.isDirectory() === true || todo.every(isAscii));
       const names = await this.#foldings.of(at, at.above, { name: word, plain, stat }, budget);
-      const key = below(at.key, folded(word, names));
       if (stat?.isDirectory()) {
-        const above = stat.dev === at.device || at.device === null ? names : exact;
-        at = { path, key, device: stat.dev, stat, above, up: at };
+        at = placeBelow(at, word, names, stat);
         continue;
       }
+      const key = below(at.key, folded(word, names));
       const rest = todo.reverse().filter(name => name !== "" && name !== ".");
       const kind = stat !== null && rest.length === 0 ? "other" : "absent";
       const real = join(path, ...rest);
@@ -338,8 +327,4 @@ function stampOf(stat: BigIntStats | null): Stamped {
   if (stat === null) return { stamp: null, changedAt: Number.POSITIVE_INFINITY };
   const { mtimeNs, size, ino, ctimeNs } = stat;
   return { stamp: `${mtimeNs}-${size}-${ino}`, changedAt: Number(ctimeNs / 1_000_000n) };
-}
-
-function below(directory: string, name: string): string {
-  return directory === "/" ? `/${name}` : `${directory}/${name}`;
 }
