@@ -119,9 +119,16 @@ export class Foldings {
 
   /** Returns how `directory` folds `child`; `above` is the folding of the parent directory. */
   of(directory: Directory, above: Folding, child: Child, budget: Budget): Folding | Promise<Folding> {
+    const now = this.ofNow(directory, child);
+    if (now !== null) return now;
     const seen = this.#seen.get(this.#id(directory)) ?? nothing;
-    if (isEnough(seen, child)) return { case: seen.case, composed: seen.composed ?? false };
     return this.#ask(directory, above, child, seen, budget);
+  }
+
+  /** The same at once; null if only `of` can tell. */
+  ofNow(directory: Directory, child: Child): Folding | null {
+    const seen = this.#seen.get(this.#id(directory)) ?? nothing;
+    return isEnough(seen, child) ? { case: seen.case, composed: seen.composed ?? false } : null;
   }
 
   async #ask(

@@ -174,6 +174,27 @@ export class BudgetedFs {
   }
 
   /**
+   * Returns the stats of the directories on the way to an absolute path without `.` and `..`, its own last, each as it
+   * is in this turn of the event loop. Null if only `look` can tell: one is a link or no directory, or may hang, or this
+   * turn has no questions left.
+   */
+  directoriesNow(path: string): readonly BigIntStats[] | null {
+    if (this.#directories === null || this.#refreshMounts() !== null) return null;
+    const stats: BigIntStats[] = [];
+    for (let end = path.indexOf("/", 1); ; end = path.indexOf("/", end + 1)) {
+      const part = end === -1 ? path : path.slice(0, end);
+      if (!this.#directories.has(part)) {
+        const { lane, local } = this.#wayTo(part, null);
+        if (!local || !this.#mayAskHere(lane)) return null;
+      }
+      const stat = this.#directories.at(part);
+      if (!stat?.isDirectory()) return null;
+      stats.push(stat);
+      if (end === -1) return stats;
+    }
+  }
+
+  /**
    * Returns the stats of some files of one directory, null for those that do not exist. Of a directory that is no link
    * and on a local filesystem they are read in this thread, in one turn of the event loop: the caller bounds `names`.
    */

@@ -6,7 +6,7 @@ import { BoundedMap } from "../bounded-map.ts";
 import { type Folding, Foldings, folded, isAscii } from "./case-folding.ts";
 import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
 import { Names, type PathFact } from "./path-cache.ts";
-import { below, type Place, placeBelow, root } from "./places.ts";
+import { below, type Place, placeBelow, placeNow, root } from "./places.ts";
 
 /** A file's stamp at one moment. */
 export interface Stamped {
@@ -100,13 +100,9 @@ export class PathFacts {
   resolveNow(cwd: string, file: string): PathFact | null {
     const named = this.#named.get(cwd, file);
     const { lexical, parent } = named;
-    const directory = this.#directories.get(parent);
-    if (directory === undefined || directory.names === null || lexical === parent) return null;
-    this.#newTurn();
-    if (directory.turn !== this.#turn && !this.#stillThere(parent, directory)) {
-      this.#directories.delete(parent);
-      return null;
-    }
+    if (lexical === parent) return null;
+    const directory = this.#confirmed(parent);
+    if (directory === null || directory.names === null) return null;
     if (named.directory !== directory.id) {
       const name = lexical.slice(parent === "/" ? 1 : parent.length + 1);
       // How the directory folds non-ASCII names may not be known yet.
@@ -161,11 +157,8 @@ export class PathFacts {
    * local filesystems.
    */
   stampedNow(lexical: string, real: string): Stamped | null {
-    const parent = dirname(lexical);
-    const directory = this.#directories.get(parent);
-    if (directory === undefined || directory.real !== dirname(real)) return null;
-    this.#newTurn();
-    if (directory.turn !== this.#turn && !this.#stillThere(parent, directory)) return null;
+    const directory = this.#confirmed(dirname(lexical));
+    if (directory?.real !== dirname(real)) return null;
     try {
       return stampOf(lstatSync(real, { bigint: true, throwIfNoEntry: false }) ?? null);
     } catch {
@@ -277,19 +270,39 @@ export class PathFacts {
     return false;
   }
 
-  #remember(path: string, { real, key, names }: Pick<LocalDirectory, "real" | "key" | "names">): void {
+  #remember(
+    path: string,
+    { real, key, names }: Pick<LocalDirectory, "real" | "key" | "names">,
+    turn = -1,
+  ): LocalDirectory {
     const id = real === key && names?.case !== true ? real : `${real}\0${key}\0${names?.case}`;
     const now = this.#outside.now();
     const refreshAt = now + limits.directoryKeptMs / 2;
-    this.#directories.set(path, {
-      real,
-      key,
-      names,
-      id,
-      until: now + limits.directoryKeptMs,
-      refreshAt,
-      turn: -1,
-    });
+    const until = now + limits.directoryKeptMs;
+    const directory = { real, key, names, id, until, refreshAt, turn };
+    this.#directories.set(path, directory);
+    return directory;
+  }
+
+  /** Returns the cached directory if in this turn it is where it was, else null. */
+  #confirmed(path: string): LocalDirectory | null {
+    const directory = this.#directories.get(path);
+    if (directory === undefined) return null;
+    this.#newTurn();
+    if (directory.turn === this.#turn) return directory;
+    const renewed = this.#turnNow > directory.refreshAt ? this.#renewed(path) : null;
+    if (renewed !== null) return renewed;
+    if (this.#stillThere(path, directory)) return directory;
+    this.#directories.delete(path);
+    return null;
+  }
+
+  /** Walks to a directory anew if that needs no wait, else returns null. */
+  #renewed(path: string): LocalDirectory | null {
+    const place = placeNow(path, this.#outside, this.#foldings);
+    const names = place === null ? null : this.#foldings.known(place);
+    if (place === null || names === null) return null;
+    return this.#remember(path, { real: place.path, key: place.key, names }, this.#turn);
   }
 
   /** Whether a cached directory is still valid, by its real path of now. */

@@ -43,6 +43,11 @@ export class RealDirectories {
     }
   }
 
+  /** Whether the path was found to be a directory in this turn. */
+  has(path: string): boolean {
+    return this.#known.has(path);
+  }
+
   #remember(path: string, stat: BigIntStats): void {
     if (this.#known.size === 0) setImmediate(() => this.#known.clear());
     if (this.#known.size < limits.directoriesMax) this.#known.set(path, stat);
