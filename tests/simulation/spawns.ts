@@ -28,7 +28,8 @@ const allowed: readonly RegExp[] = [
   /^(?:starting|running|waits_on_person|idle) -> stopped by spawn_update$/,
   /^(?:running|waits_on_person|idle) -> (?:running|waits_on_person|idle) by spawn_moved$/,
   /^(?:running|waits_on_person|idle) -> (?:done|failed|stopped) by end$/,
-  /^(?:done|failed|stopped) -> (?:running|idle) by begin$/,
+  /^(?:done|failed|stopped) -> idle by begin$/,
+  /^failed -> running by begin$/,
 ];
 
 export class SpawnLives {

@@ -282,6 +282,17 @@ describe("its session", () => {
     expect(w.row(late)).toMatchObject({ state: "running", attempts: 1, reason: null, endedAt: null });
   });
 
+  it("begins after the agent was stopped, and is not the agent's", () => {
+    const w = new SpawnWorld();
+    const [task = ""] = w.create("write it");
+    const id = w.spawn({ name: "bob", task });
+    w.put(id, { state: "stopped" });
+    expect(w.begin("s1", { spawn: id })).toMatchObject({ ok: true, name: "s1" });
+    expect(w.row(id)).toMatchObject({ state: "stopped", session: null, attempts: 0 });
+    expect(w.board).toEqual({ "write it": "ready" });
+    expect(w.put(id, { handle: "ab12" })).toMatchObject({ ok: true, spawn: { state: "stopped" } });
+  });
+
   it("moves the record with what it does", () => {
     const w = new SpawnWorld();
     const id = w.spawn();

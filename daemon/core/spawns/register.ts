@@ -2,7 +2,8 @@
  * Ties sessions to the spawned agents that they are.
  *
  * Invariants: the first session that names a record is its agent's, for ever; a child process that inherited the name is
- * not. A session that begins again brings its agent back from a final state. The agent's session has the role that the
+ * not. A session that begins again brings its agent back from a final state; one that begins first when the agent was
+ * stopped already is not the agent's, and whoever started its client ends it. The agent's session has the role that the
  * agent was spawned with, if its word names one, before it claims the agent's task; it does both in the step that
  * registers it, if the task can still be claimed.
  */
@@ -48,7 +49,8 @@ function spawnFor({ spawns }: State, session: string, named: string | undefined)
   const known = spawnAt(spawns, session);
   if (known !== undefined || named === undefined) return known;
   const spawn = spawns.all.get(named);
-  return spawn?.session === null && spawn.attempts === 0 ? spawn : undefined;
+  const mayBeIts = spawn?.session === null && spawn.attempts === 0 && spawn.state !== "stopped";
+  return mayBeIts ? spawn : undefined;
 }
 
 /** Registers the agent of a session that has begun; `spawn` has the name under which it goes on. */

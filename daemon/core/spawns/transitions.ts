@@ -15,7 +15,7 @@ export const transitions: Readonly<Record<SpawnState, readonly SpawnState[]>> = 
   done: ["idle"],
   // One that began late begins its first turn.
   failed: ["running", "idle"],
-  stopped: ["running", "idle"],
+  stopped: ["idle"],
 };
 
 export function mayMove(from: SpawnState, to: SpawnState): boolean {
