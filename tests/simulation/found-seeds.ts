@@ -130,6 +130,7 @@ export const plantedSeeds = seedsOf([
   ["file", 112, 238, "a child process that takes the record of a spawned agent"],
   ["remote", 1, 74, "a snapshot with rows as later entries left them"],
   ["remote", 1, 139, "a snapshot with maps as later entries left them"],
+  ["remote", 9, 86, "a session that brings back an agent stopped before it began"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

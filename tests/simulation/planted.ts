@@ -767,8 +767,15 @@ export const planted: readonly Planted[] = [
   {
     bug: "a child process that takes the record of a spawned agent",
     file: "daemon/core/spawns/register.ts",
-    find: "return spawn?.session === null && spawn.attempts === 0 ? spawn : undefined;",
+    find: "return mayBeIts ? spawn : undefined;",
     put: "return spawn;",
     tells: /was session \w+ and is/,
+  },
+  {
+    bug: "a session that brings back an agent stopped before it began",
+    file: "daemon/core/spawns/register.ts",
+    find: ' && spawn.state !== "stopped";',
+    put: ";",
+    tells: /stopped -> running by begin/,
   },
 ];
