@@ -13,6 +13,7 @@ import {
   type HealthLimits,
   isQuiet,
   judge,
+  quietSince,
   type Tool,
 } from "../core/health/judge.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
@@ -161,7 +162,7 @@ export class HealthWatch {
     const bounds = this.#limitsOf(session, agent);
     const health = judge(facts, bounds, clock.now());
     if (!isQuiet(health) || !facts.isInTurn) {
-      this.#settle(watched, own, health);
+      this.#settle(watched, own, health, facts);
       return;
     }
     const { signAt, since } = own;
@@ -183,7 +184,7 @@ export class HealthWatch {
     });
     watched.sizeBytes = signs.transcript?.sizeBytes ?? null;
     if (seen.signAt > own.signAt) own.signAt = seen.signAt;
-    this.#settle(watched, own, judge(seen, bounds, now));
+    this.#settle(watched, own, judge(seen, bounds, now), seen);
   }
 
   /** Whether the timer came late, or the wall clock went on without it: then no agent could give a sign. */
@@ -204,10 +205,10 @@ export class HealthWatch {
     return clock.wall() - clock.now();
   }
 
-  #settle(watched: Watched, own: Pulse, health: Health): void {
+  #settle(watched: Watched, own: Pulse, health: Health, facts: HealthFacts): void {
     const wasQuiet = own.quietAt !== null;
     own.health = health;
-    own.quietAt = isQuiet(health) ? (own.quietAt ?? this.#services.clock.now()) : null;
+    own.quietAt = quietSince(facts, health, this.#services.clock.now());
     if (health.isAlarm && !watched.isAlarmed) {
       watched.isAlarmed = true;
       this.#listener.alarm(watched.whose, health);

@@ -53,6 +53,18 @@ describe("what raises nothing", () => {
     expect(w.told).toEqual(["quiet a"]);
   });
 
+  it("a look between the end of a long build and the event that tells of it", async () => {
+    const w = working();
+    w.found = () => ({ ...transcript("tool"), childMs: w.clock.now() - 1_010_000 });
+    await w.pass(5 * hour);
+    w.found = () => transcript("tool");
+    await w.pass(2 * min);
+    expect(w.told).toEqual(["quiet a"]);
+    // If no event comes, it is stalled in the end.
+    await w.pass(hour);
+    expect(w.told).toEqual(["quiet a", "alarm stalled a"]);
+  });
+
   it("a dialog that is open for hours, known by an event or by the client's file", async () => {
     const w = working();
     w.presence.of("a").attention = { text: "permission for Bash", agent: null, at: w.clock.now() };

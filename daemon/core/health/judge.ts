@@ -2,7 +2,7 @@
  * The state that an agent is in, by its signs of life.
  *
  * Invariants: silence proves no death: only a process that is gone makes `dead`. An agent is `stalled` only after it was
- * `quiet` for long, or after its turn failed; any sign of life ends both. What may be a healthy wait (a dialog, a lock, the
+ * `quiet` for long, with no tool of its at work, or after its turn failed; any sign of life ends both. What may be a healthy wait (a dialog, a lock, the
  * model's service, a tool that runs) is never an alarm. What the daemon cannot see raises none.
  */
 import type { HealthState, WaitsOn } from "../../../protocol/health.ts";
@@ -24,7 +24,7 @@ export interface HealthFacts {
   readonly tool: Tool;
   /** Its client shows that no turn runs, although no event said so: a person interrupted it. */
   readonly isResting: boolean;
-  /** When it was found quiet, if it has been quiet since; else null. */
+  /** When it was found quiet, or was last found so with a tool at work, if it has been quiet since; else null. */
   readonly quietAt: number | null;
 }
 
@@ -76,17 +76,27 @@ export function judge(facts: HealthFacts, limits: HealthLimits, now: number): He
   return silent(facts, limits, now);
 }
 
+/** Returns the `quietAt` of an agent for the next look, by what was judged at `now` (core time, ms). */
+export function quietSince(facts: HealthFacts, health: Health, now: number): number | null {
+  if (!isQuiet(health)) return null;
+  return facts.quietAt === null || !mayStall(facts.tool) ? now : facts.quietAt;
+}
+
 /** Whether an agent in this state counts as quiet since it was first found so. */
 export function isQuiet({ state }: Pick<Health, "state">): boolean {
   return state === "quiet" || state === "stalled";
 }
 
+/** Whether nothing is known to work for the agent. */
+function mayStall(tool: Tool): boolean {
+  return tool === "none" || tool === "called";
+}
+
 function silent(facts: HealthFacts, limits: HealthLimits, now: number): Health {
-  const { signAt, tool } = facts;
+  const { signAt } = facts;
   const stallsAt = (facts.quietAt ?? now) + limits.stalledMs;
-  const mayStall = tool === "none" || tool === "called";
   const quiet = calm("quiet", signAt, now + limits.lookMs);
-  if (!mayStall) return quiet;
+  if (!mayStall(facts.tool)) return quiet;
   if (now < stallsAt) return { ...quiet, lookAt: Math.min(stallsAt, now + limits.lookMs) };
   return { ...quiet, state: "stalled", isAlarm: true };
 }
