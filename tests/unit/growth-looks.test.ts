@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { itemKey } from "../../daemon/core/context-index.ts";
 import { latestAt } from "../../daemon/core/sessions/table.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
@@ -17,7 +17,7 @@ import { limits } from "../../protocol/limits.ts";
 import {
   actor,
   begin,
-  Crowd,
+  type Crowd,
   file,
   lock,
   project,
@@ -27,7 +27,7 @@ import {
   scenario,
   upTo,
 } from "../bench/growth-steps.ts";
-import { WorkCount } from "./work-count.ts";
+import { costsTheSame } from "./counted-growth.ts";
 
 /** Few, and so many that whatever walks through all of them stands out. */
 const [few, many] = [20, 2_000];
@@ -161,16 +161,5 @@ function made<T>(steps: Steps<T>): T {
   }
 }
 
-describe("a look costs what it finds, however many others there are", () => {
-  it.each(requests.map(one => [`${one.kind}: ${one.what}`, one] as const))("%s", (_name, { run, most }) => {
-    const perUnit = (n: number) => {
-      const work = new WorkCount();
-      const units = run(new Crowd(work), n);
-      expect(work.total).toBeGreaterThan(0);
-      return work.total / units;
-    };
-    expect(most).toBeGreaterThanOrEqual(many);
-    // What is kept in order takes a few more looks among more.
-    expect(perUnit(many) / perUnit(few)).toBeLessThan(1.5);
-  });
-});
+describe("a look costs what it finds, however many others there are", () =>
+  costsTheSame(requests, few, many));
