@@ -317,7 +317,7 @@ export class BudgetedFs {
     try {
       this.#setMounts(this.#here.mountsNow());
     } catch {
-      // As above.
+      // The earlier table stays, as when the pool cannot read it.
     }
     this.#mountsUntil = this.#now() + limits.mountsKeptMs;
     return true;
