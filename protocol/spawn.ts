@@ -61,7 +61,8 @@ export const spawnCreateSchema = z.object({
 /**
  * Asks how to go on with an agent that stalled. The requester does it: with `resume` it stops the session and has its
  * client resume it, with `start` it stops the agent and records another one (`spawn_create` with `replaces`). Until it has,
- * others are refused (`spawn_state`), for at most 3 minutes. Refused by `lead_only`, and by `too_many_spawns` if two agents in a
+ * others are refused (`spawn_state`), for at most 3 minutes. If it is stopped meanwhile (`spawn_update` with `replacing:false`),
+ * the requester gives up: the row is no longer `replacing`. Refused by `lead_only`, and by `too_many_spawns` if two agents in a
  * row took the place of a first one.
  */
 export const spawnReplaceSchema = z.object({
@@ -81,6 +82,8 @@ export const spawnUpdateSchema = z.object({
   state: z.enum(["failed", "stopped"]).optional(),
   /** It is about to be stopped: the end of its session is no failure. False: it could not be stopped. */
   stopping: z.boolean().optional(),
+  /** Nobody is to go on in its place: who is about to resume or replace it gives up. */
+  replacing: z.literal(false).optional(),
   /** How its client, or tmux, names it. Restarts the time in which it has to register. */
   handle: refNameSchema.optional(),
   /** Restarts that time, too. */
@@ -133,6 +136,8 @@ export interface SpawnRow {
   readonly replacements: number;
   readonly replaces: string | null;
   readonly replacedBy: string | null;
+  /** Somebody is about to resume it, or to put another one in its place. */
+  readonly replacing: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endedAt: number | null;

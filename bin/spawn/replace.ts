@@ -85,11 +85,12 @@ export async function replaced(
   return successor(world, client, await ask(client, "spawn_replace", { ...request, resumed: false }), actor);
 }
 
-/** Stops the agent, and has its client go on with its session; null if that does not work, or no session registers. */
+/** Stops the agent, and has its client go on with its session; null if that does not work, no session registers, or it is stopped. */
 async function resume(world: Around, client: Client, row: SpawnRow, actor: Actor): Promise<SpawnRow | null> {
   const { session, task } = row;
   if (session === null) return null;
-  await stopped(world, client, row, actor);
+  const ended = await stopped(world, client, row, actor);
+  if (!ended.replacing) return null;
   const env = withoutSession(world.env);
   const cwd = await mainWorktree(new Git(env, world.cwd));
   const prompt = `Kite resumed you, because nothing was heard of you for long. Go on with ${task === null ? "what you were told to do" : `task ${task}`}. If you cannot, say why${task === null ? "" : " (kite_task_fail)"}.`;
@@ -99,13 +100,17 @@ async function resume(world: Around, client: Client, row: SpawnRow, actor: Actor
   if (handle === null) return null;
   await ask(client, "spawn_update", { ...actor, spawn: row.id, handle });
   const isBack = (now: SpawnRow) => now.attempts > row.attempts && !hasEnded(now);
+  /** A person stopped it meanwhile. */
+  const isGivenUp = (now: SpawnRow) => now.attempts === row.attempts && !now.replacing;
   const waiting = new AbortController();
   const late = delay(limits.spawnRegisterMs, null, { signal: waiting.signal }).catch(() => null);
-  const back = await Promise.race([followSpawn(client, row, isBack), late]);
+  const back = await Promise.race([followSpawn(client, row, now => isBack(now) || isGivenUp(now)), late]);
   waiting.abort();
+  if (back !== null && isBack(back)) return back;
   // A session that its record does not know would work beside the one that replaces it.
   if (back === null) await runProgram(program, stopWords(handle), { cwd, env });
-  return back;
+  else await stopped(world, client, { ...row, handle }, actor);
+  return null;
 }
 
 /** Ends the agent and starts another one in its place. Throws `Refused` and `ProgramFailed`. */

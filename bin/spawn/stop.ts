@@ -58,10 +58,12 @@ export async function stop(world: ProcessContext, name: string, isJson: boolean)
   const project = await projectOf(world.cwd);
   return withDaemon(world, isJson, async client => {
     const row = await neededSpawn(client, name, project);
-    if (hasEnded(row)) return told(world, row, isJson);
-    return reported(world, isJson, async () =>
-      told(world, await stopped(world, client, row, actingSession(world.env) ?? {}), isJson),
-    );
+    const actor = actingSession(world.env) ?? {};
+    return reported(world, isJson, async () => {
+      // Who is about to resume or replace it would undo the stop.
+      if (row.replacing) await ask(client, "spawn_update", { ...actor, spawn: row.id, replacing: false });
+      return told(world, hasEnded(row) ? row : await stopped(world, client, row, actor), isJson);
+    });
   });
 }
 
@@ -87,6 +89,9 @@ export async function stopped(
   const late = delay(limits.spawnStopMs, null, { signal: waiting.signal }).catch(() => null);
   const ended = await Promise.race([followSpawn(client, row, hasEnded), late]);
   waiting.abort();
+  // Only a session that began meanwhile was to be stopped, not one that a person resumes later.
+  if (hasEnded(before.spawn))
+    return (await ask(client, "spawn_update", { ...update, stopping: false })).spawn;
   if (ended !== null) return ended;
   // The client said that it stopped the session, and no hook told the daemon.
   return (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;

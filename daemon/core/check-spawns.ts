@@ -32,7 +32,7 @@ export function* checkSpawns({ spawns, sessions }: State): Generator<string> {
 }
 
 function* checkState(spawn: Spawn, hasLiveSession: boolean): Generator<string> {
-  const { id, state, session, attempts, registerUntil, endedAt, stopping } = spawn;
+  const { id, state, session, attempts, registerUntil, endedAt } = spawn;
   const isStarting = state === "starting";
   if (isFinal(state) !== (endedAt !== null)) yield `${id} is ${state} and ended at ${endedAt}`;
   if (isStarting !== (registerUntil !== null)) yield `${id} is ${state} and registers until ${registerUntil}`;
@@ -42,5 +42,4 @@ function* checkState(spawn: Spawn, hasLiveSession: boolean): Generator<string> {
   if (spawn.replacements > limits.spawnReplacementsMax)
     yield `${id} is the replacement ${spawn.replacements}`;
   if (spawn.replacedBy !== null && spawn.replaceUntil !== null) yield `${id} was replaced and is to be`;
-  if (stopping && isFinal(state)) yield `${id} has ended and is to be stopped`;
 }

@@ -54,12 +54,13 @@ export const spawnReplace: RequestHandler<"spawn_replace"> = (services, request,
 
 export const spawnUpdate: RequestHandler<"spawn_update"> = (services, request, call) => {
   const by = requesterOf(services, request, call);
-  const { spawn, state = null, stopping = null, handle = null } = request;
+  const { spawn, state = null, stopping = null, replacing, handle = null } = request;
   const { worktree = null, branch = null, output = null, reason = null } = request;
   return propose(services, call, by, {
     type: "spawn_update",
     by,
     ...{ spawn, state, stopping, handle, worktree, branch, output, reason },
+    ...(replacing === undefined ? {} : { replacing }),
     wallMs: services.clock.wall(),
     ...retryOf(request, call),
   });

@@ -60,6 +60,20 @@ test("resumes the agent once, then replaces it with one that is told of it; a st
   expect(briefing).toContain("it stalled, and another agent took its place");
 });
 
+test("an agent that a person stops while its client resumes it stays stopped", async () => {
+  await world.kite(["spawn", "WORK", "--name", "bob"]);
+  await stalled("bob");
+  const replacing = world.kite(["replace", "bob"], world.holding());
+  await world.held();
+  const stopped = await world.kite(["stop", "bob"]);
+  expect(stopped).toMatchObject({ code: 0, out: "bob: stopped\n" });
+  await world.release();
+  const said = await replacing;
+  expect(said).toMatchObject({ code: 1, err: expect.stringContaining("bob has ended (stopped)") });
+  expect(await world.agents()).toMatchObject([{ name: "bob", state: "stopped", replacing: false }]);
+  expect(world.calls.at(-1)?.argv[0]).toBe("stop");
+});
+
 test("replaces at once what its client cannot resume, and refuses what did not stall or has no task", async () => {
   const task = await kiteTask(world, "Write the schema");
   await world.kite(["spawn", "ASK", "--name", "eve"]);

@@ -180,13 +180,15 @@ export class SpawnLives {
 
   #update(spawn: Spawn): CommandOf<"spawn_update"> {
     const random = this.#random;
+    const id = random.chance(0.97) ? spawn.id : "a-none";
+    const state = random.pick([null, null, null, "failed", "stopped"] as const);
+    const stopping = random.pick([null, null, true, false]);
+    const handle = random.pick([null, "ab12"]);
     return {
       type: "spawn_update",
       by: null,
-      spawn: random.chance(0.97) ? spawn.id : "a-none",
-      state: random.pick([null, null, null, "failed", "stopped"]),
-      stopping: random.pick([null, null, true, false]),
-      handle: random.pick([null, "ab12"]),
+      ...{ spawn: id, state, stopping, handle },
+      ...(stopping === true && handle === null ? { replacing: false } : {}),
       worktree: random.pick([null, "/p-two"]),
       branch: null,
       output: null,

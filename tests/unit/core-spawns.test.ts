@@ -479,6 +479,35 @@ describe("an agent that stalled", () => {
     expect(asks(w, bob)).toMatchObject({ ok: true, next: "start", spawn: { resumes: 1, model: "opus" } });
   });
 
+  it("is neither resumed nor replaced once it is to be stopped", () => {
+    const w = new SpawnWorld();
+    const bob = w.spawn({ name: "bob" });
+    w.begin("s", { spawn: bob });
+    expect(asks(w, bob)).toMatchObject({ ok: true, spawn: { replacing: true } });
+    w.ends("s");
+    expect(w.put(bob, { replacing: false })).toMatchObject({ ok: true, spawn: { replacing: false } });
+    expect(w.events).toEqual(["spawn_changed"]);
+    expect(w.row(bob)).toMatchObject({ state: "stopped", replaceUntil: null });
+    expect(asks(w, bob, { isFailed: true })).toMatchObject({ code: "spawn_state" });
+    expect(w.create1({ replaces: bob })).toMatchObject({ code: "spawn_state" });
+  });
+
+  it("is stopped if its client has resumed it meanwhile, and done if a person resumes it later", () => {
+    const w = new SpawnWorld();
+    const bob = w.spawn({ name: "bob" });
+    w.begin("s", { spawn: bob });
+    asks(w, bob);
+    w.ends("s");
+    w.put(bob, { replacing: false });
+    w.put(bob, { stopping: true });
+    w.begin("s");
+    w.ends("s");
+    expect(w.row(bob).state).toBe("stopped");
+    w.begin("s");
+    w.ends("s");
+    expect(w.row(bob).state).toBe("done");
+  });
+
   it("may be replaced by another requester if the first one was lost, also after it ended", () => {
     const w = new SpawnWorld();
     const bob = w.spawn({ name: "bob" });

@@ -52,6 +52,7 @@ const agent: SpawnRow = {
   replacements: 0,
   replaces: null,
   replacedBy: null,
+  replacing: false,
   createdAt: 0,
   updatedAt: 0,
   endedAt: null,

@@ -37,6 +37,8 @@ export interface SpawnUpdate {
   readonly spawn: string;
   readonly state: "failed" | "stopped" | null;
   readonly stopping: boolean | null;
+  /** Nobody is to go on in its place. */
+  readonly replacing?: false;
   readonly handle: string | null;
   readonly worktree: string | null;
   readonly branch: string | null;

@@ -26,14 +26,14 @@ export function spawnRow({ sessions, tasks }: Pick<State, "sessions" | "tasks">,
     registerUntil: _until,
     reportsEnd: _ends,
     prompt: _prompt,
-    replaceUntil: _replace,
+    replaceUntil,
     ...rest
   } = spawn;
   const session = spawn.session === null ? undefined : sessions.live.get(spawn.session);
   const worksIn = session === undefined || session.worktree === spawn.worktree ? null : session.worktree;
   const task = spawn.task === null ? undefined : tasks.all.get(spawn.task);
   const result = task?.state.status === "done" ? task.state.result : spawn.result;
-  return { ...rest, result, worksIn };
+  return { ...rest, result, worksIn, replacing: replaceUntil !== null };
 }
 
 /** Emits the event of a record that is new or changed its state. */

@@ -28,14 +28,14 @@ export interface Spawns {
 }
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */
-export interface Spawn extends Omit<SpawnRow, "worksIn" | "health"> {
+export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "health"> {
   /** Its number; an older record has a smaller one. */
   readonly n: number;
   /** 1: its parent was not spawned. */
   readonly depth: number;
   /** Its client reports the end of its session. */
   readonly reportsEnd: boolean;
-  /** Somebody stops it: the end of its session is no failure. */
+  /** Somebody stops it: the end of its session, or of one that its client resumes now, is no failure. */
   readonly stopping: boolean;
   /** Until when it has to register (core time, ms); null: it has, or was given up. */
   readonly registerUntil: number | null;

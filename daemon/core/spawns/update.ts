@@ -26,6 +26,7 @@ export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step
   }
   const { state: wanted, handle, worktree, branch, output, wallMs } = command;
   const moves = wanted !== null && wanted !== spawn.state;
+  const gaveUp = command.replacing === false && spawn.replaceUntil !== null;
   const isStarting = spawn.state === "starting" && !moves;
   const next = {
     ...spawn,
@@ -34,18 +35,20 @@ export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step
     branch: branch ?? spawn.branch,
     output: output ?? spawn.output,
     reason: command.reason ?? spawn.reason,
-    stopping: !isFinal(spawn.state) && !moves && (command.stopping ?? spawn.stopping),
+    stopping: !moves && (command.stopping ?? spawn.stopping),
     registerUntil:
       isStarting && (handle !== null || worktree !== null)
         ? state.t + limits.spawnRegisterMs
         : spawn.registerUntil,
+    replaceUntil: gaveUp ? null : spawn.replaceUntil,
     updatedAt: wallMs,
     ...(moves ? { state: wanted, registerUntil: null, endedAt: wallMs } : {}),
   };
   putSpawn(state.spawns, next);
   if (next.registerUntil !== null && next.registerUntil !== spawn.registerUntil)
     step.timers.push({ at: next.registerUntil, due: { what: "spawn_over", spawn: spawn.id } });
-  if (moves) announceSpawn(step, next);
+  // Who is about to replace it follows its record.
+  if (moves || gaveUp) announceSpawn(step, next);
   step.reply = { ok: true, spawn: spawnRow(state, next) };
 };
 
@@ -97,9 +100,11 @@ export function spawnOver(state: State, spawn: Spawn, step: Step): void {
 function strangerRefusal(
   state: State,
   spawn: Spawn,
-  { by, state: to, stopping }: SpawnUpdate,
+  { by, state: to, stopping, replacing }: SpawnUpdate,
 ): Refusal | null {
-  return to === null && stopping === null ? null : notItsLead(state, by, spawn, "stops");
+  return to === null && stopping === null && replacing === undefined
+    ? null
+    : notItsLead(state, by, spawn, "stops");
 }
 
 function stateRefusal({ id, name, state: now }: Spawn, { state: to }: SpawnUpdate): Refusal | null {
