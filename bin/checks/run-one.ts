@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { limits } from "../../protocol/limits.ts";
 import { signalCode } from "../signals.ts";
+import { keepFor } from "./keeper.ts";
 import { OutputEnd } from "./output-end.ts";
 
 export interface CheckRun {
@@ -46,6 +47,7 @@ export function startCheck({ command, cwd, env, timeoutMs, streams }: CheckRun):
     detached: true,
     stdio: ["ignore", output, output],
   });
+  const release = child.pid === undefined ? () => {} : keepFor(child.pid);
   const end = new OutputEnd(limits.checkOutputBytes);
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => end.push(chunk));
   let timedOut = false;
@@ -65,6 +67,7 @@ export function startCheck({ command, cwd, env, timeoutMs, streams }: CheckRun):
     child.once("error", reject);
     child.once("exit", (code, by) => {
       for (const timer of timers) clearTimeout(timer);
+      release();
       // Of a check that was ended, nothing goes on.
       if (isStopped) signalGroup(child, "SIGKILL");
       const ranMs = Math.round(performance.now() - began);

@@ -2,6 +2,7 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -178,6 +179,20 @@ describe("a check", () => {
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([143, null]);
     expect(await results()).toEqual([]);
+  });
+
+  test("ends when the command that runs it is killed, with all that it started", async () => {
+    const at = (pipe: string) => join(home.work, pipe);
+    for (const pipe of ["up", "over"]) execFileSync("mkfifo", [at(pipe)]);
+    // The inner shell ignores SIGTERM; both pipes end with the last process that has them open.
+    const inner = "trap '' TERM; while :; do sleep 0.05; done";
+    await trusting({ test: `exec >${at("over")}; echo up >${at("up")}; sh -c "${inner}" & wait` });
+    const options = { cwd: repo, env: home.environment, stdio: "ignore" } as const;
+    const child = home.adopt(spawn(process.execPath, [program, "check"], options));
+    const over = readFile(at("over"));
+    await readFile(at("up"));
+    child.kill("SIGKILL");
+    expect((await over).length).toBe(0);
   });
 
   test("that runs too long is killed, red, and recorded as such", async () => {

@@ -216,7 +216,6 @@ describe("several commands", () => {
     killed.child.kill("SIGKILL");
     await killed.done;
     await home.becomes("one", "queued");
-    await gate.end();
     // The first merge cannot move the base, and nobody attends to it.
     home.write(home.repo, { "one.ts": "not tracked\n" });
     const [first] = await home.rows();
@@ -231,15 +230,14 @@ describe("several commands", () => {
   });
 
   test("end by Ctrl-C with what they queued; what they ran for others waits again", async () => {
-    const gate = home.gate();
-    await home.trust({ test: gate.command });
+    const { lost, gate, command } = home.gates();
+    await home.trust({ test: command });
     for (const name of ["one", "two", "three"]) home.branch(name, { [`${name}.ts`]: "x\n" });
     const killed = home.merge(["merge", "one"]);
-    await gate.begun();
+    await lost.begun();
     killed.child.kill("SIGKILL");
     await killed.done;
     await home.becomes("one", "queued");
-    await gate.end();
     const merge = home.merge(["merge", "two", "three"]);
     await gate.begun();
     merge.child.kill("SIGINT");

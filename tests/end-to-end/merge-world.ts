@@ -139,14 +139,17 @@ export class MergeHome extends Home {
     return this.git(this.repo, "log", "--first-parent", "--format=%s", "main").trim().split("\n");
   }
 
-  /** A check that waits: `begun` resolves when it runs, `end` lets it go on. */
-  gate(): {
-    readonly command: string;
-    readonly begun: () => Promise<void>;
-    readonly end: () => Promise<void>;
-  } {
-    const [begun, end] = ["begun", "end"].map(name => {
-      const path = join(this.work, name);
+  /** A check that waits at `lost` when it runs first, for a command that is killed then, and at `gate` ever after. */
+  gates(): { readonly lost: Gate; readonly gate: Gate; readonly command: string } {
+    const [lost, gate] = [this.gate("lost"), this.gate()];
+    const isFirst = `mkdir ${join(this.work, "ran")} 2>/dev/null`;
+    return { lost, gate, command: `if ${isFirst}; then ${lost.command}; else ${gate.command}; fi` };
+  }
+
+  /** A check that waits. Its name tells it from others. */
+  gate(name = "gate"): Gate {
+    const [begun, end] = ["begun", "end"].map(side => {
+      const path = join(this.work, `${name}-${side}`);
       if (!existsSync(path)) execFileSync("mkfifo", [path]);
       return path;
     }) as [string, string];
@@ -156,6 +159,13 @@ export class MergeHome extends Home {
       end: () => throughFifo(end, "w"),
     };
   }
+}
+
+/** A check that waits: `begun` resolves when it runs, `end` lets it go on. */
+interface Gate {
+  readonly command: string;
+  readonly begun: () => Promise<void>;
+  readonly end: () => Promise<void>;
 }
 
 /** Reads one line of a pipe, or writes one: whoever comes first waits for the other side. */

@@ -189,7 +189,6 @@ describe("a command that is gone", () => {
     await home.becomes("two", "queued");
     first.child.kill("SIGKILL");
     await first.done;
-    await gate.end();
     await home.becomes("two", "queued");
     const line = (n: number, name: string) => `${n}. ${name} (mg-\\S+), which waits already\n`;
     const head = "Would merge into main, with 1 check \\(test\\):\n";
@@ -212,18 +211,16 @@ describe("a command that is gone", () => {
   });
 
   test("by kill -9 leaves its merges to the next one, with what it left behind", async () => {
-    const gate = home.gate();
-    await home.trust({ test: gate.command });
+    const { lost, gate, command } = home.gates();
+    await home.trust({ test: command });
     for (const name of ["one", "two", "three"]) home.branch(name, { [`${name}.ts`]: "x\n" });
     const first = home.merge(["merge", "one", "two"]);
-    await gate.begun();
+    await lost.begun();
     expect(await home.states()).toEqual(["one running", "two queued"]);
     const second = home.merge(["merge", "three"]);
     await home.becomes("three", "queued");
     first.child.kill("SIGKILL");
     await first.done;
-    // The check was no child of the shell's: it goes on, in a folder that is no longer wanted.
-    await gate.end();
     for (const _ of ["one", "two", "three"]) {
       await gate.begun();
       await gate.end();
