@@ -11,6 +11,8 @@ import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
 const restMs = 20_000;
+/** By then the garbage of the start is collected, which takes 0.1 s of a processor's time, once. */
+const settleMs = 30_000;
 const megabyte = 1024 * 1024;
 /** By then every fact about a path and every mount table is too old to be used. */
 const forgottenMs = limits.directoryKeptMs + 1_000;
@@ -36,8 +38,7 @@ export async function* idle(): Tables {
       });
       for (let from = 0; from < sessions; from += 100)
         await ask(join(home, "kite.sock"), requests.slice(from, from + 100));
-      // What the start left to do is done.
-      await delay(2_000);
+      await delay(settleMs);
       const percents: number[] = [];
       for (let round = 0; round < 3; round += 1) {
         const before = await usedMs(daemon);
