@@ -22,7 +22,6 @@ const whole = [
   "some",
   "every",
   "forEach",
-  "slice",
   "sort",
   "includes",
 ];
@@ -80,6 +79,17 @@ export class WorkCount implements Meter {
           },
       );
     }
+    // A part of a list costs as much as there is in the part.
+    replace(
+      Array.prototype,
+      "slice",
+      method =>
+        function (this: unknown, ...args) {
+          const part = method.apply(this, args);
+          count(Array.isArray(part) ? part.length : 0);
+          return part;
+        },
+    );
     for (const [owner, names] of giving) {
       for (const name of names)
         replace(
