@@ -7,6 +7,7 @@ import { addHold, addWaiter } from "./locks/table.ts";
 import { addMerge, type Merges, noMerges } from "./merges/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
 import { Preimages } from "./preimages.ts";
+import { Revisions } from "./sessions/revisions.ts";
 import { addSession } from "./sessions/table.ts";
 import { addSpawn, noSpawns, type Spawns } from "./spawns/table.ts";
 import { emptyState, type Freezes, type Locks, type Sessions } from "./state.ts";
@@ -14,7 +15,7 @@ import { insertTasks, noTasks, type Tasks } from "./tasks/table.ts";
 
 /** Returns the tasks with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltTasks(tasks: Tasks): Tasks {
-  const fresh = noTasks(new Set(), new Preimages());
+  const fresh = noTasks(new Set(), new Preimages(), new Revisions());
   fresh.created = tasks.created;
   insertTasks(fresh, [...tasks.all.values()]);
   return fresh;

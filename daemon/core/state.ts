@@ -22,6 +22,7 @@ import type { Bound, Origin, Retry } from "./origin.ts";
 import type { EventCursor, Reply } from "./outcome.ts";
 import { PathIndex } from "./path-index.ts";
 import { Preimages } from "./preimages.ts";
+import { Revisions } from "./sessions/revisions.ts";
 import { noSessions, type Sessions } from "./sessions/table.ts";
 import { noSpawns, type Spawns } from "./spawns/table.ts";
 import { noTasks, type Tasks } from "./tasks/table.ts";
@@ -214,6 +215,8 @@ export interface Writes {
   readonly settledIn: Map<string, Set<string>>;
   /** derived: keys of `settled` by the sessions of their writers. */
   readonly settledBy: Map<string, Set<string>>;
+  /** `Sessions.revisions` */
+  readonly revisions: Revisions;
 }
 
 /** Uncommitted work in one file of a repository in two of its worktrees. */
@@ -266,6 +269,7 @@ export interface KeptReply {
 export function emptyState(): State {
   const touched = new Set<string>();
   const preimages = new Preimages();
+  const revisions = new Revisions();
   const holds = new Map<string, Hold>();
   return {
     rules: rulesLevel,
@@ -274,7 +278,7 @@ export function emptyState(): State {
     storeId: "",
     epoch: 0,
     nodes: new Map(),
-    sessions: noSessions(touched, preimages),
+    sessions: noSessions(touched, preimages, revisions),
     locks: {
       preimages,
       holds,
@@ -291,7 +295,7 @@ export function emptyState(): State {
       byOrigin: new Map(),
       byBound: new Map(),
     },
-    tasks: noTasks(touched, preimages),
+    tasks: noTasks(touched, preimages, revisions),
     writes: {
       files: new Map(),
       byWriter: new Map(),
@@ -300,11 +304,12 @@ export function emptyState(): State {
       settled: new Map(),
       settledIn: new Map(),
       settledBy: new Map(),
+      revisions,
     },
     risks: new Map(),
     risksOf: new Map(),
     notes: noNotes(),
-    declarations: noDeclarations(),
+    declarations: noDeclarations(revisions),
     context: noContext(),
     debates: noDebates(),
     messages: noMessages(touched, preimages),

@@ -10,6 +10,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import { dropOldest } from "../oldest.ts";
 import { PathIndex } from "../path-index.ts";
+import { Revisions } from "../sessions/revisions.ts";
 import { addToSet, removeFromSet, type Sets } from "../sets.ts";
 import { isLeadRole } from "./mismatches.ts";
 
@@ -28,6 +29,8 @@ export interface Declarations {
   readonly leads: Sets<string, string>;
   /** derived: the declared files and folders. */
   readonly paths: PathIndex;
+  /** `Sessions.revisions` */
+  readonly revisions: Revisions;
 }
 
 export interface Declaration extends Whose {
@@ -57,9 +60,10 @@ export interface DeclaredFile extends DeclaredFileRow {
   readonly key: string;
 }
 
-export function noDeclarations(): Declarations {
+export function noDeclarations(revisions: Revisions): Declarations {
   const [live, ended, bySession, byFile] = [new Map(), new Map(), new Map(), new Map()];
-  return { live, ended, endedCount: 0, bySession, byFile, leads: new Map(), paths: new PathIndex() };
+  const [leads, paths] = [new Map(), new PathIndex()];
+  return { live, ended, endedCount: 0, bySession, byFile, leads, paths, revisions };
 }
 
 /** Adds a declaration that holds, as the latest one, or replaces the agent's. */
@@ -68,6 +72,7 @@ export function addDeclaration(table: Declarations, declaration: Declaration): v
   const before = table.live.get(key);
   if (before !== undefined) removeDeclaration(table, before);
   table.live.set(key, declaration);
+  table.revisions.changed(declaration.session);
   addToSet(table.bySession, declaration.session, key);
   if (isLeadRole(declaration.role)) addToSet(table.leads, declaration.project, key);
   for (const file of declaration.files) {
@@ -102,6 +107,7 @@ export function endDeclaration(table: Declarations, declaration: Declaration, en
 export function removeDeclaration(table: Declarations, declaration: Declaration): void {
   const key = noteKey(declaration);
   table.live.delete(key);
+  table.revisions.changed(declaration.session);
   removeFromSet(table.bySession, declaration.session, key);
   removeFromSet(table.leads, declaration.project, key);
   for (const file of declaration.files) {
@@ -117,7 +123,7 @@ export function declarationsOf(table: Declarations, session: string): Declaratio
 
 /** Returns the table with its derived fields rebuilt. */
 export function rebuiltDeclarations({ live }: Declarations): Declarations {
-  const fresh = noDeclarations();
+  const fresh = noDeclarations(new Revisions());
   for (const declaration of live.values()) addDeclaration(fresh, declaration);
   return fresh;
 }

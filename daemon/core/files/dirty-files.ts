@@ -111,6 +111,7 @@ export function addWork(writes: Writes, work: DirtyFile): void {
   if (settled !== undefined) removeSettled(writes, settled);
   writes.files.set(work.key, work);
   for (const [index, at] of indexesOf(writes, work)) addToSet(index, at, work.key);
+  for (const { actor } of work.writers) writes.revisions.changed(actor.session);
 }
 
 function removeWork(writes: Writes, work: DirtyFile): void {
@@ -120,6 +121,7 @@ function removeWork(writes: Writes, work: DirtyFile): void {
 
 function unlist(writes: Writes, work: DirtyFile): void {
   for (const [index, at] of indexesOf(writes, work)) removeFromSet(index, at, work.key);
+  for (const { actor } of work.writers) writes.revisions.changed(actor.session);
 }
 
 /** Adds a file whose work git reported committed or gone. */

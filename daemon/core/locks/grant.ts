@@ -39,6 +39,8 @@ type Request = Pick<
  */
 export function take(state: State, request: Request, origin: Origin, step: Step): Token {
   const { locks } = state;
+  // A lock that is passed on stays in its session.
+  state.sessions.revisions.changed(request.actor.session);
   const token = heldAs(locks, request) ?? { epoch: state.epoch, grant: ++locks.grants };
   for (const file of request.files) {
     const hold = locks.holds.get(file.key);

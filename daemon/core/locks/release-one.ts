@@ -23,6 +23,7 @@ export function releaseOne(state: State, request: LockRelease, meta: Meta, step:
   const project = projectOf(state, actor) ?? "";
   step.reply = { ok: true, released: files.map(one => one.file) };
   removeHold(state.locks, hold);
+  state.sessions.revisions.changed(actor.session);
   step.events.push({
     event: { event: "lock_released", files: [hold.file], paths: [pathOf(hold)], holder, cause: "unlocked" },
     about: [],

@@ -264,6 +264,7 @@ export function releaseParts(
   for (const { actor, holds, places } of parts) {
     const holder = actorRow(state, actor);
     const project = projectOf(state, actor) ?? "";
+    if (holds.length > 0) state.sessions.revisions.changed(actor.session);
     for (const hold of holds) {
       if (cutShort.has(cause)) expireWrites(state, hold);
       if (unheard.has(cause) && hold.retry !== null) forgetReply(state, hold.retry);

@@ -72,6 +72,7 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
  */
 export function askedAgain(state: State, request: LockRequest, origin: Origin): void {
   const { actor, bound, retry } = request;
+  state.sessions.revisions.changed(actor.session);
   for (const file of request.files) {
     const hold = state.locks.holds.get(file.key);
     if (hold === undefined || !sameActor(hold.actor, actor)) continue;

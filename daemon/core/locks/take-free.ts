@@ -27,6 +27,7 @@ export function takeFree(state: State, request: LockRequest, meta: Meta, step: S
   if (file === null) return false;
   ensureSession(state, request, meta, step);
   const grant = grantFree(state, request, file, meta.origin);
+  state.sessions.revisions.changed(actor.session);
   const [token, path] = [tokenText(state, grant), pathOf(file)];
   step.reply = { ok: true, file: file.file, path, token };
   const holder = actorRow(state, actor);

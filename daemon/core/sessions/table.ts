@@ -10,6 +10,7 @@ import type { Preimages } from "../preimages.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import type { KeptName, Named, NameSource } from "./name-source.ts";
+import type { Revisions } from "./revisions.ts";
 import { startKey } from "./start-key.ts";
 
 export interface Sessions {
@@ -21,6 +22,8 @@ export interface Sessions {
   readonly idle: Set<string>;
   /** Ids of the sessions that the present entry touched; empty between entries. */
   readonly touched: Set<string>;
+  /** derived */
+  readonly revisions: Revisions;
   /** The names of ended sessions by their ids, the latest last; see `names.ts`. */
   readonly keptNames: Map<string, KeptName>;
   /** derived: ids by `project\nname`, and these keys in order. */
@@ -99,7 +102,7 @@ export interface Incarnation {
   readonly anchor: Anchor | null;
 }
 
-export function noSessions(touched: Set<string>, preimages: Preimages): Sessions {
+export function noSessions(touched: Set<string>, preimages: Preimages, revisions: Revisions): Sessions {
   const [live, ended, names, numbered] = [new Map(), new Map(), new Map(), new Map()];
   const [byProcess, byPid, suspended] = [new Map(), new Map(), new Map()];
   const [places, ids, agents] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
@@ -109,6 +112,7 @@ export function noSessions(touched: Set<string>, preimages: Preimages): Sessions
     ended,
     idle: new Set(),
     touched,
+    revisions,
     keptNames: new Map(),
     names,
     sortedNames: new SortedKeys(),
@@ -126,6 +130,7 @@ export function noSessions(touched: Set<string>, preimages: Preimages): Sessions
 export function addSession(sessions: Sessions, session: Session): void {
   sessions.live.set(session.id, session);
   sessions.touched.add(session.id);
+  sessions.revisions.begin(session.id);
   list(sessions, session);
   listPids(sessions, session);
   if (session.suspendedUntil !== null) listProcesses(sessions.suspended, session);
@@ -137,6 +142,7 @@ export function removeSession(sessions: Sessions, session: Session): void {
   leavePresent(sessions, session);
   unlistPids(sessions, session);
   sessions.live.delete(session.id);
+  sessions.revisions.end(session.id);
   sessions.idle.delete(session.id);
 }
 

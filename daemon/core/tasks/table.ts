@@ -12,6 +12,7 @@ import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import { endOf, scopeOf } from "../ids.ts";
 import type { Preimages, Writable } from "../preimages.ts";
+import type { Revisions } from "../sessions/revisions.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
@@ -41,6 +42,8 @@ export interface Tasks {
   readonly claims: Map<string, Set<string>>;
   /** `Sessions.touched`: the sessions whose claims changed. */
   readonly touched: Set<string>;
+  /** `Sessions.revisions` */
+  readonly revisions: Revisions;
   /** derived: the total length of all texts, in UTF-16 units. */
   chars: number;
 }
@@ -76,11 +79,12 @@ export type TaskState =
   | { readonly status: "done"; readonly result: string | null; readonly by: ActorRow | null }
   | { readonly status: "failed"; readonly reason: string | null; readonly by: ActorRow | null };
 
-export function noTasks(touched: Set<string>, preimages: Preimages): Tasks {
+export function noTasks(touched: Set<string>, preimages: Preimages, revisions: Revisions): Tasks {
   const [dependents, open, lists, claims] = [new Map(), new Map(), new Map(), new Map()];
   const [ids, ends] = [new SortedKeys(), new SortedKeys()];
   const counts = { created: 0, numbers: new Map(), numbersFrom: 0, stamp: { ms: 0, top: 0 }, chars: 0 };
-  return { preimages, all: new Map(), ...counts, ids, ends, dependents, open, lists, claims, touched };
+  const shared = { preimages, touched, revisions };
+  return { ...shared, all: new Map(), ...counts, ids, ends, dependents, open, lists, claims };
 }
 
 /** What a ready task needs to be claimed: its risk, and whether a person said yes to a red or critical one. */
@@ -306,6 +310,7 @@ function addToLists(tasks: Tasks, task: Task): void {
   if (session === undefined) return;
   addToSet(tasks.claims, session, task.id);
   tasks.touched.add(session);
+  tasks.revisions.changed(session);
 }
 
 function removeFromLists(tasks: Tasks, task: Task): void {
@@ -314,6 +319,7 @@ function removeFromLists(tasks: Tasks, task: Task): void {
   if (session === undefined) return;
   removeFromSet(tasks.claims, session, task.id);
   tasks.touched.add(session);
+  tasks.revisions.changed(session);
 }
 
 export function claimerOf(task: Task): Actor | null {
