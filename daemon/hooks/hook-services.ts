@@ -28,6 +28,7 @@ import { HealthNotes } from "./health-notes.ts";
 import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
 import { PeerMemory } from "./peer-changes.ts";
 import { RunningGitCommands } from "./running-git-commands.ts";
+import { SessionWorks } from "./session-work.ts";
 import { ToolFailures } from "./tool-failures.ts";
 import { ToolUses } from "./tool-uses.ts";
 import { HookWakes } from "./wake.ts";
@@ -53,6 +54,7 @@ export interface HookServices extends Services {
   readonly toolFailures: ToolFailures;
   readonly gateMemory: GateMemory;
   readonly peerMemory: PeerMemory;
+  readonly sessionWorks: SessionWorks;
   readonly greenRuns: GreenRuns;
   readonly completionTries: CompletionTries;
   readonly clientTasks: ClientTasks;
@@ -110,6 +112,7 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     toolFailures: new ToolFailures(),
     gateMemory: new GateMemory(),
     peerMemory: new PeerMemory(),
+    sessionWorks: new SessionWorks(),
     greenRuns: new GreenRuns(),
     completionTries: new CompletionTries(),
     clientTasks: new ClientTasks(),

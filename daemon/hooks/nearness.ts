@@ -3,34 +3,23 @@
  * Files are compared by their paths within their worktrees, because what two worktrees change has to be merged.
  */
 import { limits } from "../../protocol/limits.ts";
-import { declarationsOf } from "../core/declarations/table.ts";
-import { pathOfWork } from "../core/files/dirty-files.ts";
-import { rowsOfSession } from "../core/locks/by-actor.ts";
-import { pathOf } from "../core/locks/replies.ts";
-import type { Hold, Session } from "../core/state.ts";
+import type { Session } from "../core/state.ts";
+import { least } from "../least.ts";
 import type { RowSource } from "../views/sessions-and-locks.ts";
+import { folderOf, type SessionWorks, within, withSlash } from "./session-work.ts";
+
+/** What sessions' work is looked up in. */
+export interface WorkSource extends RowSource {
+  readonly sessionWorks: SessionWorks;
+}
 
 /** 0: the same file; 1: the same directory; 2: neither. */
 type Distance = 0 | 1 | 2;
 
-/** Returns the latest locks of a session and its agents, the latest first; at most `limits.glanceLocksMax`. */
-export function latestHolds({ engine: { state } }: Pick<RowSource, "engine">, session: string): Hold[] {
-  const latest: Hold[] = [];
-  for (const { holds } of rowsOfSession(state.locks.actors, session, null)) {
-    let passed = holds.size - limits.glanceLocksMax;
-    for (const key of holds) {
-      const hold = passed > 0 ? undefined : state.locks.holds.get(key);
-      passed -= 1;
-      if (hold !== undefined) latest.push(hold);
-    }
-  }
-  return latest.sort((a, b) => b.first.grant - a.first.grant).slice(0, limits.glanceLocksMax);
-}
-
 /** The files and directories of one session's work, by which others are compared. */
 export class Nearness {
   readonly #self: Session;
-  readonly #source: RowSource;
+  readonly #source: WorkSource;
   readonly #files: ReadonlySet<string>;
   /** Directories that are part of the work as a whole. */
   readonly #whole: ReadonlySet<string>;
@@ -41,10 +30,10 @@ export class Nearness {
   /** Every directory above a file. */
   readonly #above: ReadonlySet<string>;
 
-  constructor(source: RowSource, self: Session) {
+  constructor(source: WorkSource, self: Session) {
     this.#self = self;
     this.#source = source;
-    const work = workOf(source, self);
+    const work = source.sessionWorks.of(source, self).paths;
     this.#files = new Set(work.filter(path => !path.endsWith("/")));
     this.#whole = new Set(work.filter(path => path.endsWith("/")));
     this.#folders = new Set(work.map(folderOf));
@@ -66,26 +55,40 @@ export class Nearness {
     return [...sorted, ...sessions.slice(limits.nearSessionsMax)];
   }
 
-  /** Sorts files of another session, the nearest first; the order of equally near ones stays. */
-  sortFiles<File extends { readonly path: string }>(files: readonly File[], of: Session): File[] {
-    const distances = new Map(files.map(file => [file, this.#ofPath(within(of, file.path))]));
-    return [...files].sort((a, b) => (distances.get(a) ?? 2) - (distances.get(b) ?? 2));
+  /** The nearest files of a session's work, at most `max`; equally near ones stay in their order. */
+  nearestFiles<File>(
+    files: readonly File[],
+    of: Session,
+    { max, pathOf }: { readonly max: number; readonly pathOf: (file: File) => string },
+  ): File[] {
+    if (this.#ofSession(of) === 2) return files.slice(0, max);
+    const near = files.map(file => ({ file, distance: this.#ofPath(within(of, pathOf(file))) }));
+    return least(near, max, (a, b) => a.distance - b.distance).map(({ file }) => file);
   }
 
   #ofSession(session: Session): Distance {
-    const work = workOf(this.#source, session);
-    let nearest: Distance = work.length === 0 ? this.#ofFolder(startOf(session)) : 2;
-    for (const path of work) {
-      const distance = this.#ofPath(path);
+    const { folders } = this.#source.sessionWorks.of(this.#source, session);
+    if (folders.size === 0) return this.#ofFolder(startOf(session));
+    let nearest: Distance = 2;
+    for (const [folder, paths] of folders) {
+      const distance = this.#inFolder(folder, paths);
       if (distance < nearest) nearest = distance;
+      if (nearest === 0) break;
     }
     return nearest;
+  }
+
+  /** The distance of the nearest of the paths, which are in that folder, or are it. */
+  #inFolder(folder: string, paths: readonly string[]): Distance {
+    const distance = this.#ofFolder(folder);
+    const mayBeOne = distance === 1 || this.#whole.size > 0 || this.#above.has(folder);
+    return this.#start === null && mayBeOne && paths.some(path => this.#ofPath(path) === 0) ? 0 : distance;
   }
 
   #ofPath(path: string): Distance {
     if (this.#files.has(path) || this.#whole.has(path)) return 0;
     if (path.endsWith("/") && this.#above.has(path)) return 0;
-    for (const folder of foldersAbove(path)) if (this.#whole.has(folder)) return 0;
+    if (this.#whole.size > 0) for (const folder of foldersAbove(path)) if (this.#whole.has(folder)) return 0;
     return this.#ofFolder(folderOf(path));
   }
 
@@ -99,40 +102,9 @@ export class Nearness {
   }
 }
 
-/** The files that the session holds, declared, changed or touched, within its worktree; directories end with a slash. */
-function workOf(source: RowSource, session: Session): string[] {
-  const { state } = source.engine;
-  const max = limits.nearFilesMax;
-  const held = latestHolds(source, session.id).map(hold => withSlash(pathOf(hold), hold.dir));
-  const declared = declarationsOf(state.declarations, session.id).flatMap(({ files }) =>
-    files.slice(0, max).map(({ path, dir }) => withSlash(path, dir)),
-  );
-  const dirty = [...(state.writes.byWriter.get(session.id) ?? [])].slice(-max).flatMap(key => {
-    const work = state.writes.files.get(key);
-    return work === undefined ? [] : [pathOfWork(work)];
-  });
-  const touched = [...source.presence.of(session.id).files.values()].slice(-max);
-  return [...held, ...declared, ...dirty, ...touched].map(path => within(session, path));
-}
-
 /** The session's own directory. */
 function startOf(session: Session): string {
   return within(session, withSlash(session.cwd, true));
-}
-
-function withSlash(path: string, isDirectory: boolean): string {
-  return isDirectory && !path.endsWith("/") ? `${path}/` : path;
-}
-
-/** The path within the session's worktree, if it is in it. */
-function within({ worktree }: Session, path: string): string {
-  const top = withSlash(worktree, true);
-  return path.startsWith(top) ? path.slice(top.length) : path;
-}
-
-/** The directory of a file, or the directory itself; empty: the top of the worktree. */
-function folderOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/") + 1);
 }
 
 function* foldersAbove(path: string): Generator<string, void> {

@@ -4,15 +4,11 @@
  *
  * Invariant: a change counts as told when an answer with it was delivered.
  */
-import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { declarationsOf } from "../core/declarations/table.ts";
-import { useOf } from "../core/locks/blockers.ts";
 import { presentIn } from "../core/sessions/present.ts";
 import type { Session } from "../core/state.ts";
-import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
-import { latestHolds } from "./nearness.ts";
+import type { WorkSource } from "./nearness.ts";
 
 /** What a session is told of the others at one time. */
 export interface Told {
@@ -80,7 +76,7 @@ function takeNamed(left: Map<string, Marked>, name: string): Marked | undefined 
  * Returns the other sessions of the project that declared, claimed or keep locked something. What passes by itself does not
  * count.
  */
-export function marksOf(source: RowSource, self: Session): Told["sessions"] {
+export function marksOf(source: WorkSource, self: Session): Told["sessions"] {
   const marks = new Map<string, Marked>();
   let left: number = limits.nearSessionsMax;
   // Those that came first, so that the same ones are compared each time.
@@ -88,23 +84,8 @@ export function marksOf(source: RowSource, self: Session): Told["sessions"] {
     if (one === self) continue;
     if (left === 0) break;
     left -= 1;
-    const mark = markOf(source, one);
+    const { mark } = source.sessionWorks.of(source, one);
     if (mark !== null) marks.set(one.id, { name: one.name, mark });
   }
   return marks;
-}
-
-function markOf(source: RowSource, { id, branch, worktree }: Session): string | null {
-  const { state } = source.engine;
-  const declared = declarationsOf(state.declarations, id).map(({ agent, role, task, files }) => [
-    agent,
-    role,
-    task,
-    files.map(({ path }) => path),
-  ]);
-  const kept = latestHolds(source, id).filter(hold => useOf(hold) === "kept");
-  const [claimed] = workedOn(state, id);
-  if (declared.length === 0 && kept.length === 0 && claimed === undefined) return null;
-  const all = [branch, worktree, declared, claimed?.id ?? null, kept.map(({ key }) => key).sort()];
-  return createHash("sha1").update(JSON.stringify(all)).digest("base64").slice(0, 12);
 }

@@ -7,19 +7,20 @@ import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/noti
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import { countItems, itemsOf, itemsSince, latestItem } from "../core/context-index.ts";
-import { declarationsOf } from "../core/declarations/table.ts";
+import { type DeclaredFile, declarationsOf } from "../core/declarations/table.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { countPresent, isPresent } from "../core/sessions/present.ts";
-import type { Session } from "../core/state.ts";
+import type { Hold, Session } from "../core/state.ts";
 import { latestFinished, listOf } from "../core/tasks/table.ts";
 import { least } from "../least.ts";
 import { sessionRow, workedOn } from "../views/sessions-and-locks.ts";
 import type { ActionOf, Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { unreadOf } from "./inbox.ts";
-import { latestHolds, Nearness } from "./nearness.ts";
+import { Nearness } from "./nearness.ts";
 import { marksOf, type Told } from "./peer-changes.ts";
+import { withSlash } from "./session-work.ts";
 
 const nobody = {
   ...{ sessions: [], moreSessions: 0, own: null, views: [], locks: [], finished: [], keys: [], moreKeys: 0 },
@@ -130,27 +131,25 @@ function isOther({ engine: { state } }: HookServices, self: Session, id: string)
 
 function viewsOf({ engine }: HookServices, session: Session, near: Nearness): CodeViewNote[] {
   return declarationsOf(engine.state.declarations, session.id).flatMap(({ session: id, agent, files }) => {
-    const named = files.map(({ path, dir }) => ({ path: dir && !path.endsWith("/") ? `${path}/` : path }));
-    const shown = near.sortFiles(named, session).slice(0, limits.startFilesMax);
+    const pathOf = ({ path, dir }: DeclaredFile) => withSlash(path, dir);
+    const shown = near.nearestFiles(files, session, { max: limits.startFilesMax, pathOf });
     const more = files.length - shown.length;
-    return files.length === 0 ? [] : [{ id, agent, files: shown.map(({ path }) => path), more }];
+    return files.length === 0 ? [] : [{ id, agent, files: shown.map(pathOf), more }];
   });
 }
 
 function locksOf(services: HookServices, session: Session, near: Nearness): PeerLock[] {
   const { state, now } = services.engine;
-  const holds = latestHolds(services, session.id).map(hold => ({ hold, path: pathOf(hold) }));
-  return near
-    .sortFiles(holds, session)
-    .slice(0, limits.startFilesMax)
-    .map(({ hold, path: file }) => ({
-      session: session.id,
-      file,
-      heldMs: Math.max(0, now - hold.since),
-      waiters: [...waitersOver(state.locks, hold)].length,
-      isDirectory: hold.dir,
-      stays: useOf(hold),
-    }));
+  const { holds } = services.sessionWorks.of(services, session);
+  const nameOf = (hold: Hold) => withSlash(pathOf(hold), hold.dir);
+  return near.nearestFiles(holds, session, { max: limits.startFilesMax, pathOf: nameOf }).map(hold => ({
+    session: session.id,
+    file: pathOf(hold),
+    heldMs: Math.max(0, now - hold.since),
+    waiters: [...waitersOver(state.locks, hold)].length,
+    isDirectory: hold.dir,
+    stays: useOf(hold),
+  }));
 }
 
 function finishedLately({ engine, clock }: HookServices, self: Session, before: Told | null): FinishedNote[] {

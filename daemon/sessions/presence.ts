@@ -52,6 +52,8 @@ export interface Presence extends Pulse {
   readonly agents: Map<string, AgentPresence>;
   /** Files touched, latest last: path by key. */
   readonly files: BoundedMap<string, string>;
+  /** Another number after each change of the files; 0: no file yet. */
+  filesRevision: number;
 }
 
 export interface AgentPresence extends Pulse {
@@ -68,6 +70,7 @@ export class PresenceTable {
   /** The sessions that have a file open, by its key. */
   readonly #openIn: Sets<string, string> = new Map();
   #touches = 0;
+  #filesRevision = 0;
   /** By project: its sessions by their last signs of life. */
   readonly #recent = new Map<string, Recency>();
 
@@ -106,6 +109,7 @@ export class PresenceTable {
         entriesMax: limits.touchedMax,
         onDelete: key => removeFromSet(this.#openIn, key, session),
       }),
+      filesRevision: 0,
     };
     this.#rows.set(session, row);
     return row;
@@ -201,7 +205,10 @@ export class PresenceTable {
 
   /** Notes that the session has the file open; evicts the oldest files. */
   touched(session: string, path: string, key: string): void {
-    this.of(session).files.set(key, path);
+    const row = this.of(session);
+    row.files.set(key, path);
+    this.#filesRevision += 1;
+    row.filesRevision = this.#filesRevision;
     addToSet(this.#openIn, key, session);
   }
 

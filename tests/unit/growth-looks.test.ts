@@ -6,6 +6,7 @@ import type { Run } from "../../daemon/hooks/action.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { PeerMemory } from "../../daemon/hooks/peer-changes.ts";
 import { listPeers } from "../../daemon/hooks/peers.ts";
+import { SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { watchedKeys } from "../../daemon/hooks/watched-keys.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
@@ -88,6 +89,18 @@ const requests: readonly Scenario[] = [
     for (const i of upTo(looks)) crowd.look(() => told(crowd, known, `s${i % 5}`, false));
     return looks;
   }),
+  scenario("start", "of a session, others have locks and nothing changed", none, (crowd, n) => {
+    const known = busy(crowd, n);
+    told(crowd, known, "s0", true);
+    for (const i of upTo(looks)) crowd.look(() => told(crowd, known, `s${i}`, true));
+    return looks;
+  }),
+  scenario("prompt", "of a session, others have locks and nothing changed", none, (crowd, n) => {
+    const known = busy(crowd, n);
+    told(crowd, known, "s0", false);
+    for (const _ of upTo(looks)) crowd.look(() => told(crowd, known, "s0", false));
+    return looks;
+  }),
   scenario("start", "of a session, others are lost", limits.sessionsMax, (crowd, n) => {
     const known = peopled(crowd, n);
     for (const { id, begun } of [...crowd.state.sessions.live.values()].slice(looks))
@@ -116,6 +129,7 @@ const requests: readonly Scenario[] = [
 interface Known {
   readonly presence: PresenceTable;
   readonly peerMemory: PeerMemory;
+  readonly sessionWorks: SessionWorks;
 }
 
 /** Sessions, more than are compared with one; each set a value, and the last ones were seen last. */
@@ -127,7 +141,15 @@ function peopled(crowd: Crowd, n: number): Known {
     presence.placed(`s${i}`, project);
     crowd.now += 1;
   }
-  return { presence, peerMemory: new PeerMemory() };
+  return { presence, peerMemory: new PeerMemory(), sessionWorks: new SessionWorks() };
+}
+
+/** As many sessions as are compared with one; each keeps `n` files locked, but for those that are not compared. */
+function busy(crowd: Crowd, n: number): Known {
+  const known = peopled(crowd, 0);
+  for (const i of upTo(limits.nearSessionsMax))
+    for (const k of upTo(n / 20)) crowd.before(lock(actor(`s${i}`), [file(k, `part-${i}`)]));
+  return known;
 }
 
 /** What a session is told of the others: at its start, or of changes at a prompt. */

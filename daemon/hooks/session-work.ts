@@ -1,0 +1,141 @@
+/**
+ * What each session works on, as it is compared with the work of others and told to them. Made when somebody asks, and
+ * again only after it changed: a prompt and a start look at many sessions, of which few changed since the last look.
+ */
+import { createHash } from "node:crypto";
+import { limits } from "../../protocol/limits.ts";
+import { declarationsOf } from "../core/declarations/table.ts";
+import { pathOfWork } from "../core/files/dirty-files.ts";
+import { useOf } from "../core/locks/blockers.ts";
+import { rowsOfSession } from "../core/locks/by-actor.ts";
+import { pathOf } from "../core/locks/replies.ts";
+import type { Hold, Session } from "../core/state.ts";
+import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
+
+export class SessionWorks {
+  readonly #known = new WeakMap<Session, { readonly revision: string; readonly work: SessionWork }>();
+
+  /** The session's work as it is now; to be read before the next entry. */
+  of(source: RowSource, session: Session): SessionWork {
+    const revision = revisionOf(source, session);
+    const known = this.#known.get(session);
+    if (known?.revision === revision) return known.work;
+    const work = new SessionWork(source, session);
+    this.#known.set(session, { revision, work });
+    return work;
+  }
+}
+
+/** Another text after each change of what `SessionWork` is made from. */
+function revisionOf({ engine, presence }: RowSource, { id, worktree, branch }: Session): string {
+  const touched = presence.rows.get(id)?.filesRevision ?? 0;
+  return `${engine.state.sessions.revisions.of(id)} ${touched} ${branch ?? ""} ${worktree}`;
+}
+
+class SessionWork {
+  readonly #source: RowSource;
+  readonly #session: Session;
+  #holds: readonly Hold[] | null = null;
+  #paths: readonly string[] | null = null;
+  #folders: ReadonlyMap<string, readonly string[]> | null = null;
+  #mark: string | null | undefined;
+
+  constructor(source: RowSource, session: Session) {
+    this.#source = source;
+    this.#session = session;
+  }
+
+  /** The latest locks of the session and its agents, the latest first; at most `limits.glanceLocksMax`. */
+  get holds(): readonly Hold[] {
+    this.#holds ??= latestHolds(this.#source, this.#session.id);
+    return this.#holds;
+  }
+
+  /** The files that it holds, declared, changed or touched, within its worktree; directories end with a slash. */
+  get paths(): readonly string[] {
+    this.#paths ??= pathsOf(this.#source, this.#session, this.holds);
+    return this.#paths;
+  }
+
+  /** The paths by their folders, each path once. */
+  get folders(): ReadonlyMap<string, readonly string[]> {
+    this.#folders ??= byFolder(this.paths);
+    return this.#folders;
+  }
+
+  /** Differs after it declared, claimed, kept locked something else, or moved; null: it does nothing of that. */
+  get mark(): string | null {
+    if (this.#mark === undefined) this.#mark = markOf(this.#source, this.#session, this.holds);
+    return this.#mark;
+  }
+}
+
+function latestHolds({ engine: { state } }: RowSource, session: string): Hold[] {
+  const latest: Hold[] = [];
+  for (const { holds } of rowsOfSession(state.locks.actors, session, null)) {
+    let passed = holds.size - limits.glanceLocksMax;
+    for (const key of holds) {
+      const hold = passed > 0 ? undefined : state.locks.holds.get(key);
+      passed -= 1;
+      if (hold !== undefined) latest.push(hold);
+    }
+  }
+  return latest.sort((a, b) => b.first.grant - a.first.grant).slice(0, limits.glanceLocksMax);
+}
+
+function pathsOf({ engine, presence }: RowSource, session: Session, holds: readonly Hold[]): string[] {
+  const { state } = engine;
+  const max = limits.nearFilesMax;
+  const held = holds.map(hold => withSlash(pathOf(hold), hold.dir));
+  const declared = declarationsOf(state.declarations, session.id).flatMap(({ files }) =>
+    files.slice(0, max).map(({ path, dir }) => withSlash(path, dir)),
+  );
+  const dirty = [...(state.writes.byWriter.get(session.id) ?? [])].slice(-max).flatMap(key => {
+    const work = state.writes.files.get(key);
+    return work === undefined ? [] : [pathOfWork(work)];
+  });
+  const touched = [...(presence.rows.get(session.id)?.files.values() ?? [])].slice(-max);
+  return [...held, ...declared, ...dirty, ...touched].map(path => within(session, path));
+}
+
+function markOf({ engine }: RowSource, session: Session, holds: readonly Hold[]): string | null {
+  const { id, branch, worktree } = session;
+  const { state } = engine;
+  const declared = declarationsOf(state.declarations, id).map(({ agent, role, task, files }) => [
+    agent,
+    role,
+    task,
+    files.map(({ path }) => path),
+  ]);
+  const kept = holds.filter(hold => useOf(hold) === "kept");
+  const [claimed] = workedOn(state, id);
+  if (declared.length === 0 && kept.length === 0 && claimed === undefined) return null;
+  const all = [branch, worktree, declared, claimed?.id ?? null, kept.map(({ key }) => key).sort()];
+  return createHash("sha1").update(JSON.stringify(all)).digest("base64").slice(0, 12);
+}
+
+function byFolder(paths: readonly string[]): Map<string, string[]> {
+  const folders = new Map<string, string[]>();
+  for (const path of new Set(paths)) {
+    const folder = folderOf(path);
+    const known = folders.get(folder);
+    if (known === undefined) folders.set(folder, [path]);
+    else known.push(path);
+  }
+  return folders;
+}
+
+/** The directory of a file, or the directory itself; empty: the top of the worktree. */
+export function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/") + 1);
+}
+
+/** The path within the session's worktree, if it is in it. */
+export function within({ worktree }: Session, path: string): string {
+  const top = withSlash(worktree, true);
+  return path.startsWith(top) ? path.slice(top.length) : path;
+}
+
+export function withSlash(path: string, isDirectory: boolean): string {
+  return isDirectory && !path.endsWith("/") ? `${path}/` : path;
+}
