@@ -178,6 +178,19 @@ export function plainTask(task: Task): Task {
   };
 }
 
-export function plainMessage({ open: _open, letters, ...rest }: Message): NewMessage {
-  return { ...rest, letters: [...letters.values()] };
+export function plainMessage(message: Message): NewMessage {
+  return {
+    id: message.id,
+    order: message.order,
+    project: message.project,
+    from: message.from,
+    text: message.text,
+    bytes: message.bytes,
+    replyTo: message.replyTo,
+    thread: message.thread,
+    urgent: message.urgent,
+    broadcast: message.broadcast,
+    at: message.at,
+    letters: [...message.letters.values()],
+  };
 }

@@ -160,7 +160,7 @@ export function writeState(state: State): string {
  * a millisecond. A single context value may have 256 KiB.
  */
 const itemsPerLine = 1_000;
-const lineChars = 131_072;
+const lineChars = 65_536;
 
 function* listLines<N extends keyof Lists>(name: N, items: Iterable<Lists[N]>): Generator<string, void> {
   let texts: string[] = [];

@@ -95,7 +95,6 @@ export class PresenceTable {
     if (known !== undefined) return known;
     const seenAt = this.#clock.now();
     const row: Presence = {
-      ...pulse(false, this.#clock),
       seenAt,
       project: null,
       stoppedAt: null,
@@ -110,6 +109,8 @@ export class PresenceTable {
         onDelete: key => removeFromSet(this.#openIn, key, session),
       }),
       filesRevision: 0,
+      // Last: behind it V8 adds each further field by itself, ten times as slowly.
+      ...pulse(false, this.#clock),
     };
     this.#rows.set(session, row);
     return row;

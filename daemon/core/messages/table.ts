@@ -16,22 +16,38 @@ import { inboxKey } from "./recipients.ts";
 export type NewMessage = Omit<Message, "letters" | "open"> & { readonly letters: readonly Letter[] };
 
 /** Adds a message with its letters, at least one. */
-export function addMessage(messages: Messages, { letters, ...rest }: NewMessage): Message {
-  const message = { ...rest, letters: new Map<string, Letter>(), open: 0 };
+export function addMessage(messages: Messages, sent: NewMessage): Message {
+  const own = new Map<string, Letter>();
+  // Naming each field is by far the fastest way to copy, and such rows are read fast.
+  const message: Message = {
+    id: sent.id,
+    order: sent.order,
+    project: sent.project,
+    from: sent.from,
+    letters: own,
+    open: 0,
+    text: sent.text,
+    bytes: sent.bytes,
+    replyTo: sent.replyTo,
+    thread: sent.thread,
+    urgent: sent.urgent,
+    broadcast: sent.broadcast,
+    at: sent.at,
+  };
   messages.all.set(message.id, message);
   messages.bytes += message.bytes;
   if (message.from !== null) addToSet(messages.bySender, message.from.id, message.id);
   const place = sortKeyOf(message);
   let open = 0;
-  for (const letter of letters) {
+  for (const letter of sent.letters) {
     const key = inboxKey(letter.to);
     const inbox = inboxAt(messages, key, letter.to.id);
     inbox.all.add(place);
     listFor(inbox, letter)?.add(place);
-    const { size } = message.letters;
-    message.letters.set(key, letter);
+    const { size } = own;
+    own.set(key, letter);
     messages.touched.add(letter.to.id);
-    if (message.letters.size > size && letter.state !== "read") open += 1;
+    if (own.size > size && letter.state !== "read") open += 1;
   }
   countOpen(messages, message, open);
   return message;
