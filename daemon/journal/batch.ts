@@ -13,6 +13,15 @@ import { lengthen, shorten } from "./short-records.ts";
 
 export const batchEnd = "]}\n";
 
+/** What the entries of a batch share, and the numbers of the first one. */
+export interface BatchHead {
+  readonly seq: number;
+  readonly at: number;
+  readonly node: string;
+  readonly epoch: number;
+  readonly n: number;
+}
+
 export function batchHead({ seq, at, origin: { node, epoch, n } }: Entry): string {
   return `{"seq":${seq},"at":${at},"node":${JSON.stringify(node)},"epoch":${epoch},"n":${n},"batch":[`;
 }
@@ -43,26 +52,38 @@ export function entriesIn(value: unknown, known: KnownNames): readonly Entry[] |
   const { seq, at, node, epoch, n } = value;
   if (typeof node !== "string" || typeof epoch !== "number" || typeof n !== "number") return null;
   if (!Array.isArray(batch) || batch.length === 0) return null;
+  const head = { seq, at, node, epoch, n };
   const entries: Entry[] = [];
   for (let place = 0; place < batch.length; place += 1) {
-    const record: unknown = batch[place];
-    const command = Array.isArray(record) ? commandIn(record, known) : null;
-    if (command === null) return null;
-    const [later, beyond] = record as readonly [number, number];
-    entries.push({
-      seq: seq + place,
-      at: at + later,
-      origin: { node, epoch, n: n + place + beyond },
-      command,
-    });
+    const entry = entryIn(batch[place], head, place, known);
+    if (entry === null) return null;
+    entries.push(entry);
   }
   return entries;
 }
 
+/** Returns the entry of the record at `place`, or null if it is none. */
+export function entryIn(record: unknown, head: BatchHead, place: number, known: KnownNames): Entry | null {
+  if (!Array.isArray(record)) return null;
+  const [later, beyond]: readonly unknown[] = record;
+  if (typeof later !== "number" || typeof beyond !== "number") return null;
+  const command = commandIn(record, known);
+  return command === null ? null : entryOf(head, place, later, beyond, command);
+}
+
+export function entryOf(
+  { seq, at, node, epoch, n }: BatchHead,
+  place: number,
+  later: number,
+  beyond: number,
+  command: Command,
+): Entry {
+  return { seq: seq + place, at: at + later, origin: { node, epoch, n: n + place + beyond }, command };
+}
+
 /** Checks the outer form only; the core checks the command under its rules level. */
 function commandIn(record: readonly unknown[], known: KnownNames): Command | null {
-  const [later, beyond, what] = record;
-  if (typeof later !== "number" || typeof beyond !== "number") return null;
+  const what = record[2];
   if (typeof what === "number") return lengthen(record, 2, known);
   return isObject(what) && typeof what["type"] === "string" ? (what as unknown as Command) : null;
 }
