@@ -40,8 +40,9 @@ export class KnownNames {
   #file(file: string, above: string, before: string): Known {
     const known = this.#files.get(file);
     if (known !== undefined && known.above === above && known.before === before) return known;
-    const lexical = above + file;
-    const key = before + lexical;
+    // One text, and parts of it: tables and comparisons read fewer places in memory than with texts put together by "+".
+    const key = [before, above, file].join("");
+    const lexical = key.slice(before.length);
     const names = [{ file, lexical, key }];
     const refs = [{ file, lexical, key, dir: false }];
     return kept(this.#files, file, { above, before, refs, names });
