@@ -7,7 +7,7 @@ import type { Actor } from "../core/actor.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
 
 /** A file as a lock and as an unlock name it: `lexical` is `above` and `file`, `key` is `before` and `lexical`. */
-interface Known {
+export interface KnownFile {
   readonly above: string;
   readonly before: string;
   readonly refs: readonly FileRef[];
@@ -20,7 +20,7 @@ interface Known {
  */
 export class KnownNames {
   readonly #actors = new Map<string, Actor>();
-  readonly #files = new Map<string, Known>();
+  readonly #files = new Map<string, KnownFile>();
 
   /** Returns the main agent of a session's first incarnation. */
   actor(session: string): Actor {
@@ -29,15 +29,15 @@ export class KnownNames {
 
   /** Returns a list of the file alone. */
   refs(file: string, above: string, before: string): readonly FileRef[] {
-    return this.#file(file, above, before).refs;
+    return this.file(file, above, before).refs;
   }
 
   /** Returns a list of the file to release alone. */
   names(file: string, above: string, before: string): readonly FileName[] {
-    return this.#file(file, above, before).names;
+    return this.file(file, above, before).names;
   }
 
-  #file(file: string, above: string, before: string): Known {
+  file(file: string, above: string, before: string): KnownFile {
     const known = this.#files.get(file);
     if (known !== undefined && known.above === above && known.before === before) return known;
     // One text, and parts of it: tables and comparisons read fewer places in memory than with texts put together by "+".

@@ -8,6 +8,7 @@ import type { Entry } from "../core/commands.ts";
 import { entriesIn } from "./batch.ts";
 import { isIntact } from "./checksum.ts";
 import { KnownNames } from "./known-names.ts";
+import { LeanBatches } from "./lean-batch.ts";
 import { Lines } from "./lines.ts";
 
 export interface Scan {
@@ -51,6 +52,7 @@ export function scanSegment(
 
 function scan(lines: Lines, first: number, after: number, found: (entry: Entry, end: number) => void): Scan {
   const known = new KnownNames();
+  const lean = new LeanBatches(known);
   let seq = first - 1;
   let goodBytes = 0;
   let newBytes = 0;
@@ -63,7 +65,7 @@ function scan(lines: Lines, first: number, after: number, found: (entry: Entry, 
     const { bytes, start } = lines;
     if (end === -1 || !isIntact(bytes, start, end)) return stop(faultAt(lines, line));
     const length = end + 1 - start;
-    const entries = decode(bytes, start, end, known);
+    const entries = lean.entries(bytes, start + 9, end) ?? decode(bytes, start, end, known);
     const begins = entries?.[0]?.seq;
     if (entries === null || begins !== seq + 1) {
       const what = begins === undefined ? "is not an entry" : `holds entry ${begins}`;

@@ -14,8 +14,8 @@ import type { Command, CommandOf, LockRequest } from "../core/commands.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
 import type { KnownNames } from "./known-names.ts";
 
-const requestCode = 1;
-const releaseCode = 2;
+export const requestCode = 1;
+export const releaseCode = 2;
 
 /** The fields of one command that are not as usual. */
 interface Unusual extends Partial<Omit<LockRequest, "actor" | "files" | "project" | "cwd" | "wallMs">> {
@@ -26,8 +26,8 @@ interface Unusual extends Partial<Omit<LockRequest, "actor" | "files" | "project
 }
 
 const nothing: Unusual = {};
-const usualDepth = 3;
-const usualYieldMs = 15_000;
+export const usualDepth = 3;
+export const usualYieldMs = 15_000;
 
 /** Returns the values of the short form as they stand in a JSON list, or null if the command has none. */
 export function shorten(command: Command): string | null {
