@@ -7,7 +7,7 @@
  */
 import type { Entry, LockRelease, LockRequest } from "./commands.ts";
 import { ownOne } from "./locks/release-one.ts";
-import { mayAsk } from "./locks/request.ts";
+import { mayAskAs } from "./locks/request.ts";
 import { removeHold } from "./locks/table.ts";
 import { freeFile, grantFree } from "./locks/take-free.ts";
 import { livesOn } from "./sessions/begin.ts";
@@ -27,11 +27,12 @@ function take(state: State, request: LockRequest, entry: Entry): boolean {
   const { freezes, sessions } = state;
   if (request.retry !== undefined || freezes.all.size > 0) return false;
   const session = sessions.live.get(request.actor.session);
-  if (session === undefined || mayAsk(state, request) !== null) return false;
+  if (session === undefined || mayAskAs(state, session, request) !== null) return false;
   const file = freeFile(state, request);
   if (file === null) return false;
   advance(state, entry);
-  livesOn(state, session);
+  // Else a sign of life changes nothing: its lock is why it does not make room.
+  if (session.lostAt !== null || session.suspendedUntil !== null) livesOn(state, session);
   grantFree(state, request, file, entry.origin);
   settle(state);
   return true;

@@ -6,7 +6,7 @@ import { applyUnheard } from "../../daemon/core/apply-unheard.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
-import { emptyState } from "../../daemon/core/state.ts";
+import { emptyState, type State } from "../../daemon/core/state.ts";
 import { World } from "./core-world.ts";
 import { begin, commands, files, lockOf, main } from "./lock-commands.ts";
 
@@ -21,9 +21,19 @@ const freeze: Command = {
   wallMs: 0,
 };
 
+const absence = fc.constantFrom("lost", "suspended", null);
+
+/** Takes s1 for gone for a while. */
+function away({ sessions }: State, how: "lost" | "suspended" | null): readonly Command[] {
+  const session = sessions.live.get("s1");
+  if (session === undefined || how === null) return [];
+  if (how === "suspended") return [{ type: "session_suspend", session: "s1" }];
+  return [{ type: "session_lost", session: "s1", begun: session.begun }];
+}
+
 it("leaves the state as the plain way does, for any requests in any order", () => {
   let unheard = 0;
-  const same = fc.property(commands, fc.boolean(), (list, isFrozen) => {
+  const same = fc.property(commands, fc.boolean(), absence, (list, isFrozen, how) => {
     const plain = new World();
     for (const session of ["s1", "s2"]) plain.do(begin(session));
     plain.do(lockOf({ actor: { ...main, session: "s2" }, files: files.slice(1, 2), waitMs: 1_000 }));
@@ -31,6 +41,7 @@ it("leaves the state as the plain way does, for any requests in any order", () =
       plain.now += 7;
       if (isFrozen && i === 5) plain.do(freeze);
       if (i === 15) plain.pass(60);
+      if (i % 4 === 1) for (const gone of away(plain.state, how)) plain.do(gone);
       // A clock that goes back.
       plain.now -= i % 4 === 0 ? 9 : 0;
       plain.do(command);

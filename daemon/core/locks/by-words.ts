@@ -14,7 +14,7 @@ export class OtherWords<Id extends string | number> {
   }
 
   remove(file: Pick<FileRef, "lexical" | "key">, id: Id): void {
-    removeFromSet(this.#ids, file.lexical, id);
+    if (this.#ids.size > 0) removeFromSet(this.#ids, file.lexical, id);
   }
 
   /** Returns the ids under this spelling, sorted, so that the result does not depend on the order of insertion. */

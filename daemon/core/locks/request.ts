@@ -13,7 +13,7 @@ import { conflict } from "../retries.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import { noRoom } from "../sessions/room.ts";
-import type { State, Waiter } from "../state.ts";
+import type { Session, State, Waiter } from "../state.ts";
 import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./blockers.ts";
 import { countOfSession, locksOf } from "./by-actor.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./deadlock.ts";
@@ -83,29 +83,37 @@ export function askedAgain(state: State, request: LockRequest, origin: Origin): 
 }
 
 /** Returns why the actor may not ask for so many files now, or null. */
-export function mayAsk(state: State, request: LockRequest): Refusal | null {
+function mayAsk(state: State, request: LockRequest): Refusal | null {
   const { session, incarnation } = request.actor;
   const known = state.sessions.live.get(session);
-  const alive =
-    known === undefined ? incarnation === 0 : known.incarnations.some(i => i.ordinal === incarnation);
-  if (!alive) {
-    return refuse("session_ended", `this terminal's part of session ${session} has ended; register again`);
-  }
+  if (known !== undefined) return mayAskAs(state, known, request);
+  if (incarnation !== 0) return partEnded(session);
   const ended = state.sessions.ended.get(session);
-  if (known === undefined && ended !== undefined && ended + limits.endedMs > state.t) {
+  if (ended !== undefined && ended + limits.endedMs > state.t) {
     return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
   }
-  const full = known === undefined ? noRoom(state, null) : null;
-  if (full !== null) return full;
-  const { held, queued } = countOfSession(state.locks.actors, session);
-  if (request.files.length + held + queued > limits.locksPerSessionMax) {
-    const most = limits.locksPerSessionMax;
-    return refuse(
-      "too_many_locks",
-      `a session may have ${most} locks; lock the directory instead, or unlock some`,
-    );
-  }
-  return null;
+  return noRoom(state, null) ?? mayHold(state, request);
+}
+
+/** `mayAsk` for an actor of a live session. */
+export function mayAskAs(state: State, { incarnations }: Session, request: LockRequest): Refusal | null {
+  const { session, incarnation } = request.actor;
+  if (!incarnations.some(i => i.ordinal === incarnation)) return partEnded(session);
+  return mayHold(state, request);
+}
+
+function partEnded(session: string): Refusal {
+  return refuse("session_ended", `this terminal's part of session ${session} has ended; register again`);
+}
+
+function mayHold(state: State, { actor, files }: LockRequest): Refusal | null {
+  const { held, queued } = countOfSession(state.locks.actors, actor.session);
+  const most = limits.locksPerSessionMax;
+  if (files.length + held + queued <= most) return null;
+  return refuse(
+    "too_many_locks",
+    `a session may have ${most} locks; lock the directory instead, or unlock some`,
+  );
 }
 
 /** Returns the actor's own waiter that overlaps the request's files, or null. */
