@@ -19,8 +19,7 @@ import { Answers, type Caller, restarting } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { CoreClock } from "./core-clock.ts";
 import { Outbox } from "./outbox.ts";
-import { RecentSteps } from "./recent-steps.ts";
-import { type Recovered, Replay, stateHash } from "./replay.ts";
+import { type OnStep, type Recovered, Replay, stateHash } from "./replay.ts";
 import { Agenda } from "./scheduler.ts";
 import { Snapshots } from "./snapshot-schedule.ts";
 import { Throws } from "./throws.ts";
@@ -221,10 +220,12 @@ export class Engine {
   async #recover(): Promise<void> {
     const { journal, onStep } = this.#options;
     const snapshot = await journal.loadSnapshot();
-    const steps = new RecentSteps();
+    let steps: Parameters<OnStep>[] = [];
     const replay = new Replay(snapshot, this.#voided, {
-      begin: () => steps.clear(),
-      onStep: (entry, step, epoch) => steps.add(entry, step, epoch),
+      begin: () => {
+        steps = [];
+      },
+      onStep: (...step) => void steps.push(step),
     });
     let until = replay.after;
     const found: Found = (entry, behindBytes) => {
@@ -238,7 +239,7 @@ export class Engine {
     this.#epoch = opened.epoch;
     this.#snapshots.found(snapshot);
     for (const seq of recovered.voided) this.#voided.add(seq);
-    for (const { entry, step, epoch } of steps.inOrder) onStep(entry, step, epoch, true);
+    for (const [entry, step, epoch] of steps) onStep(entry, step, epoch, true);
     this.#isRecovered = true;
     this.#agenda.reset();
     journal.onDurable(seq => this.#outbox.durable(seq));

@@ -8,6 +8,7 @@ import type { Step } from "../core/outcome.ts";
 import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
 import { emptyState, rulesKnown, type State } from "../core/state.ts";
 import type { Snapshot } from "../journal/journal.ts";
+import { Latest } from "./latest.ts";
 
 /** The journal uses rules that this program does not know. */
 export class RulesUnknown extends Error {
@@ -34,7 +35,7 @@ export function stateHash(state: State): string {
 }
 
 /** Sees a step of the replay; `epoch` is that of the state after it. */
-type OnStep = (entry: Entry, step: Step, epoch: number) => void;
+export type OnStep = (entry: Entry, step: Step, epoch: number) => void;
 
 /**
  * Replays the log behind a snapshot, entry by entry as it is read. An entry that the log voids later, or that throws, may
@@ -48,12 +49,14 @@ export class Replay {
   readonly #voided = new Set<number>();
   readonly #begin: () => void;
   readonly #onStep: OnStep | null;
+  /** The latest entries, which are not applied yet: only their steps are for `onStep`. */
+  readonly #late = new Latest<Entry>(limits.ringEntriesMax);
   #state: State;
   #again = false;
 
   /**
    * `skipped`: entries known to be void. `begin` is called before each pass; `onStep` sees its late steps, those of the
-   * last `limits.ringBytes` of the log.
+   * last `limits.ringEntriesMax` entries within the last `limits.ringBytes` of the log.
    */
   constructor(
     snapshot: Snapshot | null,
@@ -75,22 +78,29 @@ export class Replay {
     return this.#snapshot?.seq ?? 0;
   }
 
-  /** Applies the next entry of the log; `behindBytes` of the log follow it. Throws `RulesUnknown`. */
+  /** Takes the next entry of the log; `behindBytes` of the log follow it. Throws `RulesUnknown`. */
   readonly add = (entry: Entry, behindBytes: number): void => {
     const { command } = entry;
     if (command.type === "void") this.#note(command.seq);
     // Later entries can only tell what else is void.
-    if (!this.#again) this.#apply(entry, behindBytes <= limits.ringBytes);
+    if (this.#again) return;
+    if (command.type === "rules" && !this.#skipped.has(entry.seq)) checkRules(command.level);
+    const isLate = this.#late.size > 0 || behindBytes <= limits.ringBytes;
+    const next = this.#onStep !== null && isLate ? this.#late.add(entry) : entry;
+    if (next !== undefined) this.#apply(next, null);
   };
 
-  /** Whether the whole log has to be added once more; begins that pass. */
+  /** Ends the pass. Returns whether the whole log has to be added once more; begins that pass. */
   mustRepeat(): boolean {
+    for (const entry of this.#late.inOrder) if (!this.#again) this.#apply(entry, this.#onStep);
+    this.#late.clear();
     if (!this.#again) return false;
     this.#again = false;
     this.#state = this.#read();
     return true;
   }
 
+  /** What a pass that need not be repeated came to. */
   get recovered(): Recovered {
     const threw = this.#threw.filter(seq => !this.#voided.has(seq));
     this.#state.locks.heldPaths.makeOrder();
@@ -118,15 +128,13 @@ export class Replay {
     }
   }
 
-  #apply(entry: Entry, isLate: boolean): void {
+  /** Without `onStep` nobody gets the step: to make each would cost more than the rest of the replay. */
+  #apply(entry: Entry, onStep: OnStep | null): void {
     const [state, voided] = [this.#state, this.#skipped];
     if (voided.has(entry.seq)) {
       skip(state, entry);
       return;
     }
-    if (entry.command.type === "rules") checkRules(entry.command.level);
-    // To keep every step for a while would cost the collector more than the replay itself.
-    const onStep = isLate ? this.#onStep : null;
     let step: Step;
     try {
       if (onStep === null && applyUnheard(state, entry)) return;

@@ -1,11 +1,10 @@
 /** A log is replayed as it is read: what is void shows only on the way. */
 import { describe, expect, it, vi } from "vitest";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
-import { Step } from "../../daemon/core/outcome.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import { SortedKeys } from "../../daemon/core/sorted-keys.ts";
-import { RecentSteps } from "../../daemon/engine/recent-steps.ts";
-import { Replay, rebuild } from "../../daemon/engine/replay.ts";
+import { Latest } from "../../daemon/engine/latest.ts";
+import { Replay, RulesUnknown, rebuild } from "../../daemon/engine/replay.ts";
 import { limits } from "../../protocol/limits.ts";
 import { lockOf } from "./core-world.ts";
 
@@ -71,26 +70,63 @@ describe("a replay", () => {
     }
   });
 
-  it("keeps the steps of its last pass alone", () => {
-    const steps = new RecentSteps();
+  it("makes the steps of its last pass alone", () => {
+    let steps: (readonly [number, number])[] = [];
     const replay = new Replay(null, new Set(), {
-      begin: () => steps.clear(),
-      onStep: (entry, step, epoch) => steps.add(entry, step, epoch),
+      begin: () => {
+        steps = [];
+      },
+      onStep: (entry, _step, epoch) => steps.push([entry.seq, epoch]),
     });
     const entries = log(begun, lockOf("a", "x", 0), { type: "void", seq: 2 });
     do for (const entry of entries) replay.add(entry, 0);
     while (replay.mustRepeat());
-    expect(steps.inOrder.map(({ entry, epoch }) => [entry.seq, epoch])).toEqual([
+    expect(steps).toEqual([
       [1, 1],
       [3, 1],
     ]);
   });
+
+  it.each([
+    ["of the latest entries alone", 0, limits.ringEntriesMax],
+    ["of none that much of the log follows", limits.ringBytes + 1, 0],
+  ])("makes the steps %s", (_which, behindBytes, count) => {
+    const seen: number[] = [];
+    const replay = new Replay(null, new Set(), { onStep: ({ seq }) => seen.push(seq) });
+    const locks = Array.from({ length: limits.ringEntriesMax + 7 }, (_, n) => lockOf("a", `f${n % 90}`, 0));
+    const entries = log(begun, ...locks);
+    for (const entry of entries) replay.add(entry, behindBytes);
+    expect(replay.mustRepeat()).toBe(false);
+    expect(seen).toEqual(entries.slice(entries.length - count).map(({ seq }) => seq));
+    expect(writeState(replay.recovered.state)).toBe(writeState(rebuild(null, entries).state));
+  });
+
+  it("begins again without a late entry that throws", () => {
+    const seen: number[] = [];
+    const replay = new Replay(null, new Set(), {
+      begin: () => void seen.splice(0),
+      onStep: ({ seq }) => seen.push(seq),
+    });
+    const entries = log(begun, lockOf("a", "x", 0), throwsOn("x"), lockOf("b", "y", 0));
+    do for (const entry of entries) replay.add(entry, 0);
+    while (replay.mustRepeat());
+    expect([replay.recovered.threw, seen]).toEqual([[3], [1, 2, 4]]);
+    expect(writeState(replay.recovered.state)).toBe(writeState(rebuild(null, entries).state));
+  });
+
+  it("refuses rules that it does not know as soon as it reads of them", () => {
+    const replay = new Replay(null, new Set(), { onStep: () => {} });
+    const [first, rules] = log(begun, { type: "rules", level: 1_000_000 });
+    if (first === undefined || rules === undefined) throw new Error("the log is empty");
+    replay.add(first, 0);
+    expect(() => replay.add(rules, 0)).toThrow(RulesUnknown);
+  });
 });
 
-it("the steps kept are the latest, in order", () => {
-  const steps = new RecentSteps();
-  const most = limits.ringEntriesMax;
-  const entries = log(...Array.from({ length: most + 7 }, (): Command => ({ type: "void", seq: 0 })));
-  for (const entry of entries) steps.add(entry, new Step(), 1);
-  expect(steps.inOrder.map(({ entry }) => entry.seq)).toEqual(entries.slice(7).map(({ seq }) => seq));
+it("the latest are as many as may be, in order, and give way to later ones in that order", () => {
+  const latest = new Latest<number>(3);
+  expect([1, 2, 3, 4, 5].map(n => latest.add(n))).toEqual([undefined, undefined, undefined, 1, 2]);
+  expect([latest.inOrder, latest.size]).toEqual([[3, 4, 5], 3]);
+  latest.clear();
+  expect([latest.add(6), latest.inOrder]).toEqual([undefined, [6]]);
 });
