@@ -287,7 +287,7 @@ function* checkTaskIndexes({ tasks }: State): Generator<string> {
 
 function actorsOf({ actors }: Locks): ReadonlyMap<string, unknown> {
   return new Map(
-    [...actors.byKey].map(([key, { actor, session, ahead, behind, ...row }]) => {
+    [...actors.byKey].map(([key, { actor, session, ahead, behind, holds, ...row }]) => {
       const listed = actors.bySession.get(actor.session) === session;
       const edges = [ahead, behind].map(
         side => new Map([...side.values()].map(({ from, to, tickets }) => [pairOf(from, to), tickets])),
@@ -296,6 +296,8 @@ function actorsOf({ actors }: Locks): ReadonlyMap<string, unknown> {
         key,
         {
           ...row,
+          holds: new Set(holds),
+          count: holds.size,
           own: actorKey(actor),
           held: session.held,
           queued: session.queued,

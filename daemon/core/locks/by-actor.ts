@@ -8,13 +8,13 @@
 import { type Actor, actorKey } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { SortedKeys } from "../sorted-keys.ts";
+import { HeldKeys } from "./held-keys.ts";
 
 export interface ActorLocks {
   actor: Actor;
   /** The rows of its session. */
   session: SessionLocks;
-  /** Held keys, in the order they were taken. */
-  readonly holds: Set<string>;
+  readonly holds: HeldKeys;
   /** Held keys that the end of its turn releases, and tickets that it ends; in the same order. */
   readonly turnHolds: Set<string>;
   readonly turnWaits: Set<number>;
@@ -97,7 +97,7 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
 
 function emptyRow(actor: Actor, session: SessionLocks): ActorLocks {
   const [holds, turnHolds, flying, lent] = [
-    new Set<string>(),
+    new HeldKeys(),
     new Set<string>(),
     new Set<string>(),
     new Set<string>(),

@@ -23,7 +23,7 @@ export function addHold(locks: Locks, hold: Hold): void {
   locks.heldWords.add(hold, hold.key);
   const row = enlist(locks.actors, hold.actor);
   hold.row = row;
-  row.holds.add(hold.key);
+  row.holds.add(hold);
   row.session.held += 1;
   if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
   if (hold.flights.length > 0) row.flying.add(hold.key);
@@ -41,7 +41,7 @@ export function removeHold(locks: Locks, hold: Hold): void {
   for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);
   unlend(locks, hold);
   const row = rowOf(hold);
-  row.holds.delete(hold.key);
+  row.holds.remove(hold);
   row.turnHolds.delete(hold.key);
   row.flying.delete(hold.key);
   row.session.held -= 1;
@@ -174,11 +174,12 @@ export function attachWaiter(locks: Locks, waiter: Waiter, origin: Origin | null
 
 /** Returns the actor's own lock: by the path as it was locked, else by key. */
 export function ownHold(locks: Locks, actor: Actor, file: FileName, node: string): Hold | undefined {
-  const mine = locksOf(locks.actors, actor)?.holds;
-  if (mine === undefined) return undefined;
-  const found = holdByWords(locks, file, node, key => mine.has(key));
+  const mine = locksOf(locks.actors, actor);
+  if (mine === undefined || mine.holds.size === 0) return undefined;
+  const found = holdByWords(locks, file, node, hold => hold.row === mine);
   if (found !== undefined) return found;
-  return file.key !== null && mine.has(file.key) ? locks.holds.get(file.key) : undefined;
+  const byKey = file.key === null ? undefined : locks.holds.get(file.key);
+  return byKey?.row === mine ? byKey : undefined;
 }
 
 /** Returns any holder's lock: by key, else by the path as it was locked. */
@@ -204,12 +205,12 @@ function holdByWords(
   locks: Locks,
   { lexical }: FileName,
   node: string,
-  isMeant: (key: string) => boolean,
+  isMeant: (hold: Hold) => boolean,
 ): Hold | undefined {
   const plain = locks.holds.get(plainKey(node, lexical));
-  if (plain !== undefined && plain.lexical === lexical && isMeant(plain.key)) return plain;
-  const other = locks.heldWords.at(lexical).find(isMeant);
-  return other === undefined ? undefined : locks.holds.get(other);
+  if (plain !== undefined && plain.lexical === lexical && isMeant(plain)) return plain;
+  const others = locks.heldWords.at(lexical).flatMap(key => locks.holds.get(key) ?? []);
+  return others.find(isMeant);
 }
 
 /** Whether the end of its holder's turn releases the lock or returns it to its lender. */
