@@ -160,15 +160,15 @@ function partsOf(
   ];
 }
 
-/** The slices that an entry changed and is not taken to touch, a sentence each; `before` is what they were. */
+/** The slices that an entry changed and is not taken to touch, a sentence each. */
 export function* untold(
-  state: State,
   before: ReadonlyMap<Slice, string>,
+  after: ReadonlyMap<Slice, string>,
   { command }: Entry,
   step: Step,
 ): Generator<string, void> {
   const touched = slicesOf(command, step);
-  for (const [slice, text] of textsOf(state)) {
+  for (const [slice, text] of after) {
     if (text !== before.get(slice) && !touched.has(slice))
       yield `${command.type} changed ${slice}: ${text}, not ${before.get(slice)}`;
   }

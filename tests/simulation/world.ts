@@ -5,7 +5,7 @@
  */
 
 import type { Actor } from "../../daemon/core/actor.ts";
-import { check } from "../../daemon/core/check.ts";
+import { check, type Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/commands.ts";
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
@@ -111,6 +111,8 @@ export class World {
   /** The state as an observer sees it who applies every delivered entry himself, voided ones left out. */
   #shadow: State = emptyState();
   #shadowVoided = new Set<number>();
+  /** The shadow's slices as an audit saw them after the last entry; null where another state may be there since. */
+  #texts: ReadonlyMap<Slice, string> | null = null;
   #clients: Client[] = [];
   #connections = 0;
   #life = 0;
@@ -290,6 +292,7 @@ export class World {
     // An entry that threw once counts unless the log says that it is void: the next start may well apply it.
     const whole = rebuild(snapshot, entries);
     this.#shadow = whole.state;
+    this.#texts = null;
     this.#times.restart();
     this.#tasks.restarted(entries, this.#shadow);
     this.#debates.restarted(entries, this.#shadow);
@@ -342,7 +345,8 @@ export class World {
     count(this.counts.commands, entry.command.type);
     const state = this.#shadow;
     const before = this.#before(state, entry);
-    const texts = this.#audit ? textsOf(state) : null;
+    const texts = this.#audit ? (this.#texts ?? textsOf(state)) : null;
+    this.#texts = null;
     let step: Step;
     let slow: string | null;
     try {
@@ -364,7 +368,10 @@ export class World {
     for (const { to, grant } of step.answers)
       if (grant !== null) this.#say(`   granted to ${grant.actor.session} (${to.n})`);
     for (const wrong of this.#wrongs(entry, step, before)) throw new Violation(wrong);
-    if (texts !== null) for (const wrong of untold(state, texts, entry, step)) throw new Violation(wrong);
+    if (texts !== null) {
+      this.#texts = textsOf(state);
+      for (const wrong of untold(texts, this.#texts, entry, step)) throw new Violation(wrong);
+    }
     this.#noteTokens(state, step, entry.command.type === "session_begin");
   }
 
