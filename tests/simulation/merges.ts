@@ -34,6 +34,8 @@ export class MergeLives {
   readonly #random: Random;
   readonly #often: boolean;
   #seen = new Map<string, Seen>();
+  /** All that may still change, as it was after the last entry. */
+  #text = "";
   /** Merges that were acknowledged, with the end that was, if any: no crash takes these back. */
   readonly #safe = new Map<string, string | null>();
   /** Runs that runners believe to be theirs, some of which are not any more. */
@@ -151,9 +153,11 @@ export class MergeLives {
   }
 
   /** Everything that is wrong after an entry. */
-  *observe(state: State, { command }: Entry, step: Step, before: MergesBefore): Generator<string, void> {
+  *observe(state: State, { command }: Entry, step: Step): Generator<string, void> {
     yield* this.#lateWord(command, step);
-    if (before.merges === state.merges.count && before.text === textOf(state)) return;
+    const text = textOf(state);
+    if (text === this.#text) return;
+    this.#text = text;
     const now = new Map([...state.merges.all].map(([id, merge]) => [id, merge]));
     for (const [id, was] of this.#seen) {
       const merge = now.get(id);
@@ -217,6 +221,7 @@ export class MergeLives {
 
   /** A life has ended: what nobody was promised may be gone with it. */
   restarted(state: State): void {
+    this.#text = textOf(state);
     this.#note(state, state.merges.all);
   }
 
@@ -233,19 +238,9 @@ export class MergeLives {
   }
 }
 
-export interface MergesBefore {
-  readonly merges: number;
-  readonly text: string;
-}
-
-export function mergesBefore(state: State): MergesBefore {
-  return { merges: state.merges.count, text: textOf(state) };
-}
-
 function textOf({ merges }: State): string {
-  return JSON.stringify(
-    [...merges.all.values()].filter(({ runner, state }) => runner !== null || !ends.has(state)),
-  );
+  const left = [...merges.all.values()].filter(({ runner, state }) => runner !== null || !ends.has(state));
+  return JSON.stringify([merges.count, left]);
 }
 
 /** Tasks of a merge that came back which its author still has. */

@@ -26,7 +26,7 @@ import { agents, ancestorsOf, descendantsOf } from "./families.ts";
 import { FileHost, type Host, RemoteHost, SimulatedClock } from "./host.ts";
 import { changed, keptOf, leftBound, notUnbound } from "./kept.ts";
 import { flyingBefore, LateWrites } from "./late.ts";
-import { leftRunners, MergeLives, type MergesBefore, mergesBefore } from "./merges.ts";
+import { leftRunners, MergeLives } from "./merges.ts";
 import { NameLives } from "./names.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
@@ -73,7 +73,6 @@ interface Before {
   readonly holds: readonly Hold[];
   readonly tasks: TasksBefore;
   readonly debates: DebatesBefore;
-  readonly merges: MergesBefore;
   readonly roles: RolesBefore;
   readonly spawns: SpawnsBefore;
   readonly notes: ReturnType<typeof notesBefore>;
@@ -382,7 +381,6 @@ export class World {
       tasks: tasksBefore(state, entry),
       released: releaseBefore(state, entry),
       debates: debatesBefore(state, entry),
-      merges: mergesBefore(state),
       roles: rolesBefore(state, entry),
       spawns: spawnsBefore(state, entry),
       notes: notesBefore(state),
@@ -417,7 +415,7 @@ export class World {
     yield* this.#room.observe(state, entry, step);
     yield* this.#declares.observe(state, entry, step);
     yield* this.#checks.observe(state, entry, touched);
-    yield* this.#merges.observe(state, entry, step, before.merges);
+    yield* this.#merges.observe(state, entry, step);
     yield* this.#copies.observe(state);
     yield* check(state, [...touched]);
   }
