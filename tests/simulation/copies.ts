@@ -5,7 +5,7 @@ import type { State } from "../../daemon/core/state.ts";
 
 /** Entries from one line to the next, and from one snapshot to the next, which may begin before the last one ended. */
 const entriesPerLine = 2;
-const entriesPerCopy = 20;
+const entriesPerCopy = 50;
 
 interface Copying {
   readonly state: State;

@@ -128,8 +128,8 @@ export const plantedSeeds = seedsOf([
   ["remote", 3, 115, "a spawned agent that starts for ever"],
   ["file", 218, 5, "a spawned agent that is acknowledged before it is safe on disk"],
   ["file", 112, 238, "a child process that takes the record of a spawned agent"],
-  ["remote", 1, 74, "a snapshot with rows as later entries left them"],
-  ["remote", 1, 139, "a snapshot with maps as later entries left them"],
+  ["remote", 1, 98, "a snapshot with rows as later entries left them"],
+  ["remote", 1, 235, "a snapshot with maps as later entries left them"],
   ["remote", 9, 86, "a session that brings back an agent stopped before it began"],
 ]);
 
