@@ -1,6 +1,6 @@
 /**
  * The daemon is killed again and again while clients lock and unlock: whatever was acknowledged is there afterwards,
- * and nothing is there that nobody asked for. `KITE_KILLS` says how often; 100 times unless it does.
+ * and nothing is there that nobody asked for. `KITE_KILLS` says how often; 40 times unless it does.
  */
 import { lstatSync, readdirSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Random } from "../simulation/random.ts";
 import { type Client, Closed, Home, isLater, type Message } from "./daemon.ts";
 
-const kills = Number(process.env["KITE_KILLS"] ?? 100);
+const kills = Number(process.env["KITE_KILLS"] ?? 40);
 let home: Home;
 
 beforeEach(() => {

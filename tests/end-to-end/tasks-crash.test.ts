@@ -1,13 +1,13 @@
 /**
  * The daemon is killed again and again while sessions create, claim and finish tasks: whatever was acknowledged is
- * there afterwards, once, and as it was. `KITE_KILLS` says how often; 40 times unless it does.
+ * there afterwards, once, and as it was. `KITE_KILLS` says how often; 20 times unless it does.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Random } from "../simulation/random.ts";
 import { type Client, Closed, Home, type Message } from "./daemon.ts";
 
-const kills = Number(process.env["KITE_KILLS"] ?? 40);
+const kills = Number(process.env["KITE_KILLS"] ?? 20);
 
 let home: Home;
 
