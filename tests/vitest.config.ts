@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./longest-first.ts";
 
+const simulation = "tests/simulation";
 const unit = "tests/unit";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -29,13 +30,22 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     projects: [
       {
-        // Each file runs in a process of its own.
+        // The simulation loads itself once for each planted bug: such a process ends with its file.
         extends: true,
-        test: { name: "own", include: ["tests/**/*.test.ts"], exclude: [`${unit}/**`] },
+        test: { name: "own", include: [`${simulation}/**/*.test.ts`] },
       },
       { extends: true, test: { name: "replacing", include: replacing } },
+      // To start a process and load the same modules would take a good part of the time of all others.
       {
-        // To start a process and load the same modules would take most of the time of these.
+        extends: true,
+        test: {
+          name: "shared",
+          include: ["tests/**/*.test.ts"],
+          exclude: [`${simulation}/**`, `${unit}/**`],
+          isolate: false,
+        },
+      },
+      {
         extends: true,
         test: { name: "unit", include: [`${unit}/**/*.test.ts`], exclude: replacing, isolate: false },
       },
