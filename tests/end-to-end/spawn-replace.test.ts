@@ -20,12 +20,8 @@ beforeEach(async () => {
 });
 afterEach(() => world.dispose());
 
-/** Asks until the agent has stalled. */
-async function stalled(name: string, isNew = false): Promise<SpawnRow> {
-  for (;;) {
-    const row = isNew ? (await world.agents()).find(one => one.name === name) : await world.agent(name);
-    if (row?.health?.state === "stalled") return row;
-  }
+function stalled(name: string): Promise<SpawnRow> {
+  return world.seen(row => row.name === name && row.health?.state === "stalled");
 }
 
 test("resumes the agent once, then replaces it with one that is told of it; a stranger may not", async () => {
@@ -155,7 +151,7 @@ describe("with health: replace", () => {
 
 test("without that setting nobody who waits replaces an agent; kite agents tend does", async () => {
   const waiting = world.kite(["spawn", "WORK", "--name", "bob", "--wait", "--json"]);
-  await stalled("bob", true);
+  await stalled("bob");
   expect(await world.agent("bob")).toMatchObject({ resumes: 0 });
   const [tending, lines] = tend();
   const said: string[] = [];
@@ -170,12 +166,11 @@ test("without that setting nobody who waits replaces an agent; kite agents tend 
   expect(JSON.parse((await waiting).out)).toMatchObject({ spawn: { name: "bob", state: "stopped" } });
 });
 
-/** Asks until this agent has stalled once more after its client resumed it: `resumes` counts before the session is back. */
-async function lastOne(name: string): Promise<SpawnRow> {
-  for (;;) {
-    const row = (await world.agents()).find(one => one.name === name);
-    if (row?.resumes === 1 && row.attempts === 2 && row.health?.state === "stalled") return row;
-  }
+/** It has stalled once more after its client resumed it: `resumes` counts before the session is back. */
+function lastOne(name: string): Promise<SpawnRow> {
+  const isLast = ({ resumes, attempts, health }: SpawnRow) =>
+    resumes === 1 && attempts === 2 && health?.state === "stalled";
+  return world.seen(row => row.name === name && isLast(row));
 }
 
 function tend() {

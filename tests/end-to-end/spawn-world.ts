@@ -68,15 +68,33 @@ export class SpawnWorld {
     }
   }
 
+  /** What `kite agents --json` lists, without a process for each look. */
   async agents(): Promise<SpawnRow[]> {
-    const { out } = await this.kite(["agents", "--json"]);
-    return JSON.parse(out).agents;
+    const client = await this.home.connect();
+    const reply = await client.ask({ type: "query", target: "spawns", project: this.home.work, limit: 1000 });
+    client.destroy();
+    if (reply["ok"] !== true) throw new Error(JSON.stringify(reply));
+    return reply["rows"] as SpawnRow[];
   }
 
   async agent(name: string): Promise<SpawnRow> {
     const found = (await this.agents()).find(row => row.name === name);
     if (found === undefined) throw new Error(`no agent ${name}`);
     return found;
+  }
+
+  /** Resolves with the first agent that fits, and looks again whenever something happens to one. */
+  async seen(fits: (row: SpawnRow) => boolean): Promise<SpawnRow> {
+    const client = await this.home.connect();
+    await client.ask({ type: "subscribe", events: ["spawn_changed", "agent_stalled", "agent_recovered"] });
+    for (;;) {
+      const row = (await this.agents()).find(fits);
+      if (row !== undefined) {
+        client.destroy();
+        return row;
+      }
+      await client.next();
+    }
   }
 
   /** Resolves with the record once its state is `state`. */

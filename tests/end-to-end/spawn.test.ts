@@ -27,6 +27,8 @@ describe("an agent in the background", () => {
       ...{ state: "idle", role: "tester", parent: null, backend: "background", client: "claude-code" },
       ...{ worktree: place("bob"), branch: "worktree-bob", base: "main", attempts: 1 },
     });
+    const { agents } = JSON.parse((await world.kite(["agents", "--json"])).out);
+    expect(agents).toEqual([{ ...row, health: expect.anything() }]);
     const sessions = JSON.parse((await world.kite(["sessions", "--json"])).out).sessions;
     expect(sessions).toMatchObject([{ id: row.session, name: "bob", branch: "worktree-bob" }]);
     const { out } = await world.kite(["agents"], { COLUMNS: "80" });
