@@ -23,7 +23,7 @@ export async function bundleInto(outdir, options = {}) {
     legalComments: "none",
     metafile: true,
     outdir,
-    plugins: [smallValidator],
+    plugins: [smallValidator, versionAlone],
     ...options,
   };
   // Some packages are CommonJS inside and call require for Node's own modules.
@@ -31,7 +31,12 @@ export async function bundleInto(outdir, options = {}) {
   const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
   const [limits, ...built] = await Promise.all([
     readLimits(build),
-    build({ ...esm, splitting: true, entryPoints: ["bin/kite.ts"], plugins: [builtApart, smallValidator] }),
+    build({
+      ...esm,
+      splitting: true,
+      entryPoints: ["bin/kite.ts"],
+      plugins: [builtApart, ...common.plugins],
+    }),
     build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
     // Nothing logs the stack of a frequent command: names would only make it larger.
     build({ ...esm, entryPoints: ["bin/frequent/*.ts"], entryNames: "frequent-[name]", keepNames: false }),
@@ -83,6 +88,19 @@ const smallValidator = {
         export { default as process } from "node:process";`,
       resolveDir: root,
     }));
+  },
+};
+
+/** Leaves of package.json the one field that a program reads: each would contain the whole file. */
+const versionAlone = {
+  name: "version-alone",
+  setup({ onLoad }) {
+    const metadata = join(root, "package.json");
+    onLoad({ filter: /package\.json$/ }, ({ path }) => {
+      if (path !== metadata) return undefined;
+      const { version } = JSON.parse(readFileSync(metadata, "utf8"));
+      return { contents: JSON.stringify({ version }), loader: "json" };
+    });
   },
 };
 
