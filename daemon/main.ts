@@ -102,7 +102,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     journal: () => journal.health,
     stop,
   };
-  const { counters, hookWakes, health } = services;
+  const { counters, hookLocks, hookWakes, health } = services;
   const failures = new HookFailures(paths.hookFailures, onTrouble);
   const life = new Life({
     services,
@@ -137,6 +137,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
       if (command.type === "session_begin" || command.type === "session_end") life.follow(command.session);
       for (const { event } of events) if ("id" in event) life.follow(event.id);
     },
+    ({ command }) => hookLocks.locked(engine.state, command),
     ({ command }, { events }) => hookWakes.stepped(command.type, events),
     (_entry, { events }) => forgetEndedLists(services, events),
     entry => {

@@ -117,20 +117,6 @@ export function contested(
   return { ...refused, holder, ...place };
 }
 
-/**
- * Whether another actor locked one of the files until its work is done: nobody knows when, so an edit does not wait for
- * it. It waits for a lock that a running command holds.
- */
-export function isKept(
-  { engine: { state } }: HookServices,
-  actor: Actor,
-  files: readonly FileRef[],
-  ancestors: readonly (string | null)[],
-): boolean {
-  const blocker = firstBlocker(state.locks, { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY });
-  return blocker?.by === "hold" && keeperOf(blocker.hold, actor) !== null;
-}
-
 /** The task that an actor works on. */
 export function taskOf({ engine }: HookServices, { session, agent }: Actor): string | null {
   const [own] = [...workedOn(engine.state, session, agent), ...workedOn(engine.state, session)];

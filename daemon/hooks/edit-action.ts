@@ -8,17 +8,9 @@ import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteIgnored, noteLock } from "../trail/decisions.ts";
-import {
-  actorOfAction,
-  ancestorsOf,
-  contested,
-  isKept,
-  type Run,
-  refused,
-  rulesFor,
-  toolOf,
-} from "./action.ts";
+import { actorOfAction, ancestorsOf, contested, type Run, refused, rulesFor, toolOf } from "./action.ts";
 import type { LockAction } from "./edit-lock.ts";
+import { isKept } from "./lasting-locks.ts";
 import { grantVerdict } from "./verdict.ts";
 
 export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
@@ -36,7 +28,8 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   }
   const ancestors = await ancestorsOf(services, asked);
   const longestMs = Math.min(asked.waitMs, rules.lockWaitMs);
-  const waitMs = isKept(services, actor, [file], ancestors) ? 0 : longestMs;
+  const wanted = { actor, files: [file], ancestors, ticket: Number.POSITIVE_INFINITY };
+  const waitMs = isKept(services.engine.state, wanted) ? 0 : longestMs;
   const action = { ...asked, waitMs, ancestors };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   services.presence.touched(action.session, pathOf(file), file.key);

@@ -5,16 +5,19 @@ import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
+import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
-import { firstBlocker } from "../core/locks/blockers.ts";
+import { firstBlocker, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
 import type { Call } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { lockCommand } from "../sessions/commands.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
 import type { Baselines } from "../worktree/baselines.ts";
 import type { Writers } from "../worktree/writers.ts";
+import { isKept } from "./lasting-locks.ts";
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
 
@@ -72,6 +75,8 @@ interface PendingEditLock {
   isDecided: boolean;
   /** Called when no client waits for the lock any more. */
   readonly abandon: () => void;
+  /** Called when somebody keeps what is waited for, until nobody knows when. */
+  readonly giveUp: () => void;
   /** Called when no client received the grant. */
   readonly undo: () => void;
 }
@@ -85,6 +90,8 @@ interface PendingEditLock {
  */
 export class HookLocks {
   readonly #asked = new Map<string, PendingEditLock>();
+  /** Requests that wait in the core's queues, by the numbers of their proposals. */
+  readonly #queued = new Map<number, PendingEditLock>();
   /** When each request was decided, by key; the oldest first. */
   readonly #decided = new Map<string, number>();
 
@@ -105,6 +112,18 @@ export class HookLocks {
     return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
 
+  /** Gives up the requests that wait for what this command locked until its actor's work is done. */
+  locked(state: Pick<State, "locks">, command: Command): void {
+    if (this.#queued.size === 0 || command.type !== "lock_request") return;
+    if (command.kind !== "explicit" || command.bound !== null) return;
+    for (const file of command.files) {
+      for (const waiter of waitersOver(state.locks, file)) {
+        const asked = waiter.origin === null ? undefined : this.#queued.get(waiter.origin.n);
+        if (asked !== undefined && isKept(state, waiter)) asked.giveUp();
+      }
+    }
+  }
+
   #begin(services: LockServices, action: HookAsk, actor: Actor, key: string): PendingEditLock {
     const { engine, clock } = services;
     const began = clock.now();
@@ -116,6 +135,8 @@ export class HookLocks {
     const waited = new Promise<Waited>(resolve => {
       settle = resolve;
     });
+    const refused = (reply: Reply, isAbandoned: boolean) =>
+      settle({ reply, waitedMs: clock.now() - began, before, change: unchanged, isAbandoned });
     const asked: PendingEditLock = {
       waited,
       calls,
@@ -124,10 +145,18 @@ export class HookLocks {
       isParked: false,
       isDecided: false,
       abandon: () => {
+        this.#queued.delete(n);
         this.#drop(key, asked);
         engine.abandon(n);
-        const reply = refuse("lock_given_up", "the connection closed");
-        settle({ reply, waitedMs: clock.now() - began, before, change: unchanged, isAbandoned: true });
+        refused(refuse("lock_given_up", "the connection closed"), true);
+      },
+      giveUp: () => {
+        asked.isDecided = true;
+        this.#decide(n, key, asked, clock.now());
+        engine.abandon(n);
+        // Once it has left the queue: the refusal tells who else waits.
+        const reply = refuse("lock_held", "its holder locked it until its work is done");
+        void engine.read(() => refused(reply, false));
       },
       undo: () => {
         this.#drop(key, asked);
@@ -139,9 +168,7 @@ export class HookLocks {
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
         asked.isDecided = true;
-        // The decision is kept; the clients' connections, which are many in a busy time, are not.
-        calls.clear();
-        if (this.#asked.get(key) === asked) this.#decided.set(key, clock.now());
+        this.#decide(n, key, asked, clock.now());
         const change =
           reply.ok && parked !== null && file !== undefined
             ? changeSince(services, parked, file, actor)
@@ -150,6 +177,7 @@ export class HookLocks {
       },
       parked: () => {
         asked.isParked = true;
+        this.#queued.set(n, asked);
         const { locks, seq } = engine.state;
         const blocker = firstBlocker(locks, {
           actor,
@@ -176,6 +204,13 @@ export class HookLocks {
       this.#decided.delete(key);
       this.#asked.delete(key);
     }
+  }
+
+  #decide(n: number, key: string, asked: PendingEditLock, now: number): void {
+    this.#queued.delete(n);
+    // The decision is kept; the clients' connections, which are many in a busy time, are not.
+    asked.calls.clear();
+    if (this.#asked.get(key) === asked) this.#decided.set(key, now);
   }
 
   #drop(key: string, asked: PendingEditLock): void {

@@ -1,8 +1,8 @@
 /** Who keeps a lock until its work is done. */
 import type { Actor } from "../core/actor.ts";
-import { lentBy } from "../core/locks/blockers.ts";
+import { type Ask, firstBlocker, lentBy } from "../core/locks/blockers.ts";
 import { loansOf } from "../core/locks/inherit.ts";
-import type { Hold } from "../core/state.ts";
+import type { Hold, State } from "../core/state.ts";
 
 interface Keeper extends Pick<Hold, "actor" | "since"> {
   readonly stays: "kept";
@@ -17,4 +17,13 @@ export function keeperOf(hold: Hold, asker: Actor): Keeper | null {
   const holds = hold.kind === "explicit" ? [hold, ...loansOf(hold)] : loansOf(hold);
   const kept = holds.find(({ bound }) => bound === null);
   return kept === undefined ? null : { actor: kept.actor, since: kept.since, stays: "kept" };
+}
+
+/**
+ * Whether another actor locked one of the files until its work is done: nobody knows when, so an edit does not wait for
+ * it. It waits for a lock that a running command holds.
+ */
+export function isKept({ locks }: Pick<State, "locks">, ask: Ask): boolean {
+  const blocker = firstBlocker(locks, ask);
+  return blocker?.by === "hold" && keeperOf(blocker.hold, ask.actor) !== null;
 }

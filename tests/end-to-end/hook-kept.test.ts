@@ -43,6 +43,27 @@ it("an edit does not wait for what another session keeps, and is told that it do
   expect(await w.act(next)).toMatchObject([{ did: "lock", ok: true }]);
 });
 
+it("an edit that waits is refused as soon as somebody keeps the file, and has left the queue", async () => {
+  const dir = w.repo("later");
+  for (const session of ["hal", "ida", "joe"]) await w.begin(session, dir);
+  const events = await w.client();
+  await events.ask({ type: "subscribe", events: ["lock_queued"] });
+  expect(await w.act(edit("ida", dir, "a.ts"))).toMatchObject([{ ok: true }]);
+  const waiting = ["hal", "joe"].map(session => w.act(edit(session, dir, "a.ts")));
+  for (const _ of waiting) await events.event("lock_queued");
+  const ida = await w.client();
+  await ida.ask({ type: "file_lock", id: "ida", file: `${dir}/a.ts` });
+  for (const refused of await Promise.all(waiting)) {
+    expect(refused).toMatchObject([
+      {
+        ...{ ok: false, verdict: "deny", refusal: { code: "lock_held" } },
+        holder: { holder: "ida", stays: "kept", waiters: 0 },
+      },
+    ]);
+    expect(refused[0]).not.toHaveProperty("place");
+  }
+});
+
 it("an edit waits for what a running command of another session holds", async () => {
   const dir = w.repo("command");
   for (const session of ["cat", "dan"]) await w.begin(session, dir);
