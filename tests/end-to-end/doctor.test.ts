@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 
 const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 
@@ -27,6 +27,8 @@ interface Row {
   readonly break: string;
   /** More of it that a shell cannot do. */
   readonly more?: () => Promise<void>;
+  /** It is about the tools for agents, or about all that is installed: doctor starts the tools at each check. */
+  readonly tools?: true;
   /** Stop the daemon before it is broken. */
   readonly down?: true;
   /** Variables of doctor's shell. */
@@ -248,21 +250,29 @@ const rows: readonly Row[] = [
   },
   {
     name: "the client lost its copy of the plugin",
+    tools: true,
     break: `kite uninstall; kite plugin plug; mkdir -p .claude; echo '{"enabledPlugins":{"kite@kite":true}}' > ${settings}`,
     line: ["fail", "hooks", /switches on the plugin kite@kite, and Claude Code has no copy of it/],
     byHand: "mkdir -p .claude/plugins/cache/kite/kite/0.1.0/hooks",
   },
   {
     name: "the plugin's programs are gone",
+    tools: true,
     break: "rm -r $K/bin",
     line: ["fail", "hooks", /the plugin kite@kite, and its programs in .* are gone/],
   },
   {
     name: "the plugin is uninstalled",
+    tools: true,
     break: "rm .claude/settings.json; kite uninstall --all",
     line: ["warn", "hooks", /not installed/],
   },
-  { name: "nothing is installed", break: "kite uninstall", line: ["warn", "hooks", /not installed/] },
+  {
+    name: "nothing is installed",
+    tools: true,
+    break: "kite uninstall",
+    line: ["warn", "hooks", /not installed/],
+  },
   {
     name: "the settings are no JSON",
     break: `cp ${settings} s; echo ',' >> ${settings}`,
@@ -328,28 +338,33 @@ const rows: readonly Row[] = [
   },
   {
     name: "the tools' entry is gone",
+    tools: true,
     break: edit("delete s.mcpServers", ".claude.json"),
     line: ["warn", "agent tools", /the entry was removed/],
   },
   {
     name: "the tools' program is gone",
+    tools: true,
     break: "rm $K/bin/mcp",
     line: ["fail", "agent tools", /does not answer/],
   },
   {
     name: "the client's own file is no JSON",
+    tools: true,
     break: "cp .claude.json s; echo } >> .claude.json",
     line: ["fail", "agent tools", /is no JSON: line/],
     byHand: "cp s .claude.json",
   },
   {
     name: "the client's own file is a pipe",
+    tools: true,
     break: "mv .claude.json s; mkfifo .claude.json",
     line: ["fail", "agent tools", /\.claude\.json is a pipe/],
     byHand: "rm .claude.json; mv s .claude.json",
   },
   {
     name: "the record of tools is damaged",
+    tools: true,
     break: "echo x > $K/servers.json",
     line: ["fail", "agent tools", /servers\.json is not as Kite writes it/],
   },
@@ -370,19 +385,28 @@ const rows: readonly Row[] = [
 let root = "";
 /** The last row left everything well, as its last run of doctor proved: the next one begins there. */
 let isWell = false;
+/** The tools for agents are installed, too. */
+let hasTools = false;
 const children: (() => void)[] = [];
 
 afterAll(leave);
 
-function enter(): void {
+/** An installation that is well. */
+function enter(tools: boolean): void {
+  if (isWell && hasTools === tools) {
+    isWell = false;
+    return;
+  }
   leave();
+  isWell = false;
+  hasTools = tools;
   root = realpathSync(mkdtempSync(join(tmpdir(), "kx-")));
   mkdirSync(join(root, "bin"));
   // A program that starts this build: the one of the clone would build it anew.
   const kite = `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`;
   writeFileSync(join(root, "kite.sh"), kite, { mode: 0o755 });
   writeFileSync(join(root, "bin", "kite"), kite, { mode: 0o755 });
-  sh("kite install && kite up");
+  sh(`kite install ${tools ? "" : "--no-mcp"} && kite up`);
 }
 
 function leave(): void {
@@ -391,11 +415,6 @@ function leave(): void {
   sh("chmod -f 700 $K; kill -CONT $(pid) 2>/dev/null; kite down --yes");
   rmSync(root, { recursive: true, force: true });
 }
-
-beforeEach(() => {
-  if (!isWell) enter();
-  isWell = false;
-});
 
 const folders = () => [join(root, "bin"), "/usr/bin", "/bin"].join(":");
 
@@ -455,6 +474,7 @@ async function listenElsewhere(): Promise<void> {
 }
 
 it("a new installation is well", () => {
+  enter(true);
   expect(wrong(doctor(""))).toEqual([]);
   isWell = true;
 });
@@ -463,6 +483,7 @@ describe("doctor", () => {
   it("knows thirty ways and more", () => expect(rows.length).toBeGreaterThan(30));
 
   it.each(rows.map(row => [row.name, row] as const))("%s", async (_name, row) => {
+    enter(row.tools === true);
     if (row.down) sh("kite down; rm $K/down");
     const broken = sh(row.break);
     await row.more?.();
@@ -485,6 +506,7 @@ describe("doctor", () => {
 });
 
 it("asks at a terminal only, and changes nothing without a yes", () => {
+  enter(true);
   sh("kite down");
   const ran = sh("kite doctor --fix </dev/null");
   expect(ran.said).toBe(
@@ -494,6 +516,7 @@ it("asks at a terminal only, and changes nothing without a yes", () => {
 });
 
 it("--fix does what the lines say, tells each step, and checks again", () => {
+  enter(true);
   sh(`kite down; ${edit("delete s.hooks.Stop; s.mine = 1")}; echo '{"a":1}' > $K/config.json`);
   const { said, code } = sh("kite doctor --fix --yes");
   expect(code).toBe(0);
@@ -504,6 +527,7 @@ it("--fix does what the lines say, tells each step, and checks again", () => {
 });
 
 it("repair keeps what it cannot save, and says what that is", () => {
+  enter(true);
   sh(`task add one; task add two; kite context set k 5 --durable; task add three; kill -9 $(pid); gone`);
   sh(
     `f=$(ls $K/journal/*.log); node -e 'const fs=require("fs");const f=process.argv[1];const b=fs.readFileSync(f);const at=b.indexOf("three");b[at]^=1;fs.writeFileSync(f,Buffer.concat([b,b.subarray(b.indexOf(10)+1)]))' $f`,
