@@ -17,10 +17,14 @@ export type Row = readonly [host: "file" | "remote", seed: number, steps: number
  * changes with the simulation's rules: a row that would find nothing any more, even with the bug in place, can go.
  */
 export const foundSeeds = seedsOf([
-  ["remote", 1, 444, "a lock request ends the writes before it, and is refused: that touches locks"],
-  ["file", 3, 588, "the same, of a request that a full line refuses"],
   ["remote", 910007, 2000, "a merge that the log delivers late stays with a closed connection"],
   ["file", 1021, 400, "a request repeated long after, and taken by a power cut, may be carried out again"],
+]);
+
+/** The same of what only an audit of each entry sees. */
+export const auditedSeeds = seedsOf([
+  ["remote", 1, 444, "a lock request ends the writes before it, and is refused: that touches locks"],
+  ["file", 3, 588, "the same, of a request that a full line refuses"],
 ]);
 
 /** The soonest of many seeds for each planted bug, by the bug's name; `plant.ts` tries them first, and looks for others with `UPDATE=1`. */

@@ -1,7 +1,7 @@
 import { runSeed } from "./run.ts";
 
-/** Seeds that each host's test runs, `KITE_SEEDS` or 16; any number of them: `npm run simulate`. */
-export const seedsMax = Number(process.env["KITE_SEEDS"] ?? 16);
+/** Seeds that each host's test runs, `KITE_SEEDS` or 12; any number of them: `npm run simulate`. */
+export const seedsMax = Number(process.env["KITE_SEEDS"] ?? 12);
 
 /** What every simulation must have met, or it has proved nothing about it. */
 export const mustOccur = {
