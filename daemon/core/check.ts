@@ -108,6 +108,7 @@ function* checkSessions(state: State): Generator<string> {
     "sortedNames",
     "places",
     "ids",
+    "worktrees",
     "agents",
     "byProcess",
     "byPid",

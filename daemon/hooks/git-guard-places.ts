@@ -9,6 +9,7 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 import type { GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Lineage } from "../core/sessions/kinship.ts";
+import { knownWorktrees } from "../core/sessions/known-worktrees.ts";
 import type { Services } from "../services.ts";
 import { isWithin } from "../worktree/pathspec.ts";
 import { foreignKnown } from "../worktree/uncommitted.ts";
@@ -149,7 +150,7 @@ async function namedSpots(
   if (elsewhere === undefined) return [];
   const projects = await projectsOf(services, asked);
   const end = elsewhere?.replace(/^(?:\.\.?\/)+|\/+$/g, "");
-  const found = [...knownWorktrees(services)].filter(([worktree, project]) => {
+  const found = [...knownWorktrees(services.engine.state)].filter(([worktree, project]) => {
     if (worktree === project || worktree === dir) return false;
     return end === undefined ? projects.has(project) : worktree.endsWith(`/${end}`);
   });
@@ -164,7 +165,7 @@ async function furtherIn(services: HookServices, me: Lineage, one: Placed): Prom
   const { further, paths } = command;
   if (further === undefined) return [];
   const around = await facts.repository(place.worktree);
-  const inside = [...knownWorktrees(services)].filter(([worktree, project]) => {
+  const inside = [...knownWorktrees(services.engine.state)].filter(([worktree, project]) => {
     if (worktree === place.worktree || !isBelow(worktree, place.worktree)) return false;
     // Another worktree of the same project is not a submodule of it.
     if (further.into !== "all" && !("unreachable" in around) && project === around.project) return false;
@@ -236,23 +237,12 @@ function openWorktrees(
   const around = near.flatMap(path => supposedPlaces(services, asked.session, path, nowhere));
   const found = new Set(around.map(({ place }) => place.worktree));
   if (reach === "tree") {
-    for (const [worktree, project] of knownWorktrees(services)) {
+    for (const [worktree, project] of knownWorktrees(services.engine.state)) {
       const isNear = projects.has(project) || from.some(path => isBelow(worktree, path));
       if (isNear && (dir === null || isBelow(worktree, dir))) found.add(worktree);
     }
   }
   return [...found].filter(worktree => hasForeign(services, me, worktree));
-}
-
-/** Worktrees in which a session works or has uncommitted work, each with its project. */
-function knownWorktrees({ engine }: Services): ReadonlyMap<string, string> {
-  const { sessions, writes } = engine.state;
-  const found = new Map([...sessions.live.values()].map(one => [one.worktree, one.project]));
-  for (const [worktree, [first]] of writes.byWorktree) {
-    const work = first === undefined ? undefined : writes.files.get(first);
-    if (work !== undefined) found.set(worktree, work.project);
-  }
-  return found;
 }
 
 function isBelow(path: string, folder: string): boolean {

@@ -35,9 +35,8 @@ export function supposedPlaces(
   dir: string,
   { gitDir, workTree }: Pick<GuardedCommand, "gitDir" | "workTree">,
 ): readonly Supposed[] {
-  const { live } = engine.state.sessions;
+  const { live, worktrees } = engine.state.sessions;
   const { byWorktree } = engine.state.writes;
-  const worktrees = new Set([...live.values()].map(one => one.worktree));
   const found = new Map<string, string>();
   for (const from of new Set([dir, resolve(dir, workTree ?? "."), dirname(resolve(dir, gitDir ?? ".git"))])) {
     for (const top of [from, ...above(from)]) {

@@ -37,6 +37,7 @@ import {
   suspendedAt,
 } from "./table.ts";
 import { moveTeam } from "./teammates.ts";
+import { enterWorktree, leaveWorktree } from "./worktrees.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
   const { live, ended } = state.sessions;
@@ -173,10 +174,13 @@ function begin(
 
 function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
   livesOn(state, session);
-  const writable = state.preimages.writable(session);
+  const { preimages, worktrees } = state.sessions;
+  leaveWorktree(worktrees, session);
+  const writable = preimages.writable(session);
   writable.worktree = command.worktree;
   writable.branch = command.branch;
   writable.cwd = command.cwd;
+  enterWorktree(worktrees, session);
   const wanted = nextName(session, saidBy(command));
   const moves = command.project !== session.project;
   if (moves || wanted.name !== session.name || wanted.by !== session.namedBy)

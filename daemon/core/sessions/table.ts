@@ -11,7 +11,8 @@ import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import type { KeptName, Named, NameSource } from "./name-source.ts";
 import type { Revisions } from "./revisions.ts";
-import { startKey } from "./start-key.ts";
+import { idOfKey, placeKey, startKey } from "./start-key.ts";
+import { enterWorktree, leaveWorktree, type Worktrees } from "./worktrees.ts";
 
 export interface Sessions {
   readonly preimages: Preimages;
@@ -36,6 +37,8 @@ export interface Sessions {
   /** derived: sort keys of those who are there, by project; see `present.ts`. */
   readonly present: Map<string, SortedKeys>;
   readonly ids: SortedKeys;
+  /** derived */
+  readonly worktrees: Worktrees;
   /** derived: sort keys by project, an agent's name or id, and its session's start. */
   readonly agents: SortedKeys;
   /** derived: ids by the anchors of the sessions, and by their pids alone. */
@@ -120,6 +123,7 @@ export function noSessions(touched: Set<string>, preimages: Preimages, revisions
     places,
     present: new Map(),
     ids,
+    worktrees: new Map(),
     agents,
     byProcess,
     byPid,
@@ -133,6 +137,7 @@ export function addSession(sessions: Sessions, session: Session): void {
   sessions.revisions.begin(session.id);
   list(sessions, session);
   listPids(sessions, session);
+  enterWorktree(sessions.worktrees, session);
   if (session.suspendedUntil !== null) listProcesses(sessions.suspended, session);
 }
 
@@ -141,6 +146,7 @@ export function removeSession(sessions: Sessions, session: Session): void {
   unlist(sessions, session);
   leavePresent(sessions, session);
   unlistPids(sessions, session);
+  leaveWorktree(sessions.worktrees, session);
   sessions.live.delete(session.id);
   sessions.revisions.end(session.id);
   sessions.idle.delete(session.id);
@@ -223,7 +229,7 @@ export function countAt({ byProcess }: Sessions, anchor: Anchor): number {
 
 /** Yields the sessions of a project, in the order they began. */
 export function* sessionsOf(sessions: Sessions, project: string): Generator<Session, void> {
-  yield* listed(sessions, sessions.places, project, "", placeDigits + 1);
+  yield* listed(sessions, sessions.places, project, "", idOfKey);
 }
 
 /** Yields the sessions of a project whose ids have this prefix, in the order of their ids. */
@@ -232,7 +238,7 @@ export function* sessionsAlike(
   project: string,
   prefix: string,
 ): Generator<Session, void> {
-  yield* listed(sessions, sessions.ids, project, prefix, 0);
+  yield* listed(sessions, sessions.ids, project, prefix, id => id);
 }
 
 /** Yields the sessions of a project whose names have this prefix, in the order of their names. */
@@ -259,7 +265,7 @@ export function* sessionsWithAgent(
   let last: Session | undefined;
   for (const key of sessions.agents.from(prefix)) {
     if (!key.startsWith(prefix)) return;
-    const session = sessions.live.get(key.slice(prefix.length + placeDigits + 1).split("\n", 1)[0] ?? "");
+    const session = sessions.live.get(idOfKey(key.slice(prefix.length)).split("\n", 1)[0] ?? "");
     if (session?.project === project && session !== last) yield session;
     last = session;
   }
@@ -282,11 +288,11 @@ export function nameKey(project: string, name: string): string {
 }
 
 function list(sessions: Sessions, session: Session): void {
-  const { id, project, name, begun, agents } = session;
+  const { id, project, name, agents } = session;
   for (const [agent, called] of agents) listAgent(sessions, session, agent, called);
   sessions.names.set(nameKey(project, name), id);
   sessions.sortedNames.add(nameKey(project, name));
-  sessions.places.add(sortKeyOf(project, begun, id));
+  sessions.places.add(placeKey(project, session));
   if (session.lostAt === null) enterPresent(sessions, session);
   sessions.ids.add(`${project}\n${id}`);
   const numbered = numberOf(project, name);
@@ -297,11 +303,11 @@ function list(sessions: Sessions, session: Session): void {
 }
 
 function unlist(sessions: Sessions, session: Session): void {
-  const { id, project, name, begun, agents } = session;
+  const { id, project, name, agents } = session;
   for (const agent of agents.keys()) unlistAgent(sessions, session, agent);
   sessions.names.delete(nameKey(project, name));
   sessions.sortedNames.delete(nameKey(project, name));
-  sessions.places.delete(sortKeyOf(project, begun, id));
+  sessions.places.delete(placeKey(project, session));
   sessions.ids.delete(`${project}\n${id}`);
   const numbered = numberOf(project, name);
   const alike = numbered === null ? undefined : sessions.numbered.get(numbered.of);
@@ -354,30 +360,24 @@ function unlistProcesses(index: Map<string, Set<string>>, { id, incarnations }: 
   for (const { anchor } of incarnations) if (anchor !== null) removeFromSet(index, anchorKey(anchor), id);
 }
 
-/** Yields the sessions whose keys begin with `project` and `more`; the id follows `between` characters later. */
+/** Yields the sessions whose keys begin with `project` and `more`; `idOf` says whose id stands behind the project. */
 function* listed(
   sessions: Sessions,
   keys: Sessions["ids"],
   project: string,
   more: string,
-  between: number,
+  idOf: (rest: string) => string,
 ): Generator<Session, void> {
   const prefix = `${project}\n${more}`;
   for (const key of keys.from(prefix)) {
     if (!key.startsWith(prefix)) return;
-    const session = sessions.live.get(key.slice(project.length + 1 + between));
+    const session = sessions.live.get(idOf(key.slice(project.length + 1)));
     if (session?.project === project) yield session;
   }
 }
 
-const placeDigits = 11;
-
-function sortKeyOf(project: string, begun: number, id: string): string {
-  return `${project}\n${begun.toString(36).padStart(placeDigits, "0")}\n${id}`;
-}
-
-function agentKey({ project, begun, id }: Session, word: string, agent: string): string {
-  return `${sortKeyOf(nameKey(project, word), begun, id)}\n${agent}`;
+function agentKey(session: Session, word: string, agent: string): string {
+  return `${placeKey(nameKey(session.project, word), session)}\n${agent}`;
 }
 
 /** Returns the base name and the number of `name-3`, or null. */
