@@ -50,6 +50,8 @@ function* checkMessages(state: State): Generator<string> {
       if (!sessions.live.has(to.id)) yield `${id} is in the inbox of ${to.id}, which is not alive`;
     }
   }
+  if (!isSame([...messages.places], [...messages.all.values()].map(sortKeyOf)))
+    yield "the order of messages is noted wrong";
   if (last > messages.count) yield `message ${last} has an order of the future`;
   if (bytes !== messages.bytes) yield `messages count ${messages.bytes} bytes, not ${bytes}`;
   yield* checkInboxes(state);

@@ -78,6 +78,15 @@ export class SortedKeys {
     for (at += 1; at < this.#chunks.length; at += 1) yield* this.#chunks[at] ?? [];
   }
 
+  /** Returns the first key after `key`: whoever goes on from it may add and remove keys meanwhile. */
+  after(key: string): string | undefined {
+    const at = this.#chunkOf(key);
+    const chunk = this.#chunks[at];
+    if (chunk === undefined) return undefined;
+    const place = positionOf(chunk, key);
+    return chunk[chunk[place] === key ? place + 1 : place] ?? this.#chunks[at + 1]?.[0];
+  }
+
   /** Returns the last key before `key`. */
   before(key: string): string | undefined {
     const at = this.#chunkOf(key);

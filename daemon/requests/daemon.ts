@@ -88,21 +88,23 @@ function* rowsFor(
     page(rows, { wanted: row => mayShow(row) && mine(row), from, max });
   switch (target) {
     case "sessions":
-      return yield* pageOf(sessionRows(services, { id, project }), row => isOf(row.id));
+      return yield* pageOf(sessionRows(services, { id, project, from }), row => isOf(row.id));
     case "locks":
       return yield* pageOf(lockRows(services, { id }), row => isOf(row.holder?.id));
     case "writes":
-      return yield* pageOf(writeRows(services, states), row => isOf(...row.writers.map(writer => writer.id)));
+      return yield* pageOf(writeRows(services, states, { id }), row =>
+        isOf(...row.writers.map(writer => writer.id)),
+      );
     case "risks":
-      return yield* pageOf(riskRows(services), row => isOf(...row.sides.map(side => side.id)));
+      return yield* pageOf(riskRows(services, { id }), row => isOf(...row.sides.map(side => side.id)));
     case "messages":
-      return yield* pageOf(postedRows(engine.state, { id }), row =>
+      return yield* pageOf(postedRows(engine.state, { id, from }), row =>
         isOf(row.from?.id, ...row.to.map(to => to.id)),
       );
     case "declarations":
-      return yield* pageOf(declarationRows(engine), row => isOf(row.id));
+      return yield* pageOf(declarationRows(engine, { id }), row => isOf(row.id));
     case "declarations_ended":
-      return yield* pageOf(endedDeclarationRows(engine), row => isOf(row.id));
+      return yield* pageOf(endedDeclarationRows(engine, { id }), row => isOf(row.id));
     case "holds":
       return yield* pageOf(holdRows(engine), row => isOf(row.by?.id));
     case "client_tasks":

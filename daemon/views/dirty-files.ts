@@ -4,13 +4,14 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { RiskRow, WriteRow } from "../../protocol/write.ts";
+import { latestOf } from "../core/files/dirty-files.ts";
 import { isOpen, sideRow } from "../core/files/merge-risk.ts";
 import { isAlive } from "../core/sessions/kinship.ts";
-import type { DirtyFile } from "../core/state.ts";
+import type { DirtyFile, Writes } from "../core/state.ts";
 import type { FileState } from "../facts/git-status.ts";
 import type { Services } from "../services.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
-import { actorRowOf, type Keyed } from "./sessions-and-locks.ts";
+import { actorRowOf, type Keyed, type RowsOf } from "./sessions-and-locks.ts";
 
 /** Git's state of dirty files, by key. Committed files are marked clean on the way. */
 export type WorkStates = ReadonlyMap<string, FileState>;
@@ -42,21 +43,40 @@ export async function workStates(services: Services, project: string | null): Pr
   return found;
 }
 
-/** Files in the order of their latest writes, without files that git ignores. */
-export function* writeRows(services: Services, states: WorkStates): Generator<Keyed<WriteRow>, void> {
-  for (const work of services.engine.state.writes.files.values()) {
-    if (states.get(work.key)?.ignored) continue;
-    const place = work.writers.at(-1)?.seq ?? 0;
+/** Files in the order of their latest writes, without files that git ignores; of a session those that it wrote. */
+export function* writeRows(
+  services: Services,
+  states: WorkStates,
+  { id }: RowsOf = {},
+): Generator<Keyed<WriteRow>, void> {
+  const { writes } = services.engine.state;
+  for (const noted of id === undefined ? writes.files.values() : worksOf(writes, id)) {
+    // The reader may be interrupted, and a file may be written again or settle meanwhile.
+    const work = writes.files.get(noted.key);
+    if (work === undefined || states.get(work.key)?.ignored) continue;
+    const place = latestOf(noted).seq;
     yield { place, key: work.key, row: () => rowOf(services, work, states.get(work.key)) };
   }
 }
 
+/** The files that a session wrote, in the order of their latest writes. */
+function worksOf({ files, byWriter }: Writes, session: string): DirtyFile[] {
+  const works = [...(byWriter.get(session) ?? [])].flatMap(key => files.get(key) ?? []);
+  return works.sort((a, b) => latestOf(a).seq - latestOf(b).seq);
+}
+
 /** Files that are dirty in two worktrees, oldest first. Their only order is by age, so all have the same position. */
-export function* riskRows({ engine }: Pick<Services, "engine">): Generator<Keyed<RiskRow>, void> {
+export function* riskRows(
+  { engine }: Pick<Services, "engine">,
+  { id: session }: RowsOf = {},
+): Generator<Keyed<RiskRow>, void> {
   const { state } = engine;
+  // The index by session is in another order.
+  const own = session === undefined ? state.risks : state.risksOf.get(session);
+  if (own === undefined) return;
   for (const [id, risk] of state.risks) {
     const { file, project, sides } = risk;
-    if (!isOpen(state, risk)) continue;
+    if (!own.has(id) || !isOpen(state, risk)) continue;
     const [a, b] = sides;
     // An id may be longer than `after` allows.
     const key = createHash("sha256").update(id).digest("base64url");

@@ -3,7 +3,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, PostedRow } from "../../protocol/message.ts";
 import { freezeRow } from "../core/messages/freezes.ts";
 import { messageRow, stateOf } from "../core/messages/inbox.ts";
-import { lettersOf, messageIn, sortKeyOf } from "../core/messages/table.ts";
+import { lettersOf, messageIn, messagesFrom, sortKeyOf } from "../core/messages/table.ts";
 import { SortedKeys } from "../core/sorted-keys.ts";
 import type { Message, Messages, State } from "../core/state.ts";
 import type { Steps } from "../server/turns.ts";
@@ -56,8 +56,13 @@ export function* inboxPage(
 }
 
 /** Messages that are in any inbox, in the order of sending; of a session those that it sent or got. */
-export function* postedRows({ messages }: State, { id }: RowsOf = {}): Generator<Keyed<PostedRow>, void> {
-  for (const message of id === undefined ? messages.all.values() : messagesOf(messages, id)) {
+export function* postedRows(
+  { messages }: State,
+  { id, from }: RowsOf = {},
+): Generator<Keyed<PostedRow>, void> {
+  for (const message of id === undefined
+    ? messagesFrom(messages, from?.place ?? 0)
+    : messagesOf(messages, id)) {
     const { id: key, order: place } = message;
     yield { place, key, row: () => postedRow(message) };
   }

@@ -12,6 +12,7 @@ import { holdsOf } from "../core/locks/release.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
 import { roleField } from "../core/roles/standing.ts";
 import { agentName } from "../core/sessions/agent-names.ts";
+import { sessionsFrom } from "../core/sessions/in-order.ts";
 import { spawnAt } from "../core/spawns/table.ts";
 import type { Hold, Session, State, Waiter } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
@@ -37,6 +38,8 @@ export interface Keyed<Row> {
 export interface RowsOf {
   readonly id?: string | undefined;
   readonly project?: string | undefined;
+  /** The rows before this position are not wanted either; where rows have an index by it, none of them is looked at. */
+  readonly from?: { readonly place: number } | null | undefined;
 }
 
 /** Sessions in the order they began. */
@@ -46,10 +49,11 @@ export function* sessionRows(source: RowSource, of: RowsOf = {}): Generator<Keye
   }
 }
 
-function* wantedSessions({ sessions: { live } }: State, { id, project }: RowsOf): Generator<Session, void> {
-  const one = live.get(id ?? "");
-  const all = id === undefined ? live.values() : one === undefined ? [] : [one];
-  for (const session of all) if (project === undefined || session.project === project) yield session;
+function wantedSessions({ sessions }: State, { id, project, from }: RowsOf): Iterable<Session> {
+  if (id === undefined)
+    return project === undefined ? sessions.live.values() : sessionsFrom(sessions, project, from?.place ?? 0);
+  const one = sessions.live.get(id);
+  return one === undefined || (project !== undefined && one.project !== project) ? [] : [one];
 }
 
 /** Returns the row of one session. */

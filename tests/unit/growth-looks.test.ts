@@ -1,9 +1,12 @@
 import { describe, expect } from "vitest";
+import type { Command } from "../../daemon/core/commands.ts";
 import { itemKey } from "../../daemon/core/context-index.ts";
+import { knownWorktrees } from "../../daemon/core/sessions/known-worktrees.ts";
 import { latestAt } from "../../daemon/core/sessions/table.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
 import type { Run } from "../../daemon/hooks/action.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
+import { supposedPlaces } from "../../daemon/hooks/git-guard-unseen.ts";
 import { PeerMemory } from "../../daemon/hooks/peer-changes.ts";
 import { listPeers } from "../../daemon/hooks/peers.ts";
 import { SessionWorks } from "../../daemon/hooks/session-work.ts";
@@ -11,6 +14,8 @@ import { watchedKeys } from "../../daemon/hooks/watched-keys.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { contextPage } from "../../daemon/views/context.ts";
+import { declarationRows } from "../../daemon/views/declarations.ts";
+import { writeRows } from "../../daemon/views/dirty-files.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
 import { type Keyed, lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
@@ -78,6 +83,65 @@ const requests: readonly Scenario[] = [
     for (const i of upTo(looks)) crowd.look(() => built(postedRows(crowd.state, { id: `s${i}` })));
     return looks;
   }),
+  scenario("query", "of one session's writes and declarations, others have some", none, (crowd, n) => {
+    for (const i of upTo(n)) {
+      crowd.before(begin(`s${i}`));
+      crowd.before(declares(`s${i}`, i));
+      const { file: name, key } = file(i);
+      const files = [{ file: name, key, worktree: project, project }];
+      const noted = { files, by: "shell", ancestors: [], wallMs: 1 } as const;
+      crowd.before({ type: "writes_noted", actor: actor(`s${i}`), noted });
+    }
+    const engine = engineOf(crowd);
+    const services = { engine } as unknown as Parameters<typeof writeRows>[0];
+    for (const i of upTo(looks)) {
+      const of = { id: `s${i}` };
+      crowd.look(() => expect(built(writeRows(services, new Map(), of)).length).toBe(1));
+      crowd.look(() => expect(built(declarationRows(engine, of)).length).toBe(1));
+    }
+    return looks;
+  }),
+  scenario("query", "of the sessions of one project, others have more", limits.sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    const elsewhere = { project: "/elsewhere", worktree: "/elsewhere", cwd: "/elsewhere" };
+    crowd.before(begin("e", elsewhere));
+    const source = { engine: engineOf(crowd), presence: new PresenceTable(clockOf(crowd)) };
+    const { project: wanted } = elsewhere;
+    for (const _ of upTo(looks))
+      crowd.look(() => expect(built(sessionRows(source, { project: wanted })).length).toBe(1));
+    return looks;
+  }),
+  scenario("query", "of the last sessions and messages, many came before", limits.sessionsMax, (crowd, n) => {
+    for (const i of upTo(n)) crowd.before(begin(`s${i}`));
+    for (const i of upTo(n)) crowd.before(say(actor(`s${i}`), `s${(i + 1) % n}`, "x"));
+    const source = { engine: engineOf(crowd), presence: new PresenceTable(clockOf(crowd)) };
+    const [{ begun } = { begun: 0 }] = [...crowd.state.sessions.live.values()].slice(-1);
+    const [last, later] = [
+      { place: n, key: "" },
+      { place: begun, key: "" },
+    ];
+    for (const _ of upTo(looks)) {
+      crowd.look(() => expect(built(postedRows(crowd.state, { from: last })).length).toBe(1));
+      crowd.look(() => expect(built(sessionRows(source, { project, from: later })).length).toBe(1));
+    }
+    return looks;
+  }),
+  scenario(
+    "shell",
+    "where a git command may work, others work in two worktrees",
+    limits.sessionsMax,
+    (crowd, n) => {
+      const at = (top: string) => ({ worktree: top, cwd: top });
+      for (const i of upTo(n)) crowd.before(begin(`s${i}`, at(`${project}-${i % 2}`)));
+      const services = { engine: engineOf(crowd) } as unknown as Parameters<typeof supposedPlaces>[0];
+      const command = { gitDir: null, workTree: null };
+      for (const i of upTo(looks)) {
+        crowd.look(() => supposedPlaces(services, `s${i}`, `${project}-1/src`, command));
+        crowd.look(() => expect(knownWorktrees(crowd.state).size).toBe(2));
+      }
+      return looks;
+    },
+  ),
   scenario("start", "of a session, others are there and share values", limits.sessionsMax, (crowd, n) => {
     const known = peopled(crowd, n);
     for (const i of upTo(looks)) crowd.look(() => told(crowd, known, `s${i}`, true));
@@ -124,6 +188,11 @@ const requests: readonly Scenario[] = [
     return limits.shellFilesMax;
   }),
 ];
+
+function declares(session: string, i: number): Command {
+  const view = { files: [], uncertainties: [], ancestors: [], task: `task ${i}`, wallMs: 1 };
+  return { type: "declare", actor: actor(session), anew: false, ...view };
+}
 
 /** What the daemon knows of the sessions beside the log. */
 interface Known {

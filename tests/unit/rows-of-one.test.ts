@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
+import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
 import { type Keyed, lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
 import { Random } from "../simulation/random.ts";
@@ -13,17 +15,27 @@ function world(seed: number): World {
   const random = new Random(seed);
   const w = new World();
   const who = () => random.pick(ids);
-  for (let i = 0; i < 200; i += 1) {
+  for (let i = 0; i < 300; i += 1) {
     const session = who();
     const actor = { session, agent: random.int(0, 1) === 0 ? null : "x", incarnation: 0 };
     const message = { text: "x", bytes: 1, wallMs: i, agents: [], replyTo: null, urgent: false };
     w.now += 5_000;
     if (!w.state.sessions.live.has(session)) w.begin(session, { project: random.pick(["/p", "/q"]) });
-    const kind = random.int(0, 9);
-    if (kind < 4) w.lock(actor, `f${random.int(0, 9)}`, { waitMs: 0 });
+    const kind = random.int(0, 15);
+    if (kind > 11) {
+      const worktree = random.pick(["/v", "/w"]);
+      const files = [random.int(0, 5), random.int(6, 9)].map(n => {
+        return { key: `n:${worktree}/f${n}`, file: `f${n}`, worktree, project: "/p" };
+      });
+      const noted = { files, by: "shell", ancestors: [], wallMs: i } as const;
+      w.do({ type: "writes_noted", actor, noted });
+    } else if (kind > 9) {
+      const view = { files: [], uncertainties: [], ancestors: [], task: `t${i}`, wallMs: i };
+      w.do({ type: "declare", actor, anew: random.chance(0.3), ...view });
+    } else if (kind < 4) w.lock(actor, `f${random.int(0, 9)}`, { waitMs: 0 });
     else if (kind < 8) w.do({ type: "message_send", actor, project: "/p", to: who(), ...message });
     else if (kind === 8) w.do({ type: "lock_release", actor, files: "all" });
-    else w.do({ type: "session_end", session, incarnation: null, cause: "ended" });
+    else if (random.chance(0.3)) w.do({ type: "session_end", session, incarnation: null, cause: "ended" });
   }
   return w;
 }
@@ -34,9 +46,22 @@ describe("the rows of one session", () => {
     const clock = { now: () => now, wall: () => now, at: () => () => {} };
     const source = { engine: { state, now }, presence: new PresenceTable(clock) };
     const [locks, posted] = [built(lockRows(source)), built(postedRows(state))];
-    expect(locks.length * posted.length).toBeGreaterThan(0);
+    const services = source as unknown as Parameters<typeof writeRows>[0];
+    const [writes, risks] = [built(writeRows(services, new Map())), built(riskRows(services))];
+    const [declared, ended] = [
+      built(declarationRows(source.engine)),
+      built(endedDeclarationRows(source.engine)),
+    ];
+    for (const rows of [locks, posted, writes, risks, declared, ended])
+      expect(rows.length).toBeGreaterThan(0);
     for (const id of ids) {
       expect(built(lockRows(source, { id }))).toEqual(locks.filter(row => row.holder?.id === id));
+      const wrote = writes.filter(row => row.writers.some(writer => writer.id === id));
+      expect(built(writeRows(services, new Map(), { id }))).toEqual(wrote);
+      const atRisk = risks.filter(row => row.sides.some(side => side.id === id));
+      expect(built(riskRows(services, { id }))).toEqual(atRisk);
+      expect(built(declarationRows(source.engine, { id }))).toEqual(declared.filter(row => row.id === id));
+      expect(built(endedDeclarationRows(source.engine, { id }))).toEqual(ended.filter(row => row.id === id));
       const names = (row: (typeof posted)[number]) => row.from?.id === id || row.to.some(to => to.id === id);
       expect(built(postedRows(state, { id }))).toEqual(posted.filter(names));
       for (const project of ["/p", "/q"]) {

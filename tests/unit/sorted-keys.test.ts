@@ -27,6 +27,7 @@ describe("sorted keys", () => {
       const from = key(random.int(0, 5000));
       expect([...keys.from(from)]).toEqual(sorted.filter(other => other >= from));
       expect(keys.before(from)).toBe(sorted.filter(other => other < from).at(-1));
+      expect(keys.after(from)).toBe(sorted.find(other => other > from));
       expect(keys.first).toBe(sorted[0]);
       expect(keys.has(from)).toBe(known.has(from));
     }

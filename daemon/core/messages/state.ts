@@ -47,6 +47,8 @@ export interface Messages {
   count: number;
   /** Recent sending times (core time, ms) by session, or by project for a person. */
   readonly sent: Map<string, readonly number[]>;
+  /** derived: sort keys of all messages (`sortKeyOf`), oldest first. */
+  readonly places: SortedKeys;
   /** derived */
   readonly inboxes: Map<string, Inbox>;
   /** derived: keys of inboxes by the session of their agents. */
@@ -148,6 +150,7 @@ export function noMessages(touched: Set<string>, preimages: Preimages): Messages
     all: new Map(),
     count: 0,
     sent: new Map(),
+    places: new SortedKeys(),
     inboxes,
     bySession,
     bySender,

@@ -38,6 +38,7 @@ export function addMessage(messages: Messages, sent: NewMessage): Message {
   messages.bytes += message.bytes;
   if (message.from !== null) addToSet(messages.bySender, message.from.id, message.id);
   const place = sortKeyOf(message);
+  messages.places.add(place);
   let open = 0;
   for (const letter of sent.letters) {
     const key = inboxKey(letter.to);
@@ -89,6 +90,7 @@ export function dropLetter(messages: Messages, message: Message, letter: Letter)
   messages.read.delete(place);
   messages.readBytes -= message.bytes;
   messages.all.delete(message.id);
+  messages.places.delete(place);
   messages.bytes -= message.bytes;
   if (message.from !== null) removeFromSet(messages.bySender, message.from.id, message.id);
 }
@@ -117,6 +119,15 @@ export function messageAt(messages: Messages, place: string): Message {
 /** Returns the message of a sort key, if it is still there. */
 export function messageIn(messages: Messages, place: string): Message | undefined {
   return messages.all.get(place.slice(place.indexOf(" ") + 1));
+}
+
+/** Yields the messages from number `order` on, in the order of sending; messages may come and go meanwhile. */
+export function* messagesFrom(messages: Messages, order: number): Generator<Message, void> {
+  const { places } = messages;
+  for (let key = places.after(sortKeyOf({ order, id: "" })); key !== undefined; key = places.after(key)) {
+    const message = messageIn(messages, key);
+    if (message !== undefined) yield message;
+  }
 }
 
 /** Yields the messages in an inbox, oldest first, each with its letter. */
