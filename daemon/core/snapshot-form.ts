@@ -58,7 +58,7 @@ export interface Header {
   readonly told: EventCursor;
 }
 
-type PlainHold = Omit<Hold, "row" | "place">;
+type PlainHold = Omit<Hold, "row" | "placeInRow">;
 type PlainWaiter = Omit<Waiter, "row" | "blockers">;
 
 /** The lists by the name on their lines, in the order of writing and reading. */

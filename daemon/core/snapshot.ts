@@ -248,7 +248,7 @@ function readLists(state: State, part: Part): void {
   }
   for (const [id, kept] of part.keptNames ?? []) state.sessions.keptNames.set(id, kept);
   for (const id of part.idle ?? []) state.sessions.idle.add(id);
-  for (const hold of part.holds ?? []) addHold(state.locks, { ...hold, row: null, place: 0 });
+  for (const hold of part.holds ?? []) addHold(state.locks, { ...hold, row: null, placeInRow: 0 });
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, { ...waiter, row: null, blockers: null });
   for (const work of part.writes ?? []) addWork(state.writes, work);
   for (const work of part.settled ?? []) addSettled(state.writes, work);

@@ -147,8 +147,8 @@ export interface Hold {
   readonly retry: Retry | null;
   /** derived: its actor's row; null until the lock is in the table. */
   row: ActorLocks | null;
-  /** derived: its place among its actor's locks. */
-  place: number;
+  /** derived: its place in that row. */
+  placeInRow: number;
 }
 
 /** The lender's side of an explicit lock that a descendant uses. */

@@ -58,7 +58,7 @@ function* partsOf(hold: Hold): Generator<Pick<Hold, "bound">, void> {
 }
 
 /** Indexes, which are built again from the rest. */
-const derived: ReadonlySet<string> = new Set(["row", "blockers"]);
+const derived: ReadonlySet<string> = new Set(["row", "placeInRow", "blockers"]);
 
 function textOf(value: unknown): string {
   return JSON.stringify(value, (name, part: unknown) => {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { HeldKeys } from "../../daemon/core/locks/held-keys.ts";
 
 it("held keys are those of a set, in its order, whatever comes and goes", () => {
-  const all = Array.from({ length: 100 }, (_, n) => ({ key: `f${n}`, place: 0 }));
+  const all = Array.from({ length: 100 }, (_, n) => ({ key: `f${n}`, placeInRow: 0 }));
   const some = fc.array(fc.nat({ max: all.length - 1 }), { maxLength: 400, size: "max" });
   const same = fc.property(some, numbers => {
     const [keys, set] = [new HeldKeys(), new Set<string>()];
@@ -17,7 +17,7 @@ it("held keys are those of a set, in its order, whatever comes and goes", () => 
       }
       expect(keys.size).toBe(set.size);
       // A list with many gaps closes them: places stay below that.
-      expect(hold.place).toBeLessThanOrEqual(2 * Math.max(set.size, 16) + 1);
+      expect(hold.placeInRow).toBeLessThanOrEqual(2 * Math.max(set.size, 16) + 1);
     }
     expect([...keys]).toEqual([...set]);
   });

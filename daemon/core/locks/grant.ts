@@ -106,7 +106,7 @@ export function newHold(file: FileRef, request: Request, token: Token, t: number
     askedAgain: noOrigins,
     retry: request.retry ?? null,
     row: null,
-    place: 0,
+    placeInRow: 0,
   };
 }
 

@@ -2,13 +2,13 @@
  * The keys that one actor holds, in the order in which it took them. Each lock knows its place, so no key is looked up. A
  * set would be, and would be made anew each time that removed keys fill it.
  *
- * Invariant: `hold.place` is the lock's place in the list that it is in.
+ * Invariant: `hold.placeInRow` is the lock's place in the list that it is in.
  */
 
 /** A lock as far as the list knows it. */
 interface Placed {
   readonly key: string;
-  place: number;
+  placeInRow: number;
 }
 
 /** So many gaps do no harm. */
@@ -24,14 +24,14 @@ export class HeldKeys {
   }
 
   add(hold: Placed): void {
-    hold.place = this.#holds.push(hold) - 1;
+    hold.placeInRow = this.#holds.push(hold) - 1;
     this.#size += 1;
   }
 
   /** Removes a lock of this list. */
   remove(hold: Placed): void {
     const holds = this.#holds;
-    holds[hold.place] = null;
+    holds[hold.placeInRow] = null;
     this.#size -= 1;
     while (holds.length > 0 && holds[holds.length - 1] === null) holds.pop();
     if (holds.length - this.#size > Math.max(this.#size, gapsKept)) this.#closeGaps();
@@ -44,6 +44,6 @@ export class HeldKeys {
 
   #closeGaps(): void {
     this.#holds = this.#holds.filter(hold => hold !== null);
-    for (const [place, hold] of this.#holds.entries()) if (hold !== null) hold.place = place;
+    for (const [place, hold] of this.#holds.entries()) if (hold !== null) hold.placeInRow = place;
   }
 }
