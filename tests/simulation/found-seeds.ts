@@ -135,6 +135,7 @@ export const plantedSeeds = seedsOf([
   ["remote", 1, 98, "a snapshot with rows as later entries left them"],
   ["remote", 1, 235, "a snapshot with maps as later entries left them"],
   ["remote", 9, 86, "a session that brings back an agent stopped before it began"],
+  ["file", 4, 223, "a lock that does not count as a change of its session's work"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

@@ -778,4 +778,11 @@ export const planted: readonly Planted[] = [
     put: ";",
     tells: /stopped -> running by begin/,
   },
+  {
+    bug: "a lock that does not count as a change of its session's work",
+    file: "daemon/core/locks/take-free.ts",
+    find: "  state.sessions.revisions.changed(actor.session);\n",
+    put: "",
+    tells: /the work of \w+ is kept as/,
+  },
 ];

@@ -35,6 +35,7 @@ import { type ReleaseBefore, ReleaseLives, releaseBefore } from "./releases.ts";
 import { keptBefore, ReadReplies } from "./replies.ts";
 import { RoleLives, type RolesBefore, rolesBefore } from "./roles.ts";
 import { RoomLives } from "./room.ts";
+import { KeptWorks } from "./session-works.ts";
 import { SpawnLives, type SpawnsBefore, spawnsBefore } from "./spawns.ts";
 import { StepTimes } from "./step-times.ts";
 import { TalkLives } from "./talk.ts";
@@ -151,6 +152,7 @@ export class World {
   readonly #notes: NoteLives;
   readonly #late: LateWrites;
   readonly #room: RoomLives;
+  readonly #works = new KeptWorks();
   readonly #declares: DeclareLives;
   readonly #teammates: TeammateLives;
   readonly #releases: ReleaseLives;
@@ -434,11 +436,11 @@ export class World {
     if (entry.seq % checkEvery === this.#checkedAt) yield* this.#checked();
   }
 
-  /** What the core's own check says of all that entries touched since it looked last. */
+  /** What the core's own check says of all that entries touched since it looked last, and what else is looked at then. */
   #checked(): string[] {
     const wrong = check(this.#shadow, [...this.#unchecked]);
     this.#unchecked.clear();
-    return wrong;
+    return [...wrong, ...this.#works.wrongs(this.#shadow)];
   }
 
   /** The writes in flight of a hold that is about to yield. */
