@@ -31,7 +31,8 @@ beforeEach(() => {
   writeFileSync(settings, original);
 });
 
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+// A daemon that a hook started may still add a file.
+afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 9 }));
 
 /** Where the client keeps its servers. */
 function servers(): string {
