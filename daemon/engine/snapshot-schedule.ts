@@ -18,6 +18,8 @@ export class Snapshots {
   #triedSeq = 0;
   #saving = false;
   #isGivenUp = false;
+  /** Ends the pause before the next line. */
+  #goOn: (() => void) | null = null;
 
   /** `entries`: the minimum number between two snapshots. */
   constructor(journal: Journal, soon: Soon, entries: number = limits.snapshotEntries) {
@@ -51,6 +53,8 @@ export class Snapshots {
   /** Before a stop: gives up a snapshot under way. The next start reads from the journal what it would have held. */
   giveUp(): void {
     this.#isGivenUp = true;
+    // The journal's end waits for what it stores.
+    this.#goOn?.();
   }
 
   /**
@@ -61,14 +65,13 @@ export class Snapshots {
     this.#saving = true;
     this.#triedSeq = state.seq;
     const images = state.preimages.begin();
+    const written = { bytes: 0 };
     try {
       const { seq } = state;
-      const pieces = await this.#written(linesOf(copyOf(state, images)), last);
-      state.preimages.end(images);
-      if (pieces === null) return;
+      const lines = linesOf(copyOf(state, images));
+      await this.#journal.saveSnapshot(seq, this.#pieces(lines, written, last));
       this.#seq = seq;
-      this.#bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-      await this.#journal.saveSnapshot(seq, pieces);
+      this.#bytes = written.bytes;
     } catch (error) {
       // The journal stores none once it closes.
       if (last || !this.#isGivenUp) throw error;
@@ -78,14 +81,25 @@ export class Snapshots {
     }
   }
 
-  /** Returns the lines; null: given up. */
-  async #written(lines: Iterable<string>, last: boolean): Promise<readonly Buffer[] | null> {
-    const pieces: Buffer[] = [];
+  /** Makes a line when it is asked for: no more than one is in memory. Ends with an error if it is given up. */
+  async *#pieces(
+    lines: Iterable<string>,
+    written: { bytes: number },
+    last: boolean,
+  ): AsyncGenerator<Buffer, void> {
     for (const line of lines) {
-      if (pieces.length > 0 && !last) await new Promise<void>(resolve => this.#soon(resolve));
-      if (this.#isGivenUp && !last) return null;
-      pieces.push(Buffer.from(pieces.length === 0 ? line : `\n${line}`));
+      if (written.bytes > 0 && !last) await this.#pause();
+      if (this.#isGivenUp && !last) throw new Error("the daemon stops: no snapshot was stored");
+      const piece = Buffer.from(written.bytes === 0 ? line : `\n${line}`);
+      written.bytes += piece.length;
+      yield piece;
     }
-    return pieces;
+  }
+
+  #pause(): Promise<void> {
+    return new Promise(resolve => {
+      this.#goOn = resolve;
+      this.#soon(resolve);
+    });
   }
 }

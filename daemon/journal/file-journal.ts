@@ -14,6 +14,7 @@ import {
   type Journal,
   type JournalHealth,
   type Opened,
+  type Pieces,
   type ProposeFailure,
   type Snapshot,
   StoreLost,
@@ -173,7 +174,7 @@ export class FileJournal implements Journal {
   }
 
   /** Stores one snapshot at a time, and only after its entries, so that the log never ends before its snapshot. */
-  saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void> {
+  saveSnapshot(seq: number, pieces: Pieces): Promise<void> {
     const saved = this.#saving.then(() => this.#save(seq, pieces));
     // The caller handles a failure; the next snapshot proceeds.
     this.#saving = saved.catch(() => {});
@@ -348,7 +349,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  async #save(seq: number, pieces: readonly Buffer[]): Promise<void> {
+  async #save(seq: number, pieces: Pieces): Promise<void> {
     if (seq > this.#lastSeq) throw new Error(`entry ${seq} was not delivered yet`);
     const covered = this.#bytes;
     await this.#durableTo(seq);

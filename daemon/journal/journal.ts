@@ -1,6 +1,9 @@
 /** The interface between the engine and the log. */
 import type { Entry, Proposal } from "../core/commands.ts";
 
+/** The content of a snapshot, piece by piece. */
+export type Pieces = Iterable<Buffer> | AsyncIterable<Buffer>;
+
 /**
  * The ordered log. The engine proposes commands and applies the entries that the log delivers, from this node and
  * others, in the order of `seq`. Only the journal's files and the engine know where the log is stored.
@@ -47,10 +50,11 @@ export interface Journal {
   barrier(): Promise<void>;
   /**
    * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects
-   * if it could not be stored, or the journal closes meanwhile: the earlier snapshot and the log still exist then. The
-   * state comes in pieces, because to put a large one together would stop the event loop.
+   * if it could not be stored, or the journal closes meanwhile: the earlier snapshot and the log still exist then; so
+   * they do if the pieces end with an error. The state comes in pieces, because to put a large one together would stop
+   * the event loop; a piece is asked for when the one before is stored.
    */
-  saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void>;
+  saveSnapshot(seq: number, pieces: Pieces): Promise<void>;
   /**
    * Hands the stored entries after `after`, up to the last delivered batch, to `found` in order; for a rebuild. Entries
    * before the last snapshot may have been removed.

@@ -4,6 +4,7 @@ import { crc32 } from "node:zlib";
 import { checksum, hex, isIntact } from "./checksum.ts";
 import { type Disk, type DiskFile, synced } from "./disk.ts";
 import { journalFiles, type SnapshotName, snapshotName } from "./file-names.ts";
+import type { Pieces } from "./journal.ts";
 
 /** The journal closed, or broke, while the snapshot was written. */
 class SnapshotGivenUp extends Error {
@@ -20,7 +21,7 @@ export async function writeSnapshot(
   dir: string,
   epoch: number,
   seq: number,
-  pieces: readonly Buffer[],
+  pieces: Pieces,
   isWanted: () => boolean = () => true,
 ): Promise<void> {
   const path = join(dir, snapshotName(epoch, seq));
@@ -28,8 +29,7 @@ export async function writeSnapshot(
   const file = disk.create(unfinished);
   try {
     try {
-      const crc = await appendAll(file, pieces, isWanted);
-      const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      const { crc, length } = await appendAll(file, pieces, isWanted);
       const json = JSON.stringify({ seq, length, crc: hex(crc) });
       await appendAll(file, [Buffer.from(`\n${checksum(json)} ${json}\n`)], isWanted);
       await synced(file.syncAll());
@@ -76,11 +76,12 @@ export function prune(disk: Disk, dir: string, kept: number, damaged: ReadonlySe
 /** Appends piece by piece, so that neither writing nor checksumming a large state blocks the event loop. */
 async function appendAll(
   file: DiskFile,
-  pieces: readonly Buffer[],
+  pieces: Pieces,
   isWanted: () => boolean,
-): Promise<number> {
-  let crc = 0;
-  for (const piece of pieces) {
+): Promise<{ readonly crc: number; readonly length: number }> {
+  let [crc, length] = [0, 0];
+  for await (const piece of pieces) {
+    length += piece.length;
     for (let start = 0; start < piece.length; ) {
       if (!isWanted()) throw new SnapshotGivenUp("the journal is no longer open: no snapshot was stored");
       const part = piece.subarray(start, start + 1024 * 1024);
@@ -90,5 +91,5 @@ async function appendAll(
       start += written;
     }
   }
-  return crc;
+  return { crc, length };
 }

@@ -1,6 +1,14 @@
 import type { Entry } from "../../daemon/core/commands.ts";
 import { Batches, closedFailure, failAll, type Soon, type Waiting } from "../../daemon/journal/batches.ts";
-import type { Found, Journal, JournalHealth, Opened, Snapshot } from "../../daemon/journal/journal.ts";
+import type {
+  Found,
+  Journal,
+  JournalHealth,
+  Opened,
+  Pieces,
+  Snapshot,
+} from "../../daemon/journal/journal.ts";
+import { joined } from "./joined.ts";
 
 /** What a memory journal keeps; a new journal over the same store sees it as after a crash of the process. */
 export interface MemoryStore {
@@ -87,11 +95,13 @@ export class MemoryJournal implements Journal {
     });
   }
 
-  async saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void> {
+  async saveSnapshot(seq: number, pieces: Pieces): Promise<void> {
+    if (!this.#isOpen) throw new Error("the journal is not open: no snapshot was stored");
+    const bytes = await joined(pieces);
     if (!this.#isOpen) throw new Error("the journal is not open: no snapshot was stored");
     if (seq > this.#lastSeq) throw new Error(`entry ${seq} was not delivered yet`);
     this.#rise();
-    this.#store.snapshot = { seq, bytes: Buffer.concat(pieces) };
+    this.#store.snapshot = { seq, bytes };
     const covered = this.#store.entries.findIndex(entry => entry.seq > seq);
     this.#store.entries.splice(0, covered === -1 ? this.#store.entries.length : covered);
   }

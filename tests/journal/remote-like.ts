@@ -5,10 +5,12 @@ import type {
   Journal,
   JournalHealth,
   Opened,
+  Pieces,
   ProposeFailure,
   Snapshot,
 } from "../../daemon/journal/journal.ts";
 import type { Random } from "../simulation/random.ts";
+import { joined } from "./joined.ts";
 
 /** The log as it is at its servers: it outlives every node that is connected to it. */
 export class RemoteLog {
@@ -170,12 +172,11 @@ export class RemoteLikeJournal implements Journal {
     return new Promise(resolve => this.#barriers.push({ proposed: this.#proposed, until: null, resolve }));
   }
 
-  saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void> {
-    if (this.#phase !== "open") return Promise.reject(new Error("the journal is not open"));
-    if (seq > this.#delivered) return Promise.reject(new Error(`entry ${seq} was not delivered yet`));
-    return new Promise((resolve, reject) =>
-      this.#saving.push({ snapshot: { seq, bytes: Buffer.concat(pieces) }, resolve, reject }),
-    );
+  async saveSnapshot(seq: number, pieces: Pieces): Promise<void> {
+    if (seq > this.#delivered) throw new Error(`entry ${seq} was not delivered yet`);
+    const bytes = await joined(pieces);
+    if (this.#phase !== "open") throw new Error("the journal is not open");
+    return new Promise((resolve, reject) => this.#saving.push({ snapshot: { seq, bytes }, resolve, reject }));
   }
 
   async read(after: number, found: Found): Promise<void> {

@@ -192,7 +192,8 @@ export class EngineWorld<P extends Place = Place> {
   /** Lets everything under way happen. */
   async settle(): Promise<void> {
     await microtasks();
-    for (let quiet = 0; quiet < 2; quiet = this.place.tick() ? 0 : quiet + 1) await microtasks();
+    // A snapshot has a pause before each of its lines.
+    for (let quiet = 0; quiet < 10; quiet = this.place.tick() ? 0 : quiet + 1) await microtasks();
   }
 
   /** Lets everything happen up to where `isSo`. */

@@ -7,7 +7,7 @@ import { loadConfig } from "../../../daemon/config/config.ts";
 import { type Clock, systemClock } from "../../../daemon/engine/clock.ts";
 import { createLog } from "../../../daemon/instance/log.ts";
 import { FileJournal } from "../../../daemon/journal/file-journal.ts";
-import type { JournalHealth } from "../../../daemon/journal/journal.ts";
+import type { JournalHealth, Pieces } from "../../../daemon/journal/journal.ts";
 import { startDaemon } from "../../../daemon/start.ts";
 import { claudeCode } from "../../../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../../../protocol/paths.ts";
@@ -82,7 +82,7 @@ class AskedJournal extends FileJournal {
     });
   }
 
-  override async saveSnapshot(seq: number, pieces: readonly Buffer[]): Promise<void> {
+  override async saveSnapshot(seq: number, pieces: Pieces): Promise<void> {
     const stored = this.#asked;
     this.#asked = null;
     await super.saveSnapshot(seq, pieces);
