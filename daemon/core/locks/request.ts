@@ -109,7 +109,9 @@ function partEnded(session: string): Refusal {
 function mayHold(state: State, { actor, files }: LockRequest): Refusal | null {
   const { held, queued } = countOfSession(state.locks.actors, actor.session);
   const most = limits.locksPerSessionMax;
-  if (files.length + held + queued <= most) return null;
+  // In this direction: a broken command has no such number, and must not be refused but throw.
+  const isTooMany = files.length + held + queued > most;
+  if (!isTooMany) return null;
   return refuse(
     "too_many_locks",
     `a session may have ${most} locks; lock the directory instead, or unlock some`,
