@@ -1,5 +1,6 @@
 /** Runs one check in a process group of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
 import { limits } from "../../protocol/limits.ts";
 import { signalCode } from "../signals.ts";
 import { keepFor } from "./keeper.ts";
@@ -33,6 +34,9 @@ export interface Running {
   end(by: NodeJS.Signals): void;
 }
 
+/** Runs `$1` after a line on descriptor 3: not if this process is killed before the check has its keeper. */
+const whenTold = 'read -r go <&3 && exec /bin/sh -c -- "$1" 3<&-';
+
 /**
  * Starts the check by the system's own shell, not by one that PATH may name in the project. It has no input. When the
  * shell ends, the check has ended: what it left in the background is not waited for.
@@ -40,14 +44,18 @@ export interface Running {
 export function startCheck({ command, cwd, env, timeoutMs, streams }: CheckRun): Running {
   const began = performance.now();
   const output = streams ? "inherit" : "pipe";
-  const child = spawn("/bin/sh", ["-c", "--", command], {
+  const child = spawn("/bin/sh", ["-c", whenTold, "kite-check", command], {
     cwd,
     env: { ...env },
     // A session of its own: its group ends with it, and a terminal's Ctrl-C comes through this process.
     detached: true,
-    stdio: ["ignore", output, output],
+    stdio: ["ignore", output, output, "pipe"],
   });
   const release = child.pid === undefined ? () => {} : keepFor(child.pid);
+  const begin = child.stdio[3] as Writable;
+  // It has ended, and says so itself.
+  begin.on("error", () => {});
+  begin.end("go\n");
   const end = new OutputEnd(limits.checkOutputBytes);
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => end.push(chunk));
   let timedOut = false;

@@ -29,7 +29,7 @@ type Built = typeof import("../../daemon/config/config.ts") &
  * they brought ten, and snapshots of a changing state one. Turns bounded by the cost of their entries brought one, and so did
  * the order of sessions by their latest sign of life; what looks at directories found in one turn brought one to the edit.
  */
-const bounds = { edit: 110, lock: 74 };
+const bounds = { edit: 114, lock: 78 };
 
 /** Of so many requests, the one that enters the fewest files counts: timers of the daemon run beside some. */
 const rounds = 40;
