@@ -134,6 +134,35 @@ export function plainHold(hold: Hold): PlainHold {
   };
 }
 
+/** Returns a lock as it was written; `addHold` puts it in its row. */
+export function holdOf(plain: PlainHold): Hold {
+  return {
+    key: plain.key,
+    path: plain.path,
+    file: plain.file,
+    lexical: plain.lexical,
+    dir: plain.dir,
+    actor: plain.actor,
+    kind: plain.kind,
+    prompt: plain.prompt,
+    bound: plain.bound,
+    token: plain.token,
+    first: plain.first,
+    since: plain.since,
+    touched: plain.touched,
+    renewed: plain.renewed,
+    yieldMs: plain.yieldMs,
+    flights: plain.flights,
+    ancestors: plain.ancestors,
+    loan: plain.loan,
+    origin: plain.origin,
+    askedAgain: plain.askedAgain,
+    retry: plain.retry,
+    row: null,
+    placeInRow: 0,
+  };
+}
+
 export function plainWaiter(waiter: Waiter): PlainWaiter {
   return {
     ticket: waiter.ticket,

@@ -21,6 +21,7 @@ import { settlePresence } from "./sessions/present.ts";
 import { addSession } from "./sessions/table.ts";
 import {
   type Header,
+  holdOf,
   type Lists,
   type Part,
   plainHold,
@@ -248,7 +249,7 @@ function readLists(state: State, part: Part): void {
   }
   for (const [id, kept] of part.keptNames ?? []) state.sessions.keptNames.set(id, kept);
   for (const id of part.idle ?? []) state.sessions.idle.add(id);
-  for (const hold of part.holds ?? []) addHold(state.locks, { ...hold, row: null, placeInRow: 0 });
+  for (const hold of part.holds ?? []) addHold(state.locks, holdOf(hold));
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, { ...waiter, row: null, blockers: null });
   for (const work of part.writes ?? []) addWork(state.writes, work);
   for (const work of part.settled ?? []) addSettled(state.writes, work);
