@@ -123,6 +123,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     stopped: (session, isStopped) => health.stopped(session, isStopped),
     stop,
   });
+  server.net.on("connection", () => life.connected());
   const isClosed = (bound: Bound) =>
     bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
   listeners.push(

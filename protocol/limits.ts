@@ -116,6 +116,9 @@ export const limits = {
   endedMax: 10_000,
   /** Interval of the checks of anchor processes. */
   anchorPollMs: 1_000,
+  /** The interval once no client has been connected for `restAfterMs`. */
+  restPollMs: 5_000,
+  restAfterMs: 10_000,
   /** Open files kept per session. */
   touchedMax: 500,
 

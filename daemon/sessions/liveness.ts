@@ -1,4 +1,9 @@
-/** Checks what is still alive: anchor processes, silent sessions, the daemon itself. It proposes; the core decides. */
+/**
+ * Checks what is still alive: anchor processes, silent sessions, the daemon itself. It proposes; the core decides.
+ *
+ * While nobody is connected, nobody can wait for a lock or hear of an end: then the checks come less often, and the next
+ * connection makes one at once.
+ */
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import type { Session } from "../core/state.ts";
@@ -34,6 +39,10 @@ export class Life {
   readonly #anchorless = new Set<string>();
   readonly #proposed = new Set<string>();
   #lastBusyAt: number;
+  /** When a client was last connected, as far as the checks saw. */
+  #lastConnectedAt: number;
+  /** Nobody was connected for `limits.restAfterMs`: the next check comes after `limits.restPollMs`. */
+  #isResting = false;
   #cancel: (() => void) | null = null;
   /** The next turn of a check for silence, if one is under way. */
   #checking: NodeJS.Immediate | null = null;
@@ -41,6 +50,7 @@ export class Life {
   constructor(options: LifeOptions) {
     this.#options = options;
     this.#lastBusyAt = options.services.clock.now();
+    this.#lastConnectedAt = this.#lastBusyAt;
     options.anchors.onGone(key => this.#gone(key));
     options.anchors.onStopped((key, isStopped) => this.#stopped(key, isStopped));
     for (const session of options.services.engine.state.sessions.live.values()) this.#follow(session);
@@ -54,7 +64,20 @@ export class Life {
     else this.#follow(session);
   }
 
+  /**
+   * Called with each new connection. It ends a rest with a check in the same turn, before the client's first request:
+   * a session whose process ended meanwhile holds up nobody.
+   */
+  connected(): void {
+    this.#lastConnectedAt = this.#options.services.clock.now();
+    if (!this.#isResting) return;
+    this.#cancel?.();
+    this.#tick();
+    this.#arm();
+  }
+
   close(): void {
+    this.#isResting = false;
     this.#cancel?.();
     clearImmediate(this.#checking ?? undefined);
     this.#options.anchors.close();
@@ -62,7 +85,10 @@ export class Life {
 
   #arm(): void {
     const { clock } = this.#options.services;
-    this.#cancel = clock.at(clock.now() + limits.anchorPollMs, () => {
+    const now = clock.now();
+    if (this.#options.isConnected()) this.#lastConnectedAt = now;
+    this.#isResting = now - this.#lastConnectedAt >= limits.restAfterMs;
+    this.#cancel = clock.at(now + (this.#isResting ? limits.restPollMs : limits.anchorPollMs), () => {
       this.#tick();
       this.#arm();
     });
@@ -81,7 +107,7 @@ export class Life {
     void anchors.look();
     presence.keepOnly(engine.state.sessions.live);
     if (this.#checking === null) this.#checkSilence(this.#anchorless.values());
-    if (engine.state.sessions.live.size > 0 || this.#hasClients()) this.#lastBusyAt = clock.now();
+    if (engine.state.sessions.live.size > 0 || this.#options.isConnected()) this.#lastBusyAt = clock.now();
     else if (idleExitMs > 0 && clock.now() - this.#lastBusyAt >= idleExitMs)
       this.#options.stop("no session for a while");
   }
@@ -102,10 +128,6 @@ export class Life {
       lost -= 1;
     }
     this.#checking = setImmediate(() => this.#checkSilence(left));
-  }
-
-  #hasClients(): boolean {
-    return this.#options.isConnected();
   }
 
   /** Whether the session gave no sign of life for long, and has no waiting request. */

@@ -1,6 +1,8 @@
-/** Which sessions a check of lives takes for lost: those without a process that say nothing. */
+/** Which sessions a check of lives takes for lost: those without a process that say nothing. When checks come. */
+import { setImmediate as turn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
+import type { ProcessTable } from "../../daemon/facts/process-table.ts";
 import { AnchorWatch } from "../../daemon/facts/processes.ts";
 import type { Services } from "../../daemon/services.ts";
 import { Life } from "../../daemon/sessions/liveness.ts";
@@ -11,27 +13,35 @@ import { World } from "./core-world.ts";
 
 const anchor = { pid: 7, startTime: "7" };
 
-function world() {
+interface Around {
+  readonly isConnected?: () => boolean;
+  readonly rows?: ProcessTable["rows"];
+}
+
+function world({ isConnected = () => true, rows = unknown }: Around = {}) {
   const clock = new SimulatedClock(1_000_000);
   const core = new World();
   const presence = new PresenceTable(clock);
   const proposed: Command[] = [];
+  /** When checks came. */
+  const checks: number[] = [];
   const engine = {
     get state() {
       return core.state;
     },
     submit: (command: Command) => void proposed.push(command),
+    submitWithRetry: (command: Command) => void proposed.push(command),
   };
   // A check of lives uses nothing else of the services.
   const services = { node: core.node, engine, clock, presence } as unknown as Services;
   const life = new Life({
     services,
-    anchors: new AnchorWatch({ table: { ...noTable, rows: async pids => pids.map(() => "unknown") } }),
+    anchors: new AnchorWatch({ table: { ...noTable, rows } }),
     idleExitMs: 0,
     stillOurs: () => true,
     verifyJournal: () => {},
-    onAlive: () => {},
-    isConnected: () => true,
+    onAlive: () => void checks.push(clock.now()),
+    isConnected,
     forget: () => {},
     stopped: () => {},
     stop: why => {
@@ -43,8 +53,10 @@ function world() {
     core.begin(id, more);
     life.follow(id);
   };
-  return { clock, core, presence, proposed, life, begin };
+  return { clock, core, presence, proposed, checks, life, begin };
 }
+
+const unknown: ProcessTable["rows"] = async pids => pids.map(() => "unknown");
 
 const noTable = {
   row: () => "unknown" as const,
@@ -78,4 +90,63 @@ test("a session that ended is not lost, and a check does not go over those with 
   clock.pass(2 * limits.silenceMs);
   expect(proposed).toEqual([]);
   expect(all).not.toHaveBeenCalled();
+});
+
+test("while nobody is connected checks come less often, and the next connection makes one at once", () => {
+  let connections = 1;
+  const { clock, checks, life } = world({ isConnected: () => connections > 0 });
+  const checksWithin = (ms: number) => {
+    const before = checks.length;
+    clock.pass(ms);
+    return checks.length - before;
+  };
+  expect(checksWithin(60_000)).toBe(60_000 / limits.anchorPollMs);
+  connections = 0;
+  expect(checksWithin(limits.restAfterMs)).toBe(limits.restAfterMs / limits.anchorPollMs);
+  expect(checksWithin(12 * limits.restPollMs)).toBe(12);
+  // A hook's connection, between two checks.
+  clock.pass(limits.restPollMs / 2);
+  const before = checks.length;
+  life.connected();
+  expect(checks.slice(before)).toEqual([clock.now()]);
+  life.connected();
+  expect(checks.length).toBe(before + 1);
+  expect(checksWithin(limits.restAfterMs)).toBe(limits.restAfterMs / limits.anchorPollMs);
+  expect(checksWithin(limits.restPollMs)).toBe(1);
+});
+
+test("hooks that connect between two checks keep the daemon awake", () => {
+  const { clock, checks, life } = world({ isConnected: () => false });
+  for (let n = 0; n < 60; n += 1) {
+    clock.pass(limits.anchorPollMs / 2);
+    life.connected();
+    clock.pass(limits.anchorPollMs / 2);
+  }
+  expect(checks).toHaveLength(60);
+});
+
+test("a process that ended during a rest is found before the first request of the next connection", async () => {
+  let table: "unknown" | "absent" = "unknown";
+  const { clock, proposed, life, begin } = world({
+    isConnected: () => false,
+    rows: async pids => pids.map(() => table),
+  });
+  begin("s1", { anchor });
+  clock.pass(limits.restAfterMs + limits.restPollMs / 2);
+  await turn();
+  table = "absent";
+  life.connected();
+  // What the socket brings is handled in a later turn of the event loop.
+  await turn();
+  expect(proposed).toMatchObject([{ type: "session_end", session: "s1", cause: "anchor_gone" }]);
+});
+
+test("a closed check stays closed", () => {
+  const { clock, checks, life } = world({ isConnected: () => false });
+  clock.pass(limits.restAfterMs + limits.restPollMs);
+  const before = checks.length;
+  life.close();
+  life.connected();
+  clock.pass(limits.restPollMs);
+  expect(checks).toHaveLength(before);
 });
