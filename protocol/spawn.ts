@@ -62,7 +62,7 @@ export const spawnCreateSchema = z.object({
  * Asks how to go on with an agent that stalled. The requester does it: with `resume` it stops the session and has its
  * client resume it, with `start` it stops the agent and records another one (`spawn_create` with `replaces`). Until it has,
  * others are refused (`spawn_state`), for at most 3 minutes. If it is stopped meanwhile (`spawn_update` with `replacing:false`),
- * the requester gives up: the row is no longer `replacing`. Refused by `lead_only`, and by `too_many_spawns` if two agents in a
+ * the requester gives up: the row is no longer `replacing`, and is `stopping` if the resumed client registers after that. Refused by `lead_only`, and by `too_many_spawns` if two agents in a
  * row took the place of a first one.
  */
 export const spawnReplaceSchema = z.object({
@@ -138,6 +138,8 @@ export interface SpawnRow {
   readonly replacedBy: string | null;
   /** Somebody is about to resume it, or to put another one in its place. */
   readonly replacing: boolean;
+  /** Somebody stops it, or is to stop the client that resumed it after it had been stopped. */
+  readonly stopping: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endedAt: number | null;

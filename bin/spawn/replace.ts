@@ -99,9 +99,9 @@ async function resume(world: Around, client: Client, row: SpawnRow, actor: Actor
   const handle = ran.code === 0 ? handleIn(ran.output) : null;
   if (handle === null) return null;
   await ask(client, "spawn_update", { ...actor, spawn: row.id, handle });
-  const isBack = (now: SpawnRow) => now.attempts > row.attempts && !hasEnded(now);
-  /** A person stopped it meanwhile. */
-  const isGivenUp = (now: SpawnRow) => now.attempts === row.attempts && !now.replacing;
+  const isBack = (now: SpawnRow) => now.attempts > row.attempts && !hasEnded(now) && !now.stopping;
+  /** Somebody stopped it meanwhile, before its session began or after. */
+  const isGivenUp = (now: SpawnRow) => (now.attempts > row.attempts ? now.stopping : !now.replacing);
   const waiting = new AbortController();
   const late = delay(limits.spawnRegisterMs, null, { signal: waiting.signal }).catch(() => null);
   const back = await Promise.race([followSpawn(client, row, now => isBack(now) || isGivenUp(now)), late]);

@@ -499,13 +499,26 @@ describe("an agent that stalled", () => {
     asks(w, bob);
     w.ends("s");
     w.put(bob, { replacing: false });
-    w.put(bob, { stopping: true });
     w.begin("s");
+    expect(w.put(bob, { handle: "h" })).toMatchObject({ ok: true, spawn: { state: "idle", stopping: true } });
     w.ends("s");
     expect(w.row(bob).state).toBe("stopped");
     w.begin("s");
+    expect(w.row(bob)).toMatchObject({ state: "idle", stopping: false });
     w.ends("s");
     expect(w.row(bob).state).toBe("done");
+  });
+
+  it("is not stopped when a person resumes it long after a stop ended its replacement", () => {
+    const w = new SpawnWorld();
+    const bob = w.spawn({ name: "bob" });
+    w.begin("s", { spawn: bob });
+    asks(w, bob);
+    w.ends("s");
+    w.put(bob, { replacing: false });
+    w.pass(limits.spawnReplaceMs);
+    w.begin("s");
+    expect(w.row(bob)).toMatchObject({ state: "idle", stopping: false });
   });
 
   it("may be replaced by another requester if the first one was lost, also after it ended", () => {

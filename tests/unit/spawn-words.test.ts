@@ -53,6 +53,7 @@ const agent: SpawnRow = {
   replaces: null,
   replacedBy: null,
   replacing: false,
+  stopping: false,
   createdAt: 0,
   updatedAt: 0,
   endedAt: null,

@@ -80,6 +80,7 @@ export const spawnCreate: Handler<"spawn_create"> = (state, command, _meta, step
     replaces: place?.id ?? null,
     replacedBy: null,
     replaceUntil: null,
+    revokedUntil: null,
     createdAt: wallMs,
     updatedAt: wallMs,
     endedAt: null,

@@ -5,7 +5,8 @@
  * not. A session that begins again brings its agent back from a final state; one that begins first when the agent was
  * stopped already is not the agent's, and whoever started its client ends it. The agent's session has the role that the
  * agent was spawned with, if its word names one, before it claims the agent's task; it does both in the step that
- * registers it, if the task can still be claimed. Who is stopping the agent meanwhile goes on with that.
+ * registers it, if the task can still be claimed. Who is stopping the agent meanwhile goes on with that, and who had its
+ * client resume it ends it if a stop came first.
  */
 import type { Refusal } from "../../../protocol/codes.ts";
 import type { SessionBegin } from "../commands.ts";
@@ -77,6 +78,8 @@ function register(
     session: session.id,
     registerUntil: null,
     replaceUntil: null,
+    revokedUntil: null,
+    stopping: spawn.stopping || state.t < (spawn.revokedUntil ?? 0),
     endedAt: null,
     reason: problem?.error ?? null,
     attempts: spawn.attempts + 1,

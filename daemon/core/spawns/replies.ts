@@ -22,18 +22,19 @@ export function spawnRow({ sessions, tasks }: Pick<State, "sessions" | "tasks">,
   const {
     n: _n,
     depth: _depth,
-    stopping: _stopping,
+    stopping,
     registerUntil: _until,
     reportsEnd: _ends,
     prompt: _prompt,
     replaceUntil,
+    revokedUntil: _revoked,
     ...rest
   } = spawn;
   const session = spawn.session === null ? undefined : sessions.live.get(spawn.session);
   const worksIn = session === undefined || session.worktree === spawn.worktree ? null : session.worktree;
   const task = spawn.task === null ? undefined : tasks.all.get(spawn.task);
   const result = task?.state.status === "done" ? task.state.result : spawn.result;
-  return { ...rest, result, worksIn, replacing: replaceUntil !== null };
+  return { ...rest, result, worksIn, replacing: replaceUntil !== null, stopping };
 }
 
 /** Emits the event of a record that is new or changed its state. */

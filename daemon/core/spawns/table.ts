@@ -28,7 +28,7 @@ export interface Spawns {
 }
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */
-export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "health"> {
+export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stopping" | "health"> {
   /** Its number; an older record has a smaller one. */
   readonly n: number;
   /** 1: its parent was not spawned. */
@@ -43,6 +43,11 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "health"
   readonly prompt: string | null;
   /** Until when only who asked first may replace it (core time, ms); null: it did not stall, came back, or was replaced. */
   readonly replaceUntil: number | null;
+  /**
+   * Until when a session that begins is one that its client resumed for a replacement that a stop ended since (core time,
+   * ms): it is to be stopped. Null: no such client runs.
+   */
+  readonly revokedUntil: number | null;
 }
 
 export function noSpawns(): Spawns {

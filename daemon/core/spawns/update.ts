@@ -41,6 +41,7 @@ export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step
         ? state.t + limits.spawnRegisterMs
         : spawn.registerUntil,
     replaceUntil: gaveUp ? null : spawn.replaceUntil,
+    revokedUntil: gaveUp && isFinal(spawn.state) ? spawn.replaceUntil : spawn.revokedUntil,
     updatedAt: wallMs,
     ...(moves ? { state: wanted, registerUntil: null, endedAt: wallMs } : {}),
   };
