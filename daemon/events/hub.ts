@@ -166,7 +166,8 @@ export class EventHub {
   /** Sends missed events until all are sent or the client stops reading. */
   *#catchUp(subscriber: Subscriber): Steps<void> {
     const { connection } = subscriber;
-    for (;;) {
+    // If the client subscribes again meanwhile, another one takes its place.
+    while (this.#subscribers.get(connection) === subscriber) {
       const missed = this.#ring.after(subscriber.cursor);
       if (missed === null) {
         subscriber.cursor = this.#ring.cursor;
@@ -178,7 +179,6 @@ export class EventHub {
         return;
       }
       for (const one of missed) {
-        // The client has subscribed again meanwhile.
         if (this.#subscribers.get(connection) !== subscriber) return;
         if (!this.#sendMissed(subscriber, one)) return;
         yield one.bytes;
@@ -189,6 +189,8 @@ export class EventHub {
   /** Sends the events of one step; `before` is the cursor before them. */
   #send(events: readonly Published[], before: string): void {
     const isLong = events.length > limits.turnEventsMax;
+    // They continue after the step: a turn that is made at once would send its later events before they come here.
+    const behind: Subscriber[] = [];
     let last = before;
     for (const one of events) {
       this.#count += weightOf(one);
@@ -196,11 +198,12 @@ export class EventHub {
         if (subscriber.state !== "current") continue;
         if (isLong || this.#left <= 0) {
           this.#leaveCurrent(subscriber, last, weightOf(one));
-          this.#catchUpInTurns(subscriber);
+          behind.push(subscriber);
         } else this.#sendCurrent(subscriber, one, last);
       }
       last = one.cursor;
     }
+    for (const subscriber of behind) this.#catchUpInTurns(subscriber);
     this.#bookmark();
   }
 
