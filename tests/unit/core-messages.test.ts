@@ -7,6 +7,7 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
+import { Random } from "../simulation/random.ts";
 import { actor, World } from "./core-world.ts";
 
 function send(
@@ -466,3 +467,29 @@ describe("bounds", () => {
     expect(inbox(w, "bob")).toEqual(["2 unread", "3 unread"]);
   });
 });
+
+it.each([1, 2, 3])(
+  "an inbox that is read while messages leave it shows each that stays once (seed %i)",
+  seed => {
+    const random = new Random(seed);
+    const w = world("ann", "bob");
+    const text = (n: number) => `${n % 3 === 0 ? "stays" : "goes"} ${n}`;
+    const numbers = Array.from({ length: 600 }, (_, n) => n);
+    for (const n of numbers) {
+      w.now += 61_000;
+      send(w, "ann", "bob", { text: text(n) });
+    }
+    const going = [...w.state.messages.all.values()].filter(one => one.text.startsWith("goes"));
+    const shown: string[] = [];
+    for (const [message] of lettersOf(w.state.messages, inboxOf(actor("bob")))) {
+      shown.push(message.text);
+      if (random.chance(0.9)) continue;
+      const gone = going.splice(random.int(0, going.length), random.int(1, 40));
+      ack(w, "bob", ...gone.map(({ id }) => id));
+    }
+    expect(going.length).toBeLessThan(200);
+    expect(shown.filter(one => one.startsWith("stays"))).toEqual(
+      numbers.map(text).filter(one => one.startsWith("stays")),
+    );
+  },
+);

@@ -130,9 +130,10 @@ export function* messagesFrom(messages: Messages, order: number): Generator<Mess
   }
 }
 
-/** Yields the messages in an inbox, oldest first, each with its letter. */
+/** Yields the messages in an inbox, oldest first, each with its letter. Messages may come and go meanwhile. */
 export function* lettersOf(messages: Messages, key: string): Generator<readonly [Message, Letter], void> {
-  for (const place of messages.inboxes.get(key)?.all ?? []) yield letterAt(messages, key, place);
+  const after = (place: string) => messages.inboxes.get(key)?.all.after(place);
+  for (let place = after(""); place !== undefined; place = after(place)) yield letterAt(messages, key, place);
 }
 
 /** Returns the message's sort key, by the order of sending. */
