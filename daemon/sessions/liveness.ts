@@ -65,8 +65,9 @@ export class Life {
   }
 
   /**
-   * Called with each new connection. It ends a rest with a check in the same turn, before the client's first request:
-   * a session whose process ended meanwhile holds up nobody.
+   * Called with each new connection. It ends a rest with a check in the same turn, before the client's first request, so
+   * a session whose process ended meanwhile holds up nobody. Where `ps` shows the processes, or with more of them than a
+   * turn looks at, the check has only begun by then.
    */
   connected(): void {
     this.#lastConnectedAt = this.#options.services.clock.now();
