@@ -23,7 +23,7 @@ export async function bundleInto(outdir, options = {}) {
     legalComments: "none",
     metafile: true,
     outdir,
-    plugins: [smallValidator, versionAlone],
+    plugins: [smallValidator, versionAlone, noTransport],
     ...options,
   };
   // Some packages are CommonJS inside and call require for Node's own modules.
@@ -101,6 +101,17 @@ const versionAlone = {
       const { version } = JSON.parse(readFileSync(metadata, "utf8"));
       return { contents: JSON.stringify({ version }), loader: "json" };
     });
+  },
+};
+
+/** Leaves out what the logger needs to write in a thread of its own: the daemon's log is a plain file. */
+const noTransport = {
+  name: "no-transport",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^thread-stream$/ }, ({ path }) => ({ path, namespace: "no-transport" }));
+    onLoad({ filter: /.*/, namespace: "no-transport" }, () => ({
+      contents: `module.exports = class { constructor() { throw new Error("Kite's log has no transport"); } };`,
+    }));
   },
 };
 
