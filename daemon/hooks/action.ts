@@ -10,7 +10,7 @@ import type { Rules } from "../config/project-rules.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
-import { firstBlocker, useOf, waitersOver } from "../core/locks/blockers.ts";
+import { firstBlocker, type Requester, useOf, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { yieldAt } from "../core/locks/yield.ts";
 import { type Call, isRefusal } from "../server/call.ts";
@@ -18,7 +18,7 @@ import { actorOf } from "../sessions/commands.ts";
 import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
 import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
-import { keeperOf } from "./lasting-locks.ts";
+import { keeperOf, keptAgainst } from "./lasting-locks.ts";
 import { refusalVerdict } from "./verdict.ts";
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
@@ -79,17 +79,18 @@ export async function ancestorsOf(
   return [...new Set([...ancestors, ...services.presence.ancestors(session, agent ?? null)])];
 }
 
-/** A refused outcome with a note on the holder of the refused files. */
+/** A refused outcome with a note on the holder of the refused files: of several, on who keeps one. */
 export function contested(
   did: "lock" | "guard",
   services: HookServices,
-  actor: Actor,
+  requester: Requester,
   files: readonly FileRef[],
   refusal: Refusal,
 ): Extract<HookOutcome, { ok: false }> {
   const { state, now } = services.engine;
-  const ask = { actor, files, ancestors: [], ticket: Number.POSITIVE_INFINITY };
-  const blocker = firstBlocker(state.locks, ask);
+  const { actor } = requester;
+  const ask = { ...requester, files, ticket: Number.POSITIVE_INFINITY };
+  const blocker = keptAgainst(state, ask) ?? firstBlocker(state.locks, ask);
   const file = blocker?.file ?? files[0];
   const refused = { did, ok: false, refusal, verdict: refusalVerdict(refusal.code) } as const;
   if (file === undefined) return { ...refused, holder: null };

@@ -10,7 +10,7 @@ import { signOfLife } from "../sessions/commands.ts";
 import { noteIgnored, noteLock } from "../trail/decisions.ts";
 import { actorOfAction, ancestorsOf, contested, type Run, refused, rulesFor, toolOf } from "./action.ts";
 import type { LockAction } from "./edit-lock.ts";
-import { isKept } from "./lasting-locks.ts";
+import { keptAgainst } from "./lasting-locks.ts";
 import { grantVerdict } from "./verdict.ts";
 
 export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
@@ -29,7 +29,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const ancestors = await ancestorsOf(services, asked);
   const longestMs = Math.min(asked.waitMs, rules.lockWaitMs);
   const wanted = { actor, files: [file], ancestors, ticket: Number.POSITIVE_INFINITY };
-  const waitMs = isKept(services.engine.state, wanted) ? 0 : longestMs;
+  const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
   const action = { ...asked, waitMs, ancestors };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   services.presence.touched(action.session, pathOf(file), file.key);
@@ -40,7 +40,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files: [file] };
   noteLock(services, locked, reply, waitedMs, before !== null);
   services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
-  if (isRefusal(reply)) return { ...contested("lock", services, actor, [file], reply), waitMs };
+  if (isRefusal(reply)) return { ...contested("lock", services, wanted, [file], reply), waitMs };
   run.delivery.whenSettled(delivered);
   const { changedWhileWaiting, changedBy } = await change;
   void services.baselines.take(file);

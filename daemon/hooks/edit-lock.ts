@@ -17,7 +17,7 @@ import { lockCommand } from "../sessions/commands.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
 import type { Baselines } from "../worktree/baselines.ts";
 import type { Writers } from "../worktree/writers.ts";
-import { isKept } from "./lasting-locks.ts";
+import { keptAgainst } from "./lasting-locks.ts";
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
 
@@ -119,7 +119,7 @@ export class HookLocks {
     for (const file of command.files) {
       for (const waiter of waitersOver(state.locks, file)) {
         const asked = waiter.origin === null ? undefined : this.#queued.get(waiter.origin.n);
-        if (asked !== undefined && isKept(state, waiter)) asked.giveUp();
+        if (asked !== undefined && keptAgainst(state, waiter) !== null) asked.giveUp();
       }
     }
   }

@@ -108,7 +108,7 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     const ask = { ...asked, waitMs, ancestors: me.ancestors, files, yieldMs: 0 };
     const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
     const { reply, waitedMs, before } = await waited;
-    if (isRefusal(reply)) refused = contested("guard", services, actor, files, reply);
+    if (isRefusal(reply)) refused = contested("guard", services, me, files, reply);
     if (refused?.ok === false && !withoutIndex.has(refused.refusal.code))
       return { ...undecided, outcome: refused };
     if (refused === null) run.delivery.whenSettled(delivered);

@@ -1,6 +1,6 @@
 /** Who keeps a lock until its work is done. */
 import type { Actor } from "../core/actor.ts";
-import { type Ask, firstBlocker, lentBy } from "../core/locks/blockers.ts";
+import { type Ask, type HeldAgainst, heldAgainst, lentBy } from "../core/locks/blockers.ts";
 import { loansOf } from "../core/locks/inherit.ts";
 import type { Hold, State } from "../core/state.ts";
 
@@ -20,10 +20,11 @@ export function keeperOf(hold: Hold, asker: Actor): Keeper | null {
 }
 
 /**
- * Whether another actor locked one of the files until its work is done: nobody knows when, so an edit does not wait for
- * it. It waits for a lock that a running command holds.
+ * The first lock over one of the files that another actor keeps until its work is done: nobody knows when, so an edit does
+ * not wait for it. It waits for a lock that a running command holds. Other locks may block the request besides: the
+ * keeper's own edit of a file in a directory that it keeps.
  */
-export function isKept({ locks }: Pick<State, "locks">, ask: Ask): boolean {
-  const blocker = firstBlocker(locks, ask);
-  return blocker?.by === "hold" && keeperOf(blocker.hold, ask.actor) !== null;
+export function keptAgainst({ locks }: Pick<State, "locks">, ask: Ask): HeldAgainst | null {
+  for (const held of heldAgainst(locks, ask)) if (keeperOf(held.hold, ask.actor) !== null) return held;
+  return null;
 }

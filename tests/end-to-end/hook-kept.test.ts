@@ -12,7 +12,6 @@ function edit(session: string, dir: string, file: string) {
   const asked = { do: "lock", session, cwd: dir, file: `${dir}/${file}`, toolUseId: `${session} ${file}` };
   return {
     ...asked,
-
     waitMs: 60_000,
     promptId: null,
     ancestors: [],
@@ -62,6 +61,41 @@ it("an edit that waits is refused as soon as somebody keeps the file, and has le
     ]);
     expect(refused[0]).not.toHaveProperty("place");
   }
+});
+
+it("an edit does not wait for a file in a directory that another session keeps and edits the file in", async () => {
+  const dir = w.repo("inside");
+  for (const session of ["ned", "oda"]) await w.begin(session, dir);
+  const oda = await w.client();
+  await oda.ask({ type: "file_lock", id: "oda", file: `${dir}/src/` });
+  expect(await w.act(edit("oda", dir, "src/c.ts"))).toMatchObject([{ ok: true }]);
+  expect(await w.act(edit("ned", dir, "src/c.ts"))).toMatchObject([
+    {
+      ok: false,
+      refusal: { code: "lock_held" },
+      holder: { holder: "oda", stays: "kept", isDirectory: true },
+    },
+  ]);
+});
+
+it("an agent's edit of a file in a directory that its own session keeps waits for the agent that edits it", async () => {
+  const dir = w.repo("siblings");
+  await w.begin("pam", dir);
+  const events = await w.client();
+  await events.ask({ type: "subscribe", events: ["lock_queued"] });
+  const pam = await w.client();
+  await pam.ask({ type: "file_lock", id: "pam", file: `${dir}/src/` });
+  const of = (agent: string, toolUseId: string) => ({
+    ...edit("pam", dir, "src/c.ts"),
+    ...{ agent, toolUseId, ancestors: [null] },
+  });
+  expect(await w.act(of("a1", "first"))).toMatchObject([{ ok: true }]);
+  const [refused] = await w.act({ ...of("a2", "now"), waitMs: 0 });
+  expect(refused).toMatchObject({ ok: false, holder: { stays: "writes", isDirectory: false } });
+  const waiting = w.act(of("a2", "later"));
+  await events.event("lock_queued");
+  await w.act({ do: "turn_end", session: "pam", agent: "a1" });
+  expect(await waiting).toMatchObject([{ did: "lock", ok: true }]);
 });
 
 it("an edit waits for what a running command of another session holds", async () => {

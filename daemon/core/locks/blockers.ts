@@ -22,8 +22,16 @@ export interface Ask {
 /** The actor of a request and the agents that it works for. */
 export type Requester = Pick<Ask, "actor" | "ancestors">;
 
+/** Another actor's lock over one of a request's files. */
+export interface HeldAgainst {
+  readonly by: "hold";
+  readonly actor: Actor;
+  readonly file: FileRef;
+  readonly hold: Hold;
+}
+
 export type Blocker =
-  | { readonly by: "hold"; readonly actor: Actor; readonly file: FileRef; readonly hold: Hold }
+  | HeldAgainst
   | { readonly by: "place"; readonly actor: Actor; readonly file: FileRef; readonly waiter: Waiter };
 
 /** A waiter and one of its files. */
@@ -37,13 +45,7 @@ type PathScope = Pick<FileRef, "key" | "dir">;
 
 /** Yields every blocker, holders first. */
 export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
-  for (const file of ask.files) {
-    for (const key of locks.heldPaths.overlapping(file.key, file.dir)) {
-      const hold = holdAt(locks, key);
-      const mine = isOwn(hold, ask);
-      if (!mine) yield { by: "hold", actor: hold.actor, file, hold };
-    }
-  }
+  yield* heldAgainst(locks, ask);
   if (locks.waiters.size === 0) return;
   for (const file of ask.files) {
     if (isCovered(locks, ask, file)) continue;
@@ -52,6 +54,17 @@ export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
       if (waiter.ticket < ask.ticket && attached && !sameActor(waiter.actor, ask.actor)) {
         yield { by: "place", actor: waiter.actor, file, waiter };
       }
+    }
+  }
+}
+
+/** Yields the locks that block the request, however many wait for its files. */
+export function* heldAgainst(locks: Locks, ask: Ask): Generator<HeldAgainst, void> {
+  for (const file of ask.files) {
+    for (const key of locks.heldPaths.overlapping(file.key, file.dir)) {
+      const hold = holdAt(locks, key);
+      const mine = isOwn(hold, ask);
+      if (!mine) yield { by: "hold", actor: hold.actor, file, hold };
     }
   }
 }
