@@ -138,7 +138,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
       if (command.type === "session_begin" || command.type === "session_end") life.follow(command.session);
       for (const { event } of events) if ("id" in event) life.follow(event.id);
     },
-    ({ command }) => hookLocks.locked(engine.state, command),
+    ({ command }, step) => hookLocks.locked(engine.state, command, step),
     ({ command }, { events }) => hookWakes.stepped(command.type, events),
     (_entry, { events }) => forgetEndedLists(services, events),
     entry => {

@@ -31,11 +31,14 @@ export interface Answer {
   readonly to: Origin;
   readonly reply: Reply;
   /** The grant that this answer carries, or null; `lock_undelivered` undoes it if the answer is not delivered. */
-  readonly grant: Grant | null;
+  readonly grant: Granted | null;
 }
 
 /** The holder and the files of a grant. */
 export type Grant = Pick<LockRequest, "actor" | "files">;
+
+/** A grant with what says how long its lock lasts. */
+export type Granted = Grant & Pick<LockRequest, "kind" | "bound">;
 
 /** An event with the sessions that it is `about`; with `to`, only that request's connection gets it. */
 export interface CoreEvent {

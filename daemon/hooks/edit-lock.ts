@@ -9,7 +9,7 @@ import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { firstBlocker, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { Granted, Reply, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { Call } from "../server/call.ts";
 import type { Services } from "../services.ts";
@@ -112,11 +112,21 @@ export class HookLocks {
     return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
 
-  /** Gives up the requests that wait for what this command locked until its actor's work is done. */
-  locked(state: Pick<State, "locks">, command: Command): void {
-    if (this.#queued.size === 0 || command.type !== "lock_request") return;
-    if (command.kind !== "explicit" || command.bound !== null) return;
-    for (const file of command.files) {
+  /** Gives up the requests that wait for what this step locked until its holder's work is done. */
+  locked(
+    state: Pick<State, "locks">,
+    command: Command,
+    { reply, answers }: Pick<Step, "reply" | "answers">,
+  ): void {
+    if (this.#queued.size === 0) return;
+    if (command.type === "lock_request" && reply?.ok === true) this.#granted(state, command);
+    // Whatever the command was, it may have freed what somebody waited to keep.
+    for (const { grant } of answers) if (grant !== null) this.#granted(state, grant);
+  }
+
+  #granted(state: Pick<State, "locks">, { files, kind, bound }: Granted): void {
+    if (kind !== "explicit" || bound !== null) return;
+    for (const file of files) {
       for (const waiter of waitersOver(state.locks, file)) {
         const asked = waiter.origin === null ? undefined : this.#queued.get(waiter.origin.n);
         if (asked !== undefined && keptAgainst(state, waiter) !== null) asked.giveUp();
@@ -179,12 +189,8 @@ export class HookLocks {
         asked.isParked = true;
         this.#queued.set(n, asked);
         const { locks, seq } = engine.state;
-        const blocker = firstBlocker(locks, {
-          actor,
-          files: action.files,
-          ticket: seq,
-          ancestors: action.ancestors,
-        });
+        const ask = { actor, files: action.files, ticket: seq, ancestors: action.ancestors };
+        const blocker = firstBlocker(locks, ask);
         before = blocker === null ? null : nameOf(services, blocker.actor);
         const isWriting = blocker?.by === "hold" && blocker.hold.flights.length > 0;
         if (file !== undefined) {

@@ -63,6 +63,24 @@ it("an edit that waits is refused as soon as somebody keeps the file, and has le
   }
 });
 
+it("an edit that waits behind somebody who waits to keep the file is refused once they keep it", async () => {
+  const dir = w.repo("behind");
+  for (const session of ["kit", "lea", "max"]) await w.begin(session, dir);
+  const events = await w.client();
+  await events.ask({ type: "subscribe", events: ["lock_queued"] });
+  expect(await w.act(edit("lea", dir, "a.ts"))).toMatchObject([{ ok: true }]);
+  const max = await w.client();
+  const kept = max.ask({ type: "file_lock", id: "max", file: `${dir}/a.ts`, waitMs: 30_000 });
+  await events.event("lock_queued");
+  const waiting = w.act(edit("kit", dir, "a.ts"));
+  await events.event("lock_queued");
+  await w.act({ do: "turn_end", session: "lea" });
+  expect(await kept).toMatchObject({ ok: true, granted_from_queue: true });
+  expect(await waiting).toMatchObject([
+    { ok: false, refusal: { code: "lock_held" }, holder: { holder: "max", stays: "kept" } },
+  ]);
+});
+
 it("an edit does not wait for a file in a directory that another session keeps and edits the file in", async () => {
   const dir = w.repo("inside");
   for (const session of ["ned", "oda"]) await w.begin(session, dir);

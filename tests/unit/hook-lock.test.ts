@@ -12,20 +12,30 @@ import { Baselines } from "../../daemon/worktree/baselines.ts";
 import { Writers } from "../../daemon/worktree/writers.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EngineWorld, MemoryPlace } from "./engine-world.ts";
+import { WorkCount } from "./work-count.ts";
 
-const file: FileRef = { file: "a.ts", lexical: "/p/a.ts", key: "n:/p/a.ts", dir: false };
 const bob: Actor = { session: "bob", agent: null, incarnation: 0 };
 
 let world: EngineWorld;
 let locks: HookLocks;
 let services: HookServices;
 let hooks: Hook[];
+let locked: WorkCount;
 
 beforeEach(begin);
 
 async function begin(): Promise<void> {
-  world = await new EngineWorld(new MemoryPlace()).start();
   locks = new HookLocks();
+  locked = new WorkCount();
+  world = new EngineWorld(new MemoryPlace());
+  let isStarted = false;
+  await world.start({
+    onStep: (entry, step) => {
+      world.log.push(entry);
+      if (isStarted) locked.step(() => locks.locked(world.state, entry.command, step));
+    },
+  });
+  isStarted = true;
   hooks = [];
   const seen = { stamp: "as it was", changedAt: 0 };
   const facts = { stampedNow: () => seen, stamped: async () => seen };
@@ -43,18 +53,22 @@ class Hook {
   told = 0;
   /** Whether it was granted the lock, and heard so; null: it has no answer yet. */
   heard: boolean | null = null;
+  /** Why it was refused. */
+  refusal: string | null = null;
 
   /** Says what became of the answer; it is known some time after it was sent. */
   readonly report: () => void;
 
   /** `reads`: false where the process dies unseen, so that the answer finds nobody. */
-  constructor({ toolUseId = "toolu_1", reads = true } = {}) {
+  constructor({ toolUseId = "toolu_1", reads = true, name = "a.ts" } = {}) {
     const call = { connection: this, park: () => undefined } as unknown as Call;
     const ask = { session: "bob", toolUseId, waitMs: 50_000, promptId: "p", ancestors: [], cwd: "/p" };
-    const asked = locks.ask(services, call, { ...ask, files: [file], yieldMs: 15_000 }, bob);
+    const files: FileRef[] = [{ file: name, lexical: `/p/${name}`, key: `n:/p/${name}`, dir: false }];
+    const asked = locks.ask(services, call, { ...ask, files, yieldMs: 15_000 }, bob);
     let isAnswered = false;
     asked.waited.then(({ reply }) => {
       isAnswered = reply.ok;
+      if (!reply.ok) this.refusal = reply.code;
     });
     this.report = () => {
       if (!isAnswered || this.heard !== null) return;
@@ -87,6 +101,9 @@ class Hook {
   }
 }
 
+/** What a running command holds is waited for. */
+const command = { bound: { node: "n", epoch: 1, connection: 1 } };
+const hold = () => world.lock("alice", ["a.ts"], command);
 const free = () => world.unlock("alice", "a.ts");
 
 /** Lets everything under way happen, up to what became of each answer. */
@@ -99,7 +116,7 @@ async function settle(): Promise<void> {
 test("both wait, and one is lost: the other is granted the lock, which stays its own", async () => {
   for (const lost of [0, 1]) {
     await begin();
-    await world.lock("alice", ["a.ts"]);
+    await hold();
     for (let n = 0; n < 2; n += 1) new Hook();
     await settle();
     expect(hooks.map(({ told }) => told)).toEqual([1, 1]);
@@ -123,7 +140,7 @@ test("both are granted the lock, and the answer of one finds nobody: it stays th
 });
 
 test("the one that waited is lost before the other comes: that one asks anew", async () => {
-  await world.lock("alice", ["a.ts"]);
+  await hold();
   const lost = new Hook();
   await settle();
   lost.kill();
@@ -167,7 +184,7 @@ test("whichever hooks of an edit come and are lost, and when: who is left has th
   await fc.assert(
     fc.asyncProperty(fc.boolean(), fc.array(step, { maxLength: 14 }), async (isHeld, steps) => {
       await begin();
-      if (isHeld) await world.lock("alice", ["a.ts"]);
+      if (isHeld) await hold();
       const live = new Set<Hook>();
       for (const one of steps) {
         if (one.do === "come") {
@@ -190,10 +207,50 @@ test("whichever hooks of an edit come and are lost, and when: who is left has th
   );
 });
 
+test("a lock that another entry grants is waited for no more once it is kept, and only then", async () => {
+  for (const [terms, refusal] of [
+    [{}, "lock_held"],
+    [command, null],
+    [{ kind: "turn" }, null],
+  ] as const) {
+    await begin();
+    await hold();
+    const next = world.submitLock("carol", ["b.ts", "a.ts"], terms);
+    const hook = new Hook();
+    await settle();
+    expect([hook.told, hook.refusal]).toEqual([1, null]);
+    await free();
+    await settle();
+    expect(next.reply).toMatchObject({ ok: true });
+    expect(hook.refusal).toBe(refusal);
+  }
+});
+
+test("a grant costs what waits for its files, however many wait for others", async () => {
+  const costs: number[] = [];
+  for (const others of [5, 500]) {
+    await begin();
+    for (let n = 0; n < others; n += 1) {
+      await world.lock("alice", [`f${n}`], command);
+      new Hook({ name: `f${n}`, toolUseId: `toolu_${n}` });
+    }
+    await hold();
+    const next = world.submitLock("carol", ["a.ts"]);
+    await settle();
+    locked.total = 0;
+    await free();
+    await settle();
+    expect(next.reply).toMatchObject({ ok: true });
+    expect(world.state.locks.waiters.size).toBe(others);
+    costs.push(locked.total);
+  }
+  expect(costs[1]).toBe(costs[0]);
+});
+
 test("a decision that is remembered keeps nothing of the connections that waited for it", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc");
-  await world.lock("alice", ["a.ts"]);
+  await hold();
   const gone = new WeakRef(new Hook());
   await settle();
   await free();
