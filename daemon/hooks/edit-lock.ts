@@ -198,6 +198,8 @@ export class HookLocks {
           parked = { at: clock.now(), blocker: blocker?.actor ?? null, stamps };
         }
         if (calls.size === 0) asked.abandon();
+        // Locked since the request was made.
+        else if (keptAgainst(engine.state, ask) !== null) asked.giveUp();
         for (const call of calls) wait(call);
       },
     });

@@ -6,6 +6,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { HookLocks } from "../../daemon/hooks/edit-lock.ts";
 import type { HookServices } from "../../daemon/hooks/hook-services.ts";
+import { keptAgainst } from "../../daemon/hooks/lasting-locks.ts";
 import type { Call } from "../../daemon/server/call.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { Baselines } from "../../daemon/worktree/baselines.ts";
@@ -207,6 +208,15 @@ test("whichever hooks of an edit come and are lost, and when: who is left has th
   );
 });
 
+test("a lock that is kept since the edit looked, and before it was queued, is not waited for", async () => {
+  const kept = world.submitLock("alice", ["a.ts"]);
+  const hook = new Hook();
+  await settle();
+  expect(kept.reply).toMatchObject({ ok: true });
+  expect([hook.refusal, hook.told]).toEqual(["lock_held", 0]);
+  expect(world.state.locks.waiters.size).toBe(0);
+});
+
 test("a lock that another entry grants is waited for no more once it is kept, and only then", async () => {
   for (const [terms, refusal] of [
     [{}, "lock_held"],
@@ -224,6 +234,46 @@ test("a lock that another entry grants is waited for no more once it is kept, an
     expect(next.reply).toMatchObject({ ok: true });
     expect(hook.refusal).toBe(refusal);
   }
+});
+
+test("whatever others lock, and how: no edit waits for what another actor keeps", async () => {
+  const names = fc.constantFrom("src/", "src/a.ts", "b.ts");
+  const others = ["alice", "carol"].flatMap(session => [null, "x"].map(agent => ({ session, agent })));
+  const actors = [...others, { session: "bob", agent: "x" }].map(one => ({ ...one, incarnation: 0 }));
+  const who = fc.constantFrom<Actor[]>(...actors);
+  const terms = fc.constantFrom({}, {}, command, { kind: "turn" as const });
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("lock" as const), who, name: names, terms }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant("unlock" as const), who, name: names }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("end" as const), who }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant("edit" as const), name: names }) },
+  );
+  const seen = { waits: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(step, fc.boolean()), { minLength: 8, maxLength: 30 }), async steps => {
+      await begin();
+      for (const [i, [one, settles]] of steps.entries()) {
+        if (one.do === "edit") new Hook({ name: one.name.replace(/\/$/, "/c.ts"), toolUseId: `toolu_${i}` });
+        else if (one.do === "end") world.submit({ type: "turn_end", actor: one.who, keepPrompt: null });
+        else if (one.do === "unlock") {
+          const path = `/p/${one.name.replace(/\/$/, "")}`;
+          const files = [{ file: one.name, lexical: path, key: `n:${path}` }];
+          world.submit({ type: "lock_release", actor: one.who, files });
+        } else {
+          const ancestors = one.who.agent === null ? [] : [null];
+          world.submitLock(one.who, [one.name], { ...one.terms, ancestors });
+        }
+        if (!settles) continue;
+        await settle();
+        const waiters = [...world.state.locks.waiters.values()].filter(({ flight }) => flight !== null);
+        seen.waits += waiters.length;
+        for (const waiter of waiters) expect(keptAgainst(world.state, waiter)).toBeNull();
+      }
+      seen.refused += hooks.filter(({ refusal }) => refusal === "lock_held").length;
+    }),
+    { numRuns: 300 },
+  );
+  expect(Math.min(seen.waits, seen.refused)).toBeGreaterThan(50);
 });
 
 test("a grant costs what waits for its files, however many wait for others", async () => {
