@@ -4,19 +4,22 @@ import { type Ask, type HeldAgainst, heldAgainst, lentBy } from "../core/locks/b
 import { loansOf } from "../core/locks/inherit.ts";
 import type { Hold, State } from "../core/state.ts";
 
-interface Keeper extends Pick<Hold, "actor" | "since"> {
+interface Keeper extends Pick<Hold, "actor" | "since" | "first"> {
   readonly stays: "kept";
 }
 
-/**
- * The actor that locked the file until its work is done: its holder, or who lent it to the holder. Null: there is none,
- * or `asker` itself lent it, to an agent of its own whose turn will end.
- */
-export function keeperOf(hold: Hold, asker: Actor): Keeper | null {
-  if (lentBy(hold, asker)) return null;
+/** The actor that locked the file until its work is done: its holder, or who lent it to the holder; null: there is none. */
+export function keptBy(hold: Hold): Keeper | null {
   const holds = hold.kind === "explicit" ? [hold, ...loansOf(hold)] : loansOf(hold);
   const kept = holds.find(({ bound }) => bound === null);
-  return kept === undefined ? null : { actor: kept.actor, since: kept.since, stays: "kept" };
+  return kept === undefined
+    ? null
+    : { actor: kept.actor, since: kept.since, first: kept.first, stays: "kept" };
+}
+
+/** The same; null also if `asker` itself lent it, to an agent of its own whose turn will end. */
+export function keeperOf(hold: Hold, asker: Actor): Keeper | null {
+  return lentBy(hold, asker) ? null : keptBy(hold);
 }
 
 /**

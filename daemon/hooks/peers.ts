@@ -18,6 +18,7 @@ import { sessionRow, workedOn } from "../views/sessions-and-locks.ts";
 import type { ActionOf, Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { unreadOf } from "./inbox.ts";
+import { keptBy } from "./lasting-locks.ts";
 import { Nearness } from "./nearness.ts";
 import { marksOf, type Told } from "./peer-changes.ts";
 import { withSlash } from "./session-work.ts";
@@ -145,10 +146,10 @@ function locksOf(services: HookServices, session: Session, near: Nearness): Peer
   return near.nearestFiles(holds, session, { max: limits.startFilesMax, pathOf: nameOf }).map(hold => ({
     session: session.id,
     file: pathOf(hold),
-    heldMs: Math.max(0, now - hold.since),
+    heldMs: Math.max(0, now - (keptBy(hold) ?? hold).since),
     waiters: [...waitersOver(state.locks, hold)].length,
     isDirectory: hold.dir,
-    stays: useOf(hold),
+    stays: keptBy(hold)?.stays ?? useOf(hold),
   }));
 }
 

@@ -6,11 +6,11 @@ import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 import { declarationsOf } from "../core/declarations/table.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
-import { useOf } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Hold, Session } from "../core/state.ts";
 import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
+import { keptBy } from "./lasting-locks.ts";
 
 export class SessionWorks {
   readonly #known = new WeakMap<Session, { readonly revision: string; readonly work: SessionWork }>();
@@ -107,7 +107,7 @@ function markOf({ engine }: RowSource, session: Session, holds: readonly Hold[])
     task,
     files.map(({ path }) => path),
   ]);
-  const kept = holds.filter(hold => useOf(hold) === "kept");
+  const kept = holds.filter(hold => keptBy(hold) !== null);
   const [claimed] = workedOn(state, id);
   if (declared.length === 0 && kept.length === 0 && claimed === undefined) return null;
   const all = [branch, worktree, declared, claimed?.id ?? null, kept.map(({ key }) => key).sort()];

@@ -100,6 +100,26 @@ it("a prompt tells what changed in the work of others, once, and nothing else", 
   expect(await prompt()).toEqual([]);
 });
 
+it("a session keeps what it locked also while an agent of its own edits it", async () => {
+  const dir = w.repo("lent");
+  await ask({ type: "register", id: "tom", name: "tom", cwd: dir });
+  await ask({ type: "file_lock", id: "tom", file: `${dir}/a.ts` });
+  const prompt = async () =>
+    (await context("una", dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" })).slice(2);
+  const keeps = expect.stringMatching(/^- "tom", branch "main", .+, keeps "a.ts" \(.+\) locked$/);
+  expect(await prompt()).toEqual([keeps]);
+  const agent = { agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" };
+  await w.event("tom", dir, { hook_event_name: "SubagentStart", ...agent });
+  const edit = { tool_name: "Edit", tool_input: { file_path: `${dir}/a.ts` }, tool_use_id: "toolu_1" };
+  expect(await w.event("tom", dir, { hook_event_name: "PreToolUse", ...edit, ...agent })).toBe("");
+  const { rows } = await reply({ type: "query", target: "locks", id: "tom" });
+  expect(rows).toMatchObject([{ holder: { agent: agent.agent_id } }]);
+  expect(await prompt()).toEqual([]);
+  expect((await start("una", dir)).slice(2)).toEqual([keeps]);
+  await w.event("tom", dir, { hook_event_name: "SubagentStop", ...agent });
+  expect(await prompt()).toEqual([]);
+});
+
 it("a session that was told nothing yet, as after a restart, is told once what others do", async () => {
   const dir = w.repo("restart");
   for (const id of ["rob", "idle"]) await ask({ type: "register", id, name: id, cwd: dir });

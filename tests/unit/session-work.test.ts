@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import { Nearness } from "../../daemon/hooks/nearness.ts";
+import { marksOf, PeerMemory } from "../../daemon/hooks/peer-changes.ts";
 import { SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { Random } from "../simulation/random.ts";
@@ -159,6 +160,38 @@ describe.each(seeds)("whatever sessions do (seed %i)", seed => {
       for (const distance of sorted) seen.add(distance);
     }
     expect(seen).toEqual(new Set([0, 1, 2]));
+  });
+});
+
+describe("a prompt tells of no change in another session's work", () => {
+  /** The sessions of which "b" is told that their work changed when something happens. */
+  function changes(before: (w: TaskWorld) => void, happens: (w: TaskWorld) => void): readonly string[] {
+    const w = new Works(new Random(1));
+    const memory = new PeerMemory();
+    const self = w.state.sessions.live.get("b");
+    if (self === undefined) throw new Error("b");
+    const now = () => ({ sessions: marksOf(w.source, self), finishedAt: 0, sharedAt: 0 });
+    before(w);
+    memory.told("b", now());
+    happens(w);
+    return [...memory.changes("b", now(), () => true).changed];
+  }
+
+  const sub = { ...actor("a"), agent: "x" };
+  const borrow = (w: TaskWorld, name: string) => w.lock(sub, name, { kind: "turn", ancestors: [null] });
+  const keep = (w: TaskWorld) => {
+    w.lock("a", "kept0");
+  };
+
+  it("while its agent uses a lock that it keeps, and after", () => {
+    const back = (w: TaskWorld) => w.do({ type: "turn_end", actor: sub, keepPrompt: null });
+    expect(changes(keep, w => borrow(w, "kept0"))).toEqual([]);
+    const lent = (w: TaskWorld) => {
+      keep(w);
+      borrow(w, "kept0");
+    };
+    expect(changes(lent, back)).toEqual([]);
+    expect(changes(lent, w => w.unlock("a", "kept0"))).toEqual(["a"]);
   });
 });
 

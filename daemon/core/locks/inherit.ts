@@ -74,7 +74,10 @@ export function returnHold(state: State, hold: Hold): Hold | null {
 /** Drops the loans that `isMeant` selects, so that the lock does not return to their lenders. Returns them. */
 export function dropLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean): Loan[] {
   const dropped = loansOf(hold).filter(isMeant);
-  if (dropped.length > 0) setLoan(state.locks, hold, without(hold.loan, dropped));
+  if (dropped.length === 0) return dropped;
+  // Lender and borrower are of one session.
+  state.sessions.revisions.changed(hold.actor.session);
+  setLoan(state.locks, hold, without(hold.loan, dropped));
   return dropped;
 }
 
