@@ -33,6 +33,8 @@ export const gateLimits = {
   peersEffort: 32 * 1024,
   /** Files of each kind (declared, changed, touched) by which a session's nearness is judged. */
   nearFilesMax: 100,
+  /** Locks of one agent, its latest, among which those are looked for that it keeps until its work is done. */
+  keptLooksMax: 1_000,
 
   // Gates.
   /** Agents whose latest failed call, or whose latest findings of gates, the daemon remembers. */

@@ -6,9 +6,11 @@ import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 import { declarationsOf } from "../core/declarations/table.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
-import { rowsOfSession } from "../core/locks/by-actor.ts";
+import { holdAt } from "../core/locks/blockers.ts";
+import { type ActorLocks, rowsOfSession } from "../core/locks/by-actor.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Hold, Session } from "../core/state.ts";
+import { least } from "../least.ts";
 import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
 import { keptBy } from "./lasting-locks.ts";
 
@@ -65,7 +67,7 @@ class SessionWork {
 
   /** Differs after it declared, claimed, kept locked something else, or moved; null: it does nothing of that. */
   get mark(): string | null {
-    if (this.#mark === undefined) this.#mark = markOf(this.#source, this.#session, this.holds);
+    if (this.#mark === undefined) this.#mark = markOf(this.#source, this.#session);
     return this.#mark;
   }
 }
@@ -73,14 +75,38 @@ class SessionWork {
 function latestHolds({ engine: { state } }: RowSource, session: string): Hold[] {
   const latest: Hold[] = [];
   for (const { holds } of rowsOfSession(state.locks.actors, session, null)) {
-    let passed = holds.size - limits.glanceLocksMax;
-    for (const key of holds) {
-      const hold = passed > 0 ? undefined : state.locks.holds.get(key);
-      passed -= 1;
-      if (hold !== undefined) latest.push(hold);
-    }
+    for (const key of holds.latest(limits.glanceLocksMax)) latest.push(holdAt(state.locks, key));
   }
   return latest.sort((a, b) => b.first.grant - a.first.grant).slice(0, limits.glanceLocksMax);
+}
+
+/**
+ * The keys of the latest locks that the session and its agents keep, sorted; at most `limits.glanceLocksMax`. Locks that
+ * end with a turn leave them their places, and a lock that its keeper lent stays in its place.
+ */
+function keptKeys({ engine: { state } }: RowSource, session: string): string[] {
+  const kept = new Map<string, number>();
+  for (const row of rowsOfSession(state.locks.actors, session, null)) {
+    for (const key of lastingKeys(row)) {
+      const keeper = keptBy(holdAt(state.locks, key));
+      if (keeper !== null) kept.set(key, keeper.first.grant);
+    }
+  }
+  // Locks of one request have one grant: the key tells them apart, so that the same ones are chosen each time.
+  const latest = least(kept, limits.glanceLocksMax, (a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  return latest.map(([key]) => key).sort();
+}
+
+/** The keys of an agent's locks that the end of its turn does not end, and of those that it lent. */
+function* lastingKeys({ holds, turnHolds, lent }: ActorLocks): Generator<string, void> {
+  if (holds.size > turnHolds.size)
+    for (const key of holds.latest(limits.keptLooksMax)) if (!turnHolds.has(key)) yield key;
+  let left: number = limits.keptLooksMax;
+  for (const key of lent) {
+    if (left === 0) return;
+    left -= 1;
+    yield key;
+  }
 }
 
 function pathsOf({ engine, presence }: RowSource, session: Session, holds: readonly Hold[]): string[] {
@@ -98,19 +124,19 @@ function pathsOf({ engine, presence }: RowSource, session: Session, holds: reado
   return [...held, ...declared, ...dirty, ...touched].map(path => within(session, path));
 }
 
-function markOf({ engine }: RowSource, session: Session, holds: readonly Hold[]): string | null {
+function markOf(source: RowSource, session: Session): string | null {
   const { id, branch, worktree } = session;
-  const { state } = engine;
+  const { state } = source.engine;
   const declared = declarationsOf(state.declarations, id).map(({ agent, role, task, files }) => [
     agent,
     role,
     task,
     files.map(({ path }) => path),
   ]);
-  const kept = holds.filter(hold => keptBy(hold) !== null);
+  const kept = keptKeys(source, id);
   const [claimed] = workedOn(state, id);
   if (declared.length === 0 && kept.length === 0 && claimed === undefined) return null;
-  const all = [branch, worktree, declared, claimed?.id ?? null, kept.map(({ key }) => key).sort()];
+  const all = [branch, worktree, declared, claimed?.id ?? null, kept];
   return createHash("sha1").update(JSON.stringify(all)).digest("base64").slice(0, 12);
 }
 

@@ -165,6 +165,23 @@ const requests: readonly Scenario[] = [
     for (const _ of upTo(looks)) crowd.look(() => told(crowd, known, "s0", false));
     return looks;
   }),
+  scenario(
+    "prompt",
+    "of a session, another locks more than is looked at",
+    limits.locksPerSessionMax - limits.keptLooksMax - looks,
+    (crowd, n) => {
+      const known = busy(crowd, 0);
+      crowd.before(lock(actor("s1"), [file(0, "kept")]));
+      const edits = upTo(limits.keptLooksMax + n).map(k => file(k, "edited"));
+      crowd.before(lock(actor("s1"), edits, { kind: "turn" }));
+      told(crowd, known, "s0", false);
+      for (const i of upTo(looks)) {
+        crowd.before(lock(actor("s1"), [file(i, "later")]));
+        crowd.look(() => told(crowd, known, "s0", false));
+      }
+      return looks;
+    },
+  ),
   scenario("start", "of a session, others are lost", limits.sessionsMax, (crowd, n) => {
     const known = peopled(crowd, n);
     for (const { id, begun } of [...crowd.state.sessions.live.values()].slice(looks))

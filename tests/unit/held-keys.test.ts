@@ -20,6 +20,7 @@ it("held keys are those of a set, in its order, whatever comes and goes", () => 
       expect(hold.placeInRow).toBeLessThanOrEqual(2 * Math.max(set.size, 16) + 1);
     }
     expect([...keys]).toEqual([...set]);
+    expect(keys.latest(5)).toEqual([...set].slice(-5));
   });
   fc.assert(same);
 });

@@ -5,6 +5,7 @@ import { Nearness } from "../../daemon/hooks/nearness.ts";
 import { marksOf, PeerMemory } from "../../daemon/hooks/peer-changes.ts";
 import { SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { limits } from "../../protocol/limits.ts";
 import { Random } from "../simulation/random.ts";
 import { actor } from "./core-world.ts";
 import { claimOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
@@ -179,8 +180,11 @@ describe("a prompt tells of no change in another session's work", () => {
 
   const sub = { ...actor("a"), agent: "x" };
   const borrow = (w: TaskWorld, name: string) => w.lock(sub, name, { kind: "turn", ancestors: [null] });
-  const keep = (w: TaskWorld) => {
-    w.lock("a", "kept0");
+  const keep = (w: TaskWorld, count = 1) => {
+    w.lock(
+      "a",
+      Array.from({ length: count }, (_, n) => `kept${n}`),
+    );
   };
 
   it("while its agent uses a lock that it keeps, and after", () => {
@@ -192,6 +196,29 @@ describe("a prompt tells of no change in another session's work", () => {
     };
     expect(changes(lent, back)).toEqual([]);
     expect(changes(lent, w => w.unlock("a", "kept0"))).toEqual(["a"]);
+  });
+
+  it("while it edits many files besides, itself or by its agent", () => {
+    const edits = (who: Actor) => (w: TaskWorld) => {
+      for (let n = 0; n < limits.glanceLocksMax; n += 1) w.lock(who, `t${n}`, { kind: "turn" });
+    };
+    expect(changes(keep, edits(actor("a")))).toEqual([]);
+    const lent = (w: TaskWorld) => {
+      keep(w);
+      borrow(w, "kept0");
+      edits(sub)(w);
+    };
+    expect(changes(keep, lent)).toEqual([]);
+  });
+
+  it("while its agent uses one of more locks than are compared", () => {
+    const many = (w: TaskWorld) => keep(w, limits.glanceLocksMax + 20);
+    const use = (w: TaskWorld) => {
+      borrow(w, "kept5");
+      w.do({ type: "turn_end", actor: sub, keepPrompt: null });
+    };
+    expect(changes(many, use)).toEqual([]);
+    expect(changes(many, w => w.lock("a", "one-more"))).toEqual(["a"]);
   });
 });
 

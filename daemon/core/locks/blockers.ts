@@ -199,7 +199,8 @@ function isWithin(a: PathScope, b: PathScope): boolean {
   return a.key === b.key || (b.dir && a.key.startsWith(`${b.key}/`));
 }
 
-function holdAt(locks: Locks, key: string): Hold {
+/** Returns the lock of a key that is indexed as held. */
+export function holdAt(locks: Locks, key: string): Hold {
   const hold = locks.holds.get(key);
   assert(hold !== undefined, () => `${key} is indexed as held, but is not`);
   return hold;

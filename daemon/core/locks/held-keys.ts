@@ -42,6 +42,16 @@ export class HeldKeys {
     for (const hold of this.#holds) if (hold !== null) yield hold.key;
   }
 
+  /** The latest keys, at most `max`, in the order in which they were taken; the others cost nothing. */
+  latest(max: number): string[] {
+    const keys: string[] = [];
+    for (let place = this.#holds.length - 1; place >= 0 && keys.length < max; place -= 1) {
+      const hold = this.#holds[place];
+      if (hold != null) keys.push(hold.key);
+    }
+    return keys.reverse();
+  }
+
   #closeGaps(): void {
     this.#holds = this.#holds.filter(hold => hold !== null);
     for (const [place, hold] of this.#holds.entries()) if (hold !== null) hold.placeInRow = place;
