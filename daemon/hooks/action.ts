@@ -99,7 +99,7 @@ export function contested(
   const place = index === -1 ? {} : { place: index + 1 };
   if (blocker === null) return { ...refused, holder: null, ...place };
   const hold = blocker.by === "hold" ? blocker.hold : null;
-  const by = (hold === null ? null : keeperOf(hold, actor)) ?? {
+  const by = (hold === null ? null : keeperOf(hold, requester)) ?? {
     actor: blocker.actor,
     since: blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since,
     stays: hold === null ? null : useOf(hold),

@@ -1,6 +1,12 @@
 /** Who keeps a lock until its work is done. */
-import type { Actor } from "../core/actor.ts";
-import { type Ask, type HeldAgainst, heldAgainst, lentBy } from "../core/locks/blockers.ts";
+import {
+  type Ask,
+  type HeldAgainst,
+  heldAgainst,
+  isOfAncestor,
+  lentBy,
+  type Requester,
+} from "../core/locks/blockers.ts";
 import { loansOf } from "../core/locks/inherit.ts";
 import type { Hold, State } from "../core/state.ts";
 
@@ -17,9 +23,12 @@ export function keptBy(hold: Hold): Keeper | null {
     : { actor: kept.actor, since: kept.since, first: kept.first, stays: "kept" };
 }
 
-/** The same; null also if `asker` itself lent it, to an agent of its own whose turn will end. */
-export function keeperOf(hold: Hold, asker: Actor): Keeper | null {
-  return lentBy(hold, asker) ? null : keptBy(hold);
+/**
+ * The same; null also if `asker` need not wait for that: it lent the lock itself, to an agent of its own whose turn will
+ * end, or works for the holder, whose write passes the lock on when it ends.
+ */
+export function keeperOf(hold: Hold, asker: Requester): Keeper | null {
+  return lentBy(hold, asker.actor) || isOfAncestor(hold, asker) ? null : keptBy(hold);
 }
 
 /**
@@ -28,6 +37,6 @@ export function keeperOf(hold: Hold, asker: Actor): Keeper | null {
  * keeper's own edit of a file in a directory that it keeps.
  */
 export function keptAgainst({ locks }: Pick<State, "locks">, ask: Ask): HeldAgainst | null {
-  for (const held of heldAgainst(locks, ask)) if (keeperOf(held.hold, ask.actor) !== null) return held;
+  for (const held of heldAgainst(locks, ask)) if (keeperOf(held.hold, ask) !== null) return held;
   return null;
 }

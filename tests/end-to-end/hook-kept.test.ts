@@ -156,3 +156,22 @@ it("an edit of the keeper itself waits for its own agent, whose turn ends", asyn
   await w.act({ do: "turn_end", session: "gus", agent: "a1" });
   expect(await waiting).toMatchObject([{ did: "lock", ok: true }]);
 });
+
+it("an edit of the keeper's own agent waits for the keeper's edit, which is under way, and then has the file", async () => {
+  const dir = w.repo("down");
+  await w.begin("quin", dir);
+  const events = await w.client();
+  await events.ask({ type: "subscribe", events: ["lock_queued"] });
+  const quin = await w.client();
+  await quin.ask({ type: "file_lock", id: "quin", file: `${dir}/a.ts` });
+  const own = { ...edit("quin", dir, "a.ts"), toolUseId: "own" };
+  expect(await w.act(own)).toMatchObject([{ ok: true }]);
+  const waiting = w.act({ ...edit("quin", dir, "a.ts"), agent: "a1", ancestors: [null] });
+  const isDecided = await Promise.race([
+    events.event("lock_queued").then(() => false),
+    waiting.then(() => true),
+  ]);
+  expect(isDecided).toBe(false);
+  await w.act({ ...own, do: "flight_end", wrote: true, lines: null });
+  expect(await waiting).toMatchObject([{ did: "lock", ok: true }]);
+});

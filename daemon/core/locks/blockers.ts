@@ -70,11 +70,15 @@ export function* heldAgainst(locks: Locks, ask: Ask): Generator<HeldAgainst, voi
 }
 
 /** Whether the lock is the actor's own, or an ancestor's without a write in flight, which passes to it at once. */
-export function isOwn(hold: Hold, { actor, ancestors }: Requester): boolean {
-  if (sameActor(hold.actor, actor)) return true;
+export function isOwn(hold: Hold, requester: Requester): boolean {
+  if (sameActor(hold.actor, requester.actor)) return true;
+  return hold.flights.length === 0 && isOfAncestor(hold, requester);
+}
+
+/** Whether an agent that the requester works for has the lock. */
+export function isOfAncestor(hold: Hold, { actor, ancestors }: Requester): boolean {
   const { session, agent, incarnation } = hold.actor;
-  if (session !== actor.session || incarnation !== actor.incarnation) return false;
-  return hold.flights.length === 0 && ancestors.includes(agent);
+  return session === actor.session && incarnation === actor.incarnation && ancestors.includes(agent);
 }
 
 /** Whether `lender` lent this lock to its present holder, directly or through other borrowers. */
