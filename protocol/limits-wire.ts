@@ -4,6 +4,8 @@ export const wireLimits = {
   lineBytes: 1024 * 1024,
   /** Longest line that begins `{"type":"hook"`: an edit's payload holds the whole file. */
   hookLineBytes: 32 * 1024 * 1024,
+  /** A hook sends a long event in pieces of this length: a daemon that takes one is not silent. */
+  hookPieceBytes: 256 * 1024,
   /** Lines that wait for their newline or their turn, over all connections together. */
   unfinishedBytes: 128 * 1024 * 1024,
   /** Nesting of a request, the outermost object counted. */

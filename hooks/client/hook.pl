@@ -142,7 +142,8 @@ sub attempt {
     my $first_byte_s = $patience_ms / 1_000;
     for (my $sent = 0; $sent < length $line;) {
         is_ready($daemon, 1, $first_byte_s) or return 'silent';
-        $sent += syswrite $daemon, $line, length $line, $sent or return 'full';
+        my $count = syswrite $daemon, $line, length $line, $sent or return 'full';
+        $sent += $count;
     }
     my $reply = '';
     for (my $patience = $first_byte_s;; $patience = undef) {
@@ -192,8 +193,9 @@ sub put {
     binmode $handle;
     for (my $put = 0; $put < length $bytes;) {
         is_ready($handle, 1);
-        # The reader has closed its end.
-        $put += syswrite $handle, $bytes, length $bytes, $put or return;
+        # Nothing is written once the reader has closed its end.
+        my $count = syswrite $handle, $bytes, length $bytes, $put or return;
+        $put += $count;
     }
 }
 

@@ -38,6 +38,7 @@ const pauseMs: typeof limits.hookPauseMs = 30_000;
 const toldMax: typeof limits.toldSessionsMax = 100;
 const pathBytes: typeof limits.pathBytes = 4096;
 const lineBytes: typeof limits.hookLineBytes = 32 * 1024 * 1024;
+const pieceBytes: typeof limits.hookPieceBytes = 256 * 1024;
 const replyBytes: typeof limits.lineBytes = 1024 * 1024;
 const settingsBytes: typeof limits.settingsBytes = 4 * 1024 * 1024;
 const retryMs: typeof limits.hookRetryMs = 50;
@@ -233,8 +234,17 @@ function forward(path: string, request: Buffer): void {
       }
       if (reply.length > 2 * replyBytes) failOpen(true);
     });
-    // The daemon's time to answer begins once all of a long event is sent.
-    socket.write(request, () => heard || silence.refresh());
+    send(0);
+
+    /** Sends the rest of the request. The daemon's time begins anew with each piece of a long event that it took. */
+    function send(at: number): void {
+      const end = at + pieceBytes;
+      socket.write(request.subarray(at, end), error => {
+        if (error != null) return;
+        if (!heard) silence.refresh();
+        if (end < request.length) send(end);
+      });
+    }
 
     /** Returns false if an answer has begun that is not complete yet. */
     function take(head: string, rest: string): boolean {

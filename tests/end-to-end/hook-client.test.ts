@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -357,6 +358,44 @@ describe.each(hookPrograms)("the $name client", program => {
       const stdin = JSON.stringify({ ...payload, tool_input: { content: "x".repeat(5_000_000) } });
       expect(await run({ stdin })).toEqual(silent);
       expect(fake.connections).toBe(1);
+    });
+
+    test("a daemon that goes while it reads a long event is absent", async () => {
+      const fake = await world.daemon(
+        () => undefined,
+        socket => socket.once("data", () => void fake.close()),
+      );
+      const stdin = JSON.stringify({ ...payload, tool_input: { content: "x".repeat(5_000_000) } });
+      expect(await run({ stdin, budget: "6000" })).toEqual(silent);
+      expect(existsSync(join(world.home, "hook-failures"))).toBe(false);
+    });
+
+    test("a daemon that reads a long event slowly is not silent", async () => {
+      const piece = 1_500_000;
+      const slow = (socket: Socket) => {
+        socket.pause();
+        let left = 0;
+        const more = setInterval(() => {
+          left = piece;
+          socket.resume();
+        }, 700);
+        socket.on("data", chunk => {
+          left -= chunk.length;
+          if (left <= 0) socket.pause();
+        });
+        socket.on("close", () => clearInterval(more));
+      };
+      await world.daemon(socket => socket.write(answer({ output: "x" })), slow);
+      const stdin = JSON.stringify({ ...payload, tool_input: { content: "x".repeat(3 * piece) } });
+      expect(await run({ stdin })).toEqual({ ...silent, stdout: "x" });
+    });
+
+    test("a client that goes while it reads a long answer", async () => {
+      await world.daemon(socket => socket.write(answer({ output: "x".repeat(900_000) })));
+      const { child } = world.open();
+      child.stdout.removeAllListeners("data").once("data", () => child.stdout.destroy());
+      child.stdin.end(JSON.stringify(payload));
+      await once(child, "exit");
     });
 
     test.each(["400", "0", "soon", ""])("a parked request ends with the budget %j", async budget => {
