@@ -131,8 +131,9 @@ async function run(starter: Starter, { asked, row, template, git, base, note }: 
   const free = here ? null : await freePlace(git, row.name);
   // The client makes its own worktree; git makes one that begins elsewhere, or is for another client.
   const made = free !== null && (from !== undefined || template !== null) ? free : null;
-  if (made !== null) await addWorktree(git, made, base ?? "HEAD");
+  // First: whoever prunes the record of a spawn that was killed finds what it made.
   if (free !== null) await note(free);
+  if (made !== null) await addWorktree(git, made, base ?? "HEAD");
   const at = made?.worktree ?? cwd;
   const env = withoutSession(starter.env);
   if (template !== null) {

@@ -1,6 +1,7 @@
 /** Spawned agents through the built programs: the record, the client's own commands, worktrees, and what is left. */
-import { existsSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Mcp } from "./mcp-client.ts";
 import { kiteTask, SpawnWorld } from "./spawn-world.ts";
@@ -171,6 +172,22 @@ describe("from a branch", () => {
       "kept    bob: its branch worktree-bob has commits that are nowhere else (1); merge or push them first\n",
     );
     world.git("-c", "user.name=t", "-c", "user.email=t@localhost", "merge", "-q", "-m", "m", "worktree-bob");
+  });
+
+  test("a spawn that is killed once git has made the worktree leaves it to prune", async () => {
+    const bin = join(dirname(world.home.work), "killing");
+    mkdirSync(bin);
+    const git = execFileSync("which", ["git"], { encoding: "utf8" }).trim();
+    const kills = `case " $* " in *" worktree add "*) ${git} "$@"; kill -KILL $PPID; exit;; esac`;
+    writeFileSync(join(bin, "git"), `#!/bin/sh\n${kills}\nexec ${git} "$@"\n`, { mode: 0o755 });
+    const PATH = `${bin}:${world.environment["PATH"]}`;
+    const again = ["spawn", "WORK", "--name", "bob", "--from", "main"];
+    await world.kite(again, { PATH }).catch(() => null);
+    expect(existsSync(place("bob"))).toBe(true);
+    expect((await world.kite(["stop", "bob"])).out).toBe("bob: stopped\n");
+    expect((await world.kite(["agents", "prune"])).out).toBe("removed bob\n");
+    expect(existsSync(place("bob"))).toBe(false);
+    expect(await world.kite(again)).toMatchObject({ code: 0 });
   });
 
   test("refuses what git does not know, and a place that is taken, before anything runs", async () => {
