@@ -521,6 +521,16 @@ describe("an agent that stalled", () => {
     expect(w.row(bob)).toMatchObject({ state: "idle", stopping: false });
   });
 
+  it("is done if it goes on and ends by itself, because who was to replace it was lost", () => {
+    const w = new SpawnWorld();
+    const bob = w.spawn({ name: "bob" });
+    w.begin("s", { spawn: bob });
+    asks(w, bob);
+    w.pass(limits.spawnReplaceMs);
+    w.ends("s");
+    expect(w.row(bob).state).toBe("done");
+  });
+
   it("may be replaced by another requester if the first one was lost, also after it ended", () => {
     const w = new SpawnWorld();
     const bob = w.spawn({ name: "bob" });

@@ -24,14 +24,15 @@ export function endSpawn(state: State, session: string, cause: string, step: Ste
 }
 
 function endOf(
-  { tasks }: State,
-  { task: id, stopping, result, reason, reportsEnd }: Spawn,
+  { tasks, t }: State,
+  { task: id, stopping, replaceUntil, result, reason, reportsEnd }: Spawn,
   cause: string,
 ): End {
   const task = id === null ? undefined : tasks.all.get(id);
   const now = task?.state;
   if (now?.status === "done") return { state: "done", result: now.result, reason };
-  if (stopping) return { state: "stopped", result, reason };
+  // Who was about to replace it may have been lost before it stopped anything.
+  if (stopping && (replaceUntil === null || t < replaceUntil)) return { state: "stopped", result, reason };
   if (now?.status === "failed")
     return { state: "failed", result, reason: `${id} failed: ${now.reason ?? "no reason given"}` };
   const isOrderly = cause === "ended" || cause === "deregistered" || (cause === "anchor_gone" && !reportsEnd);
