@@ -145,8 +145,11 @@ function* checkRoom(state: State): Generator<string> {
 
 function* checkHolds(state: State): Generator<string> {
   const { locks } = state;
+  let last = 0;
   for (const hold of locks.holds.values()) {
     const { actor, key } = hold;
+    if (hold.place < last) yield `${key} stands in the wrong place`;
+    last = hold.place;
     if (!isAlive(state, actor)) yield `${key} is held by ${actor.session}, which is not alive`;
     if (hold.token.grant > locks.grants) yield `${key} has a token of the future`;
     if (hold.token.grant < hold.first.grant) yield `${key} has a token older than its first`;

@@ -58,7 +58,10 @@ export interface Header {
   readonly told: EventCursor;
 }
 
-type PlainHold = Omit<Hold, "row" | "placeInRow">;
+type PlainHold = Omit<Hold, "row" | "placeInRow" | "place"> & {
+  /** Absent: that of its first token. */
+  readonly place?: number | undefined;
+};
 type PlainWaiter = Omit<Waiter, "row" | "blockers">;
 
 /** The lists by the name on their lines, in the order of writing and reading. */
@@ -121,6 +124,7 @@ export function plainHold(hold: Hold): PlainHold {
     bound: hold.bound,
     token: hold.token,
     first: hold.first,
+    place: hold.place === hold.first.grant ? undefined : hold.place,
     since: hold.since,
     touched: hold.touched,
     renewed: hold.renewed,
@@ -148,6 +152,7 @@ export function holdOf(plain: PlainHold): Hold {
     bound: plain.bound,
     token: plain.token,
     first: plain.first,
+    place: plain.place ?? plain.first.grant,
     since: plain.since,
     touched: plain.touched,
     renewed: plain.renewed,

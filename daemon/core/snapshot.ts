@@ -10,7 +10,7 @@ import { addDebate } from "./debates/table.ts";
 import { addDeclaration } from "./declarations/table.ts";
 import { addSettled, addWork } from "./files/dirty-files.ts";
 import { addRisk } from "./files/merge-risk.ts";
-import { addHold, addWaiter } from "./locks/table.ts";
+import { addHold, addWaiter, settlePlaces } from "./locks/table.ts";
 import { addMerge } from "./merges/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
 import { addConflict, addPending } from "./messages/notice-table.ts";
@@ -200,6 +200,7 @@ export function readState(text: string | Iterable<string>): State {
   // Loading marks everything as new, but a stored state has no pending changes and no cycle.
   state.sessions.touched.clear();
   for (const session of state.sessions.live.values()) settlePresence(state, session);
+  settlePlaces(state.locks);
   state.locks.graph.fresh.clear();
   return state;
 }

@@ -127,6 +127,8 @@ export interface Hold {
   readonly token: Token;
   /** The first token of this unbroken lock: all tokens issued for it from `first` to `token` are valid. */
   readonly first: Token;
+  /** The number of the grant that put the file in the table: passing the lock on, or giving it back, keeps it. */
+  readonly place: number;
   readonly since: number;
   readonly touched: number;
   /** When a permission dialog renewed the lease (core time, ms), at most once; or null. */

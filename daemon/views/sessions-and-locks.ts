@@ -172,11 +172,11 @@ export function workedOn(state: State, session: string, agent?: string | null): 
 /** Positions of files with waiters only come after those of all grants. */
 const waitingFrom = 2 ** 52;
 
-/** Locked files in the order of their grants, then files that have waiters only; of one holder, only locked files. */
+/** Locked files in the order in which they were locked, then files that have waiters only; of one holder, only locked files. */
 export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Keyed<LockRow>, void> {
   const { state } = source.engine;
   for (const hold of id === undefined ? state.locks.holds.values() : holdsOfSession(state, id))
-    yield { place: hold.first.grant, key: hold.key, row: () => lockRow(source, hold, hold) };
+    yield { place: hold.place, key: hold.key, row: () => lockRow(source, hold, hold) };
   if (id !== undefined) return;
   for (const waiter of state.locks.waiters.values()) {
     for (const file of waiter.files) {
@@ -189,15 +189,15 @@ export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Key
   }
 }
 
-/** Yields the locks of a session and its agents, in the order of their grants. */
+/** Yields the locks of a session and its agents, in the order in which the files were locked. */
 function* holdsOfSession(state: State, session: string): Generator<Hold, void> {
   const held = rowsOfSession(state.locks.actors, session, null)
     .flatMap(row => holdsOf(state, row))
-    .sort((a, b) => a.first.grant - b.first.grant);
-  // The reader may be interrupted, and a lock may go meanwhile.
-  for (const { key } of held) {
+    .sort((a, b) => a.place - b.place || (a.key < b.key ? -1 : 1));
+  // The reader may be interrupted, and a lock may go meanwhile, or another one come in another place.
+  for (const { key, place } of held) {
     const hold = state.locks.holds.get(key);
-    if (hold?.actor.session === session) yield hold;
+    if (hold?.actor.session === session && hold.place === place) yield hold;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
+import { check } from "../../daemon/core/check.ts";
 import type { LockRequest } from "../../daemon/core/commands.ts";
 import type { Bound } from "../../daemon/core/origin.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
@@ -361,4 +362,32 @@ it("what agents lent of a suspended session does not come back to them", () => {
   lock(w, s2);
   w.do({ type: "session_suspend", session: "a" });
   expect([w.holder("x"), lenders(w)]).toEqual(["a", []]);
+});
+
+describe("a lock that passes on and comes back", () => {
+  it("keeps its place among all, also in a snapshot", () => {
+    const w = threeDeep();
+    w.lock("a", "later");
+    turnEnds(w, s3);
+    const order = () => [...w.state.locks.holds.values()].map(({ file, place }) => `${place} ${file}`);
+    expect(order()).toEqual(["1 x", "5 later"]);
+    const text = writeState(w.state);
+    expect(writeState(readState(text))).toBe(text);
+    turnEnds(w, s2);
+    turnEnds(w, s1);
+    expect(order()).toEqual(["1 x", "5 later"]);
+  });
+
+  it("has the place of the one before it, read from a snapshot that put it last and has no places", () => {
+    const w = new World();
+    for (const file of ["x", "y", "z"]) w.lock("a", file);
+    const [head = "", ...lines] = writeState(w.state).split("\n");
+    const old = lines.map(line => {
+      const { holds, ...lists } = JSON.parse(line);
+      return JSON.stringify(holds === undefined ? lists : { holds: [...holds.slice(1), holds[0]] });
+    });
+    const read = readState([head, ...old]);
+    expect([...read.locks.holds.values()].map(({ place }) => place)).toEqual([2, 3, 3]);
+    expect(check(read)).toEqual([]);
+  });
 });

@@ -4,7 +4,7 @@ import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { contextPage } from "../../daemon/views/context.ts";
 import { holdRows } from "../../daemon/views/messages.ts";
-import { page, placeIn } from "../../daemon/views/paging.ts";
+import { type PageStart, page, placeIn } from "../../daemon/views/paging.ts";
 import { lockRows } from "../../daemon/views/sessions-and-locks.ts";
 import { taskPage } from "../../daemon/views/tasks.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -39,6 +39,15 @@ function all(name: string, pageAt: (after: string | undefined) => Page): unknown
     after = next;
   } while (after !== undefined);
   return shown;
+}
+
+/** The same, of rows with positions. */
+function paged(name: string, pageFrom: (from: PageStart | null) => Page): unknown[] {
+  return all(name, after => {
+    const from = after === undefined ? null : placeIn(after);
+    if (from === "nowhere") throw new Error(`no place: ${after}`);
+    return pageFrom(from);
+  });
 }
 
 const seeds = [1, 2];
@@ -80,14 +89,58 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
     };
     const presence = new PresenceTable(new SimulatedClock(0));
     const source = { engine: { state: w.state, now: 0 }, presence };
-    const shown = all("file", after => {
-      const from = after === undefined ? null : placeIn(after);
-      if (from === "nowhere") throw new Error(`no place: ${after}`);
+    const shown = paged("file", from => {
       const steps = page(lockRows(source), { wanted: () => true, from, max: 30 });
       return made(random, steps, () => going.length > 0 && others());
     });
     expect(new Set(shown).size).toBe(shown.length);
     expect(shown.filter(one => String(one).startsWith("stays"))).toEqual(staying);
+  });
+
+  it.each([undefined, "b"])("locks that others borrow, or a session takes along (of %s)", of => {
+    const random = new Random(seed);
+    const w = new World();
+    let [owner, n] = ["a", 0];
+    const begin = () => w.begin(owner, { anchor: { pid: 7, startTime: "1" } });
+    begin();
+    const staying: string[] = [];
+    const going: string[] = [];
+    for (let i = 0; i < 30; i += 1) {
+      const files = [`of-a-${i}`, `of-b-${i}`, `too-of-b-${i}`, `goes-${i}`];
+      const [mine = "", his = "", too = "", goes = ""] = files;
+      w.lock(owner, mine);
+      // Of one request: they have the same place.
+      w.lock("b", [too, his]);
+      w.lock("b", goes);
+      staying.push(...(of === undefined ? [mine, too, his] : [too, his]));
+      going.push(goes);
+    }
+    const sub = (session: string) => ({ session, agent: "sub", incarnation: 0 });
+    const others = () => {
+      const who = random.pick([owner, "b"]);
+      const what = random.int(0, 5);
+      n += 1;
+      // Else rows that move might keep the reader on the way for ever.
+      if (n > 400) return;
+      if (what === 0) w.lock("b", `comes-${n}`);
+      else if (what === 1) for (const one of going.splice(random.int(0, 29), 1)) w.unlock("b", one);
+      else if (what === 2) w.do({ type: "turn_end", actor: sub(who), keepPrompt: null });
+      else if (what < 5) {
+        const file = `${who === "b" ? "of-b" : "of-a"}-${random.int(0, 29)}`;
+        expect(w.lock(sub(who), file, { kind: "turn", ancestors: [null] }).ok).toBe(true);
+      } else {
+        w.do({ type: "session_suspend", session: owner });
+        owner = `a${n}`;
+        begin();
+      }
+    };
+    for (let i = 0; i < 50; i += 1) others();
+    const source = { engine: { state: w.state, now: 0 }, presence: new PresenceTable(new SimulatedClock(0)) };
+    const shown = paged("file", from =>
+      made(random, page(lockRows(source, { id: of }), { wanted: () => true, from, max: 7 }), others),
+    );
+    expect(new Set(shown).size).toBe(shown.length);
+    expect(shown.filter(one => String(one).includes("of-")).sort()).toEqual(staying.sort());
   });
 
   it("keys of context that are there all the time are shown once, in their order", () => {
@@ -129,9 +182,7 @@ it("a page of holds is no longer than other pages, and has a next one", () => {
   }
   const engine = { state: w.state, now: 0 };
   let longest = 0;
-  const shown = all("hold", after => {
-    const from = after === undefined ? null : placeIn(after);
-    if (from === "nowhere") throw new Error(`no place: ${after}`);
+  const shown = paged("hold", from => {
     const steps = page(holdRows(engine), { wanted: () => true, from, max: limits.rowsMax });
     const reply = made(new Random(1), steps, () => {});
     longest = Math.max(longest, JSON.stringify(reply).length);

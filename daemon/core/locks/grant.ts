@@ -95,6 +95,7 @@ export function newHold(file: FileRef, request: Request, token: Token, t: number
     bound: request.bound,
     token,
     first: token,
+    place: token.grant,
     since: t,
     touched: t,
     renewed: null,

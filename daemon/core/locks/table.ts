@@ -2,7 +2,8 @@
  * Locks and waiters with their indexes: the only file that adds, removes or changes them.
  *
  * Invariants: every index holds exactly the locks and waiters that belong to it; an actor's row exists exactly while
- * the actor holds, waits for or lends a lock; the wait-for graph agrees with locks and waiters.
+ * the actor holds, waits for or lends a lock; the wait-for graph agrees with locks and waiters; locks are in the order of
+ * their places, which those of one request share.
  */
 
 import type { Actor } from "../actor.ts";
@@ -16,8 +17,24 @@ import { dropIfIdle, enlist, locksOf, rowOf } from "./by-actor.ts";
 import { plainKey } from "./by-words.ts";
 import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./wait-edges.ts";
 
+/** Adds a lock after all others. */
 export function addHold(locks: Locks, hold: Hold): void {
   assert(!locks.holds.has(hold.key), () => `${hold.key} is held already`);
+  holdComes(locks, hold);
+}
+
+export function removeHold(locks: Locks, hold: Hold): void {
+  holdGoes(locks, hold);
+  locks.holds.delete(hold.key);
+}
+
+/** Replaces a lock by that of another actor on the same file, which keeps its place among the others. */
+export function replaceHold(locks: Locks, before: Hold, after: Hold): void {
+  holdGoes(locks, before);
+  holdComes(locks, after);
+}
+
+function holdComes(locks: Locks, hold: Hold): void {
   locks.holds.set(hold.key, hold);
   locks.heldPaths.add(hold.key, hold.dir);
   locks.heldWords.add(hold, hold.key);
@@ -33,9 +50,9 @@ export function addHold(locks: Locks, hold: Hold): void {
   holdEnters(locks, hold);
 }
 
-export function removeHold(locks: Locks, hold: Hold): void {
+/** Takes the lock out of the indexes; only its row in the table stays. */
+function holdGoes(locks: Locks, hold: Hold): void {
   holdLeaves(locks, hold);
-  locks.holds.delete(hold.key);
   locks.heldPaths.remove(hold.key, hold.dir);
   locks.heldWords.remove(hold, hold.key);
   for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);
@@ -46,6 +63,15 @@ export function removeHold(locks: Locks, hold: Hold): void {
   row.flying.delete(hold.key);
   row.session.held -= 1;
   dropIfIdle(locks.actors, row);
+}
+
+/** Corrects the places of locks from a snapshot of before locks had any: those that had been given back stood last. */
+export function settlePlaces(locks: Locks): void {
+  let last = 0;
+  for (const hold of locks.holds.values()) {
+    if (hold.place < last) locks.preimages.writable(hold).place = last;
+    last = hold.place;
+  }
 }
 
 /** Updates the lock by its holder's latest request: its spelling, subtree, kind and connection. */
