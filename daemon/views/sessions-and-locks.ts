@@ -34,6 +34,11 @@ export interface Keyed<Row> {
   readonly row: () => Row;
 }
 
+/** Compares positions: by key too, as a table's own order of rows with equal positions may change between two pages. */
+export function byPosition(a: Pick<Keyed<unknown>, "place" | "key">, b: typeof a): number {
+  return a.place - b.place || (a.key < b.key ? -1 : 1);
+}
+
 /** Which rows are wanted; only these are looked at. Undefined: of all sessions, or of all projects. */
 export interface RowsOf {
   readonly id?: string | undefined;
@@ -193,7 +198,7 @@ export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Key
 function* holdsOfSession(state: State, session: string): Generator<Hold, void> {
   const held = rowsOfSession(state.locks.actors, session, null)
     .flatMap(row => holdsOf(state, row))
-    .sort((a, b) => a.place - b.place || (a.key < b.key ? -1 : 1));
+    .sort(byPosition);
   // The reader may be interrupted, and a lock may go meanwhile, or another one come in another place.
   for (const { key, place } of held) {
     const hold = state.locks.holds.get(key);

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { contextPage } from "../../daemon/views/context.ts";
+import { declarationRows } from "../../daemon/views/declarations.ts";
 import { holdRows } from "../../daemon/views/messages.ts";
 import { type PageStart, page, placeIn } from "../../daemon/views/paging.ts";
 import { lockRows } from "../../daemon/views/sessions-and-locks.ts";
@@ -141,6 +142,43 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
     );
     expect(new Set(shown).size).toBe(shown.length);
     expect(shown.filter(one => String(one).includes("of-")).sort()).toEqual(staying.sort());
+  });
+
+  it.each([undefined, "b"])("declarations whose agents go on declaring (of %s)", of => {
+    const random = new Random(seed);
+    const w = new World();
+    w.begin("b");
+    const agents = Array.from({ length: 60 }, (_, n) => `${n % 3 === 2 ? "goes" : "stays"}-${n}`);
+    const declare = (agent: string, wallMs: number, task = `${wallMs}`) => {
+      const view = { ancestors: [null], anew: false, files: [], uncertainties: [] };
+      const actor = { session: "b", agent, incarnation: 0 };
+      expect(w.do({ type: "declare", actor, ...view, task, wallMs }).ok).toBe(true);
+    };
+    // Two that stay have each millisecond in common.
+    for (const [n, agent] of [...agents.entries()].reverse())
+      declare(agent, 10 * Math.floor(n / 3) + (n % 3 === 2 ? 1 : 0));
+    const going = agents.filter(agent => agent.startsWith("goes"));
+    let n = 0;
+    const others = () => {
+      n += 1;
+      if (random.chance(0.2)) declare(`comes-${n}`, 1_000 + n);
+      if (random.chance(0.7)) declare(random.pick(agents.filter(one => one.startsWith("s"))), n);
+      else if (going.length > 0) {
+        const [agent = ""] = going.splice(random.int(0, going.length - 1), 1);
+        w.do({ type: "agent_end", actor: { session: "b", agent, incarnation: 0 } });
+      }
+    };
+    const shown = paged("agent", from =>
+      made(
+        random,
+        page(declarationRows({ state: w.state, now: 0 }, { id: of }), { wanted: () => true, from, max: 7 }),
+        others,
+      ),
+    );
+    expect(new Set(shown).size).toBe(shown.length);
+    expect(shown.filter(one => String(one).startsWith("stays")).sort()).toEqual(
+      agents.filter(one => one.startsWith("stays")).sort(),
+    );
   });
 
   it("keys of context that are there all the time are shown once, in their order", () => {
