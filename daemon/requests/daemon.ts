@@ -60,9 +60,11 @@ export const stats: RequestHandler<"stats", DaemonServices> = (services, _reques
 
 export const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
   await call.connection.room();
-  const { target, project } = request;
+  const { target, project, after } = request;
   const states = target === "writes" ? await workStates(services, project ?? null) : new Map();
-  const teams = target === "teams" ? await teamRows(services, project ?? null) : [];
+  const from = after === undefined ? null : placeIn(after);
+  const readsTeams = target === "teams" && from !== "nowhere";
+  const teams = readsTeams ? await teamRows(services, project ?? null, from) : [];
   await call.replyLong(() => rowsFor(services, request, states, teams));
 };
 
@@ -71,7 +73,7 @@ function* rowsFor(
   services: DaemonServices,
   request: RequestOf<"query">,
   states: WorkStates,
-  teams: readonly TeamRow[],
+  teams: readonly Keyed<TeamRow>[],
 ): Steps<string | Reply> {
   const { engine, recorder } = services;
   const { target, id, project, after, limit: max = limits.rowsDefault } = request;
@@ -111,7 +113,7 @@ function* rowsFor(
       // A row belongs to a list, and a list to no one session: `id` does not filter.
       return yield* pageOf(clientTaskRows(services.clientTasks), () => true);
     case "teams":
-      return yield* pageOf(keyed(teams), row => isOf(row.lead ?? undefined));
+      return yield* pageOf(teams, row => isOf(row.lead ?? undefined));
     case "checks":
       return yield* pageOf(checkRows(engine.state), row => isOf(row.by?.id));
     case "spawns":
@@ -119,10 +121,6 @@ function* rowsFor(
     case "merges":
       return yield* pageOf(mergeRows(engine.state), row => isOf(row.by?.id, row.author?.id));
   }
-}
-
-function* keyed(teams: readonly TeamRow[]): Generator<Keyed<TeamRow>, void> {
-  for (const [place, row] of teams.entries()) yield { place, key: row.team, row: () => row };
 }
 
 export const subscribe: RequestHandler<"subscribe", DaemonServices> = async (services, request, call) => {

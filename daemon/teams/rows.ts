@@ -1,4 +1,5 @@
 /** Teams as `query` shows them: what their files say, what Kite sees of their members, and what is wrong. */
+import { createHash } from "node:crypto";
 import type { NativeTask, NativeTeam } from "../../hooks/seam/teams.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
@@ -8,7 +9,8 @@ import { sessionsOf } from "../core/sessions/table.ts";
 import { blockersOf } from "../core/teams/blocked-claim.ts";
 import type { Members, Tasks } from "../core/teams/facts.ts";
 import { problemsOf } from "../core/teams/standing.ts";
-import { type RowSource, sessionRow } from "../views/sessions-and-locks.ts";
+import type { PageStart } from "../views/paging.ts";
+import { byPosition, type Keyed, type RowSource, sessionRow } from "../views/sessions-and-locks.ts";
 import { memberRow } from "./member-rows.ts";
 import { membersOf, teamLedBy } from "./members.ts";
 import type { Teams } from "./teams.ts";
@@ -19,6 +21,8 @@ export interface TeamSource extends RowSource {
 
 /** A team, or a shared list, that live sessions are in. */
 interface Found {
+  /** What makes it the same team to all who are in it. */
+  readonly id: string;
   readonly team: string;
   readonly kind: TeamRow["kind"];
   readonly home: string | null;
@@ -30,16 +34,30 @@ interface Found {
   readonly isSeen: boolean;
 }
 
-/** The teams of a project, or of all (null), at most `limits.teamsShownMax`; each costs a read of each of its files. */
-export async function teamRows(source: TeamSource, project: string | null): Promise<readonly TeamRow[]> {
+/**
+ * The teams of a project, or of all (null), by name, and after `from`; `limits.teamsShownMax` at most, those that Kite saw
+ * first. Each costs a read of each of its files.
+ */
+export async function teamRows(
+  source: TeamSource,
+  project: string | null,
+  from: PageStart | null,
+): Promise<readonly Keyed<TeamRow>[]> {
   const found = (await foundTeams(source, project)).sort((a, b) => Number(b.isSeen) - Number(a.isSeen));
-  const rows: TeamRow[] = [];
+  const shown = found.slice(0, limits.teamsShownMax).map(one => ({ one, place: 0, key: sortKeyOf(one) }));
+  const rows: Keyed<TeamRow>[] = [];
   // One after the other: the limit per device is everybody's.
-  for (const one of found.slice(0, limits.teamsShownMax)) {
+  for (const { one, place, key } of shown.sort(byPosition)) {
+    if (from !== null && key <= from.key) continue;
     const row = await rowOf(source, one);
-    if (one.isSeen || row.members.length > 1) rows.push(row);
+    if (one.isSeen || row.members.length > 1) rows.push({ place, key, row: () => row });
   }
   return rows;
+}
+
+/** Its name, and what tells it from others of that name: either may be longer than `after` allows. */
+function sortKeyOf({ id, team }: Found): string {
+  return `${team.slice(0, limits.idBytes)} ${createHash("sha256").update(id).digest("base64url")}`;
 }
 
 /** Looks at many sessions in several turns of the event loop. */
@@ -48,10 +66,10 @@ async function foundTeams({ engine, teams }: TeamSource, project: string | null)
   const found = new Map<string, Found>();
   const add = (session: Session, one: Pick<Found, "team" | "kind" | "lead" | "isSeen">) => {
     const home = teams.homeOf(session);
-    const key = one.kind === "team" ? `team ${one.lead}` : `list ${home} ${one.team}`;
-    const known = found.get(key) ?? { ...one, home, project: session.project, sessions: [] };
+    const id = one.kind === "team" ? `team ${one.lead}` : `list ${home} ${one.team}`;
+    const known = found.get(id) ?? { ...one, id, home, project: session.project, sessions: [] };
     known.sessions.push(session.id);
-    found.set(key, { ...known, isSeen: known.isSeen || one.isSeen, home: known.home ?? home });
+    found.set(id, { ...known, isSeen: known.isSeen || one.isSeen, home: known.home ?? home });
   };
   const all = [...(project === null ? sessions.live.values() : sessionsOf(sessions, project))];
   for (const [i, session] of all.entries()) {

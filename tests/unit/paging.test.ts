@@ -2,6 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { teamRows } from "../../daemon/teams/rows.ts";
+import { Teams } from "../../daemon/teams/teams.ts";
 import { contextPage } from "../../daemon/views/context.ts";
 import { declarationRows } from "../../daemon/views/declarations.ts";
 import { holdRows } from "../../daemon/views/messages.ts";
@@ -228,4 +230,34 @@ it("a page of holds is no longer than other pages, and has a next one", () => {
   });
   expect(shown).toEqual([...w.state.freezes.all.keys()]);
   expect(longest).toBeLessThan(1.2 * limits.lineBytes);
+});
+
+it("teams are shown once, whatever teams come and go between two pages", async () => {
+  const w = new World();
+  const begin = (team: string) => {
+    w.begin(team);
+    w.do({ type: "teammate_named", session: team, agent: null, name: "ann", team, lead: `of ${team}` });
+  };
+  const names = Array.from("abcdefghijkl");
+  for (const team of [...names].reverse()) begin(team);
+  const engine = { state: w.state, now: 0 };
+  const presence = new PresenceTable(new SimulatedClock(0));
+  const teams = new Teams({ outside: null as never, client: null, words: () => null });
+  const shown: unknown[] = [];
+  let from: ReturnType<typeof placeIn> | null = null;
+  do {
+    const rows = await teamRows({ engine, presence, teams }, null, from);
+    const { rows: some, next } = made(
+      new Random(1),
+      page(rows, { wanted: () => true, from, max: 4 }),
+      () => {},
+    );
+    shown.push(...some.map(row => row["team"]));
+    from = next === undefined ? null : placeIn(next);
+    // One before the last one shown, and that one itself.
+    for (const session of shown.length === 4 ? ["b", "d"] : [])
+      w.do({ type: "session_end", session, incarnation: null, cause: "ended" });
+    begin(`a${shown.length}`);
+  } while (from !== null && from !== "nowhere");
+  expect(shown).toEqual(names);
 });
