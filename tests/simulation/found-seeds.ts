@@ -136,6 +136,7 @@ export const plantedSeeds = seedsOf([
   ["file", 2, 130, "a snapshot with maps as later entries left them"],
   ["remote", 9, 86, "a session that brings back an agent stopped before it began"],
   ["file", 4, 223, "a lock that does not count as a change of its session's work"],
+  ["remote", 1, 17, "rows of locks with a position that changes when a lock comes back"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

@@ -123,6 +123,13 @@ export const planted: readonly Planted[] = [
     tells: /did not come back/,
   },
   {
+    bug: "rows of locks with a position that changes when a lock comes back",
+    file: "daemon/views/sessions-and-locks.ts",
+    find: "yield { place: hold.place, key: hold.key",
+    put: "yield { place: hold.first.grant, key: hold.key",
+    tells: /stands behind a row with a later position/,
+  },
+  {
     bug: "a voided entry replayed",
     file: "daemon/engine/replay.ts",
     find: "if (voided.has(entry.seq)) {",

@@ -30,6 +30,7 @@ import { leftRunners, MergeLives } from "./merges.ts";
 import { NameLives } from "./names.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
 import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
+import { misplaced } from "./positions.ts";
 import { Random } from "./random.ts";
 import { type ReleaseBefore, ReleaseLives, releaseBefore } from "./releases.ts";
 import { keptBefore, ReadReplies } from "./replies.ts";
@@ -440,7 +441,7 @@ export class World {
   #checked(): string[] {
     const wrong = check(this.#shadow, [...this.#unchecked]);
     this.#unchecked.clear();
-    return [...wrong, ...this.#works.wrongs(this.#shadow)];
+    return [...wrong, ...misplaced(this.#shadow), ...this.#works.wrongs(this.#shadow)];
   }
 
   /** The writes in flight of a hold that is about to yield. */

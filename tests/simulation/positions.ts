@@ -1,0 +1,50 @@
+/** The order of rows: a page begins after a position, so it skips a row that stands behind one with a later position. */
+import type { State } from "../../daemon/core/state.ts";
+import { checkRows } from "../../daemon/views/checks.ts";
+import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
+import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
+import { mergeRows } from "../../daemon/views/merges.ts";
+import { holdRows, postedRows } from "../../daemon/views/messages.ts";
+import { type Keyed, lockRows, type RowsOf, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import { spawnRows } from "../../daemon/views/spawns.ts";
+
+/** Yields a sentence for each row that stands in the wrong place, among all and among those of one session. */
+export function* misplaced(state: State): Generator<string, void> {
+  for (const [table, rows] of tables(state)) {
+    yield* unsorted(table, rows({}));
+    for (const id of state.sessions.live.keys()) yield* unsorted(`${table} of ${id}`, rows({ id }));
+  }
+}
+
+type Rows = (of: RowsOf) => Iterable<Keyed<unknown>>;
+
+function tables(state: State): readonly (readonly [string, Rows])[] {
+  const engine = { state, now: state.t };
+  // No row is built: what the rows are built from is not looked at.
+  const services = { engine } as unknown as Parameters<typeof writeRows>[0];
+  return [
+    ["sessions", of => sessionRows(services, of)],
+    ["locks", of => lockRows(services, of)],
+    ["writes", of => writeRows(services, new Map(), of)],
+    ["risks", of => riskRows(services, of)],
+    ["messages", of => postedRows(state, of)],
+    ["declarations", of => declarationRows(engine, of)],
+    ["ended declarations", of => endedDeclarationRows(engine, of)],
+    ["freezes", () => holdRows(engine)],
+    ["checks", () => checkRows(state)],
+    ["spawns", () => spawnRows(services)],
+    ["merges", () => mergeRows(state)],
+  ];
+}
+
+function* unsorted(table: string, rows: Iterable<Keyed<unknown>>): Generator<string, void> {
+  let last = 0;
+  let ties = new Set<string>();
+  for (const { place, key } of rows) {
+    if (place < last) yield `${table}: ${key} stands behind a row with a later position`;
+    if (place !== last) ties = new Set();
+    if (ties.has(key)) yield `${table}: two rows have the position of ${key}`;
+    ties.add(key);
+    last = place;
+  }
+}
