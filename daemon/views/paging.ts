@@ -1,7 +1,9 @@
 /**
  * Rows page by page. Rows come and go between two pages, and between two steps of one page. So a page begins after a
- * position, not after a row or a count. Every row that exists throughout appears once; only rows with equal positions
- * may repeat, if the last one shown has gone.
+ * position, not after a row or a count. Every row that exists throughout appears once; only a row that got a later
+ * position may repeat, and rows with equal positions, if the last one shown has gone.
+ *
+ * Invariant: rows come in the order of their places, and those of one place in an order that does not change.
  */
 
 import { limits } from "../../protocol/limits.ts";
