@@ -127,7 +127,7 @@ export interface Hold {
   readonly token: Token;
   /** The first token of this unbroken lock: all tokens issued for it from `first` to `token` are valid. */
   readonly first: Token;
-  /** The number of the grant that put the file in the table: passing the lock on, or giving it back, keeps it. */
+  /** The number of the latest grant when the lock came to its position in the table: passing it on moves it to the end. */
   readonly place: number;
   readonly since: number;
   readonly touched: number;

@@ -177,7 +177,7 @@ export function workedOn(state: State, session: string, agent?: string | null): 
 /** Positions of files with waiters only come after those of all grants. */
 const waitingFrom = 2 ** 52;
 
-/** Locked files in the order in which they were locked, then files that have waiters only; of one holder, only locked files. */
+/** Locked files in the order in which their holders got them, then files that have waiters only; of one holder, only locked files. */
 export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Keyed<LockRow>, void> {
   const { state } = source.engine;
   for (const hold of id === undefined ? state.locks.holds.values() : holdsOfSession(state, id))
@@ -194,12 +194,13 @@ export function* lockRows(source: RowSource, { id }: RowsOf = {}): Generator<Key
   }
 }
 
-/** Yields the locks of a session and its agents, in the order in which the files were locked. */
+/** Yields the locks of a session and its agents, in the order in which they got them. */
 function* holdsOfSession(state: State, session: string): Generator<Hold, void> {
   const held = rowsOfSession(state.locks.actors, session, null)
     .flatMap(row => holdsOf(state, row))
-    .sort(byPosition);
-  // The reader may be interrupted, and a lock may go meanwhile, or another one come in another place.
+    // Those of one request stay in its order: none of them moves without getting a later place.
+    .sort((a, b) => a.place - b.place);
+  // The reader may be interrupted, and a lock may go meanwhile, or come back in a later place.
   for (const { key, place } of held) {
     const hold = state.locks.holds.get(key);
     if (hold?.actor.session === session && hold.place === place) yield hold;

@@ -109,6 +109,7 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
     begin();
     const staying: string[] = [];
     const going: string[] = [];
+    const moved = new Set<string>();
     for (let i = 0; i < 30; i += 1) {
       const files = [`of-a-${i}`, `of-b-${i}`, `too-of-b-${i}`, `goes-${i}`];
       const [mine = "", his = "", too = "", goes = ""] = files;
@@ -130,11 +131,14 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
       else if (what === 2) w.do({ type: "turn_end", actor: sub(who), keepPrompt: null });
       else if (what < 5) {
         const file = `${who === "b" ? "of-b" : "of-a"}-${random.int(0, 29)}`;
+        // If it was the last one shown, the other one of its request is shown again.
+        moved.add(file).add(`too-${file}`);
         expect(w.lock(sub(who), file, { kind: "turn", ancestors: [null] }).ok).toBe(true);
       } else {
         w.do({ type: "session_suspend", session: owner });
         owner = `a${n}`;
         begin();
+        for (const one of staying) if (one.startsWith("of-a")) moved.add(one);
       }
     };
     for (let i = 0; i < 50; i += 1) others();
@@ -146,8 +150,10 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
         () => n < 400 && others(),
       ),
     );
-    expect(new Set(shown).size).toBe(shown.length);
-    expect(shown.filter(one => String(one).includes("of-")).sort()).toEqual(staying.sort());
+    // A lock that moved to the end meanwhile is shown there, too.
+    const repeated = shown.filter((one, i) => shown.indexOf(one) < i);
+    expect(repeated.filter(one => !moved.has(String(one)))).toEqual([]);
+    expect([...new Set(shown)].filter(one => String(one).includes("of-")).sort()).toEqual(staying.sort());
   });
 
   it.each([undefined, "b"])("declarations whose agents go on declaring (of %s)", of => {

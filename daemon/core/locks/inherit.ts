@@ -3,19 +3,19 @@
  *
  * Invariants: a path has one holder at any time; a lent explicit lock returns to its lender when the borrower
  * releases it or ends its turn; it does not return if the lender released it, the lender's bound connection closed,
- * or the lender had borrowed it and its own turn ended; a passed turn lock stays the borrower's; a lock keeps its
- * place in the table.
+ * or the lender had borrowed it and its own turn ended; a passed turn lock stays the borrower's.
  */
 import type { LockRequest } from "../commands.ts";
 import type { Origin } from "../origin.ts";
 import type { Hold, Loan, State, Token } from "../state.ts";
 import { type Heard, noOrigins } from "./heard.ts";
-import { replaceHold, setLoan } from "./table.ts";
+import { addHold, removeHold, setLoan } from "./table.ts";
 
 type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yieldMs" | "ancestors">;
 
 /** Passes an ancestor's lock to the descendant; the caller has checked that it may. */
 export function passHold(state: State, hold: Hold, to: Borrower, token: Token, origin: Origin): Hold {
+  removeHold(state.locks, hold);
   const { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan } = hold;
   const own = { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan };
   const lent: Loan | null = hold.kind === "explicit" ? own : loan;
@@ -27,6 +27,7 @@ export function passHold(state: State, hold: Hold, to: Borrower, token: Token, o
     bound: to.bound,
     token,
     first: token,
+    place: token.grant,
     since: state.t,
     touched: state.t,
     renewed: null,
@@ -38,7 +39,7 @@ export function passHold(state: State, hold: Hold, to: Borrower, token: Token, o
     askedAgain: noOrigins,
     retry: null,
   };
-  replaceHold(state.locks, hold, passed);
+  addHold(state.locks, passed);
   return passed;
 }
 
@@ -57,6 +58,7 @@ export function returnHold(state: State, hold: Hold): Hold | null {
     bound,
     token,
     first,
+    place: token.grant,
     since,
     touched: state.t,
     renewed: null,
@@ -67,7 +69,7 @@ export function returnHold(state: State, hold: Hold): Hold | null {
     askedAgain,
     retry,
   };
-  replaceHold(state.locks, hold, back);
+  addHold(state.locks, back);
   return back;
 }
 

@@ -268,9 +268,10 @@ export function releaseParts(
     for (const hold of holds) {
       if (cutShort.has(cause)) expireWrites(state, hold);
       if (unheard.has(cause) && hold.retry !== null) forgetReply(state, hold.retry);
+      removeHold(state.locks, hold);
       const back = final ? null : returnHold(state, hold);
-      if (back === null) removeHold(state.locks, hold);
-      else announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
+      if (back !== null)
+        announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
     }
     const reply = refuse("lock_given_up", `the wait was given up: ${cause}`, { queued: false });
     dismissAll(state, actor, places, reply, cause, step);

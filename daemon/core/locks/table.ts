@@ -17,24 +17,9 @@ import { dropIfIdle, enlist, locksOf, rowOf } from "./by-actor.ts";
 import { plainKey } from "./by-words.ts";
 import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./wait-edges.ts";
 
-/** Adds a lock after all others. */
+/** Adds a lock after all others; no one has a later place. */
 export function addHold(locks: Locks, hold: Hold): void {
   assert(!locks.holds.has(hold.key), () => `${hold.key} is held already`);
-  holdComes(locks, hold);
-}
-
-export function removeHold(locks: Locks, hold: Hold): void {
-  holdGoes(locks, hold);
-  locks.holds.delete(hold.key);
-}
-
-/** Replaces a lock by that of another actor on the same file, which keeps its place among the others. */
-export function replaceHold(locks: Locks, before: Hold, after: Hold): void {
-  holdGoes(locks, before);
-  holdComes(locks, after);
-}
-
-function holdComes(locks: Locks, hold: Hold): void {
   locks.holds.set(hold.key, hold);
   locks.heldPaths.add(hold.key, hold.dir);
   locks.heldWords.add(hold, hold.key);
@@ -50,9 +35,9 @@ function holdComes(locks: Locks, hold: Hold): void {
   holdEnters(locks, hold);
 }
 
-/** Takes the lock out of the indexes; only its row in the table stays. */
-function holdGoes(locks: Locks, hold: Hold): void {
+export function removeHold(locks: Locks, hold: Hold): void {
   holdLeaves(locks, hold);
+  locks.holds.delete(hold.key);
   locks.heldPaths.remove(hold.key, hold.dir);
   locks.heldWords.remove(hold, hold.key);
   for (const bound of boundsOf(hold)) removeFromSet(locks.byBound, boundKey(bound), hold.key);

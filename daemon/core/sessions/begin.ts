@@ -16,7 +16,7 @@ import { renameRisks } from "../files/merge-risk.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import { holdsOf } from "../locks/release.ts";
-import { replaceHold } from "../locks/table.ts";
+import { addHold, removeHold } from "../locks/table.ts";
 import { enterProject } from "../messages/freezes.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import { moveNotes } from "../messages/notices.ts";
@@ -79,9 +79,8 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   const kept = rowsOfSession(state.locks.actors, before.id, null)
     .filter(row => row.actor.agent === null)
     .flatMap(row => holdsOf(state, row));
+  for (const hold of kept) removeHold(state.locks, hold);
   const actor = { session: command.session, agent: null, incarnation: 0 };
-  // Before the session ends, which releases what it holds.
-  for (const hold of kept) replaceHold(state.locks, hold, { ...hold, actor });
   passClaims(state, before.id, actor);
   moveInbox(state, before.id, command.session);
   moveSpeaker(state.debates, before.id, command.session);
@@ -104,6 +103,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   }
   moveTeam(state, before, command.session);
   renameWriters(state, before.id, command.session);
+  for (const hold of kept) addHold(state.locks, { ...hold, actor, place: state.locks.grants });
 }
 
 /** Begins a session without anchor for a lock or a claim whose session id is not registered. */
