@@ -31,11 +31,12 @@ function matches(file: string, path: string, base: string, top: string): boolean
   const whole = posix.isAbsolute(path) ? posix.relative(top, posix.normalize(path)) : posix.join(base, path);
   const spec = whole.replace(/\/+$/, "").replace(/^\.$/, "");
   if (spec === "" || file === spec || file.startsWith(`${spec}/`)) return true;
-  // A pattern must match to its end, and no file's name ends with a slash.
-  if (/\/\.{0,2}$/.test(path) || !/[*?[\\]/.test(spec)) return false;
+  if (!/[*?[\\]/.test(spec)) return false;
   const parts = partsOf(spec);
-  // A folder that matches is reached with everything below it.
-  return fits(file, parts) || fits(file, [...parts, c => c === "/", "many"]);
+  // A folder that matches is reached with everything below it. With a slash at its end a pattern matches no file, but
+  // the shell makes folders of it.
+  const isBelow = fits(file, [...parts, c => c === "/", "many"]);
+  return isBelow || (!/\/\.{0,2}$/.test(path) && fits(file, parts));
 }
 
 /** One character of a pattern, or `many`: a `*`, which also matches slashes, as in git. */

@@ -424,6 +424,41 @@ describe("with work in files that git does not know", () => {
   );
 });
 
+describe("with work in folders that a pattern names", () => {
+  const theirs = { "pkg/ui/src/a.ts": "ann's\n", "pkg/ui/new.ts": "ann's new\n" };
+  let here: Setting;
+  beforeAll(async () => {
+    const known = { "pkg/ui/src/a.ts": "a\n", "pkg/core/src/c.ts": "c\n", "other/b.ts": "b\n" };
+    here = await setting("folders", dir => commit(dir, known), {}, theirs);
+  });
+
+  forms(() => here, Object.keys(theirs), [
+    ["git checkout -- pkg/*/src"],
+    ["git checkout -- pkg/*/src/"],
+    ["git checkout -- pkg/*/src//"],
+    ["git checkout -- pkg/*/src/."],
+    ["git checkout -- pkg/*/src/.."],
+    ["git checkout HEAD -- */"],
+    ["git restore ./*/"],
+    ["git restore pkg/*/"],
+    ["git restore p?g/"],
+    ["git restore [op]*/"],
+    ["git restore pkg/c*/"],
+    ["git restore o*/"],
+    ["git stash push -- pkg/*/src/"],
+    ["git rm -rf pkg/*/"],
+    ["git rm -rf o*/"],
+    ["git clean -fdq */"],
+    ["git clean -fdq pkg/*/"],
+    ["git clean -fdq o*/"],
+    ["cd pkg && git checkout -- */src/"],
+    ["cd pkg/ui && git checkout -- ../*/src/"],
+    ["for d in p*/; do git checkout -- $d; done"],
+    ['git checkout -- "$PWD"/*/'],
+    ["git checkout -- pkg/{ui,core}/src/"],
+  ]);
+});
+
 describe("with work in a file that is out of the index", () => {
   let here: Setting;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,6 +35,7 @@ const words = [
   "x",
   "ts",
   "*",
+  "*/",
   "?",
   "[ab]",
   "[!a]",
@@ -74,6 +75,25 @@ it("reaches from a folder that is not known whatever it reaches from any", () =>
   );
   expect(files.filter(file => isWithin(file, ["deep/b.ts"], null, top))).toEqual(["src/deep/b.ts"]);
   expect(files.filter(file => isWithin(file, ["../b.ts"], null, top))).toEqual(["src/deep/b.ts"]);
+});
+
+it("reaches all that a shell makes of a pattern", () => {
+  fc.assert(
+    fc.property(spec, base, (pattern, from) => {
+      fc.pre(!pattern.startsWith("/"));
+      const line = `git ls-files -z --full-name -- ${pattern}`;
+      const { stdout, status } = spawnSync("bash", ["-c", line], { cwd: join(top, from), encoding: "utf8" });
+      // Git refuses what leads out of the repository.
+      fc.pre(status === 0);
+      const known = files.filter(file => stdout.split("\0").includes(file));
+      expect(files.filter(file => isWithin(file, [pattern], from, top))).toEqual(
+        expect.arrayContaining(known),
+      );
+    }),
+    { numRuns: 300 },
+  );
+  expect(isWithin("src/deep/b.ts", ["*/"], "src", top)).toBe(true);
+  expect(isWithin("src/a.ts", ["*/"], "src", top)).toBe(false);
 });
 
 it("takes absolute paths below the worktree, and none that lead elsewhere", () => {
