@@ -32,44 +32,67 @@ function matches(file: string, path: string, base: string, top: string): boolean
   const spec = whole.replace(/\/+$/, "").replace(/^\.$/, "");
   if (spec === "" || file === spec || file.startsWith(`${spec}/`)) return true;
   if (!/[*?[\\]/.test(spec)) return false;
-  const parts = partsOf(spec);
-  // A folder that matches is reached with everything below it. With a slash at its end a pattern matches no file, but
-  // the shell makes folders of it.
-  const isBelow = fits(file, [...parts, c => c === "/", "many"]);
-  return isBelow || (!/\/\.{0,2}$/.test(path) && fits(file, parts));
+  const matched = extentOf(file, partsOf(spec));
+  // With a slash at its end a pattern matches no file, but the shell makes folders of it.
+  return matched === "below" || (matched === "itself" && !/\/\.{0,2}$/.test(path));
 }
 
-/** One character of a pattern, or `many`: a `*`, which also matches slashes, as in git. */
-type Part = "many" | ((character: string) => boolean);
+/**
+ * At one character of a pattern: where the pattern may go on after a character of the text. `many`: a `*`, which also
+ * matches slashes, as in git.
+ */
+type Part = "many" | ((character: string) => readonly number[]);
 
+/**
+ * A set like `[id]` may also be the name of a folder: the shell has taken away the quotes around it, or it is in the
+ * name of the folder in which the command runs.
+ */
 function partsOf(spec: string): readonly Part[] {
-  const parts: Part[] = [];
   const characters = [...spec];
+  const parts = characters.map((character, i): Part => {
+    if (character === "*") return "many";
+    if (character === "?") return () => [i + 1];
+    const isEscape = character === "\\" && i + 1 < characters.length;
+    const [literal, next] = isEscape ? [characters[i + 1], i + 2] : [character, i + 1];
+    return c => (c === literal ? [next] : []);
+  });
   for (let i = 0; i < characters.length; i += 1) {
-    const character = characters[i] ?? "";
-    if (character === "*") {
-      if (parts.at(-1) !== "many") parts.push("many");
-    } else if (character === "?") parts.push(() => true);
-    else if (character === "[") {
-      const end = characters.indexOf("]", i + (/[!^]/.test(characters[i + 1] ?? "") ? 3 : 2));
-      // In git a set without an end matches nothing; here it matches any character.
-      if (end === -1) return ["many"];
-      parts.push(setOf(characters.slice(i + 1, end)));
-      i = end;
-    } else if (character === "\\") {
-      i += 1;
-      const literal = characters[i] ?? "\\";
-      parts.push(c => c === literal);
-    } else parts.push(c => c === character);
+    if (characters[i] === "\\") i += 1;
+    if (characters[i] !== "[" || characters[i - 1] === "\\") continue;
+    const end = endOfSet(characters, i);
+    const inside = characters.slice(i + 1, end ?? characters.length);
+    // In git a set without an end matches nothing; here it matches anything, as does one with a pattern inside.
+    if (end === null || inside.includes("*") || inside.includes("[")) {
+      parts.fill("many", i, end === null ? parts.length : end + 1);
+      i = end ?? parts.length;
+      continue;
+    }
+    const isMember = setOf(inside);
+    parts[i] = c => [...(c === "[" ? [i + 1] : []), ...(isMember(c) ? [end + 1] : [])];
   }
   return parts;
 }
 
-/** Reads the inside of `[...]`. A class like `[:alpha:]` matches any character. */
+/** The place of the bracket that ends the set which begins at `start`; null: none does. */
+function endOfSet(characters: readonly string[], start: number): number | null {
+  let at = start + (/[!^]/.test(characters[start + 1] ?? "") ? 2 : 1);
+  // At its beginning a bracket is a member.
+  if (characters[at] === "]") at += 1;
+  while (at < characters.length && characters[at] !== "]") {
+    // A class like `[:alpha:]`.
+    const isClass = characters[at] === "[" && characters[at + 1] === ":";
+    const end = isClass ? characters.indexOf("]", at) : -1;
+    if (end !== -1 && characters[end - 1] === ":") at = end + 1;
+    else at += characters[at] === "\\" ? 2 : 1;
+  }
+  return at < characters.length ? at : null;
+}
+
+/** Reads the inside of `[...]`. */
 function setOf(inside: readonly string[]): (character: string) => boolean {
   const isNegated = inside[0] === "!" || inside[0] === "^";
   const members = isNegated ? inside.slice(1) : inside;
-  if (members.includes("[") || members.includes("\\")) return () => true;
+  if (members.includes("\\")) return () => true;
   const ranges: (readonly [string, string])[] = [];
   for (let i = 0; i < members.length; i += 1) {
     const from = members[i] ?? "";
@@ -80,28 +103,35 @@ function setOf(inside: readonly string[]): (character: string) => boolean {
   return character => ranges.some(([from, to]) => from <= character && character <= to) !== isNegated;
 }
 
-/** Takes at most text times pattern steps: of several stars only the last one can need another try. */
-function fits(text: string, parts: readonly Part[]): boolean {
-  const characters = [...text];
+/**
+ * Whether a pattern matches a path itself, or a folder above it. Takes at most text times pattern steps: it follows all
+ * ways through the pattern at once, and each way leads through every star that one of them has reached.
+ */
+function extentOf(text: string, parts: readonly Part[]): "itself" | "below" | null {
+  const reached = new Int32Array(parts.length + 1).fill(-1);
+  let star = 0;
+  let now: number[] = [];
+  const enter = (next: number[], part: number, at: number) => {
+    for (let to = part; reached[to] !== at; to += 1) {
+      reached[to] = at;
+      next.push(to);
+      if (parts[to] !== "many") break;
+      star = Math.max(star, to);
+    }
+  };
+  enter(now, 0, 0);
   let at = 0;
-  let part = 0;
-  let star = -1;
-  let from = 0;
-  while (at < characters.length) {
-    const wanted = parts[part];
-    if (wanted === "many") {
-      star = part;
-      from = at;
-      part += 1;
-    } else if (wanted?.(characters[at] ?? "")) {
-      at += 1;
-      part += 1;
-    } else if (star !== -1) {
-      from += 1;
-      at = from;
-      part = star + 1;
-    } else return false;
+  for (const character of text) {
+    if (character === "/" && reached[parts.length] === at) return "below";
+    at += 1;
+    const next: number[] = [];
+    for (const from of now) {
+      const part = parts[from];
+      // From the last star it gets as far.
+      if (part === undefined || from < star) continue;
+      for (const to of part === "many" ? [from] : part(character)) enter(next, to, at);
+    }
+    now = next;
   }
-  while (parts[part] === "many") part += 1;
-  return part === parts.length;
+  return reached[parts.length] === at ? "itself" : null;
 }

@@ -459,6 +459,33 @@ describe("with work in folders that a pattern names", () => {
   ]);
 });
 
+describe("with work in folders whose names look like patterns", () => {
+  const theirs = { "app/[id]/page.tsx": "ann's\n", "app/[id]/more/new.tsx": "ann's new\n" };
+  let here: Setting;
+  beforeAll(async () => {
+    const known = { "app/[id]/page.tsx": "a\n", "app/[id]/x/c.tsx": "c\n", "app/i/page.tsx": "c\n" };
+    here = await setting("brackets", dir => commit(dir, known), {}, theirs);
+  });
+
+  forms(() => here, Object.keys(theirs), [
+    ["git checkout -- 'app/[id]/page.tsx'"],
+    ["git checkout -- app/\\[id\\]/page.tsx"],
+    ["git checkout -- app/\\[id\\]/*.tsx"],
+    ['git checkout -- "app/[id]"/*.tsx'],
+    ['git checkout -- "app/[id]"/[op]*'],
+    ["git checkout -- app/[[]id]/page.tsx"],
+    ["git checkout -- app/[[:punct:]]id]/"],
+    ["git checkout -- 'app/[id]/x'"],
+    ['git checkout -- "app/[id]"/x/*'],
+    ["D='app/[id]'; git restore \"$D\"/*.tsx"],
+    ["cd 'app/[id]' && git checkout -- '*.tsx'"],
+    ["cd 'app/[id]' && git checkout -- page.*"],
+    ["cd 'app/[id]' && git checkout -- x/*"],
+    ["cd 'app/[id]' && git clean -fdq -- '*.tsx'"],
+    ["git -C 'app/[id]' checkout -- '*.tsx'"],
+  ]);
+});
+
 describe("with work in a file that is out of the index", () => {
   let here: Setting;
   beforeAll(async () => {

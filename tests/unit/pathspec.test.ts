@@ -6,7 +6,18 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { isWithin } from "../../daemon/worktree/pathspec.ts";
 
-const files = ["a.ts", "b.js", "src/a.ts", "src/a.tsx", "src/deep/b.ts", "src2/a.ts", "[x].ts", "x y/z.ts"];
+const files = [
+  "a.ts",
+  "b.js",
+  "src/a.ts",
+  "src/a.tsx",
+  "src/deep/b.ts",
+  "src2/a.ts",
+  "[x].ts",
+  "x y/z.ts",
+  "[a]/z.ts",
+  "[a]/x",
+];
 let top = "";
 
 function git(cwd: string, ...args: string[]): string {
@@ -46,7 +57,14 @@ const words = [
   ".",
 ];
 const spec = fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 6 }).map(parts => parts.join(""));
-const base = fc.constantFrom("", "src", "src/deep");
+const quotedWords = fc.array(
+  fc.tuple(fc.constantFrom(...words.filter(word => !word.includes("\\"))), fc.boolean()),
+  {
+    minLength: 1,
+    maxLength: 6,
+  },
+);
+const base = fc.constantFrom("", "src", "src/deep", "[a]");
 
 it("reaches all that git's own pathspecs reach", () => {
   fc.assert(
@@ -79,9 +97,12 @@ it("reaches from a folder that is not known whatever it reaches from any", () =>
 
 it("reaches all that a shell makes of a pattern", () => {
   fc.assert(
-    fc.property(spec, base, (pattern, from) => {
+    fc.property(quotedWords, base, (words, from) => {
+      const pattern = words.map(([text]) => text).join("");
       fc.pre(!pattern.startsWith("/"));
-      const line = `git ls-files -z --full-name -- ${pattern}`;
+      // The guard gets a word without its quotes.
+      const word = words.map(([text, isQuoted]) => (isQuoted ? `'${text}'` : text)).join("");
+      const line = `git ls-files -z --full-name -- ${word}`;
       const { stdout, status } = spawnSync("bash", ["-c", line], { cwd: join(top, from), encoding: "utf8" });
       // Git refuses what leads out of the repository.
       fc.pre(status === 0);
@@ -96,6 +117,34 @@ it("reaches all that a shell makes of a pattern", () => {
   expect(isWithin("src/a.ts", ["*/"], "src", top)).toBe(false);
 });
 
+it("reaches what lies in folders whose names look like patterns", () => {
+  const page = "app/[id]/(x)/page.tsx";
+  for (const path of [
+    "app/[id]/*/page.tsx",
+    "app/[id]/*/[op]*",
+    "app/[id]",
+    "*/[id]/*.tsx",
+    `${top}/app/[id]/*`,
+  ])
+    expect(isWithin(page, [path], "", top), path).toBe(true);
+  for (const path of ["*.tsx", "*/page.*", "(x)/", "[(]x)/p*"])
+    expect(isWithin(page, [path], "app/[id]", top), path).toBe(true);
+  expect(isWithin(page, ["app/[ab]/*"], "", top)).toBe(false);
+  expect(isWithin("app/[slug]/page.tsx", ["*.tsx"], "app/[id]", top)).toBe(false);
+});
+
+it("reads sets as git does", () => {
+  const matching = (path: string) =>
+    ["a", "1", "]", "[", "*"].filter(file => isWithin(file, [path], "", top));
+  expect(matching("[a1]")).toEqual(["a", "1"]);
+  expect(matching("[[:alpha:]]")).toContain("a");
+  expect(matching("[![:alpha:]]")).toContain("1");
+  expect(matching("[]a]")).toEqual(["a", "]"]);
+  expect(matching("[^]a]")).toEqual(["1", "[", "*"]);
+  expect(matching("\\*")).toEqual(["*"]);
+  expect(matching("\\[")).toEqual(["["]);
+});
+
 it("takes absolute paths below the worktree, and none that lead elsewhere", () => {
   expect(isWithin("src/a.ts", [`${top}/src`], "src/deep", top)).toBe(true);
   expect(isWithin("src/a.ts", [`${top}2/src`, "../../.."], "src/deep", top)).toBe(false);
@@ -103,5 +152,10 @@ it("takes absolute paths below the worktree, and none that lead elsewhere", () =
 
 it("does not think long about a pattern made for that", () => {
   const long = "a".repeat(4000);
-  expect(isWithin(`${long}b`, [`${"*a".repeat(500)}*c`], "", top)).toBe(false);
+  expect(isWithin(`${long}b`, [`${"*a".repeat(500)}*c`, `${"**".repeat(900)}c`], "", top)).toBe(false);
+  for (const start of ["[", "[[]", "[a]", "[*]", "[[:", "\\["]) {
+    const sets = start.repeat(1000);
+    expect(isWithin(long, [`b${sets}`, `b${sets}]`, `b${sets}*c`], "", top)).toBe(false);
+    isWithin(long, [sets, `${sets}]`, `${sets}*c`], "", top);
+  }
 });
