@@ -8,8 +8,8 @@ export function reaches(command: GuardedCommand, state: FileState | null, held: 
   const { staged, changed, untracked, ignored } = state;
   if (ignored) return command.ignored ?? false;
   if (command.reach === "tree") {
-    // It removes files that git does not know, and no others.
-    if (command.name.startsWith("git clean")) return untracked;
+    // It removes files that git does not know, and no others; with -X it keeps those that are not ignored.
+    if (command.name.startsWith("git clean")) return untracked && command.untracked;
     if (held) return true;
     return untracked ? command.untracked : staged || changed;
   }
