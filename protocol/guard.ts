@@ -16,7 +16,7 @@ export interface GuardedCommand {
   readonly isBelow?: true;
   /** The directory in which it runs if `dir` does not exist: a failed `cd` leaves the shell there. */
   readonly stays?: string;
-  /** The given `--git-dir` and `--work-tree`, relative to `dir`. */
+  /** The given `--git-dir` and `--work-tree`: relative to `dir`, or absolute, perhaps with a `topFolder`. */
   readonly gitDir: string | null;
   readonly workTree: string | null;
   /**
@@ -26,7 +26,7 @@ export interface GuardedCommand {
   readonly reach: "tree" | "take_all" | "index";
   /** Whether the command commits the staged files. */
   readonly commits: boolean;
-  /** The pathspecs that limit it, relative to `dir`; null: no limit. */
+  /** The pathspecs that limit it, named likewise; null: no limit. */
   readonly paths: readonly string[] | null;
   /** Whether it reaches untracked files (`clean`, `stash -u`). */
   readonly untracked: boolean;

@@ -68,7 +68,9 @@ async function textOf(
   if (typeof from !== "string") return from;
   // Starting a child on a mount that hangs would block the whole daemon.
   const here = await facts.path("/", from);
-  return "unreachable" in here ? here : facts.alias(name, from, gitDir);
+  if ("unreachable" in here) return here;
+  const git = gitDir === null ? null : await withTops(services, gitDir);
+  return git === null || typeof git === "string" ? facts.alias(name, from, git) : git;
 }
 
 /** The command for an alias that could not be resolved: it may reach anything. */

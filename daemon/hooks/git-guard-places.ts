@@ -17,6 +17,7 @@ import type { ActionOf } from "./action.ts";
 import type { Given } from "./git-guard-alias.ts";
 import { splitAtTop, withTops } from "./git-guard-dir.ts";
 import type { Placed } from "./git-guard-findings.ts";
+import { withoutTopPaths, withTopPaths } from "./git-guard-paths.ts";
 import { supposedPlaces } from "./git-guard-unseen.ts";
 import type { HookServices } from "./hook-services.ts";
 
@@ -32,7 +33,8 @@ export async function placesOf(
 ): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
   const placed: Placed[] = [];
   let unchecked: string | null = null;
-  for (const [n, { unknown, ...command }] of commands.entries()) {
+  for (const [n, given] of commands.entries()) {
+    const { unknown, ...command } = await withTopPaths(services, given);
     const dir = dirOf(command);
     const isOpen = dir === null && command.elsewhere === undefined;
     const spots = isOpen ? await openSpots(services, me, asked, command) : null;
@@ -62,7 +64,7 @@ export function supposed(
   n: number,
   given: Given,
 ): readonly Placed[] {
-  const { unknown: blind, ...command } = given;
+  const { unknown: blind, ...command } = withoutTopPaths(given);
   if (blind === undefined) return [];
   const dir = dirOf(command);
   if (dir === null) {

@@ -156,6 +156,14 @@ describe("denied where the line says in other words where it runs", () => {
     "cd $(dirname src/c.ts) && git reset --hard",
     "cd src; cd $OLDPWD; git checkout a.ts",
     "cd ~/REPO && git wipe",
+    'ROOT=$(git rev-parse --show-toplevel); git checkout -- "$ROOT/a.ts"',
+    'cd src && git restore "$(git rev-parse --show-toplevel)"/*.ts',
+    'cd src && git stash push -- b.ts "$(git rev-parse --show-toplevel)"',
+    'git --work-tree="$(git rev-parse --show-toplevel)" checkout -- a.ts',
+    'git --git-dir="$(git rev-parse --show-toplevel)/.git" checkout -- a.ts',
+    "ROOT=$(git rev-parse --show-toplevel); GIT_DIR=$ROOT/.git GIT_WORK_TREE=$ROOT git reset --hard",
+    'git --git-dir="$(git rev-parse --show-toplevel)/.git" wipe',
+    'git mv -f b.ts "$(git rev-parse --show-toplevel)/ann.ts"',
   ])("%s", async command => {
     const { dir, ann, bob, isWhole } = await checkout();
     const said = await line(bob, dir, inHome(dir, command));
@@ -182,6 +190,9 @@ describe("denied where the line says in other words where it runs", () => {
     "cd $(git rev-parse --show-toplevel)/src && git checkout -- ../b.ts",
     "cd src && git -C $(git rev-parse --show-toplevel) checkout -- b.ts",
     "cd ~/REPO/src && git checkout -- ../b.ts",
+    'git checkout -- "$(git rev-parse --show-toplevel)/b.ts"',
+    'cd src && git stash push -u -- "$(git rev-parse --show-toplevel)"/b*',
+    'git --work-tree="$(git rev-parse --show-toplevel)" checkout -- b.ts',
     "cd $(dirname src/c.ts) && git checkout .",
     "cd $(mktemp -d) && git init -q && git reset -q --hard",
     "git clone -q . ~/REPO-clone && cd ~/REPO-clone && git reset -q --hard",
