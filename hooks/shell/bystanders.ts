@@ -1,6 +1,6 @@
 /** Programs that may run another one though it is not known that they do: the command or the lines in their words. */
 
-import { unknown, type Value } from "./variables.ts";
+import { asValue, hole, unknown, type Value } from "./variables.ts";
 import { isShell, programOf } from "./wrappers.ts";
 
 /** These use git's name as a text, a file or a program elsewhere: the shell's own commands, printers, searchers. */
@@ -30,6 +30,9 @@ const liners: ReadonlyMap<string, RegExp | null> = new Map([
   ["npm", /^(?:-c|--call)$/],
 ]);
 
+/** These put files behind a command without `{}`. */
+const feeders: ReadonlySet<string> = new Set(["parallel", "fd", "fdfind"]);
+
 export interface Behind {
   /** A call of git, or of a shell with its line, among the words. */
   readonly command: readonly Value[] | null;
@@ -43,14 +46,24 @@ export function behind(name: string | null, args: readonly Value[]): Behind {
   const at = args.findIndex((first, i) => isCall(first, args[i + 1]));
   const option = name === null ? undefined : liners.get(name);
   const isLine = (i: number) => option === null || option?.test(args[i - 1]?.text ?? "") === true;
-  const lines = args.filter(({ whole }, i) => /\bgit\s/.test(whole) && isLine(i));
-  return { command: at === -1 ? null : filled(args.slice(at)), lines };
+  const lines = args.filter(({ whole }, i) => /\bgit\s/.test(whole) && isLine(i)).map(withHoles);
+  return { command: at === -1 ? null : filled(name, args.slice(at)), lines };
 }
 
-/** `parallel` puts the words after its `:::` behind the command, in its own way. */
-function filled(command: readonly Value[]): readonly Value[] {
+/** The command with what the program puts into it: files for `{}`, and words behind it. */
+function filled(name: string | null, command: readonly Value[]): readonly Value[] {
   const end = command.findIndex(({ text }) => text.startsWith(":::"));
-  return end === -1 ? command : [...command.slice(0, end), unknown];
+  const words = end === -1 ? command : command.slice(0, end);
+  const opened = words.map(withHoles);
+  const isOpen = opened.some((word, i) => word !== words[i]);
+  // `parallel` puts the words after its `:::` behind the command, in its own way.
+  return end !== -1 || (name !== null && feeders.has(name) && !isOpen) ? [...opened, unknown] : opened;
+}
+
+/** Many programs put a file in place of `{}`, or a part of its name in place of `{.}`; git writes `@{1}` itself. */
+function withHoles(word: Value): Value {
+  const whole = word.whole.replace(/(?<!@)\{[\d./#%]*\}/g, hole);
+  return whole === word.whole ? word : asValue(whole);
 }
 
 function isCall(first: Value, second: Value | undefined): boolean {
