@@ -49,6 +49,8 @@ interface Found {
   readonly set: Map<string, string>;
   /** Paths of patches by the line that remove uncommitted work; null: none. */
   reversed: Paths | null;
+  /** What was left out past the bound; `wiping`: the last command stands for it. */
+  leftOut: "nothing" | "taking" | "wiping";
   /** Words of the programs so far: a program may have made a folder that it names. */
   readonly words: string[];
   /** The number of aliases that led here. */
@@ -65,6 +67,7 @@ function nothingYet({ env, set = new Map() }: Pick<Found, "env"> & Partial<Pick<
     unread: null,
     set,
     reversed: null,
+    leftOut: "nothing",
     words: [],
     depth: 0,
     budget: wholeBudget(),
@@ -112,17 +115,15 @@ function staysOf({ words }: Found, { values: [program], dir, stays = null }: Inv
 function take(found: Found, invocation: Invocation): void {
   const call = gitCall(invocation);
   if (call === null) return;
-  if (found.commands.length + found.aliases.length >= limits.guardedCommandsMax) {
-    found.unread ??= "it has too many git commands";
-    return;
-  }
   if (!call.name.known && invocation.isGuess) return;
   if (!call.name.known) {
     found.unread ??= onlyShell;
     return;
   }
   const { text: name } = call.name;
-  if (name === "submodule") {
+  // One reach may be two commands, and the last one stands for all that follow.
+  const isFull = found.commands.length + found.aliases.length > limits.guardedCommandsMax - 3;
+  if (name === "submodule" && !isFull) {
     const inThem = inSubmodules(found, call);
     if (inThem !== null) return void found.commands.push(inThem);
   }
@@ -131,11 +132,34 @@ function take(found: Found, invocation: Invocation): void {
   found.reversed ??= reversedBy(call);
   const reach = reachOf(call, found.reversed);
   if (reach === null && invocation.isGuess) return;
-  if (reach !== null) {
+  if (isFull) takeRest(found, call, reach);
+  else if (reach !== null) {
     const { also, ...one } = reach;
     found.commands.push(guarded(found, call, one));
     if (also !== undefined) found.commands.push(guarded(found, call, also));
   } else if (!isGitsOwn(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
+}
+
+/** Past the bound: the same command on further paths, or one that may reach anything anywhere for all that may wipe. */
+function takeRest(found: Found, call: GitCall, reach: Reach | null): void {
+  const { text: name } = call.name;
+  if (reach === null && isGitsOwn(name) && name !== "submodule") return;
+  const last = found.commands.at(-1);
+  if (reach !== null && reach.also === undefined && last !== undefined && found.leftOut === "nothing") {
+    const one = guarded(found, call, reach);
+    const paths = [...(last.paths ?? []), ...(one.paths ?? [])];
+    const isSame = JSON.stringify({ ...one, paths: [] }) === JSON.stringify({ ...last, paths: [] });
+    if (isSame && one.paths !== null && last.paths !== null && paths.length <= limits.guardPathsMax)
+      return void found.commands.splice(-1, 1, { ...last, paths });
+  }
+  found.unread ??= "it has too many git commands";
+  const isWiping = reach === null || reach.reach === "tree" || reach.also?.reach === "tree";
+  if (found.leftOut === "wiping") return;
+  found.leftOut = isWiping ? "wiping" : "taking";
+  if (!isWiping) return;
+  const anywhere = { dir: null, gitDir: null, workTree: null, paths: null, unclear: true } as const;
+  const anything = { reach: "tree", commits: false, untracked: true, ignored: true } as const;
+  found.commands.push({ name: `git ${name}`, ...anywhere, ...anything });
 }
 
 function guarded(found: Found, call: GitCall, reach: Reach): Guarded {

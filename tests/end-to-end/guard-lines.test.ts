@@ -272,6 +272,27 @@ describe("a line of which it cannot be told where it runs", () => {
   });
 });
 
+describe("a line of very many git commands", () => {
+  const many = "git add b.ts; git checkout -- b.ts; ".repeat(40);
+
+  it.each(["git checkout -- a.ts", "cd src; git stash", "git wipe"])(
+    "is denied if it ends in %s",
+    async end => {
+      const { dir, bob, isWhole } = await checkout();
+      const said = await line(bob, dir, many + end);
+      expect(said).toContain("may wipe uncommitted work of another agent");
+      expect(isWhole()).toBe(true);
+    },
+  );
+
+  it("passes if all of them are on files of its own", async () => {
+    const { dir, bob, isWhole } = await checkout();
+    const own = `for i in {1..60}; do git checkout -- b.ts; done; ${"git checkout -- b.ts; ".repeat(60)}git status`;
+    expect(await line(bob, dir, own)).toBe("");
+    expect(isWhole()).toBe(true);
+  });
+});
+
 describe("let through, and nothing of the other one's is touched or taken in", () => {
   it.each([
     "git status",

@@ -760,6 +760,29 @@ describe("what cannot be read", () => {
     expect(guardShell(line, "/p").unread).toBe(unread);
   });
 
+  test("of very many git commands the last ones count for anything anywhere, if one of them may wipe", () => {
+    const count = limits.guardedCommandsMax;
+    const many = "git add x; git restore x; ".repeat(count);
+    const all = ["git checkout: tree; untracked; unclear; in ?"];
+    const behindMany = (line: string) => reached(many.slice(0, 13 * (count - 2)) + line).slice(count - 2);
+    expect(behindMany("git checkout -- a.ts; git stash")).toEqual(all);
+    expect(behindMany("git add -A; git checkout a.ts; git reset --hard")).toEqual(all);
+    expect(behindMany("git wipe; git stash")).toEqual(["git wipe: tree; untracked; unclear; in ?"]);
+    expect(behindMany("git submodule foreach git reset --hard")).toHaveLength(1);
+    expect(behindMany("git log; git status; git add b.ts; foo git bar")).toEqual([]);
+    expect(reached(many)).toHaveLength(count - 1);
+    expect(guardShell(many, "/p").unread).toBe("it has too many git commands");
+  });
+
+  test("one git command on very many paths, one after the other, is one", () => {
+    const files = Array.from({ length: 50 }, (_, i) => `${i}.ts`);
+    const line = files.map(file => `git checkout -- ${file}`).join("; ");
+    const { commands, unread } = guardShell(line, "/p");
+    expect(commands.flatMap(({ paths }) => paths)).toEqual(files);
+    expect(commands.length).toBeLessThan(limits.guardedCommandsMax);
+    expect(unread).toBeNull();
+  });
+
   test("a git command that only the shell knows", () => {
     const unread = "which git command it runs is known to the shell alone";
     expect(guardShell("git $CMD", "/p")).toEqual({ commands: [], aliases: [], unread });
