@@ -273,5 +273,7 @@ async function spotOf(
     tree?.real ?? (given === null ? around.worktree : await facts.worktreeOf(here.real, given.real));
   if (top === null) return [];
   if (typeof top !== "string") return top.unreachable;
-  return [{ place: { worktree: top, gitDir: git }, base: relative(top, here.real) }];
+  // Outside of its worktree git begins at the top.
+  const base = isBelow(here.real, top) ? relative(top, here.real) : "";
+  return [{ place: { worktree: top, gitDir: git }, base }];
 }

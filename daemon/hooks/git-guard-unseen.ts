@@ -41,7 +41,8 @@ export function supposedPlaces(
   for (const from of new Set([dir, resolve(dir, workTree ?? "."), dirname(resolve(dir, gitDir ?? ".git"))])) {
     for (const top of [from, ...above(from)]) {
       if (!byWorktree.has(top) && !worktrees.has(top)) continue;
-      found.set(top, relative(top, dir));
+      // Outside of its worktree git begins at the top.
+      found.set(top, dir === top || dir.startsWith(`${top}/`) ? relative(top, dir) : "");
       break;
     }
   }

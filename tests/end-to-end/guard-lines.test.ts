@@ -163,6 +163,9 @@ describe("denied where the line says in other words where it runs", () => {
     'git --git-dir="$(git rev-parse --show-toplevel)/.git" checkout -- a.ts',
     "ROOT=$(git rev-parse --show-toplevel); GIT_DIR=$ROOT/.git GIT_WORK_TREE=$ROOT git reset --hard",
     'git --git-dir="$(git rev-parse --show-toplevel)/.git" wipe',
+    "cd ..; git --git-dir=REPO/.git --work-tree=REPO checkout -- a.ts",
+    "cd / && GIT_DIR=~/REPO/.git GIT_WORK_TREE=~/REPO git restore '*.ts'",
+    "cd .git/refs && git --git-dir=.. --work-tree=../.. checkout -- ../../a.ts",
     'git mv -f b.ts "$(git rev-parse --show-toplevel)/ann.ts"',
   ])("%s", async command => {
     const { dir, ann, bob, isWhole } = await checkout();
@@ -191,6 +194,8 @@ describe("denied where the line says in other words where it runs", () => {
     "cd src && git -C $(git rev-parse --show-toplevel) checkout -- b.ts",
     "cd ~/REPO/src && git checkout -- ../b.ts",
     'git checkout -- "$(git rev-parse --show-toplevel)/b.ts"',
+    "cd .. && git --git-dir=REPO/.git --work-tree=REPO checkout -- b.ts src",
+    "cd / && GIT_DIR=~/REPO/.git GIT_WORK_TREE=~/REPO git restore b.ts",
     'cd src && git stash push -u -- "$(git rev-parse --show-toplevel)"/b*',
     'git --work-tree="$(git rev-parse --show-toplevel)" checkout -- b.ts',
     "cd $(dirname src/c.ts) && git checkout .",
