@@ -1,5 +1,6 @@
 /** The paths that a guarded command names, as paths of this machine. */
-import { topFolder } from "../../protocol/guard.ts";
+import { posix } from "node:path";
+import { type GuardedCommand, topFolder } from "../../protocol/guard.ts";
 import type { Services } from "../services.ts";
 import type { Given } from "./git-guard-alias.ts";
 import { withTops } from "./git-guard-dir.ts";
@@ -24,7 +25,30 @@ export async function withTopPaths(services: Services, given: Given): Promise<Gi
   };
 }
 
-/** The same without I/O: a path below the top of a worktree counts as any path. */
+/**
+ * The command with what its absolute paths lead to through symbolic links, if they are not below `top`, the top of its
+ * worktree, as they stand. A pattern that may lead there counts as any path.
+ */
+export async function withRealPaths(
+  { facts }: Services,
+  command: GuardedCommand,
+  top: string,
+): Promise<GuardedCommand> {
+  const { paths } = command;
+  const isBelow = (path: string) => `${posix.normalize(path)}/`.startsWith(`${top}/`);
+  const away = (paths ?? []).filter(path => posix.isAbsolute(path) && !isBelow(path));
+  const real: string[] = [];
+  for (const path of away) {
+    const pattern = path.search(/[*?[\\]/);
+    const fixed = pattern === -1 ? path : path.slice(0, path.lastIndexOf("/", pattern) + 1);
+    const fact = await facts.path("/", fixed);
+    if ("unreachable" in fact || (fixed !== path && !isBelow(fact.real))) return { ...command, paths: null };
+    real.push(posix.join(fact.real, path.slice(fixed.length)));
+  }
+  return paths === null || away.length === 0 ? command : { ...command, paths: [...paths, ...real] };
+}
+
+/** The same as `withTopPaths` without I/O: a path below the top of a worktree counts as any path. */
 export function withoutTopPaths(given: Given): Given {
   const open = new Set(topPaths(given));
   if (open.size === 0) return given;

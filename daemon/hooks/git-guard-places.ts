@@ -17,7 +17,7 @@ import type { ActionOf } from "./action.ts";
 import type { Given } from "./git-guard-alias.ts";
 import { splitAtTop, withTops } from "./git-guard-dir.ts";
 import type { Placed } from "./git-guard-findings.ts";
-import { withoutTopPaths, withTopPaths } from "./git-guard-paths.ts";
+import { withoutTopPaths, withRealPaths, withTopPaths } from "./git-guard-paths.ts";
 import { supposedPlaces } from "./git-guard-unseen.ts";
 import type { HookServices } from "./hook-services.ts";
 
@@ -48,7 +48,10 @@ export async function placesOf(
       placed.push(...supposed(services, me, asked, n, { ...command, unknown: found }));
     } else {
       if (spots !== null) unchecked ??= `${command.name}: ${whyOpen(spots)}`;
-      placed.push(...found.map(spot => ({ n, command, ...spot })));
+      for (const spot of found) {
+        const real = spots === null ? await withRealPaths(services, command, spot.place.worktree) : command;
+        placed.push({ n, command: real, ...spot });
+      }
     }
     placed.push(...others.map(spot => ({ n, command, ...spot })));
   }

@@ -4,7 +4,7 @@
  */
 
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
@@ -274,6 +274,27 @@ describe("a line of which it cannot be told where it runs", () => {
     for (const command of lines.filter(each => /where/.test(each) && !/shell/.test(each))) {
       expect(await line(bob, dir, command)).not.toContain("deny");
     }
+  });
+});
+
+describe("an absolute path through a symbolic link", () => {
+  it.each(["link/a.ts", "link", "link/*.ts", "link/./src/../a.ts", "l?nk/a.ts"])(
+    "is denied where it leads to another one's work: %s",
+    async path => {
+      const { dir, bob, isWhole } = await checkout();
+      symlinkSync(dir, `${dir}-link`);
+      expect(await line(bob, dir, `git checkout -- ${dir}-${path}`)).toContain(
+        "may wipe uncommitted work of another agent",
+      );
+      expect(isWhole()).toBe(true);
+    },
+  );
+
+  it("passes where it leads to what is the agent's own", async () => {
+    const { dir, bob, isWhole } = await checkout();
+    symlinkSync(dir, `${dir}-link`);
+    expect(await line(bob, dir, `git checkout -- ${dir}-link/b.ts ${dir}-link/src/*.ts`)).toBe("");
+    expect(isWhole()).toBe(true);
   });
 });
 
