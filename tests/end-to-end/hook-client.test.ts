@@ -366,19 +366,20 @@ describe.each(hookPrograms)("the $name client", program => {
         socket => socket.once("data", () => void fake.close()),
       );
       const stdin = JSON.stringify({ ...payload, tool_input: { content: "x".repeat(5_000_000) } });
-      expect(await run({ stdin, budget: "6000" })).toEqual(silent);
+      expect(await run({ stdin })).toEqual(silent);
       expect(existsSync(join(world.home, "hook-failures"))).toBe(false);
     });
 
     test("a daemon that reads a long event slowly is not silent", async () => {
-      const piece = 1_500_000;
+      // Well within a second each, and more than one together.
+      const piece = 600_000;
       const slow = (socket: Socket) => {
         socket.pause();
         let left = 0;
         const more = setInterval(() => {
           left = piece;
           socket.resume();
-        }, 700);
+        }, 300);
         socket.on("data", chunk => {
           left -= chunk.length;
           if (left <= 0) socket.pause();
@@ -386,7 +387,7 @@ describe.each(hookPrograms)("the $name client", program => {
         socket.on("close", () => clearInterval(more));
       };
       await world.daemon(socket => socket.write(answer({ output: "x" })), slow);
-      const stdin = JSON.stringify({ ...payload, tool_input: { content: "x".repeat(3 * piece) } });
+      const stdin = JSON.stringify({ ...payload, tool_input: { content: "x".repeat(6 * piece) } });
       expect(await run({ stdin })).toEqual({ ...silent, stdout: "x" });
     });
 
