@@ -62,8 +62,8 @@ export const spawnCreateSchema = z.object({
  * Asks how to go on with an agent that stalled. The requester does it: with `resume` it stops the session and has its
  * client resume it, with `start` it stops the agent and records another one (`spawn_create` with `replaces`). Until it has,
  * others are refused (`spawn_state`), for at most 3 minutes. If it is stopped meanwhile (`spawn_update` with `replacing:false`),
- * the requester gives up: the row is no longer `replacing`, and is `stopping` if the resumed client registers after that. Refused by `lead_only`, and by `too_many_spawns` if two agents in a
- * row took the place of a first one.
+ * the requester gives up: the row is no longer `replacing`, and is `stopping` if the resumed client registers after that.
+ * Refused by `lead_only`, and by `too_many_spawns` if two agents in a row took the place of a first one.
  */
 export const spawnReplaceSchema = z.object({
   ...actorShape,

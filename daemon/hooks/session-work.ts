@@ -82,7 +82,7 @@ function latestHolds({ engine: { state } }: RowSource, session: string): Hold[] 
 
 /**
  * The keys of the latest locks that the session and its agents keep, sorted; at most `limits.glanceLocksMax`. Locks that
- * end with a turn leave them their places, and a lock that its keeper lent stays in its place.
+ * end with a turn do not push them out, and a lock that its keeper lent still counts.
  */
 function keptKeys({ engine: { state } }: RowSource, session: string): string[] {
   const kept = new Map<string, number>();
