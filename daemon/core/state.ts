@@ -31,8 +31,10 @@ export type * from "./messages/state.ts";
 export type { Session, Sessions } from "./sessions/table.ts";
 
 /** The level of rules that this program applies; a replay may also use any of `rulesKnown`. */
-export const rulesLevel = 1;
-export const rulesKnown: readonly number[] = [1];
+export const rulesLevel = 2;
+export const rulesKnown: readonly number[] = [1, 2];
+/** The level of a log's entries before its first `rules` entry. */
+export const firstRulesLevel = 1;
 
 /** The whole state, one slice a feature. A snapshot leaves out `derived` fields: loading rebuilds these indexes. */
 export interface State {
@@ -269,14 +271,14 @@ export interface KeptReply {
   readonly chars: number;
 }
 
-/** Returns the state before the first entry. */
-export function emptyState(): State {
+/** Returns the state before the first entry; of a log, that has `firstRulesLevel`. */
+export function emptyState(rules = rulesLevel): State {
   const touched = new Set<string>();
   const preimages = new Preimages();
   const revisions = new Revisions();
   const holds = new Map<string, Hold>();
   return {
-    rules: rulesLevel,
+    rules,
     seq: 0,
     t: 0,
     storeId: "",

@@ -6,7 +6,7 @@ import { applyUnheard } from "../core/apply-unheard.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
 import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
-import { emptyState, rulesKnown, type State } from "../core/state.ts";
+import { emptyState, firstRulesLevel, rulesKnown, type State } from "../core/state.ts";
 import type { Snapshot } from "../journal/journal.ts";
 import { Latest } from "./latest.ts";
 
@@ -109,7 +109,8 @@ export class Replay {
 
   #read(): State {
     this.#begin();
-    const state = this.#snapshot === null ? emptyState() : readState(linesOf(this.#snapshot.bytes));
+    const state =
+      this.#snapshot === null ? emptyState(firstRulesLevel) : readState(linesOf(this.#snapshot.bytes));
     checkRules(state.rules);
     // Of the locks of a log few remain at its end.
     state.locks.heldPaths.postponeOrder();

@@ -10,7 +10,14 @@ import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/c
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { emptyState, type Hold, type KeptReply, type State, type Token } from "../../daemon/core/state.ts";
+import {
+  emptyState,
+  firstRulesLevel,
+  type Hold,
+  type KeptReply,
+  type State,
+  type Token,
+} from "../../daemon/core/state.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Found, Journal } from "../../daemon/journal/journal.ts";
@@ -120,7 +127,7 @@ export class World {
   readonly #checkedAt: number;
   #engine: Engine | null = null;
   /** The state as an observer sees it who applies every delivered entry himself, voided ones left out. */
-  #shadow: State = emptyState();
+  #shadow: State = emptyState(firstRulesLevel);
   #shadowVoided = new Set<number>();
   /** The shadow's slices as an audit saw them after the last entry; null where another state may be there since. */
   #texts: ReadonlyMap<Slice, string> | null = null;
