@@ -1,0 +1,67 @@
+/** Which failed test files may run once more: tests/unsteady.mjs. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, it, onTestFinished } from "vitest";
+
+interface Unsteady {
+  excuses(
+    failed: readonly { readonly path: string }[],
+    before: ReadonlySet<string>,
+  ): { readonly again: readonly { readonly path: string }[]; readonly refused: readonly string[] };
+  unsteadyBefore(root: string, present: string): Set<string>;
+}
+
+const module: unknown = await import(pathToFileURL(join(import.meta.dirname, "../unsteady.mjs")).href);
+const { excuses, unsteadyBefore } = module as Unsteady;
+
+function verdict(paths: readonly string[], before: readonly string[] = []) {
+  const { again, refused } = excuses(
+    paths.map(path => ({ path })),
+    new Set(before),
+  );
+  return { again: again.map(({ path }) => path), refused: refused.length };
+}
+
+const files = ["a", "b", "c", "d"].map(name => `tests/end-to-end/${name}.test.ts`);
+
+it("runs up to three files once more", () => {
+  expect(verdict(files.slice(0, 3))).toEqual({ again: files.slice(0, 3), refused: 0 });
+});
+
+it("runs none of four", () => {
+  expect(verdict(files)).toEqual({ again: [], refused: 1 });
+});
+
+it.each([
+  "tests/simulation/few-seeds.test.ts",
+  "tests/journal/file-power.test.ts",
+  "tests/unit/event-hub-random.test.ts",
+  "tests/end-to-end/guard-lines.test.ts",
+  "tests/unit/shell-guard.test.ts",
+  "tests/tidy.test.ts",
+])("never runs %s again, where a failure is a find", path => {
+  expect(verdict([path, ...files.slice(0, 1)])).toEqual({ again: files.slice(0, 1), refused: 1 });
+});
+
+it("refuses a file that was unsteady before", () => {
+  expect(verdict(files.slice(0, 2), files.slice(0, 1))).toEqual({ again: files.slice(1, 2), refused: 1 });
+});
+
+it("reads what was unsteady from earlier reports, not from its own or from one without a summary", () => {
+  const root = mkdtempSync(join(tmpdir(), "kite-reports-"));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const report = (name: string, unsteady: readonly string[] | null) => {
+    const folder = join(root, ".reports", name);
+    mkdirSync(folder, { recursive: true });
+    const text = JSON.stringify({ unsteady: unsteady?.map(path => ({ path })) });
+    if (unsteady !== null) writeFileSync(join(folder, "summary.json"), text);
+    return folder;
+  };
+  report("1-fast", ["tests/a.test.ts"]);
+  report("2-rest", []);
+  report("3-fast", null);
+  const present = report("4-fast", ["tests/b.test.ts"]);
+  expect([...unsteadyBefore(root, present)]).toEqual(["tests/a.test.ts"]);
+});
