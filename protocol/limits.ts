@@ -356,3 +356,6 @@ export const limits = {
   /** Longest state file of the client that is read: it holds more than settings. */
   clientFileBytes: 64 * 1024 * 1024,
 } as const;
+
+/** Bounds by the same names; those of a test may be smaller. */
+export type Limits = Readonly<Record<keyof typeof limits, number>>;

@@ -1,5 +1,5 @@
 /** The invariants of debates; part of `check`. */
-import { limits } from "../../protocol/limits.ts";
+import type { Limits } from "../../protocol/limits.ts";
 import { verdictKey } from "./context.ts";
 import { itemKey } from "./context-index.ts";
 import { leavesRoom, missingFor, standingsOf } from "./debates/standing.ts";
@@ -10,13 +10,13 @@ import { isSame } from "./same-index.ts";
 import type { State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkDebates({ debates, context }: State): Generator<string> {
+export function* checkDebates({ debates, context, limits }: State): Generator<string> {
   let last = 0;
   for (const debate of debates.all.values()) {
     if (debate.n <= last || debate.n > debates.count)
       yield `${debate.id} has number ${debate.n} behind ${last}`;
     last = debate.n;
-    yield* checkBounds(debate);
+    yield* checkBounds(debate, limits);
     yield* checkEntries(debate);
     yield* checkVerdict(debate);
   }
@@ -37,7 +37,7 @@ export function* checkDebates({ debates, context }: State): Generator<string> {
   }
 }
 
-function* checkBounds(debate: Debate): Generator<string> {
+function* checkBounds(debate: Debate, limits: Limits): Generator<string> {
   const { id, hypotheses, participants } = debate;
   const names = new Set(hypotheses.map(({ name }) => name));
   if (names.size < 2 || names.size > limits.debateHypothesesMax) yield `${id} has ${names.size} hypotheses`;

@@ -1,5 +1,4 @@
 /** The invariants of declarations; part of `check`. */
-import { limits } from "../../protocol/limits.ts";
 import { mismatchesIn } from "./declarations/mismatches.ts";
 import { rebuiltDeclarations } from "./declarations/table.ts";
 import { noteKey } from "./messages/notice-table.ts";
@@ -9,7 +8,7 @@ import type { State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
 export function* checkDeclarations(state: State): Generator<string> {
-  const { declarations, sessions } = state;
+  const { declarations, sessions, limits } = state;
   const { live, ended, endedCount } = declarations;
   if (live.size > limits.declarationsMax) yield "more declarations hold than may";
   if (ended.size > limits.declarationsEndedMax) yield "more declarations are in the history than may be";

@@ -1,5 +1,4 @@
 /** The invariants of context, messages and freezes; part of `check`. */
-import { limits } from "../../protocol/limits.ts";
 import { indexItem, itemKey } from "./context-index.ts";
 import { inboxKey } from "./messages/recipients.ts";
 import { noContext } from "./messages/state.ts";
@@ -15,7 +14,7 @@ export function* checkTalk(state: State): Generator<string> {
   yield* checkFreezes(state);
 }
 
-function* checkContext({ context, nodes }: State): Generator<string> {
+function* checkContext({ context, nodes, limits }: State): Generator<string> {
   let bytes = 0;
   let verdicts = 0;
   for (const [place, item] of context.items) {
@@ -36,7 +35,7 @@ function* checkContext({ context, nodes }: State): Generator<string> {
 }
 
 function* checkMessages(state: State): Generator<string> {
-  const { messages, sessions, t } = state;
+  const { messages, sessions, t, limits } = state;
   let bytes = 0;
   let last = 0;
   for (const message of messages.all.values()) {
@@ -62,7 +61,7 @@ function* checkMessages(state: State): Generator<string> {
 }
 
 /** Checks the indexes derived from messages: every indexed letter exists, and the counts agree. */
-function* checkInboxes({ messages }: State): Generator<string> {
+function* checkInboxes({ messages, limits }: State): Generator<string> {
   let letters = 0;
   let read = 0;
   let sent = 0;
@@ -102,7 +101,7 @@ function* checkInboxes({ messages }: State): Generator<string> {
   if (owned !== 0) yield "inboxes are indexed under a session that is not theirs";
 }
 
-function* checkFreezes({ freezes, sessions }: State): Generator<string> {
+function* checkFreezes({ freezes, sessions, limits }: State): Generator<string> {
   const counts = new Map<string, number>();
   if (indexesOfFreezes(freezes) !== indexesOfFreezes(rebuiltFreezes(freezes)))
     yield "an index of freezes is wrong";

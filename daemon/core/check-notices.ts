@@ -1,12 +1,11 @@
 /** The invariants of notices; part of `check`. */
-import { limits } from "../../protocol/limits.ts";
 import { noteKey } from "./messages/notice-table.ts";
 import { isSame } from "./same-index.ts";
 import { addToSet } from "./sets.ts";
 import type { State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkNotes({ notes, sessions }: State): Generator<string> {
+export function* checkNotes({ notes, sessions, limits }: State): Generator<string> {
   if (notes.pending.size > limits.notedActorsMax) yield "more agents have notes than may";
   if (notes.conflicts.size > limits.conflictsToldMax) yield "more conflicts are remembered than may be";
   const bySession = new Map<string, Set<string>>();

@@ -1,5 +1,5 @@
 /** The invariants of spawned agents; part of `check`. */
-import { limits } from "../../protocol/limits.ts";
+import type { Limits } from "../../protocol/limits.ts";
 import { rebuiltSpawns } from "./rebuilt.ts";
 import { isSame } from "./same-index.ts";
 import { type Spawn, spawnNameKey } from "./spawns/table.ts";
@@ -7,14 +7,14 @@ import { isFinal } from "./spawns/transitions.ts";
 import type { State } from "./state.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkSpawns({ spawns, sessions }: State): Generator<string> {
+export function* checkSpawns({ spawns, sessions, limits }: State): Generator<string> {
   let last = 0;
   const [names, tasks, owners] = [new Set<string>(), new Set<string>(), new Set<string>()];
   for (const spawn of spawns.all.values()) {
     const { id, n, project, name, task, session } = spawn;
     if (n <= last || n > spawns.count) yield `${id} has number ${n} behind ${last}`;
     last = n;
-    yield* checkState(spawn, session !== null && sessions.live.has(session));
+    yield* checkState(spawn, session !== null && sessions.live.has(session), limits);
     if (session !== null && owners.has(session)) yield `session ${session} is two spawned agents`;
     if (session !== null) owners.add(session);
     if (isFinal(spawn.state)) continue;
@@ -31,7 +31,7 @@ export function* checkSpawns({ spawns, sessions }: State): Generator<string> {
   }
 }
 
-function* checkState(spawn: Spawn, hasLiveSession: boolean): Generator<string> {
+function* checkState(spawn: Spawn, hasLiveSession: boolean, limits: Limits): Generator<string> {
   const { id, state, session, attempts, registerUntil, endedAt } = spawn;
   const isStarting = state === "starting";
   if (isFinal(state) !== (endedAt !== null)) yield `${id} is ${state} and ended at ${endedAt}`;

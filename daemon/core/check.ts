@@ -1,6 +1,5 @@
 /** The invariants of every slice as one function; the simulation calls it after each step. */
 
-import { limits } from "../../protocol/limits.ts";
 import { actorKey, sameActor } from "./actor.ts";
 import { checkDebates } from "./check-debates.ts";
 import { checkDeclarations } from "./check-declarations.ts";
@@ -86,7 +85,7 @@ function* checkSessions(state: State): Generator<string> {
       if (agent !== null && !session.agents.has(agent))
         yield `${agent} has a role and is no agent of ${session.id}`;
     }
-    if (session.members.size > limits.teamMembersMax) yield `session ${session.id} leads too many`;
+    if (session.members.size > state.limits.teamMembersMax) yield `session ${session.id} leads too many`;
     for (const [called, { session: id, gone }] of session.members) {
       const own = state.sessions.live.get(id)?.teammates.get(null);
       if (gone === undefined && (own?.name !== called || own.lead !== session.id))
@@ -97,7 +96,7 @@ function* checkSessions(state: State): Generator<string> {
       yield `session ${session.id} has an anchor and is lost`;
     }
   }
-  if (state.sessions.keptNames.size > limits.sessionNamesKeptMax)
+  if (state.sessions.keptNames.size > state.limits.sessionNamesKeptMax)
     yield "more names of ended sessions are kept than may be";
   for (const id of state.sessions.keptNames.keys())
     if (state.sessions.live.has(id)) yield `the name of ${id} is kept, and it lives`;
@@ -132,14 +131,14 @@ function* checkSessions(state: State): Generator<string> {
 function* checkRoom(state: State): Generator<string> {
   const { live, idle, touched } = state.sessions;
   if (touched.size > 0) yield `${[...touched].join(", ")} were touched and not looked at`;
-  if (live.size > limits.sessionsAnchoredMax) yield "there are more sessions than may be";
+  if (live.size > state.limits.sessionsAnchoredMax) yield "there are more sessions than may be";
   let unanchored = 0;
   for (const session of live.values()) {
     const { id, incarnations } = session;
     if (incarnations.every(i => i.anchor === null)) unanchored += 1;
     if (isIdle(state, session) !== idle.has(id)) yield `whether ${id} makes room is noted wrong`;
   }
-  if (unanchored > limits.sessionsMax) yield "there are more sessions without a process than may be";
+  if (unanchored > state.limits.sessionsMax) yield "there are more sessions without a process than may be";
   for (const id of idle) if (!live.has(id)) yield `${id} makes room and is not alive`;
 }
 
@@ -208,7 +207,7 @@ function* checkIndexes(locks: Locks): Generator<string> {
   if (locks.graph.fresh.size > 0) yield "nobody looked whether a new wait closes a cycle";
 }
 
-function* checkWrites({ writes, seq }: State): Generator<string> {
+function* checkWrites({ writes, seq, limits }: State): Generator<string> {
   if (writes.files.size > limits.writesMax) yield "more writes are remembered than may be";
   const indexed = new Map<string, Set<string>>();
   const byFile = new Map<string, Set<string>>();
@@ -245,7 +244,7 @@ function* checkWrites({ writes, seq }: State): Generator<string> {
   if (!isSame(byWriter, writes.byWriter)) yield "the index byWriter is wrong";
 }
 
-function* checkRisks({ risks, risksOf, sessions }: State): Generator<string> {
+function* checkRisks({ risks, risksOf, sessions, limits }: State): Generator<string> {
   const indexed = new Map<string, Set<string>>();
   for (const [id, { sides }] of risks) {
     for (const { actor } of sides) addToSet(indexed, actor.session, id);

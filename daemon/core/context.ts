@@ -8,7 +8,6 @@
  */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
 import { indexItem, isThere, itemKey, unindexItem } from "./context-index.ts";
 import type { Handler, Meta } from "./handler.ts";
@@ -73,7 +72,7 @@ function reservedRefusal(key: string): Refusal | null {
 
 /** Returns why there is no room for the value, or null. */
 function contextFull(state: State, value: Pick<NewValue, "project" | "key" | "bytes">): Refusal | null {
-  const { context } = state;
+  const { context, limits } = state;
   const known = contextAt(state, value.project, value.key);
   const bytes = context.bytes + sizeOf(value) - (known === undefined ? 0 : sizeOf(known));
   const keys = context.items.size - context.verdicts + (known === undefined ? 1 : 0);

@@ -31,21 +31,21 @@ export function rebuiltIndexes(locks: Locks): Locks {
 
 /** Returns the debates with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltDebates(debates: Debates): Debates {
-  const fresh = noDebates();
+  const fresh = noDebates(debates.limits);
   for (const debate of debates.all.values()) addDebate(fresh, debate);
   return fresh;
 }
 
 /** Returns the spawned agents with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltSpawns(spawns: Spawns): Spawns {
-  const fresh = noSpawns();
+  const fresh = noSpawns(spawns.limits);
   for (const spawn of spawns.all.values()) addSpawn(fresh, spawn);
   return fresh;
 }
 
 /** Returns the merges with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltMerges(merges: Merges): Merges {
-  const fresh = noMerges();
+  const fresh = noMerges(merges.limits);
   for (const merge of merges.all.values()) addMerge(fresh, merge);
   return fresh;
 }

@@ -7,7 +7,6 @@
  */
 
 import { refuse } from "../../protocol/codes.ts";
-import { limits } from "../../protocol/limits.ts";
 import type { Handler } from "./handler.ts";
 import { type Origin, originKey, type Retry } from "./origin.ts";
 import type { Reply } from "./outcome.ts";
@@ -26,7 +25,7 @@ function keyOf(retry: Retry): string {
 /** Returns the reply kept for this request, a refusal if the body differs, or null. Records `to` as its new origin. */
 export function keptReply(state: State, retry: Retry, to: Origin): Reply | null {
   const kept = state.replies.get(keyOf(retry));
-  if (kept === undefined || kept.at + limits.replyKeptMs <= state.t) return null;
+  if (kept === undefined || kept.at + state.limits.replyKeptMs <= state.t) return null;
   if (kept.digest !== retry.digest) return conflict(retry);
   state.replies.set(keyOf(retry), { ...kept, to });
   return kept.reply;
@@ -40,7 +39,7 @@ export function conflict(retry: Retry): Reply {
 }
 
 export function keepReply(state: State, retry: Retry, reply: Reply, to: Origin): void {
-  const { replies } = state;
+  const { replies, limits } = state;
   const key = keyOf(retry);
   drop(state, key);
   const chars = JSON.stringify(reply).length;

@@ -1,4 +1,5 @@
 /** The state's types, and the empty state. Invariants: those that `check` tests. */
+import { type Limits, limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
 import { type CheckTable, noChecks } from "./checks/table.ts";
 import type { LockKind } from "./commands.ts";
@@ -40,6 +41,8 @@ export const firstRulesLevel = 1;
 export interface State {
   /** The level of rules under which `apply` runs entries. */
   rules: number;
+  /** The bounds of its tables, the same on every machine and in every replay; no snapshot has them. */
+  readonly limits: Limits;
   /** The `seq` of the last entry applied. */
   seq: number;
   /** The core's time in milliseconds; it never decreases. */
@@ -271,14 +274,15 @@ export interface KeptReply {
   readonly chars: number;
 }
 
-/** Returns the state before the first entry; of a log, that has `firstRulesLevel`. */
-export function emptyState(rules = rulesLevel): State {
+/** Returns the state before the first entry; of a log, that has `firstRulesLevel`. Tests may give it other bounds. */
+export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
   const touched = new Set<string>();
   const preimages = new Preimages();
   const revisions = new Revisions();
   const holds = new Map<string, Hold>();
   return {
     rules,
+    limits: bounds,
     seq: 0,
     t: 0,
     storeId: "",
@@ -315,14 +319,14 @@ export function emptyState(rules = rulesLevel): State {
     risks: new Map(),
     risksOf: new Map(),
     notes: noNotes(),
-    declarations: noDeclarations(revisions),
+    declarations: noDeclarations(revisions, bounds),
     context: noContext(),
-    debates: noDebates(),
-    messages: noMessages(touched, preimages),
+    debates: noDebates(bounds),
+    messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),
-    checks: noChecks(),
-    spawns: noSpawns(),
-    merges: noMerges(),
+    checks: noChecks(bounds),
+    spawns: noSpawns(bounds),
+    merges: noMerges(bounds),
     replies: new Map(),
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },

@@ -1,25 +1,23 @@
 /** Who makes room where there are as many sessions as may be: the bounds are small here, and every invariant is checked. */
 
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { LockRequest } from "../../daemon/core/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor, World, waits } from "./core-world.ts";
+import { actor, bounded, World, waits } from "./core-world.ts";
 
-vi.mock("../../protocol/limits.ts", async original => {
-  const { limits: all } = await original<typeof import("../../protocol/limits.ts")>();
-  return { limits: { ...all, sessionsMax: 4, sessionsAnchoredMax: 7, sessionsPerProcessMax: 3 } };
-});
+const bounds = { sessionsMax: 4, sessionsAnchoredMax: 7, sessionsPerProcessMax: 3 };
+const world = () => new World(bounded(bounds));
 
 const names = (w: World) => [...w.state.sessions.live.keys()];
 const anchor = (pid: number) => ({ anchor: { pid, startTime: "1" } });
 
 /** `sessionsMax` sessions without a process: s1, s2, s3, s4. */
 function full(): World {
-  const w = new World();
+  const w = world();
   for (const id of ["s1", "s2", "s3", "s4"]) w.begin(id);
-  expect(w.state.sessions.live.size).toBe(limits.sessionsMax);
+  expect(w.state.sessions.live.size).toBe(bounds.sessionsMax);
   return w;
 }
 
@@ -76,7 +74,7 @@ describe("a session that begins where there is no room", () => {
     const w = full();
     for (let n = 0; n < 50; n += 1) expect(w.lock(`n${n}`, "x", { waitMs: 0 })).toBeDefined();
     for (let n = 0; n < 50; n += 1) expect(w.begin(`m${n}`)).toMatchObject({ ok: true });
-    expect(w.state.sessions.live.size).toBe(limits.sessionsMax);
+    expect(w.state.sessions.live.size).toBe(bounds.sessionsMax);
   });
 
   it("does not make an end of it that is remembered: what made room comes back with its next event", () => {
@@ -87,7 +85,7 @@ describe("a session that begins where there is no room", () => {
   });
 
   it("costs nobody else anything where it goes on from one that was suspended", () => {
-    const w = new World();
+    const w = world();
     w.begin("a", anchor(1));
     for (const id of ["s1", "s2", "s3"]) w.begin(id);
     w.do({ type: "session_suspend", session: "a" });
@@ -173,7 +171,7 @@ describe("a session keeps its place", () => {
   ])("%s, and no longer", (_, have) => {
     const w = full();
     const lose = have(w);
-    for (let n = 0; n < 2 * limits.sessionsMax; n += 1) {
+    for (let n = 0; n < 2 * bounds.sessionsMax; n += 1) {
       expect(w.begin(`more-${n}`)).toMatchObject({ ok: true });
       expect(names(w)).toContain("s1");
     }
@@ -183,7 +181,7 @@ describe("a session keeps its place", () => {
     lose();
     expect([...w.state.sessions.idle].at(-1)).toBe("s1");
     for (let n = 0; names(w).includes("s1"); n += 1) {
-      expect(n).toBeLessThan(limits.sessionsMax);
+      expect(n).toBeLessThan(bounds.sessionsMax);
       expect(w.begin(`new-${n}`)).toMatchObject({ ok: true });
     }
   });
@@ -213,7 +211,7 @@ describe("where every session has something to lose", () => {
 
   it("one with a process begins all the same, up to a bound of those", () => {
     const w = busy();
-    for (let pid = 1; w.state.sessions.live.size < limits.sessionsAnchoredMax; pid += 1)
+    for (let pid = 1; w.state.sessions.live.size < bounds.sessionsAnchoredMax; pid += 1)
       expect(w.begin(`real-${pid}`, anchor(pid))).toMatchObject({ ok: true, anchored: true });
     expect(w.begin("more", anchor(99))).toMatchObject({ code: "too_many_sessions" });
     w.unlock("s3", "s3");
@@ -251,7 +249,7 @@ it("one that has just had something goes after one that had nothing all along", 
 });
 
 it("names that were given up are given out again, the lowest number first", () => {
-  const w = new World();
+  const w = world();
   const begin = (id: string) =>
     (w.begin(id, { name: "ann", ...anchor(Number(id)) }) as unknown as { name: string }).name;
   const end = (id: string) => w.do({ type: "session_end", session: id, incarnation: null, cause: "ended" });
@@ -266,7 +264,7 @@ it("names that were given up are given out again, the lowest number first", () =
 
 describe("sessions of one process", () => {
   it("make room for its next one, the oldest that has nothing", () => {
-    const w = new World();
+    const w = world();
     for (const id of ["p1", "p2", "p3"]) w.begin(id, anchor(1));
     w.lock("p1", "x");
     w.begin("p4", anchor(1));
@@ -276,7 +274,7 @@ describe("sessions of one process", () => {
   });
 
   it("are refused where all have something, and nobody else is", () => {
-    const w = new World();
+    const w = world();
     for (const id of ["p1", "p2", "p3"]) {
       w.begin(id, anchor(1));
       w.lock(id, id);

@@ -4,8 +4,9 @@ import { check } from "../../daemon/core/check.ts";
 import type { Command, Entry, LockRequest } from "../../daemon/core/commands.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step, Timer } from "../../daemon/core/outcome.ts";
-import { emptyState, type State } from "../../daemon/core/state.ts";
+import { emptyState, rulesLevel, type State } from "../../daemon/core/state.ts";
 import { dueAt } from "../../daemon/core/timers.ts";
+import { type Limits, limits } from "../../protocol/limits.ts";
 import { lockTerms } from "../lock-terms.ts";
 
 /** A check costs what there is: after the first commands only every so many are followed by one. */
@@ -119,6 +120,11 @@ export class World {
         ? hold.actor.session
         : `${hold.actor.session}/${hold.actor.agent}`;
   }
+}
+
+/** The empty state with some bounds so small that a test reaches them in a few steps. */
+export function bounded(bounds: Partial<Limits>): State {
+  return emptyState(rulesLevel, { ...limits, ...bounds });
 }
 
 export const waits: Reply = { ok: true, waits: true };

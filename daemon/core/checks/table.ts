@@ -4,7 +4,7 @@
  * Invariants: one result per project, worktree and check; the latest recorded is last; at most
  * `limits.checkResultsMax`, of which the oldest is dropped first.
  */
-import { limits } from "../../../protocol/limits.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { Retry } from "../origin.ts";
@@ -49,12 +49,13 @@ export interface CheckRecord extends Omit<CheckResult, "by" | "at" | "seq"> {
 
 /** The state's table of results. */
 export interface CheckTable {
+  readonly limits: Limits;
   /** By `resultKey`, the latest recorded last. */
   readonly results: Map<string, CheckResult>;
 }
 
-export function noChecks(): CheckTable {
-  return { results: new Map() };
+export function noChecks(limits: Limits): CheckTable {
+  return { limits, results: new Map() };
 }
 
 export function resultKey({
@@ -66,7 +67,7 @@ export function resultKey({
 }
 
 /** Adds the latest result of its check, and drops the oldest result if there are too many. */
-export function addResult({ results }: CheckTable, result: CheckResult): void {
+export function addResult({ results, limits }: CheckTable, result: CheckResult): void {
   const key = resultKey(result);
   results.delete(key);
   results.set(key, result);
@@ -78,7 +79,7 @@ export function addResult({ results }: CheckTable, result: CheckResult): void {
 }
 
 /** Yields a sentence for each broken invariant. */
-export function* checkResults({ results }: CheckTable, seq: number): Generator<string> {
+export function* checkResults({ results, limits }: CheckTable, seq: number): Generator<string> {
   if (results.size > limits.checkResultsMax) yield "more results of checks are kept than may be";
   let last = 0;
   for (const [key, result] of results) {

@@ -6,7 +6,7 @@
  * that makes room takes its verdict out of the context.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import { contextAt, endItem, verdictKey } from "../context.ts";
 import type { Handler } from "../handler.ts";
@@ -30,7 +30,8 @@ export const debateOpen: Handler<"debate_open"> = (state, command, _meta, step) 
   const project = (by === null ? undefined : projectOf(state, by)) ?? command.project;
   const hypotheses = command.hypotheses.map(({ name, claim }) => ({ name, claim }));
   const rows = participantsOf(state, project, command);
-  const refused = noRoom(state, project) ?? wrongNames(hypotheses) ?? ("ok" in rows ? rows : null);
+  const refused =
+    noRoom(state, project) ?? wrongNames(hypotheses, state.limits) ?? ("ok" in rows ? rows : null);
   if (refused !== null || "ok" in rows) {
     step.reply = refused;
     return;
@@ -58,17 +59,17 @@ function participantsOf(
   { by, participants }: DebateOpen,
 ): readonly ActorRow[] | Refusal {
   const rows = by === null ? [] : [actorRow(state, by)];
-  if (participants === null) rows.push(...everyoneIn(state, project, limits.debateParticipantsMax));
+  if (participants === null) rows.push(...everyoneIn(state, project, state.limits.debateParticipantsMax));
   for (const name of participants ?? []) {
     const found = recipientOf(state, project, name, "debate not opened");
     if ("ok" in found) return found;
     rows.push(found);
   }
   const once = new Map(rows.map(row => [inboxKey(row), row]));
-  return [...once.values()].slice(0, limits.debateParticipantsMax);
+  return [...once.values()].slice(0, state.limits.debateParticipantsMax);
 }
 
-function noRoom({ debates }: State, project: string): Refusal | null {
+function noRoom({ debates, limits }: State, project: string): Refusal | null {
   const open = debates.open.get(project)?.size ?? 0;
   if (open >= limits.debatesOpenMax) {
     const error = `${project} has ${open} open debates, as many as it may; close one first`;
@@ -79,7 +80,7 @@ function noRoom({ debates }: State, project: string): Refusal | null {
   return refuse("too_many_debates", error);
 }
 
-function wrongNames(hypotheses: Debate["hypotheses"]): Refusal | null {
+function wrongNames(hypotheses: Debate["hypotheses"], limits: Limits): Refusal | null {
   const names = new Set(hypotheses.map(({ name }) => name));
   const most = limits.debateHypothesesMax;
   const error =

@@ -5,7 +5,7 @@
  * most `limits.debatesMax`, and `limits.debatesPerProjectMax` of a project, of which the oldest closed ones make room.
  */
 import type { DebateEntryKind } from "../../../protocol/debate.ts";
-import { limits } from "../../../protocol/limits.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import { assert } from "../assert.ts";
 import { endOf, scopeOf } from "../ids.ts";
@@ -13,6 +13,7 @@ import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 
 export interface Debates {
+  readonly limits: Limits;
   /** Debates by id, in the order of their numbers. */
   readonly all: Map<string, Debate>;
   /** The number of the last debate opened. */
@@ -77,10 +78,10 @@ export interface Verdict {
   readonly at: number;
 }
 
-export function noDebates(): Debates {
+export function noDebates(limits: Limits): Debates {
   const [byProject, open, bySession] = [new Map(), new Map(), new Map()];
   const [ids, ends, closed] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
-  return { all: new Map(), count: 0, ids, ends, byProject, closed, open, bySession };
+  return { limits, all: new Map(), count: 0, ids, ends, byProject, closed, open, bySession };
 }
 
 /** Adds a debate whose number is the highest. Returns the oldest closed ones, which were too many and are dropped. */
@@ -96,7 +97,7 @@ export function addDebate(debates: Debates, debate: Debate): Debate[] {
   const dropped: Debate[] = [];
   const own = oldestTooMany(debates, debate.project);
   if (own !== undefined) dropped.push(removeDebate(debates, own));
-  while (debates.all.size > limits.debatesMax && debates.closed.first !== undefined)
+  while (debates.all.size > debates.limits.debatesMax && debates.closed.first !== undefined)
     dropped.push(removeDebate(debates, debateAt(debates, debates.closed.first)));
   return dropped;
 }
@@ -104,7 +105,7 @@ export function addDebate(debates: Debates, debate: Debate): Debate[] {
 /** Returns the project's oldest closed debate if the project has too many. It has few, so this may visit each. */
 function oldestTooMany(debates: Debates, project: string): Debate | undefined {
   const places = debates.byProject.get(project);
-  if (places === undefined || places.size <= limits.debatesPerProjectMax) return undefined;
+  if (places === undefined || places.size <= debates.limits.debatesPerProjectMax) return undefined;
   for (const place of places.from("")) {
     const debate = debateAt(debates, place);
     if (debate.verdict !== null) return debate;

@@ -8,7 +8,7 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { UncertaintyRow } from "../../../protocol/declaration.ts";
-import { limits } from "../../../protocol/limits.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Handler } from "../handler.ts";
@@ -54,7 +54,7 @@ export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   if (known !== undefined && command.anew) endDeclaration(declarations, known, state.t);
   addDeclaration(declarations, after);
   for (const oldest of declarations.live.values()) {
-    if (declarations.live.size <= limits.declarationsMax) break;
+    if (declarations.live.size <= state.limits.declarationsMax) break;
     takeBackOverlaps(state, oldest, oldest.files);
     endDeclaration(declarations, oldest, state.t);
   }
@@ -104,7 +104,7 @@ function merged(
 ): Declaration | Refusal {
   const files = mergedFiles(state, command.actor, before.files, command.files);
   if ("code" in files) return files;
-  const uncertainties = mergedUncertainties(before.uncertainties, command.uncertainties);
+  const uncertainties = mergedUncertainties(before.uncertainties, command.uncertainties, state.limits);
   if ("code" in uncertainties) return uncertainties;
   return {
     ...before,
@@ -147,8 +147,8 @@ function mergedFiles(
         touched: known?.touched ?? hasWork(state, actor, ref),
       });
   }
-  if (files.size <= limits.declaredFilesMax) return [...files.values()];
-  const error = `a code view has at most ${limits.declaredFilesMax} files and folders; declare a folder instead of its files, or strike some off (drop)`;
+  if (files.size <= state.limits.declaredFilesMax) return [...files.values()];
+  const error = `a code view has at most ${state.limits.declaredFilesMax} files and folders; declare a folder instead of its files, or strike some off (drop)`;
   return refuse("declaration_full", error, { files: files.size });
 }
 
@@ -168,6 +168,7 @@ function hasWork({ writes }: State, { session, agent }: Actor, { key, dir }: Fil
 function mergedUncertainties(
   before: readonly UncertaintyRow[],
   parts: readonly UncertaintyPart[],
+  limits: Limits,
 ): UncertaintyRow[] | Refusal {
   const all = new Map(before.map(one => [one.question, one]));
   for (const part of parts) {

@@ -6,7 +6,7 @@
  * `limits.declarationsEndedMax` forgets the one that ended longest ago.
  */
 import type { DeclaredFileRow, UncertaintyRow } from "../../../protocol/declaration.ts";
-import { limits } from "../../../protocol/limits.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import { dropOldest } from "../oldest.ts";
 import { PathIndex } from "../path-index.ts";
@@ -16,6 +16,7 @@ import { isLeadRole } from "./mismatches.ts";
 
 /** The state's table of declarations. */
 export interface Declarations {
+  readonly limits: Limits;
   /** Declarations that hold, by `noteKey` of their agents, the latest change last. */
   readonly live: Map<string, Declaration>;
   /** Declarations that ended, by their numbers, oldest first. */
@@ -60,10 +61,10 @@ export interface DeclaredFile extends DeclaredFileRow {
   readonly key: string;
 }
 
-export function noDeclarations(revisions: Revisions): Declarations {
+export function noDeclarations(revisions: Revisions, limits: Limits): Declarations {
   const [live, ended, bySession, byFile] = [new Map(), new Map(), new Map(), new Map()];
   const [leads, paths] = [new Map(), new PathIndex()];
-  return { live, ended, endedCount: 0, bySession, byFile, leads, paths, revisions };
+  return { limits, live, ended, endedCount: 0, bySession, byFile, leads, paths, revisions };
 }
 
 /** Adds a declaration that holds, as the latest one, or replaces the agent's. */
@@ -101,7 +102,7 @@ export function endDeclaration(table: Declarations, declaration: Declaration, en
   removeDeclaration(table, declaration);
   table.endedCount += 1;
   table.ended.set(table.endedCount, { ...declaration, endedAt });
-  dropOldest(table.ended, limits.declarationsEndedMax, n => table.ended.delete(n));
+  dropOldest(table.ended, table.limits.declarationsEndedMax, n => table.ended.delete(n));
 }
 
 export function removeDeclaration(table: Declarations, declaration: Declaration): void {
@@ -122,8 +123,8 @@ export function declarationsOf(table: Declarations, session: string): Declaratio
 }
 
 /** Returns the table with its derived fields rebuilt. */
-export function rebuiltDeclarations({ live }: Declarations): Declarations {
-  const fresh = noDeclarations(new Revisions());
+export function rebuiltDeclarations({ live, limits }: Declarations): Declarations {
+  const fresh = noDeclarations(new Revisions(), limits);
   for (const declaration of live.values()) addDeclaration(fresh, declaration);
   return fresh;
 }

@@ -7,7 +7,6 @@
  * commit makes the file theirs again.
  */
 
-import { limits } from "../../../protocol/limits.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { WriteNote } from "../commands.ts";
@@ -61,7 +60,7 @@ export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _me
     removeWork(state.writes, work);
     addSettled(state.writes, work);
   }
-  const { writes } = state;
+  const { writes, limits } = state;
   dropOldest(writes.settled, limits.settledWorkMax, (_key, oldest) => removeSettled(writes, oldest));
 };
 
@@ -97,10 +96,10 @@ export function markDirty(
     if (before !== undefined) removeWork(state.writes, before);
     const writer: Writer = { actor, name, ancestors, by, wallMs, seq: meta.seq };
     const others = before?.writers.filter(w => !sameActor(w.actor, actor)) ?? [];
-    const writers = [...others.slice(1 - limits.writersPerFileMax), writer];
+    const writers = [...others.slice(1 - state.limits.writersPerFileMax), writer];
     addWork(state.writes, { key, file, worktree, project, writers });
   }
-  dropOldest(state.writes.files, limits.writesMax, (_key, oldest) => removeWork(state.writes, oldest));
+  dropOldest(state.writes.files, state.limits.writesMax, (_key, oldest) => removeWork(state.writes, oldest));
 }
 
 /** Adds a dirty file, or replaces the one of the same key. */

@@ -5,7 +5,6 @@
  * sorted by worktree; the writer of each side is alive; `limits.mergeRisksMax` evicts the oldest.
  */
 
-import { limits } from "../../../protocol/limits.ts";
 import type { MergeSideRow } from "../../../protocol/write.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { Written } from "../file-ref.ts";
@@ -88,7 +87,7 @@ function tell(state: State, risk: MergeRisk, step: Step): void {
   const id = [fileKey(project, file), a.worktree, b.worktree].join("\n");
   if (state.risks.has(id)) return;
   addRisk(state, id, risk);
-  dropOldest(state.risks, limits.mergeRisksMax, oldest => removeRisk(state, oldest));
+  dropOldest(state.risks, state.limits.mergeRisksMax, oldest => removeRisk(state, oldest));
   const rows = [sideRow(state, a), sideRow(state, b)] as const;
   const about = [...new Set(rows.map(row => row.id))];
   step.events.push({ event: { event: "merge_risk", project, file, sides: rows }, about, project });

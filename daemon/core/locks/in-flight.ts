@@ -8,7 +8,6 @@
  * its end is seen, or until `limits.expiredWritesMax` newer ones evict it.
  */
 
-import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey, sameActor } from "../actor.ts";
 import { touchDeclared } from "../declarations/end.ts";
 import { markDirty } from "../files/dirty-files.ts";
@@ -102,7 +101,7 @@ export function expireWrites(state: State, hold: Hold): void {
     expiredWrites.delete(id);
     expiredWrites.set(id, { actor, key, path, file, at: state.t });
   }
-  dropOldest(expiredWrites, limits.expiredWritesMax, oldest => expiredWrites.delete(oldest));
+  dropOldest(expiredWrites, state.limits.expiredWritesMax, oldest => expiredWrites.delete(oldest));
 }
 
 /** Returns the actor's locks with writes in flight, sorted, so that replay visits them in the same order. */

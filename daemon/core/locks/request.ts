@@ -1,7 +1,6 @@
 /** Grants, refuses or queues a lock request. Invariant: the handler checks everything before it changes anything. */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
 import { sameActor } from "../actor.ts";
 import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
@@ -89,7 +88,7 @@ function mayAsk(state: State, request: LockRequest): Refusal | null {
   if (known !== undefined) return mayAskAs(state, known, request);
   if (incarnation !== 0) return partEnded(session);
   const ended = state.sessions.ended.get(session);
-  if (ended !== undefined && ended + limits.endedMs > state.t) {
+  if (ended !== undefined && ended + state.limits.endedMs > state.t) {
     return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
   }
   return noRoom(state, null) ?? mayHold(state, request);
@@ -108,7 +107,7 @@ function partEnded(session: string): Refusal {
 
 function mayHold(state: State, { actor, files }: LockRequest): Refusal | null {
   const { held, queued } = countOfSession(state.locks.actors, actor.session);
-  const most = limits.locksPerSessionMax;
+  const most = state.limits.locksPerSessionMax;
   // In this direction: a broken command has no such number, and must not be refused but throw.
   const isTooMany = files.length + held + queued > most;
   if (!isTooMany) return null;
@@ -218,8 +217,8 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
 function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
   if (request.waitMs === 0) return lockHeld(state, request.actor, blocker);
   const { queued } = countOfSession(state.locks.actors, request.actor.session);
-  if (request.files.length + queued > limits.queuedPerSessionMax) {
-    const most = limits.queuedPerSessionMax;
+  const most = state.limits.queuedPerSessionMax;
+  if (request.files.length + queued > most) {
     return refuse(
       "too_many_locks",
       `a session may wait for ${most} files; wait for a directory, or for fewer`,

@@ -1,11 +1,10 @@
 /** Finds broken invariants of the merges. */
-import { limits } from "../../../protocol/limits.ts";
 import { rebuiltMerges } from "../rebuilt.ts";
 import { isSame } from "../same-index.ts";
 import type { State } from "../state.ts";
 import { baseKey, isOpen } from "./table.ts";
 
-export function* checkMerges({ merges }: State): Generator<string> {
+export function* checkMerges({ merges, limits }: State): Generator<string> {
   if (merges.all.size > limits.mergesMax) yield "there are more merges than may be";
   let n = 0;
   const running = new Set<string>();

@@ -5,7 +5,6 @@
  * ends, whoever runs it.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
@@ -109,7 +108,7 @@ function named({ merges }: MergeQueue): Refusal | null {
 }
 
 function noRoom(
-  { merges }: State,
+  { merges, limits }: State,
   { base, merges: asked }: MergeQueue,
   queue: ReadonlyMap<string, Merge>,
 ): Refusal | null {

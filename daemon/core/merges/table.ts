@@ -5,7 +5,7 @@
  * runs at a time; one that ended has no runner; a merge waits only for merges with smaller numbers, so no cycle can
  * arise; there are at most `limits.mergesMax`, of which the oldest that ended make room.
  */
-import { limits } from "../../../protocol/limits.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import type { MergeRow, MergeState } from "../../../protocol/merge.ts";
 import { assert } from "../assert.ts";
 import { endOf, scopeOf } from "../ids.ts";
@@ -15,6 +15,7 @@ import { SortedKeys } from "../sorted-keys.ts";
 import type { Runner } from "./commands.ts";
 
 export interface Merges {
+  readonly limits: Limits;
   /** Merges by id, in the order of their numbers. */
   readonly all: Map<string, Merge>;
   /** The number of the last merge queued. */
@@ -53,10 +54,10 @@ export const moves: { readonly [S in MergeState]: readonly MergeState[] } = {
   cancelled: [],
 };
 
-export function noMerges(): Merges {
+export function noMerges(limits: Limits): Merges {
   const [open, running, byRunner, byBound, waitFor] = [new Map(), new Map(), new Map(), new Map(), new Map()];
   const [ids, ends, ended] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
-  return { all: new Map(), count: 0, ids, ends, open, running, byRunner, byBound, waitFor, ended };
+  return { limits, all: new Map(), count: 0, ids, ends, open, running, byRunner, byBound, waitFor, ended };
 }
 
 export function baseKey({ project, base }: Pick<Merge, "project" | "base">): string {
@@ -131,7 +132,7 @@ function dropRunner(merges: Merges, merge: Merge): void {
 }
 
 function makeRoom(merges: Merges): void {
-  while (merges.all.size > limits.mergesMax && merges.ended.first !== undefined) {
+  while (merges.all.size > merges.limits.mergesMax && merges.ended.first !== undefined) {
     const key = merges.ended.first;
     const { id, project } = mergeOf(merges, key.slice(key.indexOf(" ") + 1));
     merges.ended.delete(key);

@@ -7,7 +7,6 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
 import type { HoldRow } from "../../../protocol/message.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { LockRequest } from "../commands.ts";
@@ -40,6 +39,7 @@ export const resume: Handler<"resume"> = (state, { actor, project, hold }, _meta
 
 /** Returns why the actor (null: a person) may not begin one more freeze, or null. */
 export function mayFreeze(state: State, actor: Actor | null, project: string): Refusal | null {
+  const { limits } = state;
   const { all } = state.freezes;
   if (all.size >= limits.freezesMax)
     return refuse("too_many_holds", `${limits.freezesMax} freezes are in force; wait until some end`);

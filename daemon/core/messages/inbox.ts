@@ -5,7 +5,6 @@
  * a message in no inbox does not exist; a read message is never delivered again.
  */
 
-import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
 import type { Step } from "../outcome.ts";
 import type { Letter, Message, Messages, State } from "../state.ts";
@@ -15,14 +14,14 @@ import { changeSender, dropLetter, letterAt, lettersOf, putLetter } from "./tabl
 /** Whether the inbox can take one more message: it is not full, or has a read message to evict. */
 export function hasRoom(messages: Messages, key: string): boolean {
   const inbox = messages.inboxes.get(key);
-  return inbox === undefined || inbox.all.size < limits.inboxMax || inbox.read.size > 0;
+  return inbox === undefined || inbox.all.size < messages.limits.inboxMax || inbox.read.size > 0;
 }
 
 /** Evicts the oldest read message if the inbox is full. */
 export function makeRoom(messages: Messages, key: string): void {
   const inbox = messages.inboxes.get(key);
   const oldest = inbox?.read.first;
-  if (inbox === undefined || inbox.all.size < limits.inboxMax || oldest === undefined) return;
+  if (inbox === undefined || inbox.all.size < messages.limits.inboxMax || oldest === undefined) return;
   dropLetter(messages, ...letterAt(messages, key, oldest));
 }
 

@@ -8,7 +8,6 @@
  */
 
 import type { FileNote } from "../../../hooks/seam/notices.ts";
-import { limits } from "../../../protocol/limits.ts";
 import { type Actor, actorKey } from "../actor.ts";
 import type { Handler } from "../handler.ts";
 import { dropOldest } from "../oldest.ts";
@@ -34,7 +33,9 @@ export const conflictNoted: Handler<"conflict_noted"> = (state, { key, path, sid
   if (!isNew) return;
   const [a, b] = [sideOf(first), sideOf(second)];
   addConflict(state.notes, id, { sides: [a, b] });
-  dropOldest(state.notes.conflicts, limits.conflictsToldMax, oldest => removeConflict(state.notes, oldest));
+  dropOldest(state.notes.conflicts, state.limits.conflictsToldMax, oldest =>
+    removeConflict(state.notes, oldest),
+  );
   const sessions = [first.actor.session, second.actor.session] as const;
   const event = { event: "file_conflict" as const, file: path, path, sessions };
   step.events.push({ event, about: sessions, project: session.project });
@@ -74,11 +75,11 @@ export function tellLater(state: State, { session, agent }: Whose, note: FileNot
   if (before?.notes.some(known => isSame(known.note, note))) return;
   notes.count += 1;
   const all = [...(before?.notes ?? []), { n: notes.count, note }];
-  const kept = all.slice(-limits.fileNotesMax);
+  const kept = all.slice(-state.limits.fileNotesMax);
   const dropped = (before?.dropped ?? 0) + all.length - kept.length;
   if (before !== undefined) removePending(notes, before);
   addPending(notes, { session, agent, notes: kept, dropped });
-  dropOldest(notes.pending, limits.notedActorsMax, (_key, oldest) => removePending(notes, oldest));
+  dropOldest(notes.pending, state.limits.notedActorsMax, (_key, oldest) => removePending(notes, oldest));
 }
 
 /** Takes back the agent's notices that are over before they reached it. */

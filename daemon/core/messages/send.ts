@@ -7,7 +7,6 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { Handler } from "../handler.ts";
@@ -117,7 +116,7 @@ function post(state: State, posted: Posted, posting: Posting, step: Step): Sent 
   const order = messages.count;
   const message = { id, order, project, from, letters, text, bytes, replyTo, thread, urgent, broadcast, at };
   if (letters.length > 0) addMessage(messages, message);
-  const shown = to.slice(0, limits.eventFilesMax);
+  const shown = to.slice(0, state.limits.eventFilesMax);
   const more = to.length > shown.length ? { more: to.length - shown.length } : {};
   step.events.push({
     event: { event: "message_sent", message: id, from, to: shown, ...more, project, urgent },
@@ -158,8 +157,8 @@ function recipientsOf(
 }
 
 function mayPost(state: State, { actor, bytes }: Posted, project: string): Refusal | null {
-  const { messages, t } = state;
-  const lately = (messages.sent.get(actor?.session ?? project) ?? []).filter(at => isLately(at, t));
+  const { messages, t, limits } = state;
+  const lately = (messages.sent.get(actor?.session ?? project) ?? []).filter(at => isLately(state, at));
   const [first] = lately;
   if (first !== undefined && lately.length >= limits.messageRateMax) {
     const seconds = Math.ceil((first + limits.messageRateMs - t) / 1000);
@@ -175,14 +174,14 @@ function mayPost(state: State, { actor, bytes }: Posted, project: string): Refus
 
 function allFull(state: State, to: readonly ActorRow[]): Refusal | null {
   if (to.some(row => hasRoom(state.messages, inboxKey(row)))) return null;
-  const names = to.map(row => row.name).slice(0, limits.recipientsNamedMax);
-  const error = `${names.join(", ")} has ${limits.inboxMax} unread messages already; message not sent`;
+  const names = to.map(row => row.name).slice(0, state.limits.recipientsNamedMax);
+  const error = `${names.join(", ")} has ${state.limits.inboxMax} unread messages already; message not sent`;
   return refuse("inbox_full", error, { to: names });
 }
 
 /** Evicts the oldest messages that all recipients have read, until `bytes` more fit. */
 function dropRead(messages: Messages, bytes: number): void {
-  while (messages.bytes + bytes > limits.messagesBytes) {
+  while (messages.bytes + bytes > messages.limits.messagesBytes) {
     const { first } = messages.read;
     const message = first === undefined ? undefined : messageAt(messages, first);
     if (message === undefined) return;
@@ -191,17 +190,18 @@ function dropRead(messages: Messages, bytes: number): void {
 }
 
 /** Records when the sender wrote, and forgets senders whose last message is too old to count. */
-function noteSent({ messages: { sent }, t }: State, by: string): void {
-  const lately = [...(sent.get(by) ?? []).filter(at => isLately(at, t)), t];
+function noteSent(state: State, by: string): void {
+  const { sent } = state.messages;
+  const lately = [...(sent.get(by) ?? []).filter(at => isLately(state, at)), state.t];
   sent.delete(by);
   sent.set(by, lately);
   for (const [sender, times] of sent) {
-    if (isLately(times.at(-1) ?? 0, t)) break;
+    if (isLately(state, times.at(-1) ?? 0)) break;
     sent.delete(sender);
   }
 }
 
-function isLately(at: number, t: number): boolean {
+function isLately({ t, limits }: State, at: number): boolean {
   return at + limits.messageRateMs > t;
 }
 

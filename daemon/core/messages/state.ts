@@ -1,6 +1,7 @@
 /** The state's types for context, messages and freezes. */
 
 import type { JsonValue } from "../../../protocol/context.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
@@ -40,6 +41,7 @@ export interface ContextItem {
 }
 
 export interface Messages {
+  readonly limits: Limits;
   readonly preimages: Preimages;
   /** Messages by id, in the order of sending. */
   readonly all: Map<string, Message>;
@@ -142,10 +144,11 @@ export function noFreezes(touched: Set<string>): Freezes {
   return { all: new Map(), count: 0, touched, paths: new PathIndex(), at, byOwner, byProject };
 }
 
-export function noMessages(touched: Set<string>, preimages: Preimages): Messages {
+export function noMessages(touched: Set<string>, preimages: Preimages, limits: Limits): Messages {
   const [inboxes, bySession, bySender] = [new Map(), new Map(), new Map()];
   const read = new SortedKeys();
   return {
+    limits,
     preimages,
     all: new Map(),
     count: 0,

@@ -8,7 +8,6 @@
  * grow with the number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
 import { countUngot } from "../messages/inbox.ts";
 import type { Session, State } from "../state.ts";
@@ -17,6 +16,7 @@ import { countAt, sessionsAt } from "./table.ts";
 
 /** Returns why one more session (of this process, if not null) cannot begin, or null. */
 export function noRoom(state: State, anchor: Anchor | null): Refusal | null {
+  const { limits } = state;
   const { live, idle } = state.sessions;
   if (anchor !== null && isCrowded(state, anchor)) {
     if (oldestWithNothing(state, anchor) !== undefined) return null;
@@ -39,7 +39,7 @@ export function whoMakesRoom(state: State, anchor: Anchor | null): Session | und
   if (anchor !== null && isCrowded(state, anchor)) return oldestWithNothing(state, anchor);
   const { live, idle } = state.sessions;
   const [first] = idle;
-  return live.size < limits.sessionsMax || first === undefined ? undefined : live.get(first);
+  return live.size < state.limits.sessionsMax || first === undefined ? undefined : live.get(first);
 }
 
 /** Updates `idle` and `present` for the sessions that the entry touched; `apply` calls it after each entry. */
@@ -57,7 +57,7 @@ export function settleRoom(state: State): void {
   touched.clear();
 }
 
-function isCrowded({ sessions }: State, anchor: Anchor): boolean {
+function isCrowded({ sessions, limits }: State, anchor: Anchor): boolean {
   return countAt(sessions, anchor) >= limits.sessionsPerProcessMax;
 }
 

@@ -6,7 +6,6 @@
  * task can be claimed, by its role too, and is for no other spawned agent.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
 import { defaultRole } from "../../../protocol/roles.ts";
 import { roleNamed } from "../declarations/mismatches.ts";
 import type { Handler } from "../handler.ts";
@@ -67,7 +66,7 @@ export const spawnCreate: Handler<"spawn_create"> = (state, command, _meta, step
     handle: null,
     state: "starting",
     stopping: false,
-    registerUntil: state.t + limits.spawnRegisterMs,
+    registerUntil: state.t + state.limits.spawnRegisterMs,
     session: null,
     result: null,
     output: null,
@@ -132,7 +131,7 @@ function tooDeep(depth: number, { depthMax, replaces }: SpawnCreate): Refusal | 
   return refuse("spawn_depth", error, { depth, depthMax });
 }
 
-function noRoom({ spawns }: State, project: string, { liveMax }: SpawnCreate): Refusal | null {
+function noRoom({ spawns, limits }: State, project: string, { liveMax }: SpawnCreate): Refusal | null {
   const live = spawns.live.get(project)?.size ?? 0;
   if (live >= liveMax) {
     const error = `${project} has ${live} spawned agents that have not ended, as many as it may; stop one (kite agents, kite stop NAME), or raise spawnMax in your config.json`;

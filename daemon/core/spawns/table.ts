@@ -5,7 +5,7 @@
  * have not ended a project has each name once, and each task belongs to one; there are at most `limits.spawnsMax`, of
  * which the oldest ended ones make room.
  */
-import { limits } from "../../../protocol/limits.ts";
+import type { Limits } from "../../../protocol/limits.ts";
 import type { SpawnRow } from "../../../protocol/spawn.ts";
 import { assert } from "../assert.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
@@ -13,6 +13,7 @@ import { SortedKeys } from "../sorted-keys.ts";
 import { isFinal } from "./transitions.ts";
 
 export interface Spawns {
+  readonly limits: Limits;
   /** Records by id, in the order of their numbers. */
   readonly all: Map<string, Spawn>;
   /** The number of the last record. */
@@ -50,16 +51,16 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   readonly revokedUntil: number | null;
 }
 
-export function noSpawns(): Spawns {
+export function noSpawns(limits: Limits): Spawns {
   const [bySession, live, names, byTask] = [new Map(), new Map(), new Map(), new Map()];
-  return { all: new Map(), count: 0, ended: new SortedKeys(), bySession, live, names, byTask };
+  return { limits, all: new Map(), count: 0, ended: new SortedKeys(), bySession, live, names, byTask };
 }
 
 /** Adds a record whose number is the highest. Drops the oldest ended ones that are too many. */
 export function addSpawn(spawns: Spawns, spawn: Spawn): void {
   spawns.all.set(spawn.id, spawn);
   list(spawns, spawn);
-  while (spawns.all.size > limits.spawnsMax && spawns.ended.first !== undefined)
+  while (spawns.all.size > spawns.limits.spawnsMax && spawns.ended.first !== undefined)
     removeSpawn(spawns, spawnOf(spawns, spawns.ended.first.slice(numberDigits + 1)));
 }
 

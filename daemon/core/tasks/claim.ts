@@ -6,7 +6,6 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { limits } from "../../../protocol/limits.ts";
 import { isGrave } from "../../../protocol/roles.ts";
 import type { DependencyRow } from "../../../protocol/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
@@ -146,6 +145,7 @@ function bestOf(
 
 /** Returns why the actor may not have one more claim, or null: it must be alive or new, and below its limit. */
 export function mayClaim(state: State, { session, incarnation }: Actor): Refusal | null {
+  const { limits } = state;
   const { live, ended } = state.sessions;
   const known = live.get(session);
   const endedAt = ended.get(session);

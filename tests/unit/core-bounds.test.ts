@@ -1,0 +1,59 @@
+/** The bounds of the core's tables: other tests fill tables with small ones, so this one holds the product's. */
+import { expect, it } from "vitest";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { emptyState, type State } from "../../daemon/core/state.ts";
+import { limits } from "../../protocol/limits.ts";
+import { bounded } from "./core-world.ts";
+
+/** The bounds of the state, and of its tables that make room by themselves. */
+function boundsOf(state: State) {
+  const { limits: own, declarations, debates, messages, checks, spawns, merges } = state;
+  return [own, ...[declarations, debates, messages, checks, spawns, merges].map(table => table.limits)];
+}
+
+it("a state has the product's bounds, new or from a snapshot, and others where a test gives them", () => {
+  for (const bounds of boundsOf(emptyState())) expect(bounds).toBe(limits);
+  const small = bounded({ inboxMax: 3 });
+  for (const bounds of boundsOf(small)) expect(bounds).toEqual({ ...limits, inboxMax: 3 });
+  const back = readState(writeState(small));
+  for (const bounds of boundsOf(back)) expect(bounds).toBe(limits);
+});
+
+it("the product's tables hold so many rows", () => {
+  expect(limits).toMatchObject({
+    sessionsMax: 10_000,
+    sessionsAnchoredMax: 20_000,
+    sessionsPerProcessMax: 64,
+    locksPerSessionMax: 10_000,
+    queuedPerSessionMax: 5_000,
+    expiredWritesMax: 1_000,
+    claimsPerSessionMax: 1_000,
+    writesMax: 10_000,
+    writersPerFileMax: 8,
+    settledWorkMax: 2_000,
+    mergeRisksMax: 1_000,
+    fileNotesMax: 5,
+    notedActorsMax: 1_000,
+    conflictsToldMax: 10_000,
+    declarationsMax: 10_000,
+    declarationsEndedMax: 1_000,
+    declaredFilesMax: 100,
+    debatesMax: 200,
+    debatesPerProjectMax: 20,
+    debatesOpenMax: 10,
+    debateParticipantsMax: 100,
+    inboxMax: 1_000,
+    messageRateMax: 20,
+    messagesBytes: 64 * 1024 * 1024,
+    freezesMax: 1_000,
+    freezesPerActorMax: 2,
+    contextKeysMax: 10_000,
+    contextBytes: 64 * 1024 * 1024,
+    checkResultsMax: 1_000,
+    spawnsMax: 500,
+    mergesMax: 1_000,
+    mergesOpenMax: 100,
+    repliesMax: 100_000,
+    repliesChars: 16 * 1024 * 1024,
+  });
+});
