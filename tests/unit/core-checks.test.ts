@@ -4,8 +4,7 @@ import { checkStatuses } from "../../daemon/core/checks/status.ts";
 import type { CheckRecord } from "../../daemon/core/checks/table.ts";
 import { commandTraits } from "../../daemon/core/command-traits.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { limits } from "../../protocol/limits.ts";
-import { actor, World } from "./core-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
 
 const command = "c".repeat(64);
 const clean = { commit: "a".repeat(40), dirty: "0".repeat(64) };
@@ -74,14 +73,15 @@ describe("a result", () => {
   });
 
   it("drops the oldest of too many", () => {
-    const w = new World();
-    for (let n = 0; n <= limits.checkResultsMax; n += 1) {
+    const checkResultsMax = 10;
+    const w = new World(bounded({ checkResultsMax }));
+    for (let n = 0; n <= checkResultsMax; n += 1) {
       record(w, `n${n}`);
-      if (n === limits.checkResultsMax - 1) record(w, "n0");
+      if (n === checkResultsMax - 1) record(w, "n0");
     }
-    expect(names(w)).toHaveLength(limits.checkResultsMax);
+    expect(names(w)).toHaveLength(checkResultsMax);
     expect(names(w)[0]).toBe("n2");
-    expect(names(w).slice(-2)).toEqual(["n0", `n${limits.checkResultsMax}`]);
+    expect(names(w).slice(-2)).toEqual(["n0", `n${checkResultsMax}`]);
   });
 
   it("keeps its invariants under watch", () => {

@@ -2,13 +2,14 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor } from "./core-world.ts";
+import { actor, bounded } from "./core-world.ts";
 import { closeOf, DebateWorld, enterOf, hypotheses, openOf } from "./debate-world.ts";
 
+const bounds = { debatesMax: 30, debateParticipantsMax: 15, inboxMax: 30 };
 let w: DebateWorld;
 
 beforeEach(() => {
-  w = new DebateWorld();
+  w = new DebateWorld(bounded(bounds));
   for (const session of ["ann", "bob", "cyd"]) w.begin(session);
 });
 
@@ -61,10 +62,10 @@ describe("to open", () => {
         w.do({ type: "agent_begin", session, agent, name: null });
       }
     }
-    for (let i = w.state.sessions.live.size; i < limits.debateParticipantsMax - 2; i += 1) w.begin(`s${i}`);
+    for (let i = w.state.sessions.live.size; i < bounds.debateParticipantsMax - 2; i += 1) w.begin(`s${i}`);
     const reply = w.open();
     const participants = reply.ok ? (reply["participants"] as readonly { agent: string | null }[]) : [];
-    expect(participants).toHaveLength(limits.debateParticipantsMax);
+    expect(participants).toHaveLength(bounds.debateParticipantsMax);
     expect(participants.filter(one => one.agent !== null)).toHaveLength(2);
   });
 
@@ -423,7 +424,7 @@ describe("the participants", () => {
 
   it("that are full, gone or elsewhere are left out, and the debate goes on", () => {
     w.open("ann");
-    for (let i = 0; w.inbox("bob").length < limits.inboxMax; i += 1) {
+    for (let i = 0; w.inbox("bob").length < bounds.inboxMax; i += 1) {
       if (i % limits.messageRateMax === 0) w.pass(limits.messageRateMs);
       const text = { text: "x", bytes: 1, replyTo: null, urgent: false, wallMs: 0 };
       w.do({ type: "message_send", actor: null, project: "/p", to: "bob", ...text });
@@ -510,16 +511,16 @@ describe("bounds", () => {
   });
 
   it("of all debates drop the oldest closed one, never an open one", () => {
-    for (let i = 0; i < limits.debatesMax; i += 1) w.open(null, { project: `/${i % 20}` });
+    for (let i = 0; i < bounds.debatesMax; i += 1) w.open(null, { project: `/${i % 4}` });
     expect(w.open(null, { project: "/new" })).toMatchObject({ code: "too_many_debates" });
     for (const id of ["d-0-9", "d-0-3"]) w.do(closeOf(null, id, "race", { force: true }));
     expect(w.open(null, { project: "/new" })).toMatchObject({ ok: true });
     expect(w.state.debates.all.has("d-0-3")).toBe(false);
     expect(w.state.debates.all.has("d-0-9")).toBe(true);
-    expect(w.state.debates.all.size).toBe(limits.debatesMax);
+    expect(w.state.debates.all.size).toBe(bounds.debatesMax);
     // The verdict goes with its debate.
     expect(w.state.context.items.has("/2\ndebate/d-0-3")).toBe(false);
-    expect(w.state.context.items.has("/8\ndebate/d-0-9")).toBe(true);
+    expect(w.state.context.items.has("/0\ndebate/d-0-9")).toBe(true);
     expect(w.events).toEqual(["debate opened", "context_changed"]);
   });
 

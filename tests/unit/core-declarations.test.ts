@@ -8,7 +8,7 @@ import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
 import { declarationExample } from "../../protocol/declaration-example.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor, World } from "./core-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
 
 const ann = actor("ann");
 const bob = actor("bob");
@@ -39,8 +39,10 @@ class Declaring extends World {
   }
 }
 
+const bounds = { declarationsMax: 30, declarationsEndedMax: 10 };
+
 function world(...names: string[]): Declaring {
-  const w = new Declaring();
+  const w = new Declaring(bounded(bounds));
   for (const name of names.length === 0 ? ["ann", "bob"] : names) w.begin(name, { name });
   return w;
 }
@@ -145,11 +147,11 @@ describe("a declaration", () => {
 
   it("outlives its session in the history, which is bounded", () => {
     const w = world();
-    for (let n = 0; n <= limits.declarationsEndedMax; n += 1) w.declare(ann, { anew: true, task: `t${n}` });
+    for (let n = 0; n <= bounds.declarationsEndedMax; n += 1) w.declare(ann, { anew: true, task: `t${n}` });
     w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
     expect(w.state.declarations.live.size).toBe(0);
-    expect(w.ended()).toHaveLength(limits.declarationsEndedMax);
-    expect(w.ended().at(-1)).toBe(`ann: t${limits.declarationsEndedMax}`);
+    expect(w.ended()).toHaveLength(bounds.declarationsEndedMax);
+    expect(w.ended().at(-1)).toBe(`ann: t${bounds.declarationsEndedMax}`);
   });
 
   it("goes on with the process that goes on under another id", () => {
@@ -168,7 +170,7 @@ describe("a declaration", () => {
     w.declare(ann, { task: "one", files: [file("src/")] });
     w.declare(ann, { anew: true, task: "two", files: [file("src/a.ts")] });
     const read = readState(writeState(w.state));
-    expect(read.declarations).toEqual(w.state.declarations);
+    expect({ ...read.declarations, limits: w.state.limits }).toEqual(w.state.declarations);
   });
 });
 
@@ -280,7 +282,7 @@ describe("a notice of an overlap", () => {
       (w: Declaring) => w.do({ type: "session_end", session: "bob", incarnation: null, cause: "ended" }),
       (w: Declaring) => w.declare(bob, { anew: true, task: "something else" }),
       (w: Declaring) => {
-        for (let i = 0; i < limits.declarationsMax - 2; i += 1)
+        for (let i = 0; i < bounds.declarationsMax - 2; i += 1)
           w.declare({ ...actor("cyd"), agent: `a${i}` }, { task: "x" });
       },
     ]) {

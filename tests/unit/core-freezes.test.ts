@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor, lockOf, World } from "./core-world.ts";
+import { actor, bounded, lockOf, World } from "./core-world.ts";
 
 function hold(w: World, by: string | Actor | null, files: readonly string[], ttlMs = 60_000): Reply {
   return w.do({
@@ -19,8 +19,10 @@ function hold(w: World, by: string | Actor | null, files: readonly string[], ttl
 const resume = (w: World, by: string | null, id: string | null = null, project = "/p") =>
   w.do({ type: "resume", actor: by === null ? null : actor(by), project, hold: id });
 
+const freezesMax = 10;
+
 function world(...sessions: string[]): World {
-  const w = new World();
+  const w = new World(bounded({ freezesMax }));
   for (const session of sessions) w.begin(session);
   return w;
 }
@@ -147,8 +149,8 @@ it("there are so many holds at most, whoever asks", () => {
   const { files } = lockOf("x", ["a"], 0);
   const rest = { actor: null, text: "wait", bytes: 4, hold: { files, ttlMs: 60_000 }, wallMs: w.now };
   const ask = (project: string) => w.do({ type: "broadcast", ...rest, project });
-  for (let i = 0; i < limits.freezesMax; i += 1) ask(`/${i}`);
-  expect(w.state.freezes.all.size).toBe(limits.freezesMax);
+  for (let i = 0; i < freezesMax; i += 1) ask(`/${i}`);
+  expect(w.state.freezes.all.size).toBe(freezesMax);
   expect(ask("/p")).toMatchObject({ code: "too_many_holds" });
   expect(resume(w, null, null, "/0")).toMatchObject({ ok: true });
   expect(ask("/p")).toMatchObject({ ok: true });

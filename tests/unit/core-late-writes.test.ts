@@ -5,7 +5,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import type { LockRequest } from "../../daemon/core/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor, World, waits } from "./core-world.ts";
+import { actor, bounded, World, waits } from "./core-world.ts";
 
 const turn = { kind: "turn", depth: 16, waitMs: limits.hookWaitMs, placeMs: limits.placeMs } as const;
 const child: Actor = { session: "a", agent: "child", incarnation: 0 };
@@ -215,7 +215,8 @@ describe("a late write", () => {
   });
 
   it("is remembered of the latest, up to a bound", () => {
-    const w = new World();
+    const expiredWritesMax = 10;
+    const w = new World(bounded({ expiredWritesMax }));
     const files = Array.from({ length: 3 }, (_, i) => `f${i}`);
     for (const [i, file] of files.entries()) {
       edit(w, `s${i}`, file, `use${i}`);
@@ -224,12 +225,11 @@ describe("a late write", () => {
     expect([...w.state.locks.expiredWrites.values()].map(({ file }) => file)).toEqual(files);
     for (const [key, one] of [...w.state.locks.expiredWrites]) {
       w.state.locks.expiredWrites.delete(key);
-      for (let n = 0; n < limits.expiredWritesMax; n += 1)
-        w.state.locks.expiredWrites.set(`${key} ${n}`, one);
+      for (let n = 0; n < expiredWritesMax; n += 1) w.state.locks.expiredWrites.set(`${key} ${n}`, one);
     }
     edit(w, "a", "x", "use-a");
     revoke(w, "x");
-    expect(w.state.locks.expiredWrites.size).toBe(limits.expiredWritesMax);
+    expect(w.state.locks.expiredWrites.size).toBe(expiredWritesMax);
     expect(landed(w, "a", "use-a")).toHaveLength(1);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor, World, waits } from "./core-world.ts";
+import { actor, bounded, World, waits } from "./core-world.ts";
 
 function grantOf(reply: unknown): number {
   return Number(String((reply as { token?: string }).token).split(".")[2]);
@@ -571,17 +571,18 @@ describe("retries", () => {
 });
 
 it("bounds what one session may hold", () => {
-  const w = new World();
-  const files = Array.from({ length: limits.locksPerSessionMax }, (_, i) => `f${i}`);
+  const locksPerSessionMax = 10;
+  const w = new World(bounded({ locksPerSessionMax }));
+  const files = Array.from({ length: locksPerSessionMax }, (_, i) => `f${i}`);
   expect(w.lock("a", files)).toMatchObject({ ok: true });
   expect(w.lock("a", "more")).toMatchObject({ code: "too_many_locks" });
   expect(w.lock("b", "more")).toMatchObject({ ok: true });
 });
 
 it("bounds what one session may wait for, by the files that its requests name", () => {
-  const w = new World();
-  const each = limits.filesMax;
-  const files = Array.from({ length: limits.queuedPerSessionMax }, (_, i) => `f${i}`);
+  const [queuedPerSessionMax, each] = [50, 10];
+  const w = new World(bounded({ queuedPerSessionMax }));
+  const files = Array.from({ length: queuedPerSessionMax }, (_, i) => `f${i}`);
   w.lock("b", files.concat("one"));
   for (let at = 0; at < files.length; at += each) {
     expect(w.lock("a", files.slice(at, at + each))).toBe(waits);

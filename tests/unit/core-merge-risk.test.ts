@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { limits } from "../../protocol/limits.ts";
-import { actor, World } from "./core-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
 
 class Worktrees extends World {
   /** The actor wrote a file of the worktree; returns which risks were told to whom. */
@@ -24,8 +23,10 @@ function ends(w: World, session: string): void {
   w.do({ type: "session_end", session, incarnation: null, cause: "ended" });
 }
 
+const mergeRisksMax = 10;
+
 function world(...sessions: readonly string[]): Worktrees {
-  const w = new Worktrees();
+  const w = new Worktrees(bounded({ mergeRisksMax }));
   for (const session of sessions) w.begin(session);
   return w;
 }
@@ -86,11 +87,11 @@ describe("a file with work in two worktrees", () => {
 
   it("is remembered over a snapshot, up to a bound", () => {
     const w = world("a", "b");
-    for (let i = 0; i <= limits.mergeRisksMax; i += 1) {
+    for (let i = 0; i <= mergeRisksMax; i += 1) {
       w.wrote("a", "/p", `${i}`);
       w.wrote("b", "/pay", `${i}`);
     }
-    expect(w.state.risks.size).toBe(limits.mergeRisksMax);
+    expect(w.state.risks.size).toBe(mergeRisksMax);
     const text = writeState(w.state);
     expect(writeState(readState(text))).toBe(text);
   });

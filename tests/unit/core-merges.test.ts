@@ -6,7 +6,7 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MergeReason, MergeRow } from "../../protocol/merge.ts";
-import { actor, World } from "./core-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
 
 type Queue = Extract<Command, { type: "merge_queue" }>;
 type Take = Extract<Command, { type: "merge_take" }>;
@@ -149,15 +149,16 @@ describe("the queue of a base", () => {
   });
 
   it("has bounds", () => {
-    const w = new MergeWorld();
-    for (let n = 0; n < limits.mergesOpenMax; n += 1) w.queue("r1", [`b${n}`]);
+    const [mergesMax, mergesOpenMax] = [50, 10];
+    const w = new MergeWorld(bounded({ mergesMax, mergesOpenMax }));
+    for (let n = 0; n < mergesOpenMax; n += 1) w.queue("r1", [`b${n}`]);
     expect(w.queue("r2", ["one-more"])).toMatchObject({ code: "too_many_merges" });
-    for (let n = 0; n < limits.mergesMax - limits.mergesOpenMax; n += 1)
-      w.queue("r3", [`b${n % limits.mergesOpenMax}`], { base: ref(`base${Math.floor(n / 100)}`) });
+    for (let n = 0; n < mergesMax - mergesOpenMax; n += 1)
+      w.queue("r3", [`b${n % mergesOpenMax}`], { base: ref(`base${Math.floor(n / mergesOpenMax)}`) });
     expect(w.queue("r2", ["a"], { base: ref("other") })).toMatchObject({ code: "too_many_merges" });
     const first = w.run("r1", { is: "merged", commit });
     expect(w.queue("r2", ["a"], { base: ref("other") })).toMatchObject({ ok: true });
-    expect(w.state.merges.all.size).toBe(limits.mergesMax);
+    expect(w.state.merges.all.size).toBe(mergesMax);
     expect(w.state.merges.all.has(first.id)).toBe(false);
   });
 

@@ -8,7 +8,7 @@ import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import { Random } from "../simulation/random.ts";
-import { actor, World } from "./core-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
 
 function send(
   w: World,
@@ -48,8 +48,13 @@ const inbox = (w: World, of: string | Actor) =>
 
 const events = (w: World) => w.steps.flatMap(s => s.events.map(e => e.event.event));
 
+const inboxMax = 50;
+
 function world(...sessions: string[]): World {
-  const w = new World();
+  return begun(new World(bounded({ inboxMax })), sessions);
+}
+
+function begun(w: World, sessions: readonly string[]): World {
   for (const session of sessions) w.begin(session);
   return w;
 }
@@ -292,11 +297,11 @@ describe("who has gone", () => {
 
 /** Fills an inbox to its bound, slowly enough for a person at a terminal. */
 function fill(w: World, to: string): void {
-  for (let n = 0; n < limits.inboxMax; n += 1) {
+  for (let n = 0; n < inboxMax; n += 1) {
     send(w, null, to, { text: `${n}` });
     w.now += limits.messageRateMs / limits.messageRateMax;
   }
-  expect(inbox(w, to)).toHaveLength(limits.inboxMax);
+  expect(inbox(w, to)).toHaveLength(inboxMax);
 }
 
 describe("an inbox that is full of what nobody has read", () => {
@@ -305,7 +310,7 @@ describe("an inbox that is full of what nobody has read", () => {
     fill(w, "bob");
     expect(send(w, "ann", "bob", { text: "more" })).toMatchObject({ code: "inbox_full", to: ["bob"] });
     expect(inbox(w, "bob")[0]).toBe("0 unread");
-    expect(inbox(w, "bob")).toHaveLength(limits.inboxMax);
+    expect(inbox(w, "bob")).toHaveLength(inboxMax);
     // What was refused counts for nothing.
     expect(w.state.messages.sent.get("ann")).toBeUndefined();
   });
@@ -319,7 +324,7 @@ describe("an inbox that is full of what nobody has read", () => {
       full: [{ id: "bob" }],
     });
     expect(inbox(w, "cyd")).toEqual(["news unread"]);
-    expect(inbox(w, "bob")).toHaveLength(limits.inboxMax);
+    expect(inbox(w, "bob")).toHaveLength(inboxMax);
     const posted = { project: "/p", text: "call", bytes: 4, wallMs: 1, hold: null };
     expect(w.do({ type: "broadcast", actor: actor("ann"), ...posted })).toMatchObject({
       ok: true,
@@ -341,7 +346,7 @@ describe("an inbox that is full of what nobody has read", () => {
     expect(send(w, "ann", "bob", { text: "b" })).toMatchObject({ ok: true });
     expect(send(w, "ann", "bob", { text: "c" })).toMatchObject({ code: "inbox_full" });
     expect(inbox(w, "bob").slice(-2)).toEqual(["a unread", "b unread"]);
-    expect(inbox(w, "bob")).toHaveLength(limits.inboxMax);
+    expect(inbox(w, "bob")).toHaveLength(inboxMax);
   });
 
   it("takes nothing back that did not arrive, keeps what is in it, and its session is told all the same", () => {
@@ -360,7 +365,7 @@ describe("an inbox that is full of what nobody has read", () => {
       project: "/p",
     });
     expect(inbox(w, "ann")[0]).toBe("0 unread");
-    expect(inbox(w, "ann")).toHaveLength(limits.inboxMax);
+    expect(inbox(w, "ann")).toHaveLength(inboxMax);
     expect([...w.state.messages.all.values()].some(({ text }) => text === "lost")).toBe(false);
   });
 
@@ -444,7 +449,7 @@ describe("bounds", () => {
 
   it("of an inbox let what was read go, and refuse where nothing was", () => {
     const w = world("ann", "bob");
-    for (let n = 0; n < limits.inboxMax; n += 1) {
+    for (let n = 0; n < inboxMax; n += 1) {
       send(w, "ann", "bob", { text: String(n) });
       w.pass(limits.messageRateMs / limits.messageRateMax);
     }
@@ -472,7 +477,7 @@ it.each([1, 2, 3])(
   "an inbox that is read while messages leave it shows each that stays once (seed %i)",
   seed => {
     const random = new Random(seed);
-    const w = world("ann", "bob");
+    const w = begun(new World(), ["ann", "bob"]);
     const text = (n: number) => `${n % 3 === 0 ? "stays" : "goes"} ${n}`;
     const numbers = Array.from({ length: 600 }, (_, n) => n);
     for (const n of numbers) {

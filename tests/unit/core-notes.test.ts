@@ -5,7 +5,7 @@ import type { WriteNote } from "../../daemon/core/commands.ts";
 import { tellLater } from "../../daemon/core/messages/notices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor, World } from "./core-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
 
 const helper: Actor = { session: "a", agent: "helper", incarnation: 0 };
 
@@ -58,8 +58,10 @@ class Told extends World {
   }
 }
 
+const notedActorsMax = 10;
+
 function world(...sessions: readonly string[]): Told {
-  const w = new Told();
+  const w = new Told(bounded({ notedActorsMax }));
   for (const session of sessions) w.begin(session);
   return w;
 }
@@ -102,9 +104,8 @@ describe("what an agent is to be told", () => {
   it("of more agents than may: those noted first are forgotten", () => {
     const { state } = world("a");
     const note = { what: "bypassed", file: "/p/x", mine: true, other: "b" } as const;
-    for (let n = 0; n <= limits.notedActorsMax; n += 1)
-      tellLater(state, { session: "a", agent: `${n}` }, note);
-    expect(state.notes.pending.size).toBe(limits.notedActorsMax);
+    for (let n = 0; n <= notedActorsMax; n += 1) tellLater(state, { session: "a", agent: `${n}` }, note);
+    expect(state.notes.pending.size).toBe(notedActorsMax);
     expect(state.notes.pending.has("a\n0")).toBe(false);
     expect(check(state)).toEqual([]);
   });

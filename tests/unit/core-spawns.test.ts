@@ -8,7 +8,7 @@ import { isFinal, mayMove, transitions } from "../../daemon/core/spawns/transiti
 import { trailOf } from "../../daemon/trail/from-events.ts";
 import { limits } from "../../protocol/limits.ts";
 import { spawnStates } from "../../protocol/spawn.ts";
-import { actor } from "./core-world.ts";
+import { actor, bounded } from "./core-world.ts";
 import { claimOf, TaskWorld, updateOf } from "./task-world.ts";
 
 class SpawnWorld extends TaskWorld {
@@ -430,16 +430,17 @@ describe("a request", () => {
 });
 
 it("the oldest that has ended makes room, and none that has not", () => {
-  const w = new SpawnWorld();
+  const spawnsMax = 10;
+  const w = new SpawnWorld(bounded({ spawnsMax }));
   const first = w.spawn();
   const second = w.spawn({ project: "/q" });
   w.put(second, { state: "failed" });
-  for (let n = 2; n < limits.spawnsMax; n += 1) w.put(w.spawn(), { state: "stopped" });
-  expect(w.state.spawns.all.size).toBe(limits.spawnsMax);
+  for (let n = 2; n < spawnsMax; n += 1) w.put(w.spawn(), { state: "stopped" });
+  expect(w.state.spawns.all.size).toBe(spawnsMax);
   w.spawn();
   expect(w.state.spawns.all.has(second)).toBe(false);
   expect(w.state.spawns.all.has(first)).toBe(true);
-  expect(w.state.spawns.all.size).toBe(limits.spawnsMax);
+  expect(w.state.spawns.all.size).toBe(spawnsMax);
 });
 
 it("a snapshot keeps everything", () => {

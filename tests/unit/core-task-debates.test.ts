@@ -2,14 +2,15 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { openDebateOf } from "../../daemon/core/tasks/debate.ts";
-import { limits } from "../../protocol/limits.ts";
+import { bounded } from "./core-world.ts";
 import { closeOf, openOf } from "./debate-world.ts";
 import { createOf, TaskWorld, updateOf } from "./task-world.ts";
 
+const debatesMax = 20;
 let w: TaskWorld;
 
 beforeEach(() => {
-  w = new TaskWorld();
+  w = new TaskWorld(bounded({ debatesMax }));
   w.begin("ann");
   w.do(openOf());
 });
@@ -99,7 +100,7 @@ describe("a task's debate", () => {
   it("counts as closed where it made room for later ones", () => {
     w.create({ description: "it", debate: "d-0-1" });
     w.do(closeOf(null, "d-0-1", "race", { force: true }));
-    for (let i = 0; i < limits.debatesMax; i += 1) w.do(openOf(null, { project: `/${i % 20}` }));
+    for (let i = 0; i < debatesMax; i += 1) w.do(openOf(null, { project: `/${i % 4}` }));
     expect(w.state.debates.all.has("d-0-1")).toBe(false);
     expect(isOpen("it")).toBe(null);
   });

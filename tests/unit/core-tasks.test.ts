@@ -7,6 +7,7 @@ import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { claimerOf, latestFinished } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskStatus } from "../../protocol/task.ts";
+import { bounded } from "./core-world.ts";
 import { claimOf, createOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
 
 let w: TaskWorld;
@@ -492,7 +493,9 @@ describe("to forget", () => {
 });
 
 it("a session works on so many tasks at most", () => {
-  const max = limits.claimsPerSessionMax;
+  const max = 10;
+  w = new TaskWorld(bounded({ claimsPerSessionMax: max }));
+  for (const session of ["ann", "bob"]) w.begin(session);
   for (const count of [max, 1]) {
     expect(run(createOf(Array.from({ length: count }, () => ({ description: "it" }))))).toMatchObject({
       ok: true,

@@ -3,7 +3,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import type { WriteNote } from "../../daemon/core/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actor, World } from "./core-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
 
 function note(files: string | readonly string[], more: Partial<WriteNote> = {}): WriteNote {
   const names = typeof files === "string" ? [files] : files;
@@ -36,8 +36,10 @@ class Works extends World {
   }
 }
 
+const bounds = { settledWorkMax: 10, writesMax: 20 };
+
 function world(...sessions: readonly string[]): Works {
-  const w = new Works();
+  const w = new Works(bounded(bounds));
   for (const session of sessions) w.begin(session);
   return w;
 }
@@ -102,13 +104,13 @@ describe("whose work is in a file", () => {
 
   it("that settled is remembered within a bound, the latest", () => {
     const w = world("a");
-    const names = Array.from({ length: limits.settledWorkMax + 1 }, (_, n) => `f${n}`);
+    const names = Array.from({ length: bounds.settledWorkMax + 1 }, (_, n) => `f${n}`);
     w.wrote("a", names);
     const settled = names.map(name => ({ key: `n:/p/${name}`, seq: w.state.seq }));
     w.do({ type: "writes_settled", settled });
-    expect(w.state.writes.settled.size).toBe(limits.settledWorkMax);
+    expect(w.state.writes.settled.size).toBe(bounds.settledWorkMax);
     w.do({ type: "work_returned", actor: actor("a"), noted: note("f1") });
-    expect(w.state.writes.settled.size).toBe(limits.settledWorkMax - 1);
+    expect(w.state.writes.settled.size).toBe(bounds.settledWorkMax - 1);
   });
 
   it("outlives the session, under the name it had", () => {
@@ -141,7 +143,7 @@ describe("whose work is in a file", () => {
     const many = Array.from({ length: limits.writersPerFileMax + 2 }, (_, i) => `s${i}`);
     for (const one of many) w.wrote(one, "x");
     expect(w.writers("x")).toEqual(many.slice(2));
-    const files = Array.from({ length: limits.writesMax }, (_, i) => `f${i}`);
+    const files = Array.from({ length: bounds.writesMax }, (_, i) => `f${i}`);
     w.wrote("s0", files);
     expect(w.writers("x")).toEqual([]);
     expect(w.writers("f0")).toEqual(["s0"]);
