@@ -12,14 +12,16 @@ import { firstBlocker } from "./locks/blockers.ts";
 import type { ActorLocks } from "./locks/by-actor.ts";
 import { cycleOf } from "./locks/deadlock.ts";
 import { checkMerges } from "./merges/check.ts";
+import { Preimages } from "./preimages.ts";
 import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./rebuilt.ts";
 import { isSame } from "./same-index.ts";
 import { isAlive } from "./sessions/kinship.ts";
-import { isPresent, settlePresence } from "./sessions/present.ts";
+import { isPresent } from "./sessions/present.ts";
+import { Revisions } from "./sessions/revisions.ts";
 import { isIdle } from "./sessions/room.ts";
-import { nameKey } from "./sessions/table.ts";
+import { enterPresent, nameKey, noSessions } from "./sessions/table.ts";
 import { addToSet } from "./sets.ts";
-import { emptyState, type Hold, type Locks, type State } from "./state.ts";
+import type { Hold, Locks, State } from "./state.ts";
 import { checkTaskRisks } from "./tasks/check-risks.ts";
 import { findCycle } from "./tasks/cycle.ts";
 import { claimerOf, isDone } from "./tasks/table.ts";
@@ -121,10 +123,10 @@ function* checkSessions(state: State): Generator<string> {
       if (!names.has(`${base}-${n}`)) yield `${base}-${n} is free, below ${from}`;
   }
   if (state.sessions.numbered.size !== fresh.numbered.size) yield "numbered names of nobody are indexed";
-  const there = emptyState();
+  const there = noSessions(new Set(), new Preimages(), new Revisions());
   for (const session of state.sessions.live.values())
-    if (isPresent(state, session)) settlePresence({ ...state, sessions: there.sessions }, session);
-  if (!isSame(state.sessions.present, there.sessions.present)) yield "who is present is noted wrong";
+    if (isPresent(state, session)) enterPresent(there, session);
+  if (!isSame(state.sessions.present, there.present)) yield "who is present is noted wrong";
   yield* checkRoom(state);
 }
 

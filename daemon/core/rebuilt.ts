@@ -6,11 +6,12 @@ import { addDebate, type Debates, noDebates } from "./debates/table.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
 import { addMerge, type Merges, noMerges } from "./merges/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
+import { noFreezes } from "./messages/state.ts";
 import { Preimages } from "./preimages.ts";
 import { Revisions } from "./sessions/revisions.ts";
-import { addSession } from "./sessions/table.ts";
+import { addSession, noSessions } from "./sessions/table.ts";
 import { addSpawn, noSpawns, type Spawns } from "./spawns/table.ts";
-import { emptyState, type Freezes, type Locks, type Sessions } from "./state.ts";
+import { type Freezes, type Locks, noLocks, type Sessions } from "./state.ts";
 import { insertTasks, noTasks, type Tasks } from "./tasks/table.ts";
 
 /** Returns the tasks with their derived fields rebuilt; see `rebuiltIndexes`. */
@@ -23,7 +24,7 @@ export function rebuiltTasks(tasks: Tasks): Tasks {
 
 /** Returns the locks with their derived fields rebuilt from holds and waiters, to compare with the live ones. */
 export function rebuiltIndexes(locks: Locks): Locks {
-  const fresh = emptyState().locks;
+  const fresh = noLocks(new Set(), new Preimages());
   for (const hold of locks.holds.values()) addHold(fresh, { ...hold });
   for (const waiter of locks.waiters.values()) addWaiter(fresh, { ...waiter });
   return fresh;
@@ -52,14 +53,14 @@ export function rebuiltMerges(merges: Merges): Merges {
 
 /** Returns the freezes with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltFreezes(holds: Freezes): Freezes {
-  const fresh = emptyState().freezes;
+  const fresh = noFreezes(new Set());
   for (const hold of holds.all.values()) addFreeze(fresh, hold);
   return fresh;
 }
 
 /** Returns the sessions with their derived fields rebuilt; see `rebuiltIndexes`. */
 export function rebuiltSessions({ live }: Sessions): Sessions {
-  const fresh = emptyState().sessions;
+  const fresh = noSessions(new Set(), new Preimages(), new Revisions());
   for (const session of live.values()) addSession(fresh, session);
   return fresh;
 }

@@ -279,7 +279,6 @@ export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
   const touched = new Set<string>();
   const preimages = new Preimages();
   const revisions = new Revisions();
-  const holds = new Map<string, Hold>();
   return {
     rules,
     limits: bounds,
@@ -289,22 +288,7 @@ export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
     epoch: 0,
     nodes: new Map(),
     sessions: noSessions(touched, preimages, revisions),
-    locks: {
-      preimages,
-      holds,
-      waiters: new Map(),
-      grants: 0,
-      expiredWrites: new Map(),
-      heldPaths: new PathIndex(holds),
-      waitedPaths: new PathIndex(),
-      waitersAt: new Map(),
-      heldWords: new OtherWords(),
-      waitedWords: new OtherWords(),
-      graph: new WaitGraph(),
-      actors: actorTable(touched),
-      byOrigin: new Map(),
-      byBound: new Map(),
-    },
+    locks: noLocks(touched, preimages),
     tasks: noTasks(touched, preimages, revisions),
     writes: {
       files: new Map(),
@@ -331,5 +315,25 @@ export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },
     preimages,
+  };
+}
+
+export function noLocks(touched: Set<string>, preimages: Preimages): Locks {
+  const holds = new Map<string, Hold>();
+  return {
+    preimages,
+    holds,
+    waiters: new Map(),
+    grants: 0,
+    expiredWrites: new Map(),
+    heldPaths: new PathIndex(holds),
+    waitedPaths: new PathIndex(),
+    waitersAt: new Map(),
+    heldWords: new OtherWords(),
+    waitedWords: new OtherWords(),
+    graph: new WaitGraph(),
+    actors: actorTable(touched),
+    byOrigin: new Map(),
+    byBound: new Map(),
   };
 }

@@ -80,11 +80,23 @@ export type TaskState =
   | { readonly status: "failed"; readonly reason: string | null; readonly by: ActorRow | null };
 
 export function noTasks(touched: Set<string>, preimages: Preimages, revisions: Revisions): Tasks {
-  const [dependents, open, lists, claims] = [new Map(), new Map(), new Map(), new Map()];
-  const [ids, ends] = [new SortedKeys(), new SortedKeys()];
-  const counts = { created: 0, numbers: new Map(), numbersFrom: 0, stamp: { ms: 0, top: 0 }, chars: 0 };
-  const shared = { preimages, touched, revisions };
-  return { ...shared, all: new Map(), ...counts, ids, ends, dependents, open, lists, claims };
+  return {
+    preimages,
+    touched,
+    revisions,
+    all: new Map(),
+    created: 0,
+    numbers: new Map(),
+    numbersFrom: 0,
+    stamp: { ms: 0, top: 0 },
+    chars: 0,
+    ids: new SortedKeys(),
+    ends: new SortedKeys(),
+    dependents: new Map(),
+    open: new Map(),
+    lists: new Map(),
+    claims: new Map(),
+  };
 }
 
 /** What a ready task needs to be claimed: its risk, and whether a person said yes to a red or critical one. */
