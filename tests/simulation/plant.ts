@@ -1,10 +1,10 @@
-/** Builds the simulation with a bug in it, and looks whether it finds the bug. */
+/** Loads the simulation with a bug in it, and looks whether it finds the bug. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { type FoundSeed, plantedSeeds, type Row } from "./found-seeds.ts";
+import { loadAnew } from "./modules.ts";
 import { type Planted, planted } from "./planted.ts";
 
 type Simulation = typeof import("./run.ts");
@@ -20,7 +20,7 @@ export function findsPlanted(half: "locks" | "rest"): void {
   // One that no known seed finds any more takes many seeds, each a second of processor time or two.
   describe("a planted bug is caught", { timeout: 300_000 }, () => {
     it.each(bugs)("$bug", async bug => {
-      const { runOnce } = await simulationWith(bug);
+      const { runOnce } = simulationWith(bug);
       let last: string | null = null;
       for (const { seed, host, steps, isKnown } of seedsFor(bug)) {
         const { failure, steps: ran } = await runOnce(seed, steps, host, looksFor(bug));
@@ -64,39 +64,19 @@ function moved([host, seed, steps, bug]: Row): void {
   writeFileSync(path, rows.join("\n"));
 }
 
-/** The simulation, built with the bug in it. */
-async function simulationWith({ file, find, put, and }: Planted): Promise<Simulation> {
-  let count = 0;
-  const plant: Plugin = {
-    name: "plant",
-    setup(setup) {
-      const isFile = new RegExp(`/${file.replaceAll(".", "\\.")}$`);
-      setup.onLoad({ filter: isFile }, async ({ path }) => {
-        const text = await readFile(path, "utf8");
-        count += text.split(find).length - 1;
-        const once = text.replace(find, () => put);
-        if (and === undefined) return { contents: once, loader: "ts" };
-        const at = once.lastIndexOf(and.find);
-        expect(at, `"${and.find}" in ${file}`).toBeGreaterThan(0);
-        return { contents: once.slice(0, at) + and.put + once.slice(at + and.find.length), loader: "ts" };
-      });
-    },
-  };
-  const { outputFiles } = await build({
-    absWorkingDir: root,
-    entryPoints: ["tests/simulation/run.ts"],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    write: false,
-    plugins: [plant],
-    logLevel: "silent",
-  });
-  expect(count, `"${find}" in ${file}`).toBe(1);
-  const [output] = outputFiles;
-  if (output === undefined) throw new Error("nothing was built");
-  const module: unknown = await import(
-    `data:text/javascript;base64,${Buffer.from(output.contents).toString("base64")}`
-  );
-  return module as Simulation;
+/** The simulation, loaded with the bug in it. */
+function simulationWith(bug: Planted): Simulation {
+  const path = join(root, bug.file);
+  const text = withBug(bug, readFileSync(path, "utf8"));
+  return loadAnew(join(root, "tests/simulation/run.ts"), { path, text }) as Simulation;
+}
+
+/** The file's text with the bug in it. */
+function withBug({ file, find, put, and }: Planted, text: string): string {
+  expect(text.split(find).length - 1, `"${find}" in ${file}`).toBe(1);
+  const once = text.replace(find, () => put);
+  if (and === undefined) return once;
+  const at = once.lastIndexOf(and.find);
+  expect(at, `"${and.find}" in ${file}`).toBeGreaterThan(0);
+  return once.slice(0, at) + and.put + once.slice(at + and.find.length);
 }
